@@ -10,9 +10,11 @@ import sys
 from collections.abc import AsyncIterator
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+from uuid import uuid4
 
 import pytest
+import pytest_asyncio
 
 from tests.structure.tree import CHECKOUT
 from tests.support.stage import Stage, until
@@ -22,7 +24,7 @@ from tokenmill.events import Finish, ToolResult, decode_event
 from tokenmill.limits import KIB
 from tokenmill.servers.tools import ToolsProcess
 
-pytestmark = [pytest.mark.integration, pytest.mark.slow]
+pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
 
 SLOW_S = float(os.environ.get("TOKENMILL_SLOW_TOOL_S", "8"))
 """How long a slow tool takes: several sessions of the group."""
@@ -30,12 +32,19 @@ SLOW_S = float(os.environ.get("TOKENMILL_SLOW_TOOL_S", "8"))
 ODD = {"command": sys.executable, "args": ["-m", "tests.support.odd_server"], "cwd": str(CHECKOUT)}
 
 
-class Answers:
-    """Answers of a model as they are written, and what their tools did."""
+class Scene(NamedTuple):
+    """A worker's topics, and a runner of what it finds."""
 
-    def __init__(self, stage: Stage, runner: ToolsProcess, folder: Path) -> None:
-        self.stage = stage
-        self.runner = runner
+    stage: Stage
+    runner: ToolsProcess
+
+
+class Answers:
+    """Answers of a model as they are written, and what their tools did: those of one test, whose name they end with."""
+
+    def __init__(self, scene: Scene, unique: str, folder: Path) -> None:
+        self.stage, self.runner = scene
+        self._end = f"-{unique}"
         self.ledger = folder / "ledger"
         self._written: dict[str, int] = {}
 
@@ -58,12 +67,14 @@ class Answers:
     async def _chunk(self, conversation: str, fields: dict[str, Any]) -> None:
         seq = self._written[conversation] = self._written.get(conversation, -1) + 1
         opening = {"open": {"format": "bare_json"}} if not seq else {}
-        await self.stage.send(conversation, {"message_id": "m", "seq": seq, **opening, **fields})
+        await self.stage.send(conversation + self._end, {"message_id": "m", "seq": seq, **opening, **fields})
 
     async def finished(self, conversation: str) -> bool:
         """Whether its end can be read."""
         records = await read_topic(self.stage.bootstrap, self.stage.topics.events)
-        events = [decode_event(record.value) for record in records if record.key == conversation.encode()]
+        events = [
+            decode_event(record.value) for record in records if record.key == f"{conversation}{self._end}".encode()
+        ]
         return any(isinstance(event, Finish) for event in events)
 
     async def results(self) -> dict[str, list[ToolResult]]:
@@ -71,8 +82,8 @@ class Answers:
         found: dict[str, list[ToolResult]] = {}
         for record in await read_topic(self.stage.bootstrap, self.stage.topics.tool_results):
             event = decode_event(record.value)
-            if isinstance(event, ToolResult):
-                found.setdefault(event.conversation_id, []).append(event)
+            if isinstance(event, ToolResult) and event.conversation_id.endswith(self._end):
+                found.setdefault(event.conversation_id.removesuffix(self._end), []).append(event)
         return found
 
     def did(self, line: str) -> bool:
@@ -84,20 +95,28 @@ class Answers:
         return self.ledger.read_text().splitlines() if self.ledger.exists() else []
 
 
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def scene(kafka: str, redis_url: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Scene]:
+    """For all tests: a worker, a runner and its servers start for longer than most calls take."""
+    folder, unique = tmp_path_factory.mktemp("scene"), uuid4().hex[:8]
+    async with Stage(folder, kafka, unique, redis_url, partitions=2) as stage:
+        names = {key: f"{key}-{unique}" for key in ("tool_state", "tool_control")}
+        for name in (*names.values(), stage.topics.tool_results):
+            await make_topics(stage.bootstrap, name, partitions=stage.partitions)
+        settings = {
+            "kafka": stage.settings["kafka"],
+            "topics": {**stage.settings["topics"], **names},
+            "tools": {"group_id": f"tools-{unique}", "calls_per_answer": 10_000, "call_s": 60 + 2 * SLOW_S},
+        }
+        await stage.start()
+        with ToolsProcess(folder / "tools", settings, {"weather": WEATHER, "odd": ODD}) as runner:
+            yield Scene(stage, runner)
+
+
 @pytest.fixture
-async def answers(stage: Stage, unique: str, tmp_path: Path) -> AsyncIterator[Answers]:
-    """With a worker and a runner."""
-    names = {key: f"{key}-{unique}" for key in ("tool_state", "tool_control")}
-    for name in (*names.values(), stage.topics.tool_results):
-        await make_topics(stage.bootstrap, name, partitions=stage.partitions)
-    settings = {
-        "kafka": stage.settings["kafka"],
-        "topics": {**stage.settings["topics"], **names},
-        "tools": {"group_id": f"tools-{unique}", "calls_per_answer": 10_000, "call_s": 60 + 2 * SLOW_S},
-    }
-    await stage.start()
-    with ToolsProcess(tmp_path / "tools", settings, {"weather": WEATHER, "odd": ODD}) as runner:
-        yield Answers(stage, runner, tmp_path)
+def answers(scene: Scene, unique: str, tmp_path: Path) -> Answers:
+    """Of the test."""
+    return Answers(scene, unique, tmp_path)
 
 
 async def test_a_call_is_answered_while_the_text_goes_on(answers: Answers) -> None:
@@ -177,7 +196,7 @@ async def _all(answers: Answers, *conversations: str) -> dict[str, list[ToolResu
     return results if results.keys() >= set(conversations) else None
 
 
-async def test_a_slow_tool_is_nobody_elses_business(answers: Answers, tmp_path: Path) -> None:
+async def test_a_slow_tool_is_nobody_elses_business(answers: Answers) -> None:
     """Others of its conversation, its partition and its server are answered, and the group has no reason to act."""
     await answers.write("slow", answers.call("slow", seconds=SLOW_S))
     await until(partial(answers.did, "begin slow"), "it runs")
@@ -189,8 +208,7 @@ async def test_a_slow_tool_is_nobody_elses_business(answers: Answers, tmp_path: 
         await asyncio.sleep(min(1, SLOW_S / 20))
     assert number > 3
     await until(lambda: _counts(answers, {"slow": number + 1}), "all have results")
-    log = (tmp_path / "tools" / "server.log").read_text()
-    assert log.count("partitions are ours") == 1
+    assert answers.runner.log.read_text().count("partitions are ours") == 1
 
 
 async def test_a_bad_call_has_an_answer_and_the_next_one_too(answers: Answers) -> None:
