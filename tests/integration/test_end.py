@@ -4,7 +4,7 @@ import asyncio
 import os
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -98,31 +98,34 @@ def _rebalances(worker: WorkerProcess) -> list[str]:
     return [line for line in worker.metrics().splitlines() if line.startswith("tokenmill_rebalances_total ")]
 
 
+@pytest.fixture(scope="module")
+def breakable(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaServer]:
+    """A broker to freeze; who did thaws it."""
+    with KafkaServer(tmp_path_factory.mktemp("kafka")) as server:
+        yield server
+
+
 async def test_a_broker_that_stops_answering_ends_the_process(
-    tmp_path: Path, start_kafka: Callable[..., KafkaServer], unique: str
+    tmp_path: Path, breakable: KafkaServer, unique: str
 ) -> None:
     """Nothing waits for ever: exit code 1 and a sentence, within the configured time."""
-    server = start_kafka()
-    async with Stage(tmp_path, server.bootstrap, unique, "memory://", partitions=1) as stage:
+    async with Stage(tmp_path, breakable.bootstrap, unique, "memory://", partitions=1) as stage:
         worker = await stage.start(stall_timeout_s=3)
-        server.freeze()
+        breakable.freeze()
         try:
             assert await _ended(worker) == 1
         finally:
-            server.thaw()
+            breakable.thaw()
         assert any(line["level"] == "critical" and "for 3 s" in line["message"] for line in stage.logged(worker))
 
 
-async def test_a_stop_has_its_own_deadline(
-    tmp_path: Path, start_kafka: Callable[..., KafkaServer], unique: str
-) -> None:
+async def test_a_stop_has_its_own_deadline(tmp_path: Path, breakable: KafkaServer, unique: str) -> None:
     """With a broker that does not answer a drain can't succeed: the process ends all the same, in time."""
-    server = start_kafka()
-    async with Stage(tmp_path, server.bootstrap, unique, "memory://", partitions=1) as stage:
+    async with Stage(tmp_path, breakable.bootstrap, unique, "memory://", partitions=1) as stage:
         worker = await stage.start(shutdown_timeout_s=3)
-        server.freeze()
+        breakable.freeze()
         try:
             os.kill(worker.pid, signal.SIGTERM)
             assert await _ended(worker, 10) == 1
         finally:
-            server.thaw()
+            breakable.thaw()
