@@ -39,8 +39,11 @@ MEMORY = 96 * 1024 * 1024
 PATIENCE_S = 60.0
 """For what has to come: a busy machine takes its time."""
 
+FIRST_S = 1.0
+"""So long without its first byte, there is no answer: some requests are never complete, others read the past first."""
+
 QUIET_S = 0.2
-"""So long without a byte, an answer is over: streams stay open."""
+"""So long without another byte, an answer is over: streams stay open."""
 
 _STATUS = re.compile(rb"^HTTP/1\.[01] (\d{3})", re.MULTILINE)
 
@@ -67,7 +70,7 @@ async def answered(port: int, opening: bytes, sent: bytes) -> bytes:
             assert head.startswith(b"HTTP/1.1 101 "), head
             writer.write(sent)
         await writer.drain()
-        while data := await asyncio.wait_for(reader.read(65_536), QUIET_S):
+        while data := await asyncio.wait_for(reader.read(65_536), QUIET_S if got else FIRST_S):
             got += data
     except (TimeoutError, ConnectionError):
         pass

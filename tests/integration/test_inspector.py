@@ -12,6 +12,7 @@ from playwright.async_api import expect
 
 from tests.support.browser import shared_browser
 from tests.support.inspecting import opened
+from tests.support.stage import until
 from tokenmill.inspector.playground import Recording
 from tokenmill.replay import parse_batch
 
@@ -91,8 +92,7 @@ async def test_a_cut_is_dragged_and_set_by_a_click() -> None:
     async with opened("play", playing(cuts=[10])) as page:
         text = page.locator(".strip .run").last
         cut = page.get_by_test_id("cut")
-        box = await cut.bounding_box()
-        assert box is not None
+        box: Any = await until(cut.bounding_box, "the cut is drawn")  # anew, where something changes
         across, down = box["x"], box["y"] + box["height"] / 2
         width = (await text.evaluate("each => each.getBoundingClientRect().width / each.textContent.length")) or 0
         await page.mouse.move(across, down)
