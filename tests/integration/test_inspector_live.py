@@ -16,8 +16,7 @@ from tests.support.hostile import HOSTILE
 from tests.support.inspecting import Seen
 from tests.support.inspecting_live import SHOWN_MS, config_of, events_of, following, live, marked, page_at, published
 from tests.support.stage import Stage
-from tests.support.tool_calls import WEATHER
-from tests.support.topics import make_topics
+from tests.support.tool_calls import WEATHER, runner_settings
 from tokenmill.config import Gateway
 from tokenmill.gateway.grant import Credentials, Grant, Rights, unauthenticated
 from tokenmill.servers.tools import ToolsProcess
@@ -162,18 +161,11 @@ async def test_what_was_seen_is_saved_and_shown_again(stage: Stage, tmp_path: Pa
 
 async def test_a_call_waits_for_a_word_and_gets_it(stage: Stage, unique: str, tmp_path: Path) -> None:
     """One is approved of and run, one is refused, and what came of each is shown."""
-    names = {key: f"{key}-{unique}" for key in ("tool_state", "tool_control")}
-    for name in (*names.values(), stage.topics.tool_results):
-        await make_topics(stage.bootstrap, name, partitions=stage.partitions)
-    settings = {
-        "kafka": stage.settings["kafka"],
-        "topics": {**stage.settings["topics"], **names},
-        "tools": {"group_id": f"tools-{unique}", "policy": ["ask weather__note"]},
-    }
+    settings = await runner_settings(stage, unique, policy=["ask weather__note"])
     await stage.start()
     ledger = tmp_path / "ledger"
     with ToolsProcess(tmp_path, settings, {"weather": WEATHER}):
-        async with live(config_of(stage, **names), "c") as page:
+        async with live(config_of(stage, **settings["topics"]), "c") as page:
             for words in ("one", "two"):
                 call = {"name": "weather__note", "arguments": {"words": words, "ledger": str(ledger)}}
                 await answer(stage, "c", words, f"<tool_call>\n{json.dumps(call)}\n</tool_call>")

@@ -18,8 +18,8 @@ import pytest_asyncio
 
 from tests.structure.tree import CHECKOUT
 from tests.support.stage import Stage, until
-from tests.support.tool_calls import WEATHER
-from tests.support.topics import make_topics, read_topic
+from tests.support.tool_calls import WEATHER, runner_settings
+from tests.support.topics import read_topic
 from tokenmill.events import Finish, ToolResult, decode_event
 from tokenmill.limits import KIB
 from tokenmill.servers.tools import ToolsProcess
@@ -100,14 +100,7 @@ async def scene(kafka: str, redis_url: str, tmp_path_factory: pytest.TempPathFac
     """For all tests: a worker, a runner and its servers start for longer than most calls take."""
     folder, unique = tmp_path_factory.mktemp("scene"), uuid4().hex[:8]
     async with Stage(folder, kafka, unique, redis_url, partitions=2) as stage:
-        names = {key: f"{key}-{unique}" for key in ("tool_state", "tool_control")}
-        for name in (*names.values(), stage.topics.tool_results):
-            await make_topics(stage.bootstrap, name, partitions=stage.partitions)
-        settings = {
-            "kafka": stage.settings["kafka"],
-            "topics": {**stage.settings["topics"], **names},
-            "tools": {"group_id": f"tools-{unique}", "calls_per_answer": 10_000, "call_s": 60 + 2 * SLOW_S},
-        }
+        settings = await runner_settings(stage, unique, calls_per_answer=10_000, call_s=60 + 2 * SLOW_S)
         await stage.start()
         with ToolsProcess(folder / "tools", settings, {"weather": WEATHER, "odd": ODD}) as runner:
             yield Scene(stage, runner)

@@ -10,6 +10,7 @@ import msgspec
 from aiokafka import AIOKafkaProducer
 
 from tests.structure.tree import CHECKOUT
+from tests.support.stage import Stage
 from tests.support.topics import make_topics, read_topic
 from tokenmill.config import Topics
 from tokenmill.events import Finish, ToolCall, ToolResult, decode_event
@@ -21,6 +22,18 @@ PARTITIONS = 3
 
 NOTED = {"weather__note", "weather__sign"}
 """Tools that write down what they do."""
+
+
+async def runner_settings(stage: Stage, unique: str, **tools: Any) -> dict[str, dict[str, Any]]:
+    """Of a runner of the calls that a stage's workers find; its topics are made, with names of its own."""
+    names = {key: f"{key}-{unique}" for key in ("tool_state", "tool_control")}
+    for name in (*names.values(), stage.topics.tool_results):
+        await make_topics(stage.bootstrap, name, partitions=stage.partitions)
+    return {
+        "kafka": stage.settings["kafka"],
+        "topics": {**stage.settings["topics"], **names},
+        "tools": {"group_id": f"tools-{unique}", **tools},
+    }
 
 
 class Calls:
