@@ -31,6 +31,8 @@ class Relay:
         """By so much later comes what is sent from now on, in each direction."""
         self._target = target
         self._writers: set[asyncio.StreamWriter] = set()
+        """Of all connections since the last reset; one that is closed may still have something to send."""
+        self._over = False
         self._server: asyncio.Server | None = None
 
     async def __aenter__(self) -> Self:
@@ -67,6 +69,7 @@ class Relay:
 
     async def __aexit__(self, *exception: object) -> None:
         assert self._server is not None
+        self._over = True
         self._server.close()
         self.reset()
 
@@ -85,9 +88,11 @@ class Relay:
         try:
             behind, there = await asyncio.open_connection("127.0.0.1", self._target)
         except OSError:  # the server is away: whoever asks hears of it
-            self._close(writer)
+            writer.close()
             return
         self._writers.add(there)
+        if self._over:  # while this connection was made
+            self.reset()
         await asyncio.gather(self._pass_on(reader, there), self._pass_on(behind, writer))
 
     async def _pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -110,10 +115,6 @@ class Relay:
             with suppress(OSError):  # to a connection that was reset it goes nowhere
                 writer.write(data)
                 await writer.drain()
-        self._close(writer)
-
-    def _close(self, writer: asyncio.StreamWriter) -> None:
-        self._writers.discard(writer)
         writer.close()
 
 
