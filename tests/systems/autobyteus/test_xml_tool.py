@@ -1,5 +1,6 @@
 """A tool's elements as its source: sent as they come, up to the closing tag outside of raw sections."""
 
+import random
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from tokenmill.events import Error, ToolCall, ToolInputDelta
 from tokenmill.limits import JSON_DEPTH
 from tokenmill.parser import MessageParser
 from tokenmill.parser.values.schema import NO_SHAPE, Shape
+from tokenmill.systems.autobyteus import xml_tool
 from tokenmill.systems.autobyteus.xml_tool import arguments_of
 
 SCHEMA: dict[str, Any] = {
@@ -79,6 +81,62 @@ def test_broken(source: str, problem: str) -> None:
     """What is not closed, nested without end, or beside what it may be a part of, is no argument."""
     with pytest.raises(ValueError, match=problem):
         arguments_of(source, Shape(SCHEMA, SCHEMA))
+
+
+PIECES = (
+    *("<s>", "</s>", "<p>", "</p>", "<p>x</p>", "<br/>", '<arg name="s">', "</arg>", "<arguments>", "</arguments>"),
+    *(
+        "<n>1</n>",
+        "<S>",
+        "</s >",
+        "< s>",
+        "<sx>",
+        "<item>",
+        "</item>",
+        "<!-- ",
+        " -->",
+        "<![CDATA[",
+        "]]>",
+        "a < b",
+        " ",
+    ),
+)
+
+
+def _read(source: str, shape: Shape) -> tuple[dict[str, Any], bool] | None:
+    """The arguments; None of a source that is broken."""
+    try:
+        return arguments_of(source, shape)
+    except ValueError:
+        return None
+
+
+def test_elements_in_a_text_need_not_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where an argument is its source, its end is looked for instead, and is where reading all of it would find it."""
+    dice = random.Random(7)
+    inner = ["".join(dice.choices(PIECES, k=dice.randrange(1, 12))) for _ in range(20_000)]
+    frames = (
+        "{}",
+        "<s>{}</s>",
+        '<arguments><arg name="s">{}</arg></arguments>',
+        "<arguments><u> a {}</u><n>2</n></arguments>",
+    )
+    sources = [dice.choice(frames).format(text) for text in inner]
+    shapes = [dice.choice((Shape(SCHEMA, SCHEMA), NO_SHAPE)) for _ in sources]
+    ends: list[int] = []
+    plain_end = xml_tool._plain_end
+
+    def noted(stack: list[xml_tool._Element], source: str, position: int) -> int:
+        ends.append(plain_end(stack, source, position))
+        return ends[-1]
+
+    monkeypatch.setattr(xml_tool, "_plain_end", noted)
+    quickly = [*map(_read, sources, shapes)]
+    monkeypatch.setattr(xml_tool, "_plain_end", lambda *_: -1)
+    assert quickly == [*map(_read, sources, shapes)]
+    assert sum(end >= 0 for end in ends) > 1_000
+    assert -1 in ends
+    assert sum(arguments is not None for arguments in quickly) > 1_000
 
 
 def test_elements_are_passed_on() -> None:

@@ -208,11 +208,12 @@ class _Values:
         if end < begin or not text.endswith(quote):
             raise ValueError(f"not a string: {text[:80]!r}")
         raw = text[begin:end]
-        bare = blotted(raw, quote[0])
-        if quote in bare or bare.endswith(("\\", quote[0])):
-            if len(quote) > 1:
-                raise ValueError(f"not one string: {text[:80]!r}")
-            self.repaired = True
+        if not _all_escaped(raw, quote[0]):
+            bare = blotted(raw, quote[0])
+            if quote in bare or bare.endswith(("\\", quote[0])):
+                if len(quote) > 1:
+                    raise ValueError(f"not one string: {text[:80]!r}")
+                self.repaired = True
         return self._decoded(raw, prefix, quote)
 
     def _read(self, around: str) -> Any:
@@ -300,6 +301,14 @@ class _Values:
             return False
         self._at += 1
         return True
+
+
+def _all_escaped(raw: str, quote: str) -> bool:
+    """Whether it is plain that a string's content has no bare quote in it and ends with no half escape.
+
+    It is not where a backslash that is escaped itself stands in front of a quote, or anything of that kind at the end.
+    """
+    return raw.count(quote) == raw.count(f"\\{quote}") and f"\\\\{quote}" not in raw and raw[-1:] not in ("\\", quote)
 
 
 def _key(value: Any) -> str:

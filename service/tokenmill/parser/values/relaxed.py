@@ -17,6 +17,8 @@ from collections.abc import Iterator
 
 import msgspec
 
+from tokenmill.limits import JSON_DEPTH
+
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.?)|\"", re.DOTALL)
 _CHARACTER = re.compile(r"\\(?:x([0-9a-fA-F]{2})|U([0-9a-fA-F]{8})|.?)", re.DOTALL)
 """An escape; those of Python that JSON does not have are a group each."""
@@ -39,6 +41,7 @@ class Spelling:
     """As some readers of JavaScript have it: the backslash of an escape that is none means nothing."""
 
 
+_STEPS = {"[": 1, "{": 1, "]": -1, "}": -1}
 _WORDS = {"True": "true", "False": "false", "None": "null"}
 _CONSTANTS = frozenset({"true", "false", "null"})
 
@@ -88,7 +91,8 @@ _PRINTED = re.compile(
 
 
 def to_json(text: str, *, words: bool = False, growing: bool = False) -> str:
-    """The text as JSON, which may still be wrong. Raises `ValueError` at what no token of JSON is.
+    """The text as JSON, which may still be wrong. Raises `ValueError` at what no token of JSON is, and where it is
+    nested deeper than readers bear.
 
     Strings are Python's if any is in single quotes, or if each needs the double ones for a `'` in it. With `growing`,
     for texts of which strings are sent while they arrive, only those from the first in single quotes on are.
@@ -132,7 +136,7 @@ def printed(text: str) -> str:
 
 def _read(tokens: re.Pattern[str], text: str) -> Iterator[tuple[str, str]]:
     """The tokens of a text by kind."""
-    strings, at = blotted(text), 0
+    strings, at, depth = blotted(text), 0, 0
     while token := tokens.match(text, at):
         kind, at = token.lastgroup or "", token.end()
         begin, end = token.span(kind)
@@ -141,7 +145,10 @@ def _read(tokens: re.Pattern[str], text: str) -> Iterator[tuple[str, str]]:
             at = _skip(text, end)
         if kind == "none" or not end:
             raise ValueError(f"this is no JSON: {text[begin : begin + 20]!r}")
-        yield kind, text[begin:end]
+        source = text[begin:end]
+        if kind == "sign" and (depth := depth + _STEPS.get(source, 0)) > JSON_DEPTH:
+            raise ValueError("nesting is too deep")
+        yield kind, source
 
 
 def _skip(text: str, at: int) -> int:

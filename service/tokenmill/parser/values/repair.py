@@ -51,8 +51,6 @@ def decode_printed(text: str) -> Any:
 
 
 def _read(text: str) -> Any:
-    if nested_too_deep(text):
-        raise ValueError("nesting is too deep")
     try:
         return msgspec.json.decode(text)  # knows no halves of characters
     except (msgspec.DecodeError, UnicodeEncodeError):
@@ -88,6 +86,8 @@ def _rewritten(value: Any, change: Callable[[str], str]) -> Any:
 
 
 def _whole(text: str) -> str:
+    if text.isascii():  # a string knows that of itself
+        return text
     try:
         text.encode()
     except UnicodeEncodeError:

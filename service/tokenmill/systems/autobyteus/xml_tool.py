@@ -45,6 +45,8 @@ _TOKEN = re.compile(
     """,
     re.DOTALL | re.VERBOSE,
 )
+_WRAPPED = 3
+"""Open elements where an argument is in `<arguments>`, the one around all counted."""
 _KEY = re.compile(r"\sname\s*=\s*(\"[^\"]*\"|'[^']*')", re.IGNORECASE)
 
 
@@ -72,7 +74,7 @@ class _Element(msgspec.Struct, gc=False):  # faster to make than other objects; 
 
 def arguments_of(source: str, shape: Shape) -> tuple[dict[str, Any], bool]:
     """The arguments, and whether a value had to be repaired. Raises `ValueError` if an element's end can't be told."""
-    root = _read(source)
+    root = _read(source, shape)
     around = next((child for child in root.children if child.key.lower() == child.tag == WRAPPER), root)
     if around is not root and (root.is_mixed() or len(root.children) > 1):
         raise ValueError(f"there is more than <{WRAPPER}>")
@@ -80,11 +82,12 @@ def arguments_of(source: str, shape: Shape) -> tuple[dict[str, Any], bool]:
     return reading.members(around, shape), reading.repaired
 
 
-def _read(source: str) -> _Element:
-    """The elements of a text, in one that is around them all."""
+def _read(source: str, shape: Shape) -> _Element:
+    """The elements of a text, in one that is around them all; of arguments that are their source only the first."""
     top = _Element("", "", "", 0, 0)
-    stack, position = [top], 0
-    for token in _TOKEN.finditer(source):
+    stack, position, asked = [top], 0, top
+    tokens = _TOKEN.finditer(source)
+    while token := next(tokens, None):
         begin, end = token.span()
         if begin > position:
             top.text.append(unescaped(source[position:begin]))
@@ -95,8 +98,7 @@ def _read(source: str) -> _Element:
             key = (_key(attributes) if attributes else "") or tag
             begin, end = token.span("leaf")
             top.children.append(_Element(tag.lower(), key, "", begin, end, [unescaped(leaf)]))
-            continue
-        if kind in ("attributes", "empty"):
+        elif kind in ("attributes", "empty"):
             tag, attributes, opening = token.group("tag", "attributes", 0)
             element = _Element(tag.lower(), _key(attributes) or tag, opening, end, end)
             _open(stack, element, empty=kind == "empty")
@@ -105,10 +107,36 @@ def _read(source: str) -> _Element:
         elif kind == "raw":
             top.text.append(token["raw"])
         top = stack[-1]
+        if len(top.children) == 1 and top is not asked:
+            asked = top
+            if _is_source(stack, shape) and (end := _plain_end(stack, source, position)) >= 0:
+                tokens, position = _TOKEN.finditer(source, end), end
     stack[0].text.append(source[position:])
     if len(stack) > 1:
         raise ValueError(f"<{stack[-1].tag}> is not closed")
     return stack[0]
+
+
+def _is_source(stack: list[_Element], shape: Shape) -> bool:
+    """Whether the innermost open element is an argument whose value is its source, as elements are in it."""
+    top = stack[-1]
+    wrapped = len(stack) == _WRAPPED and stack[1].key.lower() == stack[1].tag == WRAPPER
+    if not wrapped and len(stack) != _WRAPPED - 1:
+        return False
+    types = shape.child(top.key).types
+    return "string" in types or (not types and top.is_mixed())
+
+
+def _plain_end(stack: list[_Element], source: str, position: int) -> int:
+    """Where the closing tag of the innermost open element begins, if no tag before it is called as an open one is, and
+    nothing before it hides tags: whatever elements are in between, they end there. Otherwise -1.
+    """
+    names = "|".join(re.escape(element.tag) for element in stack[1:])
+    live = re.compile(rf"<(?:!--|!\[CDATA\[|/?\s{{0,8}}(?:{names})(?![\w:.-]))", re.IGNORECASE)
+    found = live.search(source, position)
+    token = _TOKEN.match(source, found.start()) if found else None
+    closes = token is not None and token["close"] is not None and token["close"].lower() == stack[-1].tag
+    return token.start() if token and closes else -1
 
 
 def _key(attributes: str) -> str:
