@@ -17,6 +17,7 @@ from tests.structure.tree import PACKAGE
 from tests.support.stage import until
 from tests.support.topics import admin_of, make_topics
 from tokenmill import aiokafka_inside as inside
+from tokenmill.demo.broker import embedded_broker
 
 pytestmark = pytest.mark.integration
 
@@ -147,6 +148,17 @@ async def test_what_brokers_know(kafka: str, topic: str, unique: str) -> None:
         await consumer.stop()
     async with admin_of(kafka) as admin:
         assert inside.controller(admin) is not None
+        await admin.describe_topics([topic])
+        assert not inside.makes_no_topics(admin)
+
+
+async def test_an_embedded_broker_makes_no_topics() -> None:
+    """It has no request for that, and no controller either."""
+    with embedded_broker(["t"]) as bootstrap:
+        async with admin_of(bootstrap, controlled=False) as admin:
+            await admin.describe_topics(["t"])
+            assert inside.makes_no_topics(admin)
+            assert inside.controller(admin) is None
 
 
 async def test_a_transactional_producer(kafka: str, unique: str) -> None:

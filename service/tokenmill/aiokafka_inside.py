@@ -14,6 +14,7 @@ from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.client import AIOKafkaClient
 from aiokafka.cluster import ClusterMetadata
 from aiokafka.producer import sender
+from aiokafka.protocol.admin import CreateTopicsRequest
 from aiokafka.structs import OffsetAndMetadata
 
 Task: TypeAlias = asyncio.Task[None]
@@ -33,8 +34,14 @@ async def fresh_metadata(consumer: AIOKafkaConsumer) -> ClusterMetadata:
 
 
 def controller(admin: AIOKafkaAdminClient) -> object:
-    """The broker that makes topics; None of a cluster that has none."""
+    """The broker that makes topics; None of a cluster that has none, or none yet."""
     return admin._client.cluster.controller
+
+
+def makes_no_topics(admin: AIOKafkaAdminClient) -> bool:
+    """Whether a broker that it is connected to has no request for that, as an embedded one."""
+    connections = admin._client._conns.values()
+    return any(each._versions and CreateTopicsRequest.API_KEY not in each._versions for each in connections)
 
 
 # The group

@@ -4,14 +4,17 @@ from functools import partial
 
 import msgspec
 import pytest
+from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
 from tests.support.stage import Stage, until
+from tokenmill.aiokafka_inside import network
 from tokenmill.config import Config, ExtraOutput, Kafka, Topics
 from tokenmill.errors import FatalError, Unavailable
 from tokenmill.limits import Limits
 from tokenmill.servers.kafka import SETTINGS
-from tokenmill.worker.connect import make_admin, until_available
+from tokenmill.worker import topics
+from tokenmill.worker.connect import Admin, make_admin, until_available
 from tokenmill.worker.topics import (
     all_topics,
     check_topics,
@@ -37,6 +40,22 @@ def config(kafka: str, unique: str) -> Config:
         ExtraOutput(topic=f"brief-{unique}", retention_s=60),
     ]
     return Config(kafka=Kafka(bootstrap_servers=kafka), topics=Topics(**names), outputs=outputs)
+
+
+class _Early(Admin):
+    """A client that came so early that its broker knew no controller yet."""
+
+    async def __aenter__(self) -> AIOKafkaAdminClient:
+        admin = await super().__aenter__()
+        network(admin).cluster.controller = None
+        return admin
+
+
+async def test_a_cluster_that_has_just_started_is_waited_for(config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a controller no topic can be made, and none is passed over in silence."""
+    monkeypatch.setattr(topics, "make_admin", _Early)
+    changes = await create_topics(config, 2)
+    assert [(change.topic, change.outcome) for change in changes] == [(name, "created") for name in all_topics(config)]
 
 
 async def test_topics_are_created_grown_and_left_alone(config: Config) -> None:

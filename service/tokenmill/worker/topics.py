@@ -8,12 +8,12 @@ from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, NewTopic
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.errors import IncompatibleBrokerVersion, TopicAlreadyExistsError, for_code
 
-from tokenmill.aiokafka_inside import controller
+from tokenmill.aiokafka_inside import controller, makes_no_topics, network
 from tokenmill.config import Config, Kafka
 from tokenmill.errors import FatalError, Unavailable
 from tokenmill.kafka import deadline
 from tokenmill.limits import KIB
-from tokenmill.worker.connect import make_admin
+from tokenmill.worker.connect import make_admin, until_available
 from tokenmill.worker.sizes import SPARE
 
 log = logging.getLogger(__name__)
@@ -21,6 +21,9 @@ log = logging.getLogger(__name__)
 LIVE_S = {"agent": 3600}
 """How long records of a dialect are kept that shows what a model is writing: an hour, for pages that connect again. The
 whole of it comes from other topics."""
+
+CONTROLLER_S = 30.0
+"""A cluster has elected one long before, as it does when it starts or loses the one it had."""
 
 MIN_SEGMENT_MS = 60_000
 """A segment is a few files; one a minute is enough."""
@@ -70,9 +73,9 @@ async def create_topics(
     """
     async with make_admin(config.kafka) as admin:
         present = await _described(admin, all_topics(config))
-        if controller(admin) is None:
-            # An embedded broker makes topics on first use, as many partitions as it likes.
+        if makes_no_topics(admin):  # an embedded broker does so on first use, as many partitions as it likes
             return [TopicChange(topic, "unchanged", len(found)) for topic, found in present.items()]
+        await until_available(lambda: _controlled(admin), CONTROLLER_S)
         wanted = {topic: _settings(config, topic) for topic in all_topics(config)}
         settings = await _found_or_unknown(admin, {topic: wanted[topic] for topic in present})
         changes = list[TopicChange]()
@@ -94,6 +97,14 @@ async def create_topics(
             outcome: Outcome = "grown" if has < partitions else "unchanged"
             changes.append(TopicChange(topic, outcome, max(has, partitions), differs))
         return changes
+
+
+async def _controlled(admin: AIOKafkaAdminClient) -> None:
+    """Raises `Unavailable` while the cluster has no controller: it has just started, or is about to change it."""
+    if controller(admin) is None:
+        await deadline(network(admin).force_metadata_update(), "look for the controller")
+    if controller(admin) is None:
+        raise Unavailable("the cluster has no controller yet, which makes its topics")
 
 
 def _copies(partitions: Iterable[Mapping[str, Any]]) -> str:
