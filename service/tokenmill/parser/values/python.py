@@ -304,9 +304,9 @@ class _Values:
 
 
 def _all_escaped(raw: str, quote: str) -> bool:
-    """Whether it is plain that a string's content has no bare quote in it and ends with no half escape.
+    """Whether counting tells that a string's content has no bare quote in it, and ends with no half escape.
 
-    It is not where a backslash that is escaped itself stands in front of a quote, or anything of that kind at the end.
+    It can't tell where an escaped backslash stands in front of a quote, or where either is at the end.
     """
     return raw.count(quote) == raw.count(f"\\{quote}") and f"\\\\{quote}" not in raw and raw[-1:] not in ("\\", quote)
 

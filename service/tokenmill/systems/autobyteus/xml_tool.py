@@ -108,7 +108,7 @@ def _read(source: str, shape: Shape) -> _Element:
             top.text.append(token["raw"])
         top = stack[-1]
         if len(top.children) == 1 and top is not asked:
-            asked = top
+            asked = top  # once: the answer takes a look at all that follows
             if _is_source(stack, shape) and (end := _plain_end(stack, source, position)) >= 0:
                 tokens, position = _TOKEN.finditer(source, end), end
     stack[0].text.append(source[position:])
