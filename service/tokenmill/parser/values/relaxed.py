@@ -90,12 +90,9 @@ _PRINTED = re.compile(
 """The tokens of what `repr()` writes."""
 
 
-def to_json(text: str, *, words: bool = False, growing: bool = False) -> Iterator[str]:
-    """The text as JSON, which may still be wrong, and again, for who could not read that.
-
-    First strings in double quotes are as they stand: nearly all are right, and one may be a whole file. Then their
-    escapes are rewritten, too. Raises `ValueError` at what no token of JSON is, and where it is nested deeper than
-    readers bear.
+def to_json(text: str, *, words: bool = False, growing: bool = False) -> str:
+    """The text as JSON, which may still be wrong. Raises `ValueError` at what no token of JSON is, and where it is
+    nested deeper than readers bear.
 
     Strings are Python's if any is in single quotes, or if each needs the double ones for a `'` in it. With `growing`,
     for texts of which strings are sent while they arrive, only those from the first in single quotes on are.
@@ -113,18 +110,12 @@ def to_json(text: str, *, words: bool = False, growing: bool = False) -> Iterato
     spelling = Spelling.WORDS if words else Spelling.JSON
     if not words and not growing and _is_python([out[at] for at in strings]):
         spelling = Spelling.PYTHON
-    standing: list[tuple[int, int]] = []
     for at in strings:
         string = out[at]
-        if string[0] == '"':
-            standing.append((at, spelling))
-            continue
-        spelling = spelling if words else Spelling.PYTHON
+        if string[0] == "'" and not words:
+            spelling = Spelling.PYTHON
         out[at] = f'"{escaped(string[1:-1], spelling)}"'
-    yield " ".join(out)
-    for at, spelling in standing:
-        out[at] = f'"{escaped(out[at][1:-1], spelling)}"'
-    yield " ".join(out)
+    return " ".join(out)
 
 
 def _is_python(strings: list[str]) -> bool:

@@ -6,7 +6,7 @@ What was read leniently is marked, and only the final `arguments` are affected: 
 import json
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
 from itertools import accumulate
 from typing import Any
@@ -47,16 +47,14 @@ def decode_json(text: str, *, words: bool = False, growing: bool = False) -> tup
 
 def decode_printed(text: str) -> Any:
     """The JSON value that Python's `repr()` wrote so. Raises `ValueError` if it did not."""
-    return _read([printed(text)])
+    return _read(printed(text))
 
 
-def _read(texts: Iterable[str]) -> Any:
-    """The value of the first of them that is JSON; of the last one, if none is, leniently."""
-    text = ""
-    for text in texts:
-        with suppress(msgspec.DecodeError, UnicodeEncodeError):  # it knows no halves of characters
-            return msgspec.json.decode(text)
-    return whole_characters(_lenient(text))
+def _read(text: str) -> Any:
+    try:
+        return msgspec.json.decode(text)  # knows no halves of characters
+    except (msgspec.DecodeError, UnicodeEncodeError):
+        return whole_characters(_lenient(text))
 
 
 def _finite(text: str) -> float | str:
