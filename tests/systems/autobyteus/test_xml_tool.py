@@ -85,21 +85,8 @@ def test_broken(source: str, problem: str) -> None:
 
 PIECES = (
     *("<s>", "</s>", "<p>", "</p>", "<p>x</p>", "<br/>", '<arg name="s">', "</arg>", "<arguments>", "</arguments>"),
-    *(
-        "<n>1</n>",
-        "<S>",
-        "</s >",
-        "< s>",
-        "<sx>",
-        "<item>",
-        "</item>",
-        "<!-- ",
-        " -->",
-        "<![CDATA[",
-        "]]>",
-        "a < b",
-        " ",
-    ),
+    *("<n>1</n>", "<S>", "</s >", "< s>", "<sx>", "<item>", "</item>", "a < b", " "),
+    *("<!-- ", " -->", "<![CDATA[", "]]>"),
 )
 
 
@@ -120,9 +107,11 @@ def test_elements_in_a_text_need_not_be_read(monkeypatch: pytest.MonkeyPatch) ->
         "<s>{}</s>",
         '<arguments><arg name="s">{}</arg></arguments>',
         "<arguments><u> a {}</u><n>2</n></arguments>",
+        "<arguments><n>1</n>{}<l/></arguments>",
     )
     sources = [dice.choice(frames).format(text) for text in inner]
-    shapes = [dice.choice((Shape(SCHEMA, SCHEMA), NO_SHAPE)) for _ in sources]
+    named_so = {"properties": {**SCHEMA["properties"], "arguments": {"type": "string"}}}
+    shapes = [dice.choice((Shape(SCHEMA, SCHEMA), Shape(named_so, named_so), NO_SHAPE)) for _ in sources]
     ends: list[int] = []
     plain_end = xml_tool._plain_end
 

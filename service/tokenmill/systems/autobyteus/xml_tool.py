@@ -13,6 +13,7 @@ Arguments written as elements, `<path>/a</path>` or `<arg name="path">/a</arg>`,
 """
 
 import re
+from collections.abc import Collection
 from enum import Enum
 from typing import Any
 
@@ -45,8 +46,6 @@ _TOKEN = re.compile(
     """,
     re.DOTALL | re.VERBOSE,
 )
-_WRAPPED = 3
-"""Open elements where an argument is in `<arguments>`, the one around all counted."""
 _KEY = re.compile(r"\sname\s*=\s*(\"[^\"]*\"|'[^']*')", re.IGNORECASE)
 
 
@@ -66,6 +65,14 @@ class _Element(msgspec.Struct, gc=False):  # faster to make than other objects; 
         """Whether it has text of its own."""
         return any(text and not text.isspace() for text in self.text)
 
+    def is_source(self, types: Collection[str]) -> bool:
+        """Whether its value, which may have these types, is its source where elements are in it."""
+        return "string" in types or (not types and self.is_mixed())
+
+    def is_wrapper(self) -> bool:
+        """Whether the arguments are in it, if nothing is around it."""
+        return self.key.lower() == self.tag == WRAPPER
+
     def dissolve(self, into: "_Element") -> None:
         """It was never closed: its tag was text."""
         into.text += [self.opening, *self.text]
@@ -75,7 +82,7 @@ class _Element(msgspec.Struct, gc=False):  # faster to make than other objects; 
 def arguments_of(source: str, shape: Shape) -> tuple[dict[str, Any], bool]:
     """The arguments, and whether a value had to be repaired. Raises `ValueError` if an element's end can't be told."""
     root = _read(source, shape)
-    around = next((child for child in root.children if child.key.lower() == child.tag == WRAPPER), root)
+    around = next((child for child in root.children if child.is_wrapper()), root)
     if around is not root and (root.is_mixed() or len(root.children) > 1):
         raise ValueError(f"there is more than <{WRAPPER}>")
     reading = _Values(source)
@@ -119,12 +126,9 @@ def _read(source: str, shape: Shape) -> _Element:
 
 def _is_source(stack: list[_Element], shape: Shape) -> bool:
     """Whether the innermost open element is an argument whose value is its source, as elements are in it."""
-    top = stack[-1]
-    wrapped = len(stack) == _WRAPPED and stack[1].key.lower() == stack[1].tag == WRAPPER
-    if not wrapped and len(stack) != _WRAPPED - 1:
-        return False
-    types = shape.child(top.key).types
-    return "string" in types or (not types and top.is_mixed())
+    _, *around = stack
+    inside = around[1:] if around and around[0].is_wrapper() else around
+    return len(inside) == 1 and inside[0].is_source(shape.child(inside[0].key).types)
 
 
 def _plain_end(stack: list[_Element], source: str, position: int) -> int:
@@ -185,7 +189,7 @@ class _Values:
 
     def _value(self, element: _Element, shape: Shape) -> Any:
         types = shape.types
-        if element.children and ("string" in types or (not types and element.is_mixed())):
+        if element.children and element.is_source(types):
             return self._source[element.begin : element.end].strip()
         items = [child for child in element.children if child.tag == ITEM]
         if items or (element.children and "array" in types and "object" not in types):
