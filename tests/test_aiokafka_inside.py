@@ -17,7 +17,9 @@ from tests.structure.tree import PACKAGE
 from tests.support.stage import until
 from tests.support.topics import admin_of, make_topics
 from tokenmill import aiokafka_inside as inside
+from tokenmill.config import Kafka
 from tokenmill.demo.broker import embedded_broker
+from tokenmill.worker.connect import make_admin
 
 pytestmark = pytest.mark.integration
 
@@ -155,7 +157,7 @@ async def test_what_brokers_know(kafka: str, topic: str, unique: str) -> None:
 async def test_an_embedded_broker_makes_no_topics() -> None:
     """It has no request for that, and no controller either."""
     with embedded_broker(["t"]) as bootstrap:
-        async with admin_of(bootstrap, controlled=False) as admin:
+        async with make_admin(Kafka(bootstrap_servers=bootstrap)) as admin:
             await admin.describe_topics(["t"])
             assert inside.makes_no_topics(admin)
             assert inside.controller(admin) is None

@@ -8,7 +8,7 @@ from typing import Any
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRecord, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, NewTopic
 
-from tokenmill.aiokafka_inside import controller, network
+from tokenmill.worker.topics import until_controlled
 
 PARTITIONS = 4
 
@@ -17,20 +17,15 @@ LOOK_S = 0.02
 
 
 @asynccontextmanager
-async def admin_of(
-    bootstrap: str, patience_ms: int = 40_000, *, controlled: bool = True
-) -> AsyncIterator[AIOKafkaAdminClient]:
+async def admin_of(bootstrap: str, patience_ms: int = 40_000) -> AsyncIterator[AIOKafkaAdminClient]:
     """A client for what operators do, with so much patience for a broker that does not answer.
 
-    It waits for the controller, which a broker that has just started does not know yet; an embedded one never has any.
+    It waits for the controller, which a broker that has just started or was frozen does not know yet.
     """
     admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap, request_timeout_ms=patience_ms)
     await admin.start()
     try:
-        async with asyncio.timeout(KNOWN_S):
-            while controlled and controller(admin) is None:
-                await asyncio.sleep(LOOK_S)
-                await network(admin).force_metadata_update()
+        await until_controlled(admin)
         yield admin
     finally:
         await admin.close()

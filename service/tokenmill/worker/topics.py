@@ -75,7 +75,7 @@ async def create_topics(
         present = await _described(admin, all_topics(config))
         if makes_no_topics(admin):  # an embedded broker does so on first use, as many partitions as it likes
             return [TopicChange(topic, "unchanged", len(found)) for topic, found in present.items()]
-        await until_available(lambda: _controlled(admin), CONTROLLER_S)
+        await until_controlled(admin)
         wanted = {topic: _settings(config, topic) for topic in all_topics(config)}
         settings = await _found_or_unknown(admin, {topic: wanted[topic] for topic in present})
         changes = list[TopicChange]()
@@ -99,8 +99,15 @@ async def create_topics(
         return changes
 
 
+async def until_controlled(admin: AIOKafkaAdminClient) -> None:
+    """Wait until the cluster has a controller: not while it starts or changes it, nor while no broker is heard of.
+
+    Raises `Unavailable`.
+    """
+    await until_available(lambda: _controlled(admin), CONTROLLER_S)
+
+
 async def _controlled(admin: AIOKafkaAdminClient) -> None:
-    """Raises `Unavailable` while the cluster has no controller: it has just started, or is about to change it."""
     if controller(admin) is None:
         await deadline(network(admin).force_metadata_update(), "look for the controller")
     if controller(admin) is None:
