@@ -169,7 +169,7 @@ export interface Part extends Envelope {
 /** Something in this message went wrong; the stream goes on. With an `id` it voids the `tool-input-*` and `argument-delta` events of that id, unless a `tool-call` follows. */
 export interface Error extends Envelope {
   type: "error";
-  code: "gap" | "limit" | "malformed-call" | "reconfigured" | "schema-mismatch" | "state-lost" | "unfinished-call" | "unknown-tool" | "upstream";
+  code: "gap" | "internal" | "limit" | "malformed-call" | "reconfigured" | "schema-mismatch" | "state-lost" | "unfinished-call" | "unknown-tool" | "upstream";
   /** One sentence for people; programs read the code. */
   message: string;
   /** Of the call that it is about. */

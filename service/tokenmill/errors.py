@@ -8,6 +8,7 @@
     - `BadOpen`                     unknown option, unknown format or a value of the wrong type in `open`
     - `Orphan`                      a later chunk of a message that was never opened
     - `TooLarge`                    over the cap of one record
+    - `Defect`                      this program, or a plug-in, fails on it
   - `SnapshotError`    replay       a snapshot can't be used; rebuild the state from the log
   - `ConfigError`      stop         the configuration is wrong; `problems` says everything that is
   - `FatalError`       stop         the process can't go on safely; exit and let the supervisor restart it
@@ -78,7 +79,13 @@ class TooLarge(RecordError):
     code = "too-large"
 
 
-RECORD_ERRORS: tuple[type[RecordError], ...] = (Undecodable, BadKey, UnknownCodec, BadOpen, Orphan, TooLarge)
+class Defect(RecordError):
+    """A mistake in tokenmill, or in a plug-in: the record met an error that nobody foresaw. Please report it."""
+
+    code = "internal"
+
+
+RECORD_ERRORS: tuple[type[RecordError], ...] = (Undecodable, BadKey, UnknownCodec, BadOpen, Orphan, TooLarge, Defect)
 """Every reason for a dead letter: bounds the metric's label."""
 
 

@@ -27,6 +27,7 @@ ErrorCode: TypeAlias = Literal[
     "upstream",
     "state-lost",
     "reconfigured",
+    "internal",
 ]
 FinishReason: TypeAlias = Literal["stop", "tool-calls", "length", "content-filter", "error", "cancelled", "timeout"]
 

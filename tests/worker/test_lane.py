@@ -208,6 +208,16 @@ def test_records_that_cant_be_used_leave_a_trace(caplog: pytest.LogCaptureFixtur
     assert lane._numbers.value("tokenmill_dead_letters_total", "undecodable") == 50
 
 
+def test_a_failure_of_the_program_is_an_error_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    """With the partition and the line of code; whoever reads it can report it."""
+    lane = _lane(SETTINGS)
+    lane.partition.tally.fail("a mistake in tokenmill, or in a plug-in: KeyError in f, x.py:1")
+    lane.process([])
+    (said,) = caplog.records
+    assert (said.levelname, said.name) == ("ERROR", "tokenmill.worker.failed")
+    assert said.message == "tokens/0: a mistake in tokenmill, or in a plug-in: KeyError in f, x.py:1; please report it"
+
+
 def test_the_debug_log_shows_calls_beside_their_source(caplog: pytest.LogCaptureFixture) -> None:
     """Where the settings ask for it; else what a model writes is in no log."""
     call = '<tool_call>{"name":"f","arguments":{}}</tool_call>'

@@ -15,10 +15,22 @@ import msgspec
 from msgspec import UNSET
 
 from tokenmill.dialects.dialect import Dialect, Envelope
-from tokenmill.events import ArgumentDelta, Error, Event, Finish, MessageStart, Part, ToolCall, ToolInputDelta
+from tokenmill.events import (
+    ArgumentDelta,
+    Error,
+    ErrorCode,
+    Event,
+    Finish,
+    MessageStart,
+    Part,
+    ToolCall,
+    ToolInputDelta,
+)
 
 DELTAS_OF_CALLS = (ToolInputDelta, ArgumentDelta)
 """Events that a dialect which streams calls only where it is asked to does not get elsewhere: they are the most."""
+
+TOO_LARGE = "this {} is larger than an output record may be"
 
 _Open: TypeAlias = tuple[Envelope, Any]
 
@@ -32,30 +44,29 @@ def in_place(
     dialect: Dialect,
     state: Any,
     envelope: Envelope,
-    event: Event,
+    instead: Event,
     seq: int | None,
     time: int,
     *,
     room: int,
     errors: bool,
-) -> tuple[Event, Sequence[bytes]]:
-    """What is published where an event does not fit, and its payloads, which do.
+) -> Sequence[bytes]:
+    """The payloads of what is published where an event is not: those that fit.
 
-    It has none where it is an error and `errors` are not asked for; those that do not fit either are left out.
+    There are none where it is an error and `errors` are not asked for.
     """
-    instead = _instead_of(event)
     if isinstance(instead, Error) and not errors:
-        return instead, ()
-    payloads = dialect.encode(state, envelope, instead, seq, time)
-    return instead, [payload for payload in payloads if len(payload) <= room]
+        return ()
+    return [payload for payload in dialect.encode(state, envelope, instead, seq, time) if len(payload) <= room]
 
 
-def _instead_of(event: Event) -> Event:
+def instead_of(event: Event, code: ErrorCode, why: str) -> Event:
+    """What is published in the place of an event that can't be: an end without counts, else an error."""
     if isinstance(event, Finish):
         return msgspec.structs.replace(event, usage=UNSET)
     name = event.name if isinstance(event, ToolCall) else UNSET
     call = event.id if isinstance(event, ToolCall | Part) else UNSET
-    return Error(code="limit", message=f"this {event.type} is larger than an output record may be", id=call, name=name)
+    return Error(code=code, message=why.format(event.type), id=call, name=name)
 
 
 class Renderer:
@@ -89,7 +100,8 @@ class Renderer:
         payloads = self._dialect.encode(state, envelope, event, seq, time)
         if fits(payloads, room):
             return payloads
-        return in_place(self._dialect, state, envelope, event, seq, time, room=room, errors=True)[1]
+        instead = instead_of(event, "limit", TOO_LARGE)
+        return in_place(self._dialect, state, envelope, instead, seq, time, room=room, errors=True)
 
 
 def _bare(event: Event) -> Event:

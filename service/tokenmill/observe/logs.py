@@ -16,7 +16,13 @@ LogFormat: TypeAlias = Literal["json", "plain"]
 NOISY = ("aiokafka", "faust", "mode", "aiohttp", "asyncio", "httpx2")
 """Libraries whose own information is about themselves; their warnings are about us."""
 
-REPEATED = (*NOISY, "tokenmill.worker.rejected", "tokenmill.gateway.function", "tokenmill.caller.trying")
+REPEATED = (
+    *NOISY,
+    "tokenmill.worker.failed",
+    "tokenmill.worker.rejected",
+    "tokenmill.gateway.function",
+    "tokenmill.caller.trying",
+)
 """Loggers that may say the same thousands of times a minute."""
 
 ECHOES = (("mode.worker", "Crashed reason="), ("faust.worker", "We experienced a crash"))

@@ -10,6 +10,7 @@ from tokenmill.codecs.message_id import MESSAGE_ID
 from tokenmill.codecs.native import NATIVE
 from tokenmill.errors import BadKey, RecordError, TooLarge, Undecodable
 from tokenmill.limits import KEY_BYTES
+from tokenmill.partition.defects import defect
 from tokenmill.partition.idle import CODEC, STREAM, Condition, Place, TimeoutControl, condition_of, stream_end
 from tokenmill.partition.low_water import LowWater, Root
 from tokenmill.partition.tally import Tally
@@ -174,12 +175,16 @@ def _decoded(codec: Codec, state: bytes, record: Record) -> tuple[bytes, Sequenc
     """What the codec makes of a record. Raises `RecordError`.
 
     No record may end the process, as it would end each that follows: a codec that goes deeper into a value than the
-    stack bears has not read it.
+    stack bears has not read it, and one that fails has not either.
     """
     try:
         return codec.decode(state, record)
+    except RecordError:
+        raise
     except RecursionError as problem:
         raise Undecodable(f"the value is nested too deep for the codec {codec.name}: {problem}") from problem
+    except Exception as problem:
+        raise defect(problem) from problem
 
 
 def _last_chunks(codec: Codec, kept: Kept, record: Record) -> list[Chunk]:

@@ -7,9 +7,10 @@ from msgspec import UNSET
 
 from tokenmill.dialects import Dialect, find_dialect
 from tokenmill.dialects.native import MADE_SEQS, NATIVE
-from tokenmill.dialects.rendering import DELTAS_OF_CALLS, fits, in_place
+from tokenmill.dialects.rendering import DELTAS_OF_CALLS, TOO_LARGE, fits, in_place, instead_of
 from tokenmill.events import EVENT_TYPES, Error, Event, Finish, ToolCall
 from tokenmill.partition.cloud_events import BINDINGS, Binding, attributes
+from tokenmill.partition.defects import defect
 from tokenmill.partition.message import Choice, Open
 from tokenmill.partition.settings import OutputSpec, PartitionSettings
 from tokenmill.partition.tally import Tally
@@ -27,10 +28,13 @@ ERROR_STAGES = {
     "limit": "limit",
     "state-lost": "recovery",
     "reconfigured": "recovery",
+    "internal": "internal",
 }
 """Where each error comes from: a label of the metric."""
 
 FAILED_CALLS = frozenset({"malformed-call", "unfinished-call"})
+
+FAILED = "tokenmill, or a plug-in, failed to write this {}; its log says where"
 
 _TRUNCATED = ("tm-truncated", b"1")
 """Of a payload that holds less than it should, as its dialect's state says by `truncated`."""
@@ -111,9 +115,7 @@ class Outputs:
     def emit(self, events: Sequence[Event], choice: Choice, time: int, out: list[Output]) -> None:
         """Number the events of a choice and write them; `time` is the record's, in milliseconds since the epoch."""
         if self._traced:
-            events, traces = traced(events, choice)
-            if not self.silent:
-                self.tally.traces += traces
+            events = self._traces(events, choice)
         if self.silent and self._passed_over(events, choice):
             return
         kinds = self._kinds if choice.envelope.request.stream_tool_input else self._unasked
@@ -123,7 +125,10 @@ class Outputs:
             kind = kinds[event.__class__]
             counts[kind.name] += 1
             if (only := kind.only) is not None:
-                payloads = only.dialect.encode(None, choice.envelope, event, seq, time)
+                try:
+                    payloads = only.dialect.encode(None, choice.envelope, event, seq, time)
+                except Exception:  # noqa: BLE001 -- it fails again below, where more can be done about it
+                    payloads = ()
                 if len(payloads) == 1 and len(payloads[0]) <= self._room:
                     out.append(Output(only.topic, time, choice.key, payloads[0], _headers(choice, seq)))
                     seq += 1
@@ -138,6 +143,13 @@ class Outputs:
         if choice.trace_context:
             _trace(out[written:], choice)
             self._note_end(events, choice, time)
+
+    def _traces(self, events: Sequence[Event], choice: Choice) -> Sequence[Event]:
+        """The events without what they tell of calls, which the log shows."""
+        events, traces = traced(events, choice)
+        if not self.silent:
+            self.tally.traces += traces
+        return events
 
     def _passed_over(self, events: Sequence[Event], choice: Choice) -> bool:
         """Whether events that are not written need nothing but their numbers."""
@@ -168,25 +180,45 @@ class Outputs:
             return event
         going = choice.state
         state = going.states[route.place] if isinstance(going, Open) and going.states else None
-        payloads = route.dialect.encode(state, choice.envelope, event, seq, time)
+        instead: Event | None = None
+        try:
+            payloads = route.dialect.encode(state, choice.envelope, event, seq, time)
+        except Exception as problem:  # noqa: BLE001 -- whatever it is, it must not stop the partition
+            instead, payloads = self._failed(problem, event, choice), ()
         if len(payloads) == 1 and len(payloads[0]) <= self._room:
             headers = _headers(choice, seq)
             if state is not None and getattr(state, "truncated", False):
                 headers.append(_TRUNCATED)
             out.append(_record(route, choice, event, seq, time, payloads[0], headers))
             return event
-        shown = said = event
         if not fits(payloads, self._room):
-            shown, payloads = in_place(
-                route.dialect, state, choice.envelope, event, seq, time, room=self._room, errors=route.errors
-            )
-            said = shown if route.dialect is NATIVE else event
+            instead = instead_of(event, "limit", TOO_LARGE)
+        shown = said = event
+        if instead is not None:
+            payloads = self._in_place(route, state, instead, choice, seq, time)
+            shown, said = instead, instead if route.dialect is NATIVE else event
         for number, payload in enumerate(payloads, 1):
             headers = _headers(choice, seq)
             if len(payloads) > 1:
                 headers.append(("tm-part", b"%d/%d" % (number, len(payloads))))
             out.append(_record(route, choice, shown, seq, time, payload, headers, number))
         return said
+
+    def _failed(self, problem: Exception, event: Event, choice: Choice) -> Event:
+        """What is published where a dialect fails on an event."""
+        self.tally.fail(str(defect(problem)))
+        self._note(Error(code="internal", message=""), choice)
+        return instead_of(event, "internal", FAILED)
+
+    def _in_place(
+        self, route: Route, state: Any, instead: Event, choice: Choice, seq: int | None, time: int
+    ) -> Sequence[bytes]:
+        dialect, envelope = route.dialect, choice.envelope
+        try:
+            return in_place(dialect, state, envelope, instead, seq, time, room=self._room, errors=route.errors)
+        except Exception as problem:  # noqa: BLE001 -- as above; a dialect that fails on errors, too, says nothing
+            self.tally.fail(str(defect(problem)))
+            return ()
 
     def _note_end(self, events: Sequence[Event], choice: Choice, time: int) -> None:
         """Keep what a trace says of a choice that has ended."""

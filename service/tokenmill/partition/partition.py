@@ -4,17 +4,20 @@ Rules of this file:
 
 1. What comes out of a record, and the state after it, are functions of the state before and the record alone. So is the
    state at any offset of the log below it, however it was come by: live, from a snapshot, or by a replay.
-2. Nothing raises on what stands in a record: a record that can't be used becomes a dead letter.
+2. Nothing raises on what stands in a record: a record that can't be used becomes a dead letter, and so does one that
+   this program fails on.
 3. The host asks for `mark`, `idle` and `changes` between batches; they see whole records only.
 """
 
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from heapq import nsmallest
 
-from tokenmill.errors import RecordError
+from tokenmill.codecs import Chunk
+from tokenmill.errors import Defect, RecordError
 from tokenmill.parser import Grammar
 from tokenmill.partition.chunks import Chunks
 from tokenmill.partition.dead_letters import dead_letter
+from tokenmill.partition.defects import defect, lose_message
 from tokenmill.partition.idle import Condition, IdleWatch, TimeoutControl, timeout_control
 from tokenmill.partition.intake import Intake, Kept
 from tokenmill.partition.log_id import UNKNOWN_EPOCH, UNKNOWN_LOG
@@ -81,7 +84,9 @@ class Partition:
         self._intake = Intake(settings.codec, settings.limits.record_bytes, self._low_water, self.tally)
         opener = Opener(settings, number, self._low_water, self._intake.oldest)
         self._chunks = Chunks(opener, self._messages, self._low_water, self._outputs, self.tally)
-        self._short_path = ShortPath(settings.limits.record_bytes, self._intake, self._messages, self._outputs)
+        self._short_path = ShortPath(
+            settings.limits.record_bytes, self._intake, self._messages, self._outputs, self._broken
+        )
         self._watch: IdleWatch[Message] | None = None
         self._stream_watch = IdleWatch[Kept]()
         self._unsaved = Unsaved(self._messages, self._intake)
@@ -108,14 +113,29 @@ class Partition:
 
     def _process(self, record: Record, out: list[Output]) -> None:
         """One record the long way."""
+        chunk: Chunk | None = None
         try:
             chunks, root = self._intake.read(record)
             for chunk in chunks:
                 self._chunks.apply(chunk, record, root, out)
         except RecordError as problem:
-            self.tally.reject(record.offset, problem.code)
-            source, cap = (self.topic, self.number), self.settings.limits.output_bytes
-            out.append(dead_letter(record, source, problem, self.settings.dlq, cap))
+            self._reject(record, problem, out)
+        except Exception as problem:  # noqa: BLE001 -- whatever it is, it must not stop the partition
+            message = self._messages.find(record.key, chunk.message_id) if record.key and chunk is not None else None
+            self._broken(message, record, problem, out)
+
+    def _reject(self, record: Record, problem: RecordError, out: list[Output]) -> None:
+        self.tally.reject(record.offset, problem.code)
+        if isinstance(problem, Defect):
+            self.tally.fail(str(problem))
+        source, cap = (self.topic, self.number), self.settings.limits.output_bytes
+        out.append(dead_letter(record, source, problem, self.settings.dlq, cap))
+
+    def _broken(self, message: Message | None, record: Record, problem: Exception, out: list[Output]) -> None:
+        """This program failed on the record: nobody knows what it has left of the message, so that is lost."""
+        self._reject(record, defect(problem), out)
+        for choice in lose_message(self._messages, message) if message is not None else ():
+            self._outputs.announce(announcement("internal"), choice, record.timestamp, out)
 
     def drain(self) -> Tally:
         """The counts since the last call."""

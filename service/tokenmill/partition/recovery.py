@@ -160,6 +160,7 @@ DISAGREES = "what was read again of this message is not what was published of it
 _WHY: dict[ErrorCode, str] = {
     "state-lost": "the beginning of this message is no longer in the topic, and there is no snapshot of its state",
     "reconfigured": "the configuration changed, and there is no snapshot of this message's state",
+    "internal": "tokenmill, or a plug-in, failed on a record of this message; its log says where",
 }
 
 

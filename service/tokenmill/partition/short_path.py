@@ -9,8 +9,8 @@ after another in one loop: a call for each record would cost a tenth of what is 
 3. Taking it or not changes nothing that can be seen; a property test compares the two.
 """
 
-from collections.abc import Iterator
-from typing import Protocol
+from collections.abc import Callable, Iterator
+from typing import Protocol, TypeAlias
 
 import msgspec
 
@@ -18,7 +18,7 @@ from tokenmill.codecs.native import NATIVE
 from tokenmill.errors import NOT_JSON
 from tokenmill.limits import KEY_BYTES
 from tokenmill.partition.intake import Intake
-from tokenmill.partition.message import Open
+from tokenmill.partition.message import Message, Open
 from tokenmill.partition.messages import Messages
 from tokenmill.partition.outputs import Outputs
 from tokenmill.records import Output, Record
@@ -44,18 +44,25 @@ class Place(Protocol):
     time: int
 
 
+Broken: TypeAlias = Callable[[Message | None, Record, Exception, list[Output]], None]
+"""What is done of a message on whose record this program fails."""
+
+
 class ShortPath:
     """Applies the records that it is sure of."""
 
-    __slots__ = ("_intake", "_messages", "_outputs", "_record_bytes")
+    __slots__ = ("_broken", "_intake", "_messages", "_outputs", "_record_bytes")
 
-    def __init__(self, record_bytes: int, intake: Intake, messages: Messages, outputs: Outputs) -> None:
+    def __init__(self, record_bytes: int, intake: Intake, messages: Messages, outputs: Outputs, broken: Broken) -> None:
         self._record_bytes = record_bytes
         self._intake = intake
         self._messages = messages
         self._outputs = outputs
+        self._broken = broken
 
-    def take(self, records: Iterator[Record], place: Place, out: list[Output]) -> Record | None:
+    def take(  # noqa: C901 -- a call for each record would cost a tenth of what is done
+        self, records: Iterator[Record], place: Place, out: list[Output]
+    ) -> Record | None:
         """Apply records for as long as they are sure ones; return the first that is not, or None behind the last."""
         if not self._intake.plain:
             return next(records, None)
@@ -89,7 +96,10 @@ class ShortPath:
             else:
                 choice.position = seq
             time = record.timestamp
-            outputs.emit(going.parser.feed(delta), choice, time, out)
+            try:
+                outputs.emit(going.parser.feed(delta), choice, time, out)
+            except Exception as problem:  # noqa: BLE001 -- as on the long path
+                self._broken(message, record, problem, out)
             place.offset, place.time = offset + 1, time
             taken += 1
         else:

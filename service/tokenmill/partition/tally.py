@@ -18,6 +18,7 @@ class Tally:
         "dropped",
         "ended",
         "events",
+        "failed",
         "opened",
         "parse_errors",
         "rejected",
@@ -38,6 +39,8 @@ class Tally:
         """By error code."""
         self.rejected: list[tuple[int, str]] = []
         """Of some records that can't be used: offset and error code."""
+        self.failed: list[str] = []
+        """Where this program failed, some of the times."""
         self.dropped: defaultdict[str, int] = defaultdict(int)
         """Chunks without effect, by reason: duplicate, late, no-message, stale-timeout, lost."""
         self.ended: list[EndedMessage] = []
@@ -52,6 +55,11 @@ class Tally:
         self.dead_letters[code] += 1
         if len(self.rejected) < REJECTED_KEPT:
             self.rejected.append((offset, code))
+
+    def fail(self, where: str) -> None:
+        """This program failed on a record."""
+        if len(self.failed) < REJECTED_KEPT:
+            self.failed.append(where)
 
     def drain(self) -> "Tally":
         """What was counted since the last call; this object starts again at nothing."""

@@ -26,6 +26,8 @@ from tokenmill.worker.tracing import tell
 
 log = logging.getLogger(__name__)
 
+failures = logging.getLogger("tokenmill.worker.failed")
+
 rejections = logging.getLogger("tokenmill.worker.rejected")
 
 
@@ -270,6 +272,8 @@ class Lane:
             tell(self._telemetry, ended, self.topic_partition)
         for trace in tally.traces:
             log.debug("%s, message %s: %s\nbecame %s", *trace)
+        for where in tally.failed:
+            failures.error("%s/%d: %s; please report it", *self.topic_partition, where)
         for offset, code in tally.rejected:  # what is wrong may quote what a record says, which is for no log
             where = f"{self.partition.topic}/{self.partition.number}@{offset}"
             rejections.getChild(code).warning(  # so that many of one code hide none of another
