@@ -13,9 +13,9 @@ INSTALLED := $(VENV)/.installed
 JUDGES := tests/judges/node
 JUDGES_INSTALLED := $(JUDGES)/node_modules/.installed
 KAFKA_CLASSES := build/kafka-classes.jsa
-CHECKERS := build/tools/.built
 PYTHONS := python3.11 python3.12 python3.13 python3 python
 VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
+GO_JUDGES := helm kubeconform kube-score compose-spec collector
 PYTEST_ARGS ?=
 FUZZ_ARGS ?=
 AUDIT_ARGS ?=
@@ -74,19 +74,24 @@ gen-check: $(INSTALLED) ## Generated files are up to date
 	$(BIN)/python -m tokenmill.gen --check
 
 .PHONY: pytest
-pytest: $(INSTALLED) $(JUDGES_INSTALLED) $(KAFKA_CLASSES) $(CHECKERS) ## The tests alone, in processes, or some: make pytest PYTEST_ARGS="tests/parser -x"
+pytest: $(INSTALLED) $(JUDGES_INSTALLED) $(KAFKA_CLASSES) ## The tests alone, in processes, or some: make pytest PYTEST_ARGS="tests/parser -x"
 	$(BIN)/pytest -n 3 --dist loadgroup --no-loadscope-reorder $(PYTEST_ARGS)
+
+# Tests that want one of these build it, too. Beside them it is there before they come to it, where there is Go.
+.PHONY: judges
+judges: ## The programs in Go that judge the chart, the compose files and the traces, built; minutes the first time
+	@for name in $(GO_JUDGES); do nice deploy/tools/go-program $$name >/dev/null || exit 1; done
 
 .PHONY: quick
 quick: $(INSTALLED) ## The tests that need no server and try no thousands of cases, for the time between two edits
 	@$(BIN)/pytest -n 2 -q --quick $(PYTEST_ARGS)
 
 .PHONY: chart
-chart: $(INSTALLED) $(CHECKERS) ## The Helm chart: lint, schemas, scores, what is rendered, a worker started as it says
+chart: $(INSTALLED) ## The Helm chart: lint, schemas, scores, what is rendered, a worker started as it says
 	$(BIN)/pytest tests/chart tests/gen/test_chart.py $(PYTEST_ARGS)
 
 .PHONY: chart-apiserver
-chart-apiserver: $(INSTALLED) $(CHECKERS) ## The chart on a real API server; the first time it builds one, for minutes
+chart-apiserver: $(INSTALLED) ## The chart on a real API server; the first time it builds one, for minutes
 	@deploy/tools/kube-apiserver >/dev/null
 	$(BIN)/pytest -m apiserver tests/apiserver $(PYTEST_ARGS)
 
@@ -112,7 +117,7 @@ ablations: $(INSTALLED) ## Parts of delivery and recovery switched off, each of 
 	TOKENMILL_ABLATIONS=3 $(BIN)/pytest tests/ablations
 
 .PHONY: coverage
-coverage: $(INSTALLED) $(JUDGES_INSTALLED) $(KAFKA_CLASSES) $(CHECKERS) ## The tests with branch coverage
+coverage: $(INSTALLED) $(JUDGES_INSTALLED) $(KAFKA_CLASSES) ## The tests with branch coverage
 	$(BIN)/pytest --cov $(PYTEST_ARGS)
 
 .PHONY: format
@@ -212,14 +217,6 @@ $(INSTALLED): requirements.lock pyproject.toml
 $(KAFKA_CLASSES): deploy/kafka-test-server/pom.xml | $(INSTALLED)
 	@if command -v java >/dev/null && command -v mvn >/dev/null; then \
 	    echo "writing down Kafka's classes" && $(BIN)/python -m tests.support.kafka_classes $@; fi
-
-# Where Go is: the programs that check the chart and the compose files. Tests that want one build it, too, but each process
-# of a run would do so for itself.
-$(CHECKERS): deploy/tools/go-program deploy/tools/compose-spec deploy/tools/otel-collector tests/judges/collector/go.mod
-	@if command -v go >/dev/null; then \
-	    echo "building what checks the chart, and a collector of OpenTelemetry: minutes the first time" && \
-	    for name in helm kubeconform kube-score; do deploy/tools/go-program $$name >/dev/null || exit 1; done && \
-	    deploy/tools/compose-spec >/dev/null && deploy/tools/otel-collector >/dev/null && touch $@; fi
 
 # Where Node is: the clients that judge what dialects write.
 $(JUDGES_INSTALLED): $(JUDGES)/package-lock.json

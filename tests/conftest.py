@@ -3,7 +3,7 @@
 import gc
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from itertools import count
 from pathlib import Path
@@ -42,6 +42,12 @@ FOR_ALL = __name__
 
 
 MARKED: dict[str, tuple[str, ...]] = {
+    "built": (
+        "tests/chart",
+        "tests/deploy/test_compose.py",
+        "tests/deploy/test_release.py",
+        "tests/integration/test_telemetry.py",
+    ),
     "exhaustive": (
         "tests/apis/test_api.py",
         "tests/bench",
@@ -73,8 +79,12 @@ AT_LEISURE = ("apiserver", "slow", *MARKED)
 """What `--quick` leaves out; of whole folders and files it does not even look for the tests."""
 
 
-SLOW_SHARE = 0.6
-"""Of a run, in whose beginning the slow tests are spread: together they take less than half of its time."""
+SPANS = {"built": (0.4, 1.0), "slow": (0.0, 0.6), "integration": (0.0, 1.0), "": (0.0, 1.0)}
+"""Over which part of a run tests are spread, by the first of these markers that they have.
+
+Programs that are built beside the first tests (`make judges`) are there by then. Slow tests together take less than
+half of a run.
+"""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -115,11 +125,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             for item in of_test:
                 item.add_marker(marker)
     if hasattr(config, "workerinput"):
-        slow = [item for item in items if item.get_closest_marker("slow")]
-        quick = [item for item in items if not item.get_closest_marker("slow")]
-        waiting = [item for item in quick if item.get_closest_marker("integration")]
-        computing = [item for item in quick if not item.get_closest_marker("integration")]
-        items[:] = _mixed((slow, SLOW_SHARE), (waiting, 1), (computing, 1))
+        kinds: dict[str, list[pytest.Item]] = {kind: [] for kind in SPANS}
+        for item in items:
+            kinds[next((kind for kind in SPANS if item.get_closest_marker(kind)), "")].append(item)
+        items[:] = _mixed(kinds)
 
 
 def _beginnings(*places: str) -> tuple[str, ...]:
@@ -127,9 +136,12 @@ def _beginnings(*places: str) -> tuple[str, ...]:
     return tuple(f"{place}{end}" for place in places for end in ("/", "::"))
 
 
-def _mixed(*lists: tuple[list[pytest.Item], float]) -> list[pytest.Item]:
-    """All of them, each list in its order and spread evenly over the whole, or so much of its beginning."""
-    placed = ((share * at / len(each), item) for each, share in lists for at, item in enumerate(each))
+def _mixed(kinds: Mapping[str, list[pytest.Item]]) -> list[pytest.Item]:
+    """All of them, each kind in its order and spread evenly over its part of the run."""
+    placed = []
+    for kind, of_kind in kinds.items():
+        begin, end = SPANS[kind]
+        placed += [(begin + (end - begin) * at / len(of_kind), item) for at, item in enumerate(of_kind)]
     return [item for _, item in sorted(placed, key=lambda place: place[0])]
 
 

@@ -11,7 +11,8 @@ import yaml
 
 from tests.apiserver.servers import TOKEN, ApiServer
 from tests.chart.rendering import Object
-from tests.chart.tools import RUN_S, tool
+from tests.chart.tools import RUN_S
+from tests.support.deployment import tool
 
 CREATED = 201
 FOUND = 200
@@ -91,7 +92,7 @@ class Cluster:
     def helm(self, *words: str | Path, text: str | None = None) -> str:
         """What Helm prints, which asks this server. Fails the test if it fails."""
         server = ["--kube-apiserver", self._server.url, "--kube-token", TOKEN]
-        command: list[Any] = [tool("helm"), *words, *server, "--kube-ca-file", self._server.certificate]
+        command: list[Any] = [tool("go-program", "helm"), *words, *server, "--kube-ca-file", self._server.certificate]
         run = subprocess.run(command, input=text, capture_output=True, text=True, timeout=RUN_S, check=False)
         assert run.returncode == 0, run.stderr
         return run.stdout

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from tests.chart.pods import Secrets
-from tests.chart.tools import NAMES, tool
+from tests.chart.tools import NAMES
 from tests.support.certificates import make_identity
+from tests.support.deployment import tool
 from tokenmill.servers import RedisServer, SecureKafkaServer
 
 PASSWORD = "open-sesame"
@@ -16,7 +17,7 @@ PASSWORD = "open-sesame"
 @pytest.fixture(scope="session", autouse=True)
 def _tools() -> None:
     for name in NAMES:
-        tool(name)
+        tool("go-program", name)
 
 
 @pytest.fixture

@@ -4,35 +4,22 @@ import json
 import re
 import subprocess
 from collections.abc import Mapping
-from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
-from tests.structure.tree import CHECKOUT
-
-BUILDER = CHECKOUT / "deploy" / "tools" / "go-program"
+from tests.support.deployment import tool
 
 NAMES = ("helm", "kubeconform", "kube-score")
-
-BUILD_S = 1800
-"""For a program's first build: two minutes of two processors, and machines are shared."""
 
 RUN_S = 120
 
 DEFINITION = re.compile(r"(?:/api/_definitions\.json)?#/\$defs/([\w.-]+)")
 
 
-@cache
-def tool(name: str) -> Path:
-    """A program in the version that the builder pins, built if need be."""
-    built = subprocess.run([BUILDER, name], stdout=subprocess.PIPE, text=True, timeout=BUILD_S, check=True)
-    return Path(built.stdout.strip())
-
-
 def run(name: str, *arguments: str | Path, text: str | None = None) -> subprocess.CompletedProcess[str]:
     """Run a program to its end, whatever its exit code."""
     return subprocess.run(
-        [tool(name), *arguments], input=text, capture_output=True, text=True, timeout=RUN_S, check=False
+        [tool("go-program", name), *arguments], input=text, capture_output=True, text=True, timeout=RUN_S, check=False
     )
 
 

@@ -33,7 +33,7 @@ SOONEST_S = 10
 
 def read(path: Path, *options: str) -> subprocess.CompletedProcess[str]:
     """What the reference reader says of a compose file."""
-    command = [str(tool("compose-spec")), "--format", "json", *options, str(path)]
+    command = [str(tool("go-program", "compose-spec")), "--format", "json", *options, str(path)]
     return subprocess.run(command, cwd=DEPLOY, capture_output=True, text=True, timeout=60, check=False)
 
 

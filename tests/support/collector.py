@@ -1,20 +1,15 @@
 """A collector of OpenTelemetry, built from its own parts, and what it was told."""
 
 import json
-import subprocess
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tests.structure.tree import CHECKOUT
+from tests.support.deployment import tool
 from tokenmill.servers.process import Server, free_port
-
-BUILD_S = 1800
-"""For its first build: two minutes of two processors, and machines are shared."""
 
 SERVICE = """
 receivers: {{otlp: {{protocols: {{http: {{endpoint: "127.0.0.1:{port}"}}}}}}}}
@@ -80,7 +75,7 @@ class Collector(Server):
     def command(self) -> Sequence[str]:
         config = self.folder / "collector.yaml"
         config.write_text(SERVICE.format(port=self.port, sink=self._sink))
-        return [_program(), "--config", str(config)]
+        return [str(tool("go-program", "collector")), "--config", str(config)]
 
     def ready(self) -> bool:
         return "Everything is ready" in self.log.read_text()
@@ -114,12 +109,6 @@ class _Sink(BaseHTTPRequestHandler):
 
     def log_message(self, *_args: object) -> None:
         """The tests say what they saw."""
-
-
-@cache
-def _program() -> str:
-    builder = CHECKOUT / "deploy" / "tools" / "otel-collector"
-    return subprocess.run([builder], stdout=subprocess.PIPE, text=True, timeout=BUILD_S, check=True).stdout.strip()
 
 
 def _spans(of: Any) -> Iterator[Told]:

@@ -158,8 +158,8 @@ class KafkaServer(Server):
         return ()
 
     def _format(self, properties: Path) -> None:
-        tool = ["-XX:TieredStopAtLevel=1", "kafka.tools.StorageTool", "format", "-t", self.cluster_id]
-        command = [*java("128m"), *tool, "-c", str(properties), *self.format_options()]
+        command = [*java("128m"), "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "kafka.tools.StorageTool", "format"]
+        command += ["-t", self.cluster_id, "-c", str(properties), *self.format_options()]
         run = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
         if run.returncode:
             raise MissingServer(f"Kafka's storage can't be formatted: {(run.stdout + run.stderr).strip()[-2_000:]}")
