@@ -54,7 +54,7 @@ image: ## Both images, with version and revision in their labels (needs Docker)
 	docker build -f deploy/Dockerfile -t tokenmill-tools:$(VERSION) --build-arg LOCK=tools.lock $(LABELS) .
 
 .PHONY: test
-test: lint types layers gen-check pytest ## Everything that has to pass
+test: $(KAFKA_CLASSES) lint types layers gen-check pytest ## Everything that has to pass
 
 .PHONY: lint
 lint: $(INSTALLED) ## Style and formatting
@@ -80,7 +80,7 @@ pytest: $(INSTALLED) $(JUDGES_INSTALLED) $(KAFKA_CLASSES) ## The tests alone, in
 # Tests that want one of these build it, too. Beside them it is there before they come to it, where there is Go.
 .PHONY: judges
 judges: ## The programs in Go that judge the chart, the compose files and the traces, built; minutes the first time
-	@for name in $(GO_JUDGES); do nice deploy/tools/go-program $$name >/dev/null || exit 1; done
+	@for name in $(GO_JUDGES); do nice -n 19 deploy/tools/go-program $$name >/dev/null || exit 1; done
 
 .PHONY: quick
 quick: $(INSTALLED) ## The tests that need no server and try no thousands of cases, for the time between two edits

@@ -16,6 +16,7 @@ import tokenmill
 from tests.support.kafka_classes import java_options
 from tests.support.prerequisites import missing
 from tests.support.servers import any_kafka, any_redis
+from tokenmill.partition.tally import Tally
 from tokenmill.plugins import load_plugins
 from tokenmill.servers import KafkaServer, RedisServer
 
@@ -173,6 +174,24 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
                 if name == "report" and test.when == "call":
                     terminalreporter.section(test.nodeid)
                     terminalreporter.write_line(str(value))
+
+
+@pytest.fixture(autouse=True)
+def sound(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """What the program fails on fails the test, too, which else might see no more than one dead letter among others.
+
+    Tests that have it fail put another fixture of this name in the place of this one.
+    """
+    failed: list[str] = []
+    fail = Tally.fail
+
+    def noted(tally: Tally, where: str) -> None:
+        failed.append(where)
+        fail(tally, where)
+
+    monkeypatch.setattr(Tally, "fail", noted)
+    yield
+    assert failed == []
 
 
 @pytest.fixture(scope="session")

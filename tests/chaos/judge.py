@@ -94,6 +94,8 @@ def judge(
             wrong |= {_name(unit): f"{topic}: a record that is repeated" for unit in each.repeated}
     expected = oracle(with_formats(records, formats_of(found[EVENTS])), settings, found)
     reconfigured = {item.unit for item in sound[EVENTS].items if _says(item, "reconfigured")}
+    failed = (item for items in expected.values() for item in items if _failed(item))
+    wrong |= {_name(item.unit): "tokenmill itself failed on it" for item in failed}
     for topic, each in sound.items():
         wrong = _differences(topic, expected[topic], each.items, reconfigured) | wrong
     wrong = _broken_ends(expected, sound, reconfigured) | wrong
@@ -198,6 +200,11 @@ def _says(item: Item, what: str) -> bool:
         return False
     event = json.loads(item.value)
     return what in (event.get("code"), event.get("type"))
+
+
+def _failed(item: Item) -> bool:
+    """Whether tokenmill says of itself that it failed."""
+    return ("tm-error-code", b"internal") in item.headers or b'"code":"internal"' in (item.value or b"")
 
 
 def _by_unit(items: Iterable[Item]) -> dict[Unit, list[Item]]:

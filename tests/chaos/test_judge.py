@@ -11,6 +11,10 @@ from tests.chaos.feed import without_format
 from tests.chaos.judge import CALLS, COMPLETIONS, DEAD, EVENTS, Item, Verdict, formats_of, judge, oracle, with_formats
 from tests.chaos.settle import settings
 from tests.support.conversations import interleaved
+from tokenmill.parser import MessageParser
+from tokenmill.partition.message import Choice
+from tokenmill.partition.opening import parser_of
+from tokenmill.partition.tally import Tally
 from tokenmill.records import InputRecord
 
 TOPICS = (EVENTS, CALLS, COMPLETIONS, DEAD)
@@ -116,6 +120,21 @@ def test_repeats_are_allowed_if_they_are_the_same() -> None:
     assert _judge(found).wrong
     found[EVENTS][at] = found[EVENTS][at]._replace(timestamp=0)
     assert _judge(found, repeats_allowed=True).wrong
+
+
+def test_what_the_program_fails_on_is_wrong_though_both_sides_fail(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The oracle is the same program: what it says of its own failures counts."""
+
+    def broken(choice: Choice) -> MessageParser:
+        if choice.key == b"default-1":
+            raise ZeroDivisionError
+        return parser_of(choice)
+
+    monkeypatch.setattr("tokenmill.partition.chunks.parser_of", broken)
+    monkeypatch.setattr(Tally, "fail", lambda *_: None)
+    wrong = _judge(_found()).wrong
+    assert {name.partition("/")[0] for name in wrong} == {"default-1"}
+    assert set(wrong.values()) == {"tokenmill itself failed on it"}
 
 
 def test_a_message_keeps_the_format_that_it_began_with() -> None:

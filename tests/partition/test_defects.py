@@ -22,6 +22,11 @@ SETTINGS = PartitionSettings(outputs=(OutputSpec("events"), OutputSpec("other", 
 SECRET = "what a user said"
 
 
+@pytest.fixture(autouse=True)
+def sound() -> None:
+    """Everything fails here."""
+
+
 class Fragile:
     """A dialect that fails on events of some kinds, by an error that quotes them."""
 

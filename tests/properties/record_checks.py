@@ -57,7 +57,9 @@ def check_log(settings: PartitionSettings, log: Sequence[InputRecord], dice: ran
 def check_record(partition: Partition, record: InputRecord, out: Sequence[Output]) -> None:
     """A record that could not be used is a dead letter, as it came, and counted once."""
     letters = [output for output in out if output.topic == partition.settings.dlq]
-    counted = sum(partition.drain().dead_letters.values())
+    tally = partition.drain()
+    require(not tally.failed, f"P7: {tally.failed}")
+    counted = sum(tally.dead_letters.values())
     require(len(letters) == counted <= 1, f"P7: {len(letters)} dead letters of a record, {counted} counted")
     for letter in letters:
         require((letter.key, letter.value) == (record.key, record.value), "P7: a dead letter is not the record")
