@@ -255,3 +255,29 @@ def test_what_is_remembered_is_capped(events: list[Any], refused: int) -> None:
     done = provided("anthropic", START, *events, *text("a", index=99), STOP)
     assert done.rejected == ["undecodable"] * refused
     assert (done.text, len(done.ends)) == ("a", 1)
+
+
+def test_counts_that_are_null_say_nothing() -> None:
+    """They are so where they did not change."""
+    counts: dict[str, Any] = {"output_tokens": 9, "input_tokens": None, "cache_read_input_tokens": None}
+    last = {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": counts}
+    assert provided("anthropic", START, *text("a"), last, STOP).ends == [("stop", USAGE)]
+
+
+def test_a_call_without_arguments_is_complete_when_the_next_block_begins() -> None:
+    """In its place before that block, though the answer is cut off later."""
+    done = provided(
+        "anthropic", START, *use("", index=0), *text("a", index=1), *use('{"x"', index=2), ended("max_tokens"), STOP
+    )
+    kinds = [event.type for event in done.events]
+    assert kinds.index("tool-call") < kinds.index("text-delta")
+    assert done.calls == [("f", {})]
+    assert [code for code, *_ in done.errors] == ["unfinished-call"]
+
+
+@pytest.mark.parametrize(("reason", "calls"), [("tool_use", [("f", {})]), ("max_tokens", [])])
+def test_a_call_without_arguments_that_is_the_last(reason: str, calls: list[tuple[str, Any]]) -> None:
+    """Whether any were to come, only the reason says."""
+    done = provided("anthropic", START, *use("", index=0), ended(reason), STOP)
+    assert done.calls == calls
+    assert [code for code, *_ in done.errors] == ([] if calls else ["unfinished-call"])

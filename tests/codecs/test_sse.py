@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from tests.support.parsing import all_cuts
-from tokenmill.codecs.sse import EVENT_BYTES, Frame, Framing, whole_events
+from tokenmill.codecs.sse import BARE_CHARS, EVENT_BYTES, Frame, Framing, whole_events
 
 
 def is_object(data: str) -> bool:
@@ -80,6 +80,37 @@ def test_a_line_that_is_no_sse_comes_out_as_it_stands() -> None:
         Frame("", "a"),
         Frame("", "[1]", bare=True),
     ]
+
+
+PRETTY = '{\n  "error": {\n    "code": 503,\n    "tries": [\n      1\n    ]\n  }\n}'
+
+
+@pytest.mark.parametrize(
+    ("stream", "expected"),
+    [
+        (f"data: a\n\n{PRETTY}\ndata: b\n\n", ["a", PRETTY, "b"]),
+        (f"[{PRETTY}\n]\n", [f"[{PRETTY}\n]"]),
+        ('{"a":\n1}\n{"b":2}\n{"c":\n3}\n', ['{"a":\n1}', '{"b":2}', '{"c":\n3}']),
+        ('{oops\n{"a":1}\n', ["{oops", '{"a":1}']),
+        ("{oops\n: a comment\ndata: a\n\n", ["{oops", "a"]),
+        ("{oops\n\n{oops", ["{oops", "{oops"]),
+    ],
+)
+def test_json_over_several_lines_comes_out_in_one_piece(stream: str, expected: list[str]) -> None:
+    """Some servers' errors are written so; what is no JSON waits for the next line that is something else."""
+    assert [frame.data for frame in frames(stream.encode())] == expected
+    for cut in all_cuts(stream):
+        assert [frame.data for frame in frames(*(piece.encode() for piece in cut))] == expected
+
+
+def test_json_that_does_not_end_is_bounded() -> None:
+    """P8: it comes out as it is; lines that may be its last are read again and again, so it is short."""
+    framing = Framing()
+    lines = b'{"a": [\n' + b'"x",\n}\n' * BARE_CHARS
+    out = [frame for at in range(0, len(lines), 500) for frame in framing.feed(lines[at : at + 500])]
+    assert out[0].data is not None
+    assert BARE_CHARS < len(out[0].data) < 2 * BARE_CHARS
+    assert len(msgspec.msgpack.encode(framing)) < 2 * BARE_CHARS
 
 
 def test_a_byte_order_mark_and_bytes_that_are_no_text_do_no_harm() -> None:

@@ -187,3 +187,13 @@ def test_around_what_there_is_not() -> None:
         find_codec("sse+morse")
     with pytest.raises(UnknownCodec):
         find_codec("sse+sse+openai")
+
+
+@pytest.mark.parametrize("begun", [True, False])
+def test_a_failure_that_is_json_over_several_lines(begun: bool) -> None:
+    """As Gemini writes one in mid-stream: the answer has failed, in the server's words."""
+    first = b'data: {"candidates":[{"content":{"parts":[{"text":"Hi"}]},"index":0}],"responseId":"r1"}\r\n\r\n'
+    failure = b'{\n  "error": {\n    "code": 503,\n    "message": "The model is overloaded"\n  }\n}\n'
+    done = provided("sse+gemini", first + failure if begun else failure, None)
+    assert (done.text, done.ends) == ("Hi" if begun else "", [("error", None)])
+    assert ["overloaded" in message for _, message in done.errors] == [True]

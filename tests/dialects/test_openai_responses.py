@@ -8,6 +8,9 @@ import pytest
 
 from tests.support.answered import ERROR, answered, results_in
 from tests.support.scenarios import SCENARIOS, STARTED_MS, rendered
+from tokenmill.limits import Limits
+from tokenmill.partition import OutputSpec, Partition, PartitionSettings
+from tokenmill.records import InputRecord, Output
 
 
 def frames(name: str, **options: Any) -> list[dict[str, Any]]:
@@ -147,3 +150,22 @@ def test_what_a_tool_answered_is_an_item() -> None:
     (end,) = results_in(payloads, "response.completed")
     assert end["response"]["output"] == done
     assert b"function_call_output" not in b"".join(answered("openai_responses", late=True)[0])
+
+
+@pytest.mark.parametrize(("output_bytes", "pieces"), [(450_000, 480), (200_000, 1_000), (1_000_000, 100)])
+def test_a_response_ends_whatever_an_output_record_may_be(output_bytes: int, pieces: int) -> None:
+    """What is said again of it has room in one: nothing that clients wait for is left out, and no number."""
+    limits = Limits(output_bytes=output_bytes)
+    settings = PartitionSettings(outputs=(OutputSpec("events", "openai_responses"),), codec="text", limits=limits)
+    partition, out = Partition(settings, "tokens", 0), list[Output]()
+    values = [*[b"x" * 1_000] * pieces, None]
+    partition.process([InputRecord("tokens", 0, at, at, b"c", value, []) for at, value in enumerate(values)], out)
+    said = [json.loads(output.value or b"") for output in out]
+    assert [frame["sequence_number"] for frame in said] == list(range(len(said)))
+    assert [frame["type"] for frame in said[-4:]] == [
+        "response.output_text.done",
+        "response.content_part.done",
+        "response.output_item.done",
+        "response.completed",
+    ]
+    assert max(len(output.value or b"") for output in out) <= output_bytes

@@ -6,8 +6,9 @@ Rules of this file:
 2. `message_start` opens the message that its id names. Without one, content opens the conversation's unnamed message,
    or the one that the header `tm-message-id` names.
 3. A block of `tool_use` is a call, whose arguments come in pieces; where there are none, those of its start count.
-   What else has `input_json_delta`s is a part when it is complete, other blocks are parts as they begin.
-4. Counts of tokens are cumulative: later ones go over earlier ones.
+   One that ends without any has none, as the next block shows: cut off it may have been to get some. What else has
+   `input_json_delta`s is a part when it is complete, other blocks are parts as they begin.
+4. Counts of tokens are cumulative: later ones go over earlier ones, and null says nothing.
 5. `message_stop` ends the message; so do an error, a `message_start` that comes before, `[DONE]` that a proxy adds, and
    a null value, which says that nothing follows.
 """
@@ -55,6 +56,8 @@ class _Block(msgspec.Struct, array_like=True, gc=False):
     """Its input so far, where that is not passed on."""
     fed: bool = False
     """Input has come."""
+    ended: bool = False
+    """It is a call without arguments, unless the answer ends with it."""
 
 
 class _State(AnswerState, array_like=True, gc=False):
@@ -119,6 +122,9 @@ class _Stream(EventStream[_State]):
         """`content_block_start`."""
         raw, index = object_of(event.get("content_block")), index_of(event.get("index"))
         kind = text_of(raw.get("type"))
+        for block in [block for block in self.state.blocks if block.ended]:
+            self.state.blocks.remove(block)
+            self.answer.call(block.index, arguments="{}")
         if kind in _OF_TEXT:
             self._put_text(raw)
         elif kind == _TOOL:
@@ -150,7 +156,10 @@ class _Stream(EventStream[_State]):
     def block_stop(self, event: Json) -> None:
         """`content_block_stop`."""
         block = self._block(index_of(event.get("index")))
-        if block is not None:
+        if block is None:
+            return
+        block.ended = block.kind == _TOOL and not block.fed and not block.start
+        if not block.ended:
             self._close(block)
 
     def message_delta(self, event: Json) -> None:
@@ -169,7 +178,8 @@ class _Stream(EventStream[_State]):
 
     def _count(self, counts: Json) -> None:
         """Later counts go over earlier ones, whose names a provider does not change."""
-        usage = self.state.usage | self.answer.usage(counts)
+        said = self.answer.usage(counts)
+        usage = self.state.usage | {name: count for name, count in said.items() if count is not None}
         if len(str(usage)) > DETAIL_BYTES:
             raise Undecodable(f"counts of tokens are longer than {DETAIL_BYTES} characters")
         self.state.usage = usage

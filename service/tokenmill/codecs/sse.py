@@ -8,7 +8,8 @@ Rules of this file, those of the standard where it has any (https://html.spec.wh
 2. Many servers end an event with its line and send no blank one. So a reader may say of a data line whether it is an
    event as it stands; then it comes out at once. Other lines wait for the blank line, with which they come out
    together for the reader to judge, or are junk and give way to the next line that is an event.
-3. A line that begins with a bracket is no SSE: it is what a server answers instead, and comes out as it stands.
+3. A line that begins with a bracket is no SSE: it is what a server answers instead, and comes out as it stands. One
+   that is no JSON may be the first of several, which come out together: when they are JSON, or when other lines come.
 4. At the end of the stream an unfinished line counts as a line, and an event needs no blank line.
 5. What waits is capped; an event that is longer comes out without its data, so that it is known of.
 """
@@ -24,6 +25,12 @@ EVENT_BYTES = 256 * KIB
 """One event: what it brings of a call may be as long as a call. All of it that has arrived is read again with each
 record, so more would make a stream slow that is cut small."""
 
+BARE_CHARS = 16 * KIB
+"""What a server answers in place of SSE, over several lines: it is read again at each line that may be the last."""
+
+_NAMES = frozenset({"", "data", "event"})
+"""Of lines that are SSE: blank ones and comments have none."""
+
 _REST = b":"
 """Stands for a line of which nothing is kept: the rest of it is a comment."""
 
@@ -36,7 +43,7 @@ class Frame(NamedTuple):
     data: str | None
     """None: it was longer than `EVENT_BYTES`."""
     bare: bool = False
-    """It is a line that is no SSE."""
+    """It is no SSE, but JSON, or was to be."""
 
 
 def whole_events(value: bytes | None) -> list[bytes] | None:
@@ -59,6 +66,17 @@ def _is_utf8(value: bytes) -> bool:
     return True
 
 
+def is_json(data: str) -> bool:
+    """Whether it is an object or an array, all of it."""
+    if not (data.startswith(("{", "[")) and data.rstrip().endswith(("}", "]"))):
+        return False
+    try:
+        msgspec.json.decode(data, type=msgspec.Raw)
+    except (msgspec.DecodeError, RecursionError):
+        return False
+    return True
+
+
 def _never(_data: str) -> bool:
     return False
 
@@ -77,6 +95,8 @@ class Framing(msgspec.Struct, array_like=True, gc=False):
     """The event is over the cap: its data is not kept."""
     returned: bool = False
     """The last line ended with CR, whose LF may follow."""
+    bare: str = ""
+    """Lines that are not SSE, and no JSON yet."""
 
     def feed(self, more: bytes, *, whole: Callable[[str], bool] = _never, last: bool = False) -> Iterator[Frame]:
         """The events that more bytes complete; `last` says that nothing follows."""
@@ -102,20 +122,32 @@ class Framing(msgspec.Struct, array_like=True, gc=False):
         return False
 
     def _line(self, raw: bytes, whole: Callable[[str], bool]) -> Iterator[Frame]:
-        if not raw:
+        line = raw.decode(errors="replace").removeprefix("\ufeff")
+        field, _, value = line.partition(":")
+        if self.bare and (field in _NAMES or is_json(line)):
+            yield self._gathered()
+        if (self.bare or line.startswith(("{", "["))) and self._fits(raw):
+            yield from self._gather(line)
+        elif not raw:
             if self.data or self.too_long:
                 yield Frame(self.name, None if self.too_long else "\n".join(self.data))
             self._clear()
         elif self._fits(raw):
-            line = raw.decode(errors="replace").removeprefix("\ufeff")
-            field, _, value = line.partition(":")
-            if line.startswith(("{", "[")):
-                yield Frame("", line, bare=True)
-            elif field == "event":
+            if field == "event":
                 self.name = value.removeprefix(" ")
             elif field == "data":
                 self.size += 0 if self.too_long else len(raw)
                 yield from self._data(value.removeprefix(" "), whole)
+
+    def _gather(self, line: str) -> Iterator[Frame]:
+        """One more line that is no SSE."""
+        self.bare = f"{self.bare}\n{line}" if self.bare else line
+        if is_json(self.bare) or len(self.bare) > BARE_CHARS:
+            yield self._gathered()
+
+    def _gathered(self) -> Frame:
+        gathered, self.bare = self.bare, ""
+        return Frame("", gathered, bare=True)
 
     def _data(self, value: str, whole: Callable[[str], bool]) -> Iterator[Frame]:
         if not whole(value):

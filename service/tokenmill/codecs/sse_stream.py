@@ -19,7 +19,7 @@ from msgspec import UNSET
 from tokenmill.codecs.chunk import Chunk
 from tokenmill.codecs.codec import Codec
 from tokenmill.codecs.message_id import message_id
-from tokenmill.codecs.sse import EVENT_BYTES, Frame, Framing, whole_events
+from tokenmill.codecs.sse import EVENT_BYTES, Frame, Framing, is_json, whole_events
 from tokenmill.errors import RecordError
 from tokenmill.limits import CHOICES
 from tokenmill.records import InputRecord, Record
@@ -124,15 +124,7 @@ class SseCodec:
 
 def _is_event(data: str) -> bool:
     """Whether a line of data is all of an event: so it need not wait for the blank line that some servers forget."""
-    if data == "[DONE]":
-        return True
-    if not (data.startswith("{") and data.rstrip().endswith("}")):
-        return False
-    try:
-        msgspec.json.decode(data, type=msgspec.Raw)
-    except (msgspec.DecodeError, RecursionError):
-        return False
-    return True
+    return data == "[DONE]" or (data.startswith("{") and is_json(data))
 
 
 def _failure(message: str, known: _State, record: Record) -> Sequence[Chunk]:

@@ -129,6 +129,7 @@ def _response(state: ResponsesState, envelope: Envelope, status: str, further: J
 def _start(state: ResponsesState, envelope: Envelope, event: MessageStart, out: Payloads) -> None:
     who = f"{envelope.conversation_id}/{envelope.message_id}/{envelope.choice}"
     state.items.base = blake2b(who.encode(errors="replace"), digest_size=8).hexdigest()
+    state.items.cap = min(KEPT_BYTES, envelope.payload_bytes // 2)
     state.model = event.model
     for kind in ("created", "in_progress"):
         _say(state, kind, {"response": _response(state, envelope, "in_progress", {})}, out)
@@ -228,7 +229,7 @@ def _end_call(state: ResponsesState, call: OpenCall, rest: str, status: str, out
     _argue(state, call, rest, out)
     del state.items.calls[call.call_id]
     arguments = call.arguments.sent.text() + rest
-    if len(json_bytes(arguments)) > KEPT_BYTES:  # cut short they would be no arguments: only the deltas have them
+    if len(json_bytes(arguments)) > state.items.cap:  # cut short they would be no arguments: only the deltas have them
         state.items.truncated = True
         arguments = ""
     done = call.place | {"name": call.arguments.name, "arguments": arguments}

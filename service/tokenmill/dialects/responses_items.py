@@ -14,7 +14,7 @@ from tokenmill.usage import tokens
 Json: TypeAlias = dict[str, Any]
 
 KEPT_BYTES = 512 * KIB
-"""JSON of the items of a response: about half of an output record, and the last record has all of them."""
+"""JSON of the items of a response, and never more than half of an output record: the last record has all of them."""
 
 ITEM_BYTES = 1 * KIB
 """JSON of an item beside its text: ids, names and words of the shape."""
@@ -139,16 +139,23 @@ class Items(msgspec.Struct, array_like=True, gc=False):
     """Calls that grow, by id."""
     done: dict[int, bytes] = {}
     """Those that have ended, by index, as JSON."""
-    room: int = KEPT_BYTES
-    """Bytes that may still be kept."""
+    cap: int = KEPT_BYTES
+    """Bytes that may be kept of all."""
+    size: int = 0
+    """Bytes that are."""
     truncated: bool = False
     """Something was not kept."""
+
+    @property
+    def room(self) -> int:
+        """Bytes that may still be kept."""
+        return self.cap - self.size
 
     @property
     def memory(self) -> int:
         """About how many bytes they take."""
         block = self.block.said.memory + len(self.block.encrypted) if self.block is not None else 0
-        done = KEPT_BYTES - self.room + len(self.done) * PIECE_BYTES
+        done = self.size + len(self.done) * PIECE_BYTES
         return done + block + sum(call.arguments.memory for call in self.calls.values())
 
     def begin_block(self, kind: Kind) -> OpenBlock:
@@ -171,7 +178,7 @@ class Items(msgspec.Struct, array_like=True, gc=False):
         """An item has ended: its JSON, kept if there is room."""
         encoded = json_bytes(item)
         if len(encoded) <= self.room:
-            self.room -= len(encoded)
+            self.size += len(encoded)
             self.done[index] = encoded
         else:
             self.truncated = True

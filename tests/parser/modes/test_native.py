@@ -57,6 +57,27 @@ def test_no_arguments() -> None:
     assert calls(run(delta(id_="c1", name="f"))) == [("c1", "f", {})]
 
 
+@pytest.mark.parametrize("reason", ["length", "content_filter", "error", "cancelled", "timeout"])
+@pytest.mark.parametrize("arguments", [None, "", " "])
+def test_no_arguments_where_the_answer_was_cut_off(reason: str, arguments: str | None) -> None:
+    """They may have been to come, and an incomplete call is never executed; one that has them is complete."""
+    parser = MessageParser.of(grammar("plain"), "identity")
+    events = parser.tool_calls([delta(0, "c1", "f", "{}"), delta(1, "c2", "g", arguments)])
+    events += parser.finish(reason)
+    assert calls(events) == [("c1", "f", {})]
+    assert codes_of(events) == ["unfinished-call"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"), [({"a": [1, "é"]}, {"a": [1, "é"]}), ({}, {}), ([1], None), (7, None), (True, None)]
+)
+def test_arguments_that_are_no_text(arguments: Any, expected: dict[str, Any] | None) -> None:
+    """An object is what its JSON would be; a call with anything else is broken, and not one without arguments."""
+    events = run({"index": 0, "id": "c1", "function": {"name": "f", "arguments": arguments}})
+    assert calls(events) == ([] if expected is None else [("c1", "f", expected)])
+    assert codes_of(events) == (["malformed-call"] if expected is None else [])
+
+
 def test_an_index_that_comes_back_with_another_id() -> None:
     """Another id is another call; the one before is ended."""
     events = run(delta(0, "c1", "f", "{}"), delta(0, "c2", "f", '{"b":2}'))

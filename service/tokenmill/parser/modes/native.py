@@ -1,8 +1,10 @@
 """Calls that a provider's own tool stream delivers: OpenAI tool-call deltas, by index.
 
-1. A call begins when its name is known; its source is its `arguments` text, passed on verbatim.
-2. It is complete as soon as its JSON is; an empty one, or one that comes without arguments, when another begins or the
-   message ends.
+1. A call begins when its name is known; its source is its `arguments` text, passed on verbatim. Servers that send an
+   object in its place mean the JSON of it.
+2. It is complete as soon as its JSON is; an empty one, or one that comes without arguments, when another of its index
+   begins or the message ends. Where the model did not come to its end, the arguments may have been to come: it is
+   unfinished.
 3. An index that comes back with another id is another call; where there are no ids, so is one that comes back with a
    name and arguments when the call before is complete. Without an index an id or a name begins the next call, unless it
    is repeated while the last one is open.
@@ -12,6 +14,8 @@
 
 from collections.abc import Mapping, Sequence
 from typing import Any
+
+import msgspec
 
 from tokenmill.events import AnyEvent, Error
 from tokenmill.limits import NAME_CHARS
@@ -65,7 +69,7 @@ def read_delta(run: Run, delta: Mapping[str, Any]) -> None:
     function = delta.get("function")
     function = function if isinstance(function, Mapping) else {}
     wire_id, name = _text(delta.get("id"))[:NAME_CHARS], _text(function.get("name"))
-    arguments = _text(function.get("arguments"))
+    arguments = _json(function.get("arguments"))
     native = _find(run, delta.get("index"), wire_id, name, whole=bool(name and arguments))
     if native is None or native.complete:
         return
@@ -101,6 +105,12 @@ def end_native(run: Run) -> None:
 
 def _text(value: Any) -> str:
     return value if isinstance(value, str) else ""
+
+
+def _json(value: Any) -> str:
+    if value is None or isinstance(value, str):
+        return value or ""
+    return msgspec.json.encode(value).decode()
 
 
 def _find(run: Run, index: Any, wire_id: str, name: str, *, whole: bool) -> NativeCall | None:
@@ -186,7 +196,7 @@ def _end(run: Run, native: NativeCall) -> None:
     if native.complete or not call.name:
         return
     _forget(native)
-    if call.source.text().strip() or run.state.mode == UNPARSED:
+    if call.source.text().strip() or run.state.mode == UNPARSED or run.cut:
         fail(run, call, "unfinished-call", "the stream ended inside the call")
     else:
         complete(run, call, {}, repaired=False)
