@@ -30,6 +30,15 @@ def test_messages_conversations_and_choices_have_their_own_positions() -> None:
     assert repeats.fresh(b"c1", [*headers(0), ("tm-choice", b"1")])
 
 
+def test_an_id_that_is_used_again_is_another_message() -> None:
+    """It begins at 0 once more. What a worker publishes again of it says the same time of its beginning."""
+    repeats = Repeats()
+    first, second = (("tm-opened", opened) for opened in (b"1700000000000", b"1700000000001"))
+    assert [repeats.fresh(b"c1", [*headers(seq), first]) for seq in (0, 1, 2)] == [True] * 3
+    assert [repeats.fresh(b"c1", [*headers(seq), second]) for seq in (0, 1, 1, 2)] == [True, True, False, True]
+    assert not repeats.fresh(b"c1", [*headers(2), first])
+
+
 def test_records_without_a_number_always_pass() -> None:
     """Notices of lost state and tool results have no place in a message's order."""
     repeats = Repeats()

@@ -10,6 +10,7 @@ from tests.support.stage import until
 from tokenmill.config import Config
 from tokenmill.errors import FatalError
 from tokenmill.records import InputRecord
+from tokenmill.tools import call_queue
 from tokenmill.tools.call import Call
 from tokenmill.tools.outcome import Outcome
 from tokenmill.tools.places import Places
@@ -205,3 +206,23 @@ async def test_how_far_a_call_is_can_be_read(config: Config) -> None:
         await until(lambda: not queue.unfinished, "it is over")
         working.cancel()
     assert len(await progress(config)) == 1
+
+
+async def test_the_hold_ends_even_if_a_timer_is_early(config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of uvloop are, by a millisecond; on a quiet partition nothing else wakes the queue."""
+    loop = asyncio.get_running_loop()
+    call_later = loop.call_later
+    monkeypatch.setattr(call_queue, "HOLD_S", 0.5)
+    monkeypatch.setattr(loop, "call_later", lambda delay, *what, **more: call_later(delay * 0.9, *what, **more))
+
+    async def run(_: Call) -> Outcome:
+        return Outcome(result=1)
+
+    async with desk_of(config, run) as queue:
+        queue.begin_at(0, end=5)
+        queue.give([record(0, "one")])
+        working = asyncio.create_task(queue.work())
+        await until(lambda: queue.taken == 1, "it is taken")
+        await until(lambda: not queue.unfinished, "it is over", 10)
+        working.cancel()
+    assert [result.result for result in await results(config)] == [1]

@@ -10,9 +10,10 @@ from mcp import Client
 from msgspec import UNSET
 
 from tests.support.stage import until
+from tests.tools.http_tools import http_tools
 from tokenmill.tools.calling import CallOptions, called
 from tokenmill.tools.catalogue import Tool
-from tokenmill.tools.connection import connected
+from tokenmill.tools.connection import connected, offered
 from tokenmill.tools.content import RESULT_BYTES
 from tokenmill.tools.outcome import Code, Outcome
 from tokenmill.tools.server_file import Program
@@ -75,3 +76,24 @@ async def test_a_call_without_an_answer_is_cancelled(tmp_path: Path) -> None:
         await until(ledger.exists, "the server was told")
         assert ledger.read_text() == "cancelled"
         assert (await outcome(client, "forecast", city="Rome")).code is UNSET
+
+
+async def test_a_result_that_is_not_what_the_tool_promised_is_none() -> None:
+    """The server has answered, so it is known whose doing it was, and the connection is as good as before."""
+    async with http_tools() as tools, connected(tools.server, PATIENCE_S) as client:
+        await offered(client, "weather")
+        came = await outcome(client, "promise")
+        assert (came.code, came.result) == ("protocol", UNSET)
+        assert "structured content" in str(came.error)
+        assert (await outcome(client, "note")).code is UNSET
+
+
+async def test_a_call_of_a_session_that_is_forgotten_was_not_made() -> None:
+    """Whatever else the server says of it."""
+    async with http_tools() as tools, connected(tools.server, PATIENCE_S) as client:
+        tools.forget()
+        for says in (None, {"code": -32600, "message": "Session not found"}, {"code": -32001, "message": "x"}):
+            tools.says = says
+            came = await outcome(client, "note")
+            assert (came.code, came.error) == ("unavailable", "the server has forgotten the session")
+        assert tools.noted == 0

@@ -6,12 +6,15 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing
-from typing import cast
+from typing import Any, cast
 
 import pytest
 from mcp import Client
 from mcp import Tool as Described
-from mcp.types import ListToolsResult
+from mcp.server import Server as SdkServer
+from mcp.server.caching import CacheHint
+from mcp.server.context import ServerRequestContext
+from mcp.types import ListToolsResult, PaginatedRequestParams
 
 from tests.support.stage import until
 from tokenmill.tools import connection
@@ -134,7 +137,7 @@ class Pages:
         self._size = size
         self.asked = 0
 
-    async def list_tools(self, *, cursor: str | None) -> ListToolsResult:
+    async def list_tools(self, *, cursor: str | None, **_: object) -> ListToolsResult:
         """The next page."""
         self.asked += 1
         described = Described(name=f"t{cursor}", description="x" * self._size, input_schema={"type": "object"})
@@ -149,3 +152,17 @@ async def test_a_list_is_no_longer_than_a_message_however_many_pages_it_has() ->
     with pytest.raises(ServerFailed, match=r"^weather: its list of tools is longer than \d+ bytes"):
         await offered(cast("Client", many), "weather")
     assert many.asked == 3
+
+
+async def test_a_list_that_may_be_kept_for_a_day_is_asked_for_all_the_same() -> None:
+    """It is how a server is known to live, and to offer what was approved of."""
+    names = ["first"]
+
+    async def listed(_: ServerRequestContext[Any], __: PaginatedRequestParams | None) -> ListToolsResult:
+        return ListToolsResult(tools=[Described(name=name, input_schema={"type": "object"}) for name in names])
+
+    kept = CacheHint(ttl_ms=86_400_000, scope="public")
+    async with Client(SdkServer("weather", on_list_tools=listed, cache_hints={"tools/list": kept})) as client:
+        assert [tool.name for tool in await offered(client, "weather")] == ["first"]
+        names.append("second")
+        assert [tool.name for tool in await offered(client, "weather")] == ["first", "second"]

@@ -1,6 +1,8 @@
 """A server as a runner has it: used by many calls, connected again when it is gone."""
 
 import asyncio
+import os
+import signal
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -11,6 +13,7 @@ import pytest
 from msgspec import UNSET
 
 from tests.support.stage import until
+from tests.tools.http_tools import http_tools
 from tokenmill.config import Tools
 from tokenmill.tools.call import Call
 from tokenmill.tools.link import CHANGES_S, LOOK_AGAIN_S, Link, Links
@@ -58,6 +61,57 @@ async def test_a_server_that_died_is_started_again() -> None:
         )
         assert {outcome.code for outcome in (died, *others)} == {"transport"}
         assert (await link.make(call("forecast", city="Rome"))).error is UNSET
+
+
+async def test_a_program_that_ends_while_nobody_calls_is_started_again(tmp_path: Path) -> None:
+    """It is noticed at once: a call that comes then was never sent, so it waits for the next connection."""
+    pid = tmp_path / "pid"
+    script = f"echo $$ > {pid}; exec {sys.executable} -m tests.support.mcp_server"
+    async with linked(Program("weather", "/bin/sh", ("-c", script))) as link:
+        await until(lambda: link.up, "it is connected")
+        first = pid.read_text()
+        os.kill(int(first), signal.SIGKILL)
+        await until(lambda: not link.up, "its end is noticed", LOOK_AGAIN_S / 3)
+        assert (await link.make(call("forecast", city="Rome"))).error is UNSET
+        assert pid.read_text() != first
+
+
+async def test_a_result_that_is_none_leaves_the_connection_as_it_is() -> None:
+    """Nothing is wrong with it."""
+    async with http_tools() as tools, linked(tools.server) as link:
+        assert (await link.make(call("promise"))).code == "protocol"
+        assert (await link.make(call("note"))).error is UNSET
+        assert (tools.begun, tools.noted) == (1, 2)
+
+
+@pytest.mark.parametrize("says", [None, {"code": -32600, "message": "Session not found"}])
+async def test_a_call_of_a_forgotten_session_is_made_on_the_next(says: dict[str, Any] | None) -> None:
+    """It reached no tool, so it is still made once."""
+    async with http_tools() as tools, linked(tools.server) as link:
+        assert (await link.make(call("note"))).error is UNSET
+        tools.says = says
+        tools.forget()
+        assert (await link.make(call("note"))).error is UNSET
+        assert (tools.begun, tools.noted, tools.refused) == (2, 2, 1)
+
+
+async def test_a_server_that_forgets_each_session_is_given_up() -> None:
+    """The call was not made, which is more than that nobody knows."""
+    async with http_tools() as tools, linked(tools.server) as link:
+        tools.forgetful = True
+        outcome = await link.make(call("note"))
+        assert outcome.code == "unavailable"
+        assert outcome.error == "the call was not made: the server has forgotten the session"
+        assert (tools.noted, tools.refused) == (0, 2)
+
+
+async def test_a_call_that_is_made_again_has_the_time_that_is_left() -> None:
+    """Whoever wants it waits no longer for it."""
+    async with http_tools() as tools, linked(tools.server, call_s=3) as link:
+        tools.forgetful, tools.slow_s = True, 2
+        outcome = await link.make(call("note"))
+        assert (outcome.code, tools.refused) == ("timeout", 2)
+        assert outcome.elapsed_ms < 2000
 
 
 async def test_a_server_that_is_not_there_is_said_to_be(monkeypatch: pytest.MonkeyPatch) -> None:

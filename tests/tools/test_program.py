@@ -119,6 +119,17 @@ async def test_what_ends_by_itself_is_noticed() -> None:
         assert (await call(client, "leave")).code == "transport"
 
 
+async def test_the_end_of_its_output_is_told() -> None:
+    """At once, to whoever is connected, and not only to whoever asks for something."""
+    ended = asyncio.Event()
+    async with connected(ODD, CALL_S, ended=ended.set) as client:
+        assert text(await call(client, "twice")) == "first"
+        assert not ended.is_set()
+        assert (await call(client, "leave")).code == "transport"
+        async with asyncio.timeout(CALL_S):
+            await ended.wait()
+
+
 async def test_a_program_that_is_not_there_is_said_not_to_be() -> None:
     """And one that says nothing."""
     with pytest.raises(ServerFailed, match="there is no program 'no-such-program'"):

@@ -9,7 +9,7 @@ from aiohttp import web
 from tests.support.pipes import soon
 from tokenmill.servers.process import free_port
 from tokenmill.tools.program import ANSWER_BYTES, TOO_LONG
-from tokenmill.tools.remote import COMPRESSED, client_of
+from tokenmill.tools.remote import COMPRESSED, FORGOTTEN, SESSION, client_of
 from tokenmill.tools.server_file import Remote
 
 PIECE = 64 * 1024
@@ -34,11 +34,15 @@ async def moved(_: web.Request) -> web.StreamResponse:
     raise web.HTTPFound("/")
 
 
+async def done(_: web.Request) -> web.Response:
+    return web.Response(text="done")
+
+
 @pytest.fixture
 async def url() -> AsyncIterator[str]:
     """Of a server that says what it is told to."""
     app = web.Application()
-    app.add_routes([web.get("/", answered), web.get("/coded", coded), web.get("/moved", moved)])
+    app.add_routes([web.get("/", answered), web.get("/coded", coded), web.get("/moved", moved), web.post("/", done)])
     runner, port = web.AppRunner(app), free_port()
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", port).start()
@@ -84,3 +88,17 @@ async def test_an_answer_that_is_compressed_is_not_taken(url: str, coding: str) 
         with pytest.raises(httpx2.ReadError, match=COMPRESSED):
             await client.get(f"{url}coded", params={"as": coding})
         assert (await client.get(f"{url}coded", params={"as": "Identity"})).content == b"{}"
+
+
+async def test_that_a_session_is_forgotten_is_said_in_one_way(url: str) -> None:
+    """Behind a message of one; that there is nothing else at an address is the server's to say."""
+    async with client_of(Remote("r", url)) as client:
+        gone = await client.post(f"{url}gone", headers={SESSION: "1"}, json={})
+        assert (gone.status_code, gone.json()["error"]["code"]) == (404, FORGOTTEN)
+        for method, path, session in (
+            ("POST", "gone", {}),
+            ("GET", "gone", {SESSION: "1"}),
+            ("POST", "", {SESSION: "1"}),
+        ):
+            other = await client.request(method, f"{url}{path}", headers=session)
+            assert str(FORGOTTEN) not in other.text

@@ -1,7 +1,8 @@
 """Drop what was delivered before.
 
 A worker publishes at least once: after a crash it may publish again the last events of a message, byte for byte the
-same. The headers `tm-seq` and `tm-part` say which event a record is part of, in every dialect.
+same. The headers `tm-seq` and `tm-part` say which event a record is part of, in every dialect, and `tm-opened` of which
+message: an id may be used again, and what has it then counts from 0.
 """
 
 from collections import OrderedDict
@@ -11,9 +12,12 @@ from tokenmill.records import Headers, header
 
 REMEMBERED_MESSAGES = 65_536
 """For how many messages the last event is remembered: a repeat reaches back by one commit interval of one partition,
-so this is far more than can be repeated, in about 15 MiB."""
+so this is far more than can be repeated, in about 25 MiB."""
 
 Position: TypeAlias = tuple[int, int]
+
+Use: TypeAlias = tuple[bytes | None, bytes | None, bytes | None, bytes | None]
+"""Of an id, by a choice of a message."""
 
 
 class Repeats:
@@ -21,14 +25,15 @@ class Repeats:
 
     def __init__(self, remembered: int = REMEMBERED_MESSAGES) -> None:
         self._remembered = remembered
-        self._last: OrderedDict[tuple[bytes | None, bytes | None, bytes | None], Position] = OrderedDict()
+        self._last: OrderedDict[Use, Position] = OrderedDict()
 
     def fresh(self, key: bytes | None, headers: Headers) -> bool:
         """True if this record was not seen. A record without `tm-seq` (a late notice, a tool result) always is."""
         position = _position(headers)
         if position is None:
             return True
-        message = (key, header(headers, "tm-message-id"), header(headers, "tm-choice"))
+        opened = header(headers, "tm-opened")
+        message = (key, header(headers, "tm-message-id"), header(headers, "tm-choice"), opened)
         last = self._last.get(message)
         if last is not None and position <= last:
             return False

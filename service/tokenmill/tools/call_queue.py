@@ -73,7 +73,7 @@ class CallQueue:
         self._waiting = Waiting(config.tools, orders, self._book)
         self._lost: deque[Call] = deque()
         self._taken = self._committed = self._writing = 0
-        self._end, self._hold_until = 0, 0.0
+        self._end, self._held_back = 0, False
         self._paused = False
         self._heard = True
         """There are orders that nobody has looked at."""
@@ -84,7 +84,7 @@ class CallQueue:
     @property
     def _caught_up(self) -> bool:
         """Whether all was read that was there at the take-over, but for marks of transactions, which nobody sees."""
-        return self._taken >= self._end or time.monotonic() >= self._hold_until
+        return self._taken >= self._end or not self._held_back
 
     @property
     def unfinished(self) -> int:
@@ -128,8 +128,8 @@ class CallQueue:
         `end` is that of the topic: what lies before may be the end of messages whose calls wait.
         """
         self._taken = self._committed = offset
-        self._end, self._hold_until = end, time.monotonic() + HOLD_S
-        asyncio.get_running_loop().call_later(HOLD_S, self._news.set)
+        self._end, self._held_back = end, True
+        asyncio.get_running_loop().call_later(HOLD_S, self._hold_over)
         for call, _ in self._book.at("waiting"):
             self._waiting.put(call)
         for call, written in self._book.at("asking"):
@@ -140,6 +140,11 @@ class CallQueue:
                 self._waiting.put(call, granted, claimed=True)
             else:
                 self._lose(call)
+        self._news.set()
+
+    def _hold_over(self) -> None:
+        """The timer says so and no clock: timers may be early, and nothing else may come that would look again."""
+        self._held_back = False
         self._news.set()
 
     def _may_repeat(self, call: Call) -> bool:

@@ -15,10 +15,14 @@ from mcp import Client, MCPError
 from tokenmill.tools.catalogue import Tool
 from tokenmill.tools.connection import told
 from tokenmill.tools.content import error_of, result_of
-from tokenmill.tools.outcome import Outcome, Progress
+from tokenmill.tools.outcome import Code, Outcome, Progress
+from tokenmill.tools.remote import FORGOTTEN
 
 CLOSED = -32_000
 """The code of the SDK's error for a connection that is gone: no server has said it."""
+
+CODES: dict[int, Code] = {CLOSED: "transport", FORGOTTEN: "unavailable"}
+"""What is no answer of the server's. Behind the second it is known that the tool was not called."""
 
 REPEAT_KEY = "tokenmill/idempotencyKey"
 """In a request's `_meta`: the protocol has no word for it."""
@@ -63,9 +67,10 @@ async def _called(client: Client, tool: Tool, arguments: dict[str, Any], options
             )
     except TimeoutError:
         return Outcome(error=f"no answer within {seconds:g} s", code="timeout")
-    except (MCPError, ValueError) as problem:  # or what is no result
-        closed = isinstance(problem, MCPError) and problem.error.code == CLOSED
-        return Outcome(error=told(problem), code="transport" if closed else "protocol")
+    except MCPError as problem:
+        return Outcome(error=told(problem), code=CODES.get(problem.error.code, "protocol"))
+    except (ValueError, RuntimeError) as problem:  # what is no result, or not what the tool promised
+        return Outcome(error=told(problem), code="protocol")
     except Exception as problem:  # noqa: BLE001 -- the SDK, its HTTP client and the system each have errors of their own
         return Outcome(error=told(problem), code="transport")
     content = [part.model_dump(mode="json", by_alias=True, exclude_none=True) for part in answer.content]

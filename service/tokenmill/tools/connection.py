@@ -38,12 +38,15 @@ class ServerFailed(Unavailable):
 
 @asynccontextmanager
 async def connected(
-    server: Server, seconds: float, changed: Callable[[], None] = lambda: None
+    server: Server,
+    seconds: float,
+    changed: Callable[[], None] = lambda: None,
+    ended: Callable[[], None] = lambda: None,
 ) -> AsyncIterator[Client]:
     """A server, as long as the block lasts. Raises `ServerFailed`.
 
     `seconds` bounds the way up to the first answer, and each request that says nothing else. `changed` is called when
-    a server of the older protocol says that it offers other tools now.
+    a server of the older protocol says that it offers other tools now, `ended` when a program's output has ended.
     """
 
     async def heard(message: object) -> None:
@@ -54,7 +57,7 @@ async def connected(
     async with AsyncExitStack() as stack:
         try:
             async with asyncio.timeout(seconds):
-                client = await stack.enter_async_context(await _client(server, stack, seconds, heard))
+                client = await stack.enter_async_context(await _client(server, stack, seconds, heard, ended))
         except TimeoutError as problem:
             raise ServerFailed(f"{server}: no answer within {seconds:g} s (tools.connect_s)") from problem
         except Exception as problem:
@@ -67,9 +70,11 @@ async def connected(
         raise failed
 
 
-async def _client(server: Server, stack: AsyncExitStack, seconds: float, heard: MessageHandlerFnT) -> Client:
+async def _client(
+    server: Server, stack: AsyncExitStack, seconds: float, heard: MessageHandlerFnT, ended: Callable[[], None]
+) -> Client:
     if isinstance(server, Program):
-        transport: Transport = spoken_to(server)
+        transport: Transport = spoken_to(server, ended)
     else:
         http = await stack.enter_async_context(client_of(server))
         transport = streamable_http_client(server.url, http_client=http)
@@ -108,7 +113,7 @@ async def offered(client: Client, name: str) -> list[Tool]:
 async def _page(client: Client, name: str, cursor: str | None) -> tuple[ListToolsResult, int]:
     """A page, and how long it is."""
     try:
-        page = await client.list_tools(cursor=cursor)
+        page = await client.list_tools(cursor=cursor, cache_mode="bypass")  # whoever asks wants to know how it is now
         return page, len(page.model_dump_json())
     except Exception as problem:
         raise ServerFailed(f"{name}: {told(problem)}") from problem

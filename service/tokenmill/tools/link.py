@@ -5,7 +5,10 @@
    were not sent say so.
 3. What it offers is read again when it says that this has changed, and now and then. One that does not answer then is
    gone.
-4. A connection that broke takes no new calls. It is closed when those on it are over.
+4. A connection that broke takes no new calls. It is closed when those on it are over. So is that of a program that ends
+   while nobody calls, at once.
+5. A call that a server refused because it has forgotten our session was not made. It is made on the next connection, in
+   the time that is left of it.
 """
 
 import asyncio
@@ -39,13 +42,19 @@ STEADY_S = 30.0
 """A connection that held for so long was a good one: the next pause is short again."""
 
 
+TRIES = 2
+"""Of a call that was not made. A server that forgets a session as soon as it is used would be tried for ever."""
+
+
 class _Held:
     """A connection in use."""
 
-    def __init__(self, client: Client, catalogue: Catalogue, news: asyncio.Event) -> None:
-        self.client = client
-        self.catalogue = catalogue
-        self.news = news
+    client: Client
+    catalogue: Catalogue
+    """Both are there when it is in use. That it broke can be known before."""
+
+    def __init__(self) -> None:
+        self.news = asyncio.Event()
         """The server offers other tools, or the connection is not used any more."""
         self.calls = 0
         self.broken = False
@@ -96,11 +105,16 @@ class Link:
             pause = min(2 * pause, LONGEST_PAUSE_S)
 
     async def _connect(self) -> None:
-        news = asyncio.Event()
-        async with connected(self._server, self._settings.connect_s, news.set) as client:
-            held = _Held(client, Catalogue(await offered(client, self._server.name)), news)
-            self._held.set_result(held)
-            hearing = asyncio.create_task(hear_changes(client, news.set))
+        held = _Held()
+
+        def ended() -> None:
+            self._leave(held, f"{self._server}: ended by itself")
+
+        async with connected(self._server, self._settings.connect_s, held.news.set, ended) as client:
+            held.client, held.catalogue = client, Catalogue(await offered(client, self._server.name))
+            if not held.broken:
+                self._held.set_result(held)
+            hearing = asyncio.create_task(hear_changes(client, held.news.set))
             try:
                 await self._kept(held)
             finally:
@@ -128,9 +142,12 @@ class Link:
                 raise
             held.news.set()
 
-    def _leave(self, held: _Held) -> None:
-        """New calls wait for the next connection."""
+    def _leave(self, held: _Held, problem: str = "") -> None:
+        """New calls wait for the next connection. The first who knows why says so."""
+        if problem and not held.broken:
+            self._problem = problem
         held.broken = True
+        held.look()
         if self._held.done() and self._held.result() is held:
             self._held = asyncio.get_running_loop().create_future()
 
@@ -143,24 +160,35 @@ class Link:
         self, call: Call, fingerprint: str = "", progress: Callable[[Progress], None] | None = None
     ) -> Outcome:
         """Make a call, once, and say what came of it. With a fingerprint the tool has to be the one that it is of."""
-        found = await self._found(call)
-        if isinstance(found, Outcome):
-            return found
-        held, tool = found
-        if fingerprint and fingerprint != tool.fingerprint:
-            return Outcome(error="the tool is another one than the call was approved for", code="denied")
+        left_s = float(self._server.call_s or self._settings.call_s)
+        for _ in range(TRIES):
+            found = await self._found(call)
+            if isinstance(found, Outcome):
+                return found
+            held, tool = found
+            if fingerprint and fingerprint != tool.fingerprint:
+                return Outcome(error="the tool is another one than the call was approved for", code="denied")
+            options = CallOptions(left_s, call.repeat_key, progress, call.tracing)
+            outcome = await self._sent(held, tool, call, options)
+            if outcome.code != "unavailable":
+                return outcome
+            left_s -= outcome.elapsed_ms / 1000
+        return self._not_made()
+
+    async def _sent(self, held: _Held, tool: Tool, call: Call, options: CallOptions) -> Outcome:
+        """What came of a call on a connection, which is left where that is the end of it."""
         held.calls += 1
-        options = CallOptions(self._server.call_s or self._settings.call_s, call.repeat_key, progress, call.tracing)
         try:
             outcome = await called(held.client, tool, call.arguments, options)
         finally:
             held.calls -= 1
             held.look()
-        if outcome.code == "transport":
-            self._problem = str(outcome.error)
-            self._leave(held)
-            held.look()
+        if outcome.code in {"transport", "unavailable"}:
+            self._leave(held, str(outcome.error))
         return outcome
+
+    def _not_made(self) -> Outcome:
+        return Outcome(error=f"the call was not made: {self._problem}", code="unavailable")
 
     async def _found(self, call: Call) -> tuple[_Held, Tool] | Outcome:
         """A connection and the tool, once there is one, or why the call can't be made."""
@@ -168,7 +196,7 @@ class Link:
             async with asyncio.timeout(self._settings.connect_s):
                 held = await asyncio.shield(self._held)
         except TimeoutError:
-            return Outcome(error=f"the call was not made: {self._problem}", code="unavailable")
+            return self._not_made()
         tool = checked(held.catalogue, call.name, call.arguments)
         return tool if isinstance(tool, Outcome) else (held, tool)
 

@@ -1,9 +1,9 @@
 """What comes of a call: a result, or why there is none; and whether it is made at all.
 
 What goes wrong is told apart. The call is not made: the model called what is not there, or with arguments that do not
-fit, or too often; the policy or a person says no; the server is not there, or the call came too late. It was made: the
-tool's own error, the protocol's, the way there, or time; or whoever ran it was lost. Behind `transport`, `timeout` and
-`in-doubt` nobody knows what the tool did, and behind `cancelled` not how much of it.
+fit, or too often; the policy or a person says no; the server is not there, or knows us no more; or the call came too
+late. It was made: the tool's own error, the protocol's, the way there, or time; or whoever ran it was lost. Behind
+`transport`, `timeout` and `in-doubt` nobody knows what the tool did, and behind `cancelled` not how much of it.
 """
 
 from collections.abc import Mapping

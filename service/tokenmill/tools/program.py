@@ -5,6 +5,7 @@
 3. What it writes to its standard error goes into our log, line by line, so many a second; the rest is counted.
 4. It gets the variables of its entry and the few that every program needs, and nothing else of ours.
 5. Its group of processes ends with the connection, and with us: see `launch`.
+6. When its output ends this is told at once, whether anybody waits for an answer or not.
 """
 
 import asyncio
@@ -16,7 +17,7 @@ import signal
 import sys
 import time
 from asyncio.subprocess import PIPE, Process
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
@@ -74,8 +75,12 @@ class _Running(NamedTuple):
 @asynccontextmanager
 async def spoken_to(
     server: Program,
+    ended: Callable[[], None],
 ) -> AsyncIterator[tuple[MemoryObjectReceiveStream[Received], MemoryObjectSendStream[SessionMessage]]]:
-    """The program's messages, and where to put ours, as long as the block lasts. Raises `OSError` if it can't run."""
+    """The program's messages, and where to put ours, as long as the block lasts. Raises `OSError` if it can't run.
+
+    `ended` is called when there are no more.
+    """
     running = await _started(server)
     put, received = anyio.create_memory_object_stream[Received](0)
     sent, take = anyio.create_memory_object_stream[SessionMessage](0)
@@ -84,6 +89,7 @@ async def spoken_to(
         asyncio.create_task(_say(running.stdin, take)),
         asyncio.create_task(_listen(server.name, running.stderr)),
     ]
+    tasks[0].add_done_callback(lambda _: ended())
     try:
         with received, sent:
             yield received, sent

@@ -1,0 +1,103 @@
+"""A server of tools by HTTP that knows its sessions until a test says otherwise. It speaks the older protocol by hand.
+
+Its tool `note` counts its calls. Its tool `promise` says what it answers, and answers something else.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from aiohttp import web
+
+from tokenmill.servers.process import free_port
+from tokenmill.tools.server_file import Remote
+
+SESSION = "mcp-session-id"
+
+TOOLS: list[dict[str, Any]] = [
+    {"name": "note", "inputSchema": {"type": "object"}},
+    {
+        "name": "promise",
+        "inputSchema": {"type": "object"},
+        "outputSchema": {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]},
+    },
+]
+
+
+class HttpTools:
+    """What it knows, and what was asked of it."""
+
+    def __init__(self, port: int) -> None:
+        self.server = Remote("weather", f"http://127.0.0.1:{port}/mcp")
+        self.sessions = set[str]()
+        self.begun = 0
+        """Sessions."""
+        self.noted = 0
+        """Calls that were made."""
+        self.refused = 0
+        """Calls of sessions that were forgotten."""
+        self.forgetful = False
+        """A session is forgotten as soon as it calls."""
+        self.says: dict[str, Any] | None = None
+        """The error in the body of what is refused."""
+        self.slow_s = 0.0
+        """How long it takes to refuse."""
+
+    def forget(self) -> None:
+        """As a server does that was started anew."""
+        self.sessions.clear()
+
+    async def answer(self, request: web.Request) -> web.Response:
+        """One message."""
+        asked = await request.json()
+        method, number = asked["method"], asked.get("id")
+        if method == "initialize":
+            return self._began(number, asked["params"]["protocolVersion"])
+        if method == "server/discover":
+            return web.json_response(
+                {"jsonrpc": "2.0", "id": number, "error": {"code": -32601, "message": "no such method"}}
+            )
+        if method == "tools/call" and self.forgetful:
+            self.forget()
+        if request.headers.get(SESSION) not in self.sessions:
+            return await self._refused(method)
+        return web.Response(status=202) if number is None else self._answered(number, method, asked)
+
+    def _began(self, number: int, version: str) -> web.Response:
+        self.begun += 1
+        self.sessions.add(str(self.begun))
+        info = {"name": "weather", "version": "1"}
+        result = {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": info}
+        return web.json_response({"jsonrpc": "2.0", "id": number, "result": result}, headers={SESSION: str(self.begun)})
+
+    async def _refused(self, method: str) -> web.Response:
+        self.refused += method == "tools/call"
+        await asyncio.sleep(self.slow_s)
+        if self.says is None:
+            return web.Response(status=404, text="nothing here")
+        return web.json_response({"jsonrpc": "2.0", "id": None, "error": self.says}, status=404)
+
+    def _answered(self, number: int, method: str, asked: dict[str, Any]) -> web.Response:
+        result: dict[str, Any] = {"tools": TOOLS}
+        if method == "tools/call":
+            self.noted += 1
+            result = {"content": [{"type": "text", "text": "noted"}]}
+            if asked["params"]["name"] == "promise":
+                result["structuredContent"] = {"n": "many"}
+        return web.json_response({"jsonrpc": "2.0", "id": number, "result": result})
+
+
+@asynccontextmanager
+async def http_tools() -> AsyncIterator[HttpTools]:
+    """One that listens as long as the block lasts."""
+    port = free_port()
+    tools, app = HttpTools(port), web.Application()
+    app.add_routes([web.post("/mcp", tools.answer)])
+    runner = web.AppRunner(app)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, "127.0.0.1", port).start()
+        yield tools
+    finally:
+        await runner.cleanup()
