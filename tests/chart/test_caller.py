@@ -65,6 +65,13 @@ def test_a_front_is_not_needed() -> None:
     assert read.keys().isdisjoint({"front", "gateway", "tools"})
 
 
+def test_they_know_a_repeated_request_for_as_long_as_fronts_do() -> None:
+    """What a front takes for a new one nobody else would answer."""
+    said = {"config.front.remember_s": 60, "config.front.retry_s": 30, "config.front.answer_s": 90}
+    read = tomllib.loads(one("ConfigMap", of_caller(render(values={**ON, **said})))["data"]["tokenmill.toml"])
+    assert read["front"] == {"remember_s": 60, "retry_s": 30, "answer_s": 90}
+
+
 def test_they_alone_have_the_keys_of_the_model_servers() -> None:
     """And the templates; a caller never talks to Redis, and lets nobody in."""
     objects = render(FULL)

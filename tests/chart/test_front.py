@@ -142,7 +142,8 @@ def test_files_are_those_of_its_rights_and_of_whom_it_calls() -> None:
 @pytest.mark.parametrize(
     ("change", "replaced"),
     [
-        ({"config.front.retry_s": 7}, {"front"}),
+        ({"config.front.disconnect_s": 7}, {"front"}),
+        ({"config.front.retry_s": 7}, {"front", "caller"}),
         ({"config.front.answer_s": 7}, {"front", "caller"}),
         ({"config.front.body_kib": 7}, {"worker", "gateway", "tools", "front", "caller"}),
         ({"config.caller.lease_s": 7}, {"front", "caller"}),

@@ -32,6 +32,13 @@ def test_the_job_runs_before_anything_that_needs_topics() -> None:
     assert policy["spec"]["podSelector"]["matchLabels"].items() <= pod["metadata"]["labels"].items()
 
 
+def test_the_job_has_the_account_that_was_made_for_it() -> None:
+    """One of the release itself is not there yet; whoever tests the release has it."""
+    given = render(values={"serviceAccount.create": False, "serviceAccount.name": "kafka-client"})
+    assert pod_of(hook("Job", given))["spec"]["serviceAccountName"] == "kafka-client"
+    assert hook("Pod", render())["spec"]["serviceAccountName"] == "mill-tokenmill"
+
+
 def test_the_job_can_be_repeated() -> None:
     """A finished one is removed, one that failed is kept for its log until the next."""
     policy = hook("Job", render())["metadata"]["annotations"]["helm.sh/hook-delete-policy"]

@@ -129,6 +129,14 @@ def test_wrong_options_are_refused_before_anything_is_sent(
         CliRunner().invoke(command, [*arguments, "--bootstrap", "127.0.0.1:1"], catch_exceptions=False)
 
 
+@pytest.mark.parametrize("option", ["--chunk=8", "--finish=length", "--open-ended"])
+def test_what_would_change_nothing_is_refused(option: str) -> None:
+    """Lines of a captured stream are sent as they are, their end included."""
+    run = CliRunner().invoke(command, ["--codec", "openai", option, "--bootstrap", "127.0.0.1:1"])
+    assert run.exit_code == 2
+    assert f"{option.partition('=')[0]} changes nothing beside --codec" in run.output
+
+
 def test_an_unreachable_kafka_is_said() -> None:
     """With its address."""
     with pytest.raises(Unavailable, match=r"127\.0\.0\.1:1"):

@@ -183,6 +183,16 @@ def test_json_of_a_variable_that_is_nested_too_deep_is_said(tmp_path: Path, vari
     assert problem.startswith("parser.tools: Expected values that are not nested so deep")
 
 
+@pytest.mark.parametrize("toml", ["", '[[outputs]]\ntopic = "o"\n'], ids=["none", "some"])
+def test_a_variable_for_one_of_several_tables_is_refused(tmp_path: Path, toml: str) -> None:
+    """Nothing says which it is for; it would have no effect, whatever the file has."""
+    (problem,) = problems(tmp_path, toml, {"TOKENMILL_OUTPUTS__TOPIC": "x"})
+    assert (
+        problem
+        == "TOKENMILL_OUTPUTS__TOPIC: of these tables there may be several: say all in TOKENMILL_OUTPUTS, as JSON"
+    )
+
+
 @pytest.mark.parametrize("variable", ["TOKENMILL_KAFKA__SASL_PASSWORD", "TOKENMILL_REDIS__URL"])
 def test_secrets_are_in_no_message(variable: str) -> None:
     """Neither an error nor a repr shows a secret."""

@@ -32,14 +32,17 @@
 
 {{/* The file: sections are tables, outputs and upstreams are several. A section of one part is in the file of that .part
 alone: others would look for secrets, and start anew when it changes. For whom they make events, workers have to know, and
-who makes topics how long requests are. A front without callers only has to know which models there are. */}}
+who makes topics how long requests are. Callers know a repeated request for as long as fronts do, and a gateway with the
+inspector shows questions for as long as runners wait. A front without callers only has to know which models there are. */}}
 {{- define "tokenmill.toml" -}}
 {{- $config := deepCopy .Values.config -}}
 {{- if .Values.redis.existingSecret -}}
 {{- $_ := unset $config.redis "url" -}}
 {{- end -}}
 {{- $part := .part | default "worker" -}}
-{{- if ne $part "tools" -}}
+{{- if and (eq $part "gateway") $config.gateway.inspect -}}
+{{- $_ := set $config "tools" (pick $config.tools "approve_s" "expire_s") -}}
+{{- else if ne $part "tools" -}}
 {{- $_ := unset $config "tools" -}}
 {{- end -}}
 {{- if not (has $part (list "gateway" "front")) -}}
@@ -48,8 +51,10 @@ who makes topics how long requests are. A front without callers only has to know
 {{- if ne $part "gateway" -}}
 {{- $_ := unset $config "inspect" -}}
 {{- end -}}
-{{- if ne $part "front" -}}
-{{- $_ := set $config "front" (pick $config.front "body_kib" (ternary "answer_s" "body_kib" (eq $part "caller"))) -}}
+{{- if eq $part "caller" -}}
+{{- $_ := set $config "front" (pick $config.front "body_kib" "answer_s" "remember_s" "retry_s") -}}
+{{- else if ne $part "front" -}}
+{{- $_ := set $config "front" (pick $config.front "body_kib") -}}
 {{- end -}}
 {{- $calls := or (eq $part "caller") (and (eq $part "front") .Values.front.caller) -}}
 {{- if not $calls -}}
@@ -62,7 +67,7 @@ who makes topics how long requests are. A front without callers only has to know
 {{- end -}}
 {{- end -}}
 {{- $_ := set $config "upstreams" $upstreams -}}
-{{- range list "gateway" "front" -}}
+{{- range list "gateway" "front" "tools" -}}
 {{- if not (get $config .) -}}
 {{- $_ := unset $config . -}}
 {{- end -}}

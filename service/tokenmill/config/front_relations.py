@@ -62,7 +62,7 @@ def _urls(place: str, upstream: Upstream) -> Iterator[Contradiction]:
     if not upstream.urls:
         yield (f"{place}.urls",), f"{place}.urls: say where the server is: http://10.0.0.7:8000"
     for number, url in enumerate(upstream.urls):
-        if not _is_base(url):  # it is not said: people put credentials into URLs
+        if not is_base(url):  # it is not said: people put credentials into URLs
             key = f"{place}.urls[{number}]"
             yield (f"{place}.urls",), f"{key}: must be http:// or https://, a host, and no user, query or fragment"
         elif url.rstrip("/").endswith("/v1"):  # as SDKs want it: each request would be answered with 404
@@ -72,7 +72,7 @@ def _urls(place: str, upstream: Upstream) -> Iterator[Contradiction]:
         yield (f"{place}.urls",), f"{place}.urls: one is there twice"
 
 
-def _is_base(url: str) -> bool:
+def is_base(url: str) -> bool:
     """Whether paths of an API can be put behind it."""
     try:
         parts = urlsplit(url)

@@ -38,6 +38,7 @@ def load_config(path: Path | None, environ: Mapping[str, str]) -> Config:
     Raises `ConfigError` with every problem.
     """
     reader = _Reader()
+    reader.refuse_parts_of_lists(environ)
     if path is None and environ.get(FILE_VARIABLE):
         path = Path(environ[FILE_VARIABLE])
     values = reader.file(path) if path else {}
@@ -52,7 +53,7 @@ def _overlay(values: dict[str, Any], environ: Mapping[str, str]) -> dict[str, An
     result = {name: dict(table) if isinstance(table, dict) else table for name, table in values.items()}
     for variable, text in environ.items():
         section, separator, key = variable.removeprefix(PREFIX).lower().partition("__")
-        if not variable.startswith(PREFIX) or not separator:
+        if not variable.startswith(PREFIX) or not separator or section in LISTS:
             continue
         table = result.setdefault(section, {})
         if isinstance(table, dict):
@@ -73,6 +74,14 @@ class _Reader:
     def _problem(self, key: str, sentence: str) -> None:
         self.problems.append(f"{key}: {sentence}")
         self._broken.add(key)
+
+    def refuse_parts_of_lists(self, environ: Mapping[str, str]) -> None:
+        """A variable for one key of a table that there are several of would have no effect."""
+        for variable in environ:
+            section, separator, _ = variable.removeprefix(PREFIX).partition("__")
+            if variable.startswith(PREFIX) and separator and section.lower() in LISTS:
+                all_of_them = f"say all in {PREFIX}{section}, as JSON"
+                self._problem(variable, f"of these tables there may be several: {all_of_them}")
 
     def file(self, path: Path) -> dict[str, Any]:
         try:

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from tokenmill.codecs import find_codec
 from tokenmill.config.base import Contradiction
 from tokenmill.config.client_settings import client_contradictions
-from tokenmill.config.front_relations import front_contradictions
+from tokenmill.config.front_relations import front_contradictions, is_base
 from tokenmill.config.gateway_relations import gateway_contradictions
 from tokenmill.config.sections import Config
 from tokenmill.config.tools import RULE
@@ -37,8 +37,8 @@ INTERVALS = 10
 
 REDIS_SCHEMES = ("redis://", "rediss://", "unix://", "memory://")
 
-SERVER = re.compile(r"(\[[^\s\[\]]+\]|[^\s\[\]]+):([0-9]{1,5})")
-"""A broker's address: a name, or a number, in brackets where it has colons itself."""
+SERVER = re.compile(r"(\[[^\s\[\]]+\]|[^\s\[\]/]+):([0-9]{1,5})")
+"""A broker's address: a name, or a number, in brackets where it has colons itself; no URL, as other tools print it."""
 
 PORTS = 65_535
 
@@ -63,6 +63,7 @@ def contradictions(config: Config) -> Iterator[Contradiction]:
     yield from _tools(config)
     yield from gateway_contradictions(config)
     yield from front_contradictions(config)
+    yield from _telemetry(config)
 
 
 def _group(config: Config) -> Iterator[Contradiction]:
@@ -117,6 +118,14 @@ def _security(config: Config) -> Iterator[Contradiction]:
     for name in ("ssl_cafile", "ssl_certfile"):
         if getattr(kafka, name) and not kafka.security_protocol.endswith("SSL"):
             yield _pair(f"kafka.{name}", "kafka.security_protocol", "has no effect where {} is without SSL")
+
+
+def _telemetry(config: Config) -> Iterator[Contradiction]:
+    key = "telemetry.endpoint"
+    if config.telemetry.endpoint and not is_base(
+        config.telemetry.endpoint
+    ):  # it is not said, as those of models are not
+        yield (key,), f"{key}: must be http:// or https://, a host, and no user, query or fragment"
 
 
 def _topics(config: Config) -> Iterator[Contradiction]:
