@@ -171,3 +171,12 @@ def test_only_the_gateway_hears_of_its_inspector(tmp_path: Path) -> None:
         path = tmp_path / f"{name}.toml"
         path.write_text(text)
         assert load_config(path, {}).gateway.auth == "none"
+
+
+def test_the_inspector_shows_questions_for_as_long_as_runners_wait() -> None:
+    """A gateway without it hears nothing of them."""
+    said: dict[str, object] = {"config.tools.approve_s": 3600, "config.tools.expire_s": 7200, "config.tools.calls": 3}
+    for inspect, expected in ((True, {"approve_s": 3600, "expire_s": 7200}), (False, None)):
+        objects = render(CHART / "ci" / "gateway-keys-values.yaml", values={**said, "config.gateway.inspect": inspect})
+        files = {found["metadata"]["name"]: found["data"]["tokenmill.toml"] for found in kind("ConfigMap", objects)}
+        assert tomllib.loads(files["mill-tokenmill-gateway"]).get("tools") == expected

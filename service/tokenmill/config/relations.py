@@ -122,9 +122,7 @@ def _security(config: Config) -> Iterator[Contradiction]:
 
 def _telemetry(config: Config) -> Iterator[Contradiction]:
     key = "telemetry.endpoint"
-    if config.telemetry.endpoint and not is_base(
-        config.telemetry.endpoint
-    ):  # it is not said, as those of models are not
+    if config.telemetry.endpoint and not is_base(config.telemetry.endpoint):  # it is not said: it may hold credentials
         yield (key,), f"{key}: must be http:// or https://, a host, and no user, query or fragment"
 
 
