@@ -17,6 +17,7 @@ from tests.support.stage import until
 from tokenmill.caller import answer as module
 from tokenmill.caller import trying
 from tokenmill.caller.writing import RANGE
+from tokenmill.codecs import Chunk
 
 KEY = "sk-secret-key"
 SLOW = Script("x" * 4_000, pause_s=0.02)
@@ -99,6 +100,20 @@ async def test_what_can_t_be_had_of_the_model_is_told(body: Any, status: int) ->
     async with desk("vllm", "http://nowhere.invalid") as at:
         _, outcome = await at.run(body)
     assert (outcome, at.status, at.story()[-1]) == ("refused", status, "[error]")
+
+
+async def test_one_that_lacks_only_its_ends_gets_them() -> None:
+    """Each choice, behind the reason that the caller before has told; no server is asked."""
+    async with desk("vllm", "http://nowhere.invalid") as at:
+        before = at.answer(chat(n=2))
+        await before.writer.open({"format": "plain"}, 2)
+        for choice, reason in enumerate(("length", "stop")):
+            await before.put(Chunk(choice=choice, delta="Hello"))
+            await before.put(Chunk(choice=choice, finish_reason=reason, end=False))
+        answer = at.answer(chat(n=2), attempt=1)
+        await answer.take_over(b"me")
+        assert (answer.choices, await answer.end()) == (2, "finished")
+    assert at.story() == ["Hello", "Hello", "[length]", "[stop]"]
 
 
 @pytest.mark.parametrize("seconds", [-5.0, 0.3])

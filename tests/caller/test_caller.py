@@ -23,6 +23,7 @@ from tests.support.topics import admin_of
 from tests.support.watching import Watching
 from tokenmill.caller import answer as answers
 from tokenmill.caller.caller import Caller
+from tokenmill.codecs import Chunk
 from tokenmill.config import Caller as Settings
 from tokenmill.gateway.sent import Sent
 from tokenmill.observe import CALLER_METRICS, Numbers
@@ -206,6 +207,20 @@ async def test_an_answer_whose_caller_was_killed_is_taken_over(
     assert re.search(said, found), found
     assert script.text.startswith(found.split("upstream:")[0].removesuffix("[stop]"))
     assert len(model.of("m1")) == (1 if "error" in said else 2)
+
+
+async def test_an_answer_whose_caller_was_lost_before_it_wrote_the_end_is_whole(
+    desk: Desk, model: Model, start: Start
+) -> None:
+    """All else is in the log: no server is asked for it, its client hears of no failure, and it is committed."""
+    writer = await desk.wrote("m1", "all of it")
+    await writer.put(Chunk(finish_reason="length", end=False))
+    await writer.acknowledged()
+    await desk.ask(request("m1"))
+    start("caller")
+    assert await answered(desk, "m1") == {"m1": "all of it[length]"}
+    assert model.of("m1") == []
+    await until(lambda: committed_is(desk, 1), "its end is committed")
 
 
 async def test_who_was_frozen_is_not_heard_any_more(desk: Desk, model: Model, start: Start) -> None:

@@ -178,6 +178,19 @@ async def test_of_a_take_over_that_was_written_twice_either_record_counts(
     assert await desk.told() == {"m1": ["new", "[stop]"]}
 
 
+@pytest.mark.parametrize("model", ["cut-off", "goes-on"])
+async def test_what_lacks_only_its_end_gets_that(desk: Desk, model: str) -> None:
+    """Its caller was lost while it waited for counts: nothing is asked for again, and nothing has failed."""
+    writer = await desk.wrote("m1", "all ", "of it")
+    await writer.put(Chunk(finish_reason="length", end=False))
+    await writer.acknowledged()
+    (found,) = await desk.settled(inherited("m1", model))
+    assert found.fate == "over"
+    assert found.answer is not None
+    assert await found.answer.end() == "finished"
+    assert await desk.told() == {"m1": ["all ", "of it", "[length]"]}
+
+
 async def test_more_than_text_is_not_gone_on_with(desk: Desk) -> None:
     """Reasoning that a server sorted out can't be given back to it."""
     writer = await desk.wrote("m1", "text")

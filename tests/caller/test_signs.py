@@ -124,6 +124,24 @@ def test_it_has_ended_when_all_choices_have() -> None:
     assert (log.signs.ended, log.add(seq=RANGE, open={}, resumes=True)) == (True, None)
 
 
+def test_an_answer_is_all_there_when_each_choice_has_said_why_it_ends() -> None:
+    """Or has ended; whoever takes it over opens a choice again, and changes nothing of that."""
+    log = Log()
+    found = []
+    for chunk in (
+        {"seq": 0, "open": {}},
+        {"seq": 0, "open": {}, "choice": 1},
+        {"seq": 1, "finish_reason": "length", "end": False},
+        {"seq": 1, "choice": 1, "end": True},
+        {"seq": RANGE, "open": {}, "resumes": True},
+    ):
+        log.add(**chunk)
+        found.append((log.signs.all_there(1), log.signs.all_there(2), log.signs.all_there(3)))
+    nothing, all_of_two = (False, False, False), (True, True, False)
+    assert found == [nothing, nothing, nothing, all_of_two, all_of_two]
+    assert not log.signs.ended
+
+
 def test_a_stop_ends_it() -> None:
     """Whoever asked for it: the worker ends the message at this record."""
     log = Log()

@@ -8,13 +8,14 @@ import pytest
 
 from tests.support.answering import Narrow
 from tests.support.stage import until
-from tests.support.written import Written, told
+from tests.support.written import PARTITION, Written, told
 from tokenmill.caller import writing as module
 from tokenmill.caller.writing import RANGE, ChunkWriter
 from tokenmill.codecs import Chunk
 from tokenmill.gateway import sending
 from tokenmill.gateway.problems import TOO_LARGE, Refused
 from tokenmill.gateway.sent import Sent, unavailable
+from tokenmill.records import Headers
 
 OPTIONS = {"format": "plain"}
 
@@ -87,6 +88,41 @@ async def test_a_first_token_that_is_refused_is_written_again_before_the_next() 
     await way.acknowledged()
     assert numbers(quick) == [0, 1, 1]
     assert numbers(other) == [2]
+
+
+class Growing(Written):
+    """A topic that has one more partition from when somebody has asked where a key goes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._added = 0
+        self.used = set[int]()
+
+    async def partition(self, topic: str, key: bytes) -> int:
+        self._added += 1
+        return await super().partition(topic, key) + self._added - 1
+
+    async def put(self, topic: str, partition: int, key: bytes, value: bytes | None, headers: Headers = ()) -> Sent:
+        self.used.add(partition)
+        return await super().put(topic, PARTITION, key, value, headers)
+
+
+async def test_a_topic_that_grows_takes_over_no_answer_in_its_middle() -> None:
+    """Whether something is refused, the next producer's turn comes or a sign of life is given: the rest is orphaned
+    where nobody has its beginning.
+    """
+    first, written = Growing(), Growing()
+    written.refusals[0] = unavailable("a test refuses it")
+    way = writer(written, first=first)
+    await way.open(OPTIONS, 1)
+    written._added = first._added
+    for delta in ("Hel", "lo", "!"):
+        await way.put(Chunk(delta=delta))
+        await way.beat()
+    await way.acknowledged()
+    assert (first.used, written.used) == ({PARTITION}, {PARTITION})
+    texts = [record.chunk["delta"] for record in written.records if "delta" in record.chunk]
+    assert (texts[0], texts[-2:]) == ("lo", ["lo", "!"])
 
 
 async def test_who_takes_over_has_the_next_range() -> None:

@@ -1,10 +1,12 @@
 """Answers by the three APIs: streamed and whole, asked for once, and refused in the words of their API."""
 
 import asyncio
+from collections.abc import AsyncIterator
 from typing import Any
 
 import msgspec
 import pytest
+from aiohttp import ClientError, ClientResponse
 
 from tests.support.fronts import WORDS, Asked, another, answered, fronting, told
 from tests.support.stage import until
@@ -100,6 +102,49 @@ async def test_what_is_wrong_is_refused_in_the_object_of_the_api(path: str, kafk
             assert response.status == 413
             assert "front.body_kib" in (await response.json())["error"]["message"]
         assert front.asked == []
+
+
+async def test_a_body_has_the_front_s_own_time_to_come(
+    kafka: str, unique: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which is longer than that of a body of the gateway's, as images are larger."""
+    monkeypatch.setattr("tokenmill.gateway.incoming.WHOLE_S", LOOK_S / 10)
+    data = msgspec.json.encode(BODIES[CHAT])
+
+    async def slowly() -> AsyncIterator[bytes]:
+        yield data[:10]
+        await asyncio.sleep(LOOK_S)  # what is too long elsewhere
+        yield data[10:]
+
+    async with fronting(kafka, unique) as front, front.session.post(front.url + CHAT, data=slowly()) as response:
+        assert (response.status, text_of(CHAT, await response.json())) == (200, "Hello there.")
+
+
+async def test_a_stream_that_nobody_answers_is_cut_off(
+    kafka: str, unique: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """When the time of its answer is over, as one without a stream is refused then. It says so, and is reset."""
+
+    async def nobody(_: Asked) -> None:
+        """No caller reads the partition."""
+
+    monkeypatch.setattr("tokenmill.front.parts.MORE_S", LOOK_S)
+    monkeypatch.setattr("tokenmill.front.whole.MORE_S", LOOK_S)
+    async with fronting(kafka, unique, nobody, first_s=LOOK_S, answer_s=2 * LOOK_S) as front:
+        for path, body in BODIES.items():
+            async with front.post(path, body) as response:
+                assert response.status == 504
+            async with front.post(path, body | {"stream": True}) as response, asyncio.timeout(20):
+                pieces = list[bytes]()
+                with pytest.raises(ClientError):
+                    await _kept(response, pieces)
+                assert (response.status, b"the answer was not over in time" in b"".join(pieces)) == (200, True)
+
+
+async def _kept(response: ClientResponse, pieces: list[bytes]) -> None:
+    """What comes before the end, of whatever kind that is."""
+    while piece := await response.content.readany():
+        pieces.append(piece)
 
 
 @pytest.mark.parametrize("stream", [False, True])

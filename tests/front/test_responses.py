@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from aiohttp import ClientResponse
+from aiohttp import ClientError, ClientResponse
 
 from tests.support.fronts import Asked, FrontStage, answered, fronting, told
 from tests.support.stage import until
@@ -80,6 +80,30 @@ async def test_live_events_that_a_client_has_do_not_end_its_stream(kafka: str, u
             events = [event for event in await told(response) if isinstance(event, dict)]
         assert events == (await numbered(front, identity, ""))[6:]
         assert events[-1]["type"] == "response.completed"
+
+
+async def test_what_is_there_is_told_though_its_time_is_over(
+    kafka: str, unique: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of an answer that has no end, too; but then nobody waits for more of it."""
+    monkeypatch.setattr("tokenmill.front.parts.MORE_S", 0.0)
+
+    async def half(asked: Asked) -> None:
+        await asked.say({"open": {"format": "plain", "model": "m"}}, {"delta": "Hel"})
+        if asked.body["input"] == "hi":
+            await asked.say({"delta": "lo"}, {"finish_reason": "stop"})
+
+    async with fronting(kafka, unique, half, answer_s=0.001) as front:
+        for said, whole in (("hi", True), ("half", False)):
+            async with front.post(PATH, BODY | {"input": said, "background": True}) as response:
+                identity = (await response.json())["id"]
+            if whole:
+                assert (await numbered(front, identity, ""))[-1]["type"] == "response.completed"
+                continue
+            async with front.session.get(f"{front.url}{PATH}/{identity}?stream=true") as response, asyncio.timeout(20):
+                await response.content.readuntil(b'"delta":"Hel"')
+                with pytest.raises(ClientError):
+                    await response.read()
 
 
 async def _silent(response: ClientResponse) -> None:

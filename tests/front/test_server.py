@@ -139,7 +139,7 @@ async def test_pages_of_other_origins_are_refused() -> None:
     async with served(gateway=Gateway(origins=["https://chat.example"])) as client:
         refused = await client.post("/v1/messages", headers={"origin": "https://evil.example"})
         assert (refused.status_code, refused.json()["type"]) == (403, "error")
-        asked = await client.options(
-            "/v1/messages", headers={"origin": "https://chat.example", "access-control-request-method": "POST"}
-        )
+        sends = {"access-control-request-method": "POST", "access-control-request-headers": "x-stainless-os"}
+        asked = await client.options("/v1/messages", headers={"origin": "https://chat.example", **sends})
         assert asked.headers["access-control-allow-origin"] == "https://chat.example"
+        assert "x-stainless-os" in asked.headers["access-control-allow-headers"]

@@ -1,18 +1,20 @@
 """One client from its first byte to its last: `gateway/attendance.py`, over a pipe that remembers."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from typing import Any
 
 import msgspec
 import pytest
 
-from tests.support.gateways import Gate, answer, listening, payloads, shown
+from tests.support.gateways import Gate, Speaker, answer, listening, payloads, shown
 from tokenmill.dialects import find_dialect
 from tokenmill.dialects.native import NATIVE
 from tokenmill.gateway.asked import Asked
-from tokenmill.gateway.framing import SSE
+from tokenmill.gateway.framing import LINES, SSE, Framing
 from tokenmill.gateway.outbox import PIECE_BYTES
+from tokenmill.gateway.reading import Since
 from tokenmill.gateway.stream import Held, Outcome, always
 
 pytestmark = pytest.mark.integration
@@ -118,6 +120,33 @@ async def test_the_first_message_that_comes_is_the_only_one(gate: Gate) -> None:
     assert payloads(pipe.taken) == shown(one, "ai_sdk_ui")
 
 
+async def test_a_hole_in_another_message_is_not_told(gate: Gate) -> None:
+    """An answer that is read from behind the beginning of another one, which goes on beside it."""
+    earlier, later = Speaker("c", "earlier"), Speaker("c", "later")
+    later._began += 1_000
+    opening: dict[str, Any] = {"open": {"format": "plain"}, "delta": "a"}
+    begun, first = earlier.says(opening), later.says(opening)
+    rest = later.says({"finish_reason": "stop"})
+    await gate.hear([*begun, *first, *earlier.says({"delta": "b"}), *rest])
+    pipe = Memory()
+    assert await attended(gate, pipe, message=b"later", start=Since(later._began)) == "finished"
+    assert (b"event: gap" in pipe.taken, payloads(pipe.taken)) == (False, shown([*first, *rest], "ai_sdk_ui"))
+
+
+@pytest.mark.parametrize("framing", [SSE, LINES], ids=lambda framing: framing.name)
+async def test_a_hole_is_told_to_those_that_do_not_take_it_for_an_event(gate: Gate, framing: Framing) -> None:
+    """SDKs of OpenAI's read each block of data as one of their own, whatever its name, and break on another."""
+    await gate.hear(answer("c", "m", ["a"]))
+    told = dict[str, bool]()
+    for name in ("native", "openai", "openai_responses"):
+        asked, pipe = msgspec.structs.replace(ASKED, dialect=find_dialect(name), framing=framing), Memory()
+        async with gate.serving.begun(asked) as begun:
+            begun.reading.gap = True
+            assert await gate.serving.attend(asked, begun, pipe) == "finished"
+        told[name] = b'{"to":' in pipe.taken
+    assert told == {"native": True} | dict.fromkeys(["openai", "openai_responses"], framing is LINES)
+
+
 async def test_rights_that_end_end_the_stream(gate: Gate) -> None:
     """Within about a second."""
     rights = [True]
@@ -125,6 +154,17 @@ async def test_rights_that_end_end_the_stream(gate: Gate) -> None:
     await gate.attended()
     rights[0] = False
     assert await client == "expired"
+
+
+async def test_a_client_waits_at_the_head_for_as_long_as_it_was_said(gate: Gate) -> None:
+    """What is there it gets whenever it comes, and all of it; only what does not come is not waited for."""
+    whole, half = answer("c", "whole", ["a", "b"]), answer("d", "half", ["c", "d"], finish=False)
+    await gate.hear([*whole, *half])
+    pipes = [Memory(), Memory()]
+    assert await attended(gate, pipes[0], waits_until=time.monotonic() - 60) == "finished"
+    assert await attended(gate, pipes[1], conversation="d", waits_until=time.monotonic() - 60) == "expired"
+    told = [payloads(pipe.taken) for pipe in pipes]
+    assert told == [shown(whole, "ai_sdk_ui"), shown(half, "ai_sdk_ui")]
 
 
 async def test_rights_are_asked_on_the_way_to_the_head(kafka: str, unique: str) -> None:

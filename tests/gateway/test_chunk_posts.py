@@ -38,7 +38,7 @@ class Script(Incoming):
             raise piece
         return piece
 
-    async def whole(self, cap: int) -> bytes:
+    async def whole(self, cap: int, within: float | None = None) -> bytes:  # noqa: ARG002 -- nothing is waited for
         return b"".join([piece async for piece in self._all()])[: cap + 1]
 
     async def _all(self) -> Any:

@@ -124,6 +124,23 @@ async def test_a_body_that_drips_is_given_up(monkeypatch: pytest.MonkeyPatch) ->
     assert refusal.kind.status == 408
 
 
+async def test_a_body_that_may_be_large_has_the_time_that_it_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As one with images, over a slow line."""
+    monkeypatch.setattr(incoming, "WHOLE_S", 0.01)
+
+    async def read(body: Incoming) -> bytes:
+        return await body.whole(10, 5)
+
+    async with reading(read) as reader:
+        _, writer = await asyncio.open_connection("127.0.0.1", reader.port)
+        writer.write(b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 4\r\n\r\n12")
+        waiting = asyncio.create_task(outcome(reader))
+        await asyncio.wait([waiting], timeout=0.1)
+        writer.write(b"34")
+        assert await waiting == b"1234"
+        writer.close()
+
+
 @pytest.mark.parametrize(
     "framing", [b"content-length: 9\r\n\r\n123", b"transfer-encoding: chunked\r\n\r\n3\r\n123\r\n"]
 )

@@ -65,7 +65,8 @@ async def test_a_listed_page_may_read_streams(gateway: Running) -> None:
     answer = await gateway[0].get("/events", headers={"origin": APP})
     assert answer.headers["access-control-allow-origin"] == APP
     assert answer.headers["access-control-allow-credentials"] == "true"
-    assert "stream-next-offset" in answer.headers["access-control-expose-headers"]
+    exposed = answer.headers["access-control-expose-headers"].split(", ")
+    assert {"stream-next-offset", "x-conversation-id", "tm-message-id"} <= {*exposed}
     assert answer.headers["vary"] == "Origin"
 
 
@@ -108,6 +109,49 @@ async def test_a_preflight_says_what_may_be_sent(gateway: Running) -> None:
     for name in ("authorization", "content-type", "last-event-id", "idempotency-key", "x-api-key"):
         assert name in answer.headers["access-control-allow-headers"]
     assert int(answer.headers["access-control-max-age"]) > 0
+
+
+SDKS = [
+    "anthropic-dangerous-direct-browser-access",
+    "anthropic-version",
+    "idempotency-key",
+    "openai-organization",
+    "tm-resumable",
+    "x-api-key",
+    "x-conversation-id",
+    "x-stainless-arch",
+    "x-stainless-retry-count",
+]
+"""What clients of a front send, those of OpenAI's and Anthropic's SDKs among them."""
+
+
+async def may_send(session: aiohttp.ClientSession, origin: str, asked: str) -> list[str]:
+    """The headers that a page of an origin may send, where it asks for these."""
+    sent = {"access-control-request-method": "POST", "access-control-request-headers": asked, "origin": origin}
+    answer = await session.options("/stop", headers=sent)
+    assert answer.status == 204
+    return answer.headers["access-control-allow-headers"].split(", ")
+
+
+async def test_a_listed_page_may_send_what_it_asks_for(gateway: Running) -> None:
+    """SDKs have headers of their own, and more with each version."""
+    allowed = await may_send(gateway[0], APP, ",".join([*SDKS, "x-of-tomorrow"]))
+    assert {*SDKS, "x-of-tomorrow", "authorization"} <= {*allowed}
+    assert len(allowed) == len({*allowed})
+
+
+async def test_with_a_star_pages_may_send_what_sdks_do() -> None:
+    """Not what a proxy says of who somebody is: a page that nobody has named may be anybody's."""
+    async with serving(origins=["*"]) as (session, _):
+        allowed = await may_send(session, EVIL, ",".join([*SDKS, "x-forwarded-user"]))
+    assert {*SDKS} <= {*allowed}
+    assert "x-forwarded-user" not in allowed
+
+
+@pytest.mark.parametrize("asked", ["", "*", "a b", "x-a;q=1", "x-a,,*", "é", ",".join(["x-a"] * 999), "x" * 999])
+async def test_what_is_no_list_of_headers_is_not_sent_back(gateway: Running, asked: str) -> None:
+    """Nor one that no client would send."""
+    assert await may_send(gateway[0], APP, asked) == await may_send(gateway[0], APP, "authorization")
 
 
 async def test_the_preflight_of_another_page_is_refused_with_a_reason(gateway: Running) -> None:

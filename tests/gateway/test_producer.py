@@ -4,10 +4,14 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
 
+import msgspec
 import pytest
 from aiokafka.admin import NewTopic
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
+from aiokafka.errors import KafkaError
 
 from tests.support.stage import until
 from tests.support.topics import PARTITIONS, admin_of, known, make_topics, read_topic
@@ -129,6 +133,33 @@ async def test_after_a_record_that_kafka_refuses_others_are_written(producer: Pr
     assert await (await producer.put(topic, 0, b"c", b"1")).placed() == (0, written)
     assert await status_of(producer.send(topic, b"c", b"x" * 5_000)) == 413
     assert producer.in_flight_bytes == 0
+
+
+async def test_a_client_that_can_not_be_made_is_made_again(
+    producer: Producer, topic: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As while a certificate is exchanged, or where code of the operator's raises anything; no secret is told."""
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "raises_at_first.py").write_text('raise RuntimeError("s3cret")')
+    usual, missing = producer._kafka, str(tmp_path / "exchanged.pem")
+    tokens = {"sasl_mechanism": "OAUTHBEARER", "sasl_token_provider": "raises_at_first:token"}
+    for told, broken in (
+        ("exchanged.pem can't be used", {"security_protocol": "SSL", "ssl_cafile": missing}),
+        ("RuntimeError", {"security_protocol": "SASL_PLAINTEXT", **tokens}),
+    ):
+        client = producer._client
+        assert client is not None
+        producer._kafka = msgspec.structs.replace(usual, **broken)
+        producer._replace(client, KafkaError("a test replaces it"))
+        await until(partial(_told, caplog, told), "it is told why there is no client")
+        producer._kafka = usual
+        await until(producer._ready.is_set, "there is another client")
+        assert await status_of(producer.send(topic, b"c", b"{}")) == 200
+    assert "s3cret" not in caplog.text
+
+
+def _told(caplog: pytest.LogCaptureFixture, words: str) -> bool:
+    return words in caplog.text
 
 
 async def status_of(writing: Awaitable[object]) -> int:

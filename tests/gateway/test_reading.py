@@ -189,6 +189,23 @@ async def test_a_message_without_its_beginning_is_a_gap() -> None:
     assert behind == [frame for frame in frames_of(log.entries(len(log.records)), OPENAI) if frame.message == b"n"]
 
 
+@pytest.mark.parametrize("lost", [False, True])
+async def test_a_gap_of_another_message_is_none_of_the_one_that_is_wanted(lost: bool) -> None:
+    """Of two answers at once only the earlier one's beginning lies before the time that is asked for, or is lost."""
+    first, second = (of("c", spoken(name, f"Rain. {TEXT}")) for name in ("first", "second"))
+    log = EventLog([*first[:4], *woven(second, first[4:])])
+    begun = next(entry for entry in log.entries() if entry.message == b"second")
+    expected = [frame for frame in frames_of(log.entries(), OPENAI) if frame.message == b"second"]
+    log.first = begun.offset if lost else 0
+    gaps = dict[bytes, bool]()
+    for message in (b"", b"first", b"second"):
+        reading = Reading(log, log.window(), b"c", OPENAI, 0, message)  # type: ignore[arg-type] # reads like `Past`
+        frames = await shown(reading, Since(begun.opened))
+        assert [frame.payload for frame in frames if frame.message == b"second"] == [each.payload for each in expected]
+        gaps[message] = reading.gap
+    assert gaps == {b"": True, b"first": True, b"second": False}
+
+
 async def test_who_saw_only_the_repeat_goes_on_behind_it() -> None:
     """It came between a record and its repeat; with the id of the repeat it is not sent what it has, nor denied."""
     said = of("c", spoken("m", TEXT))

@@ -29,6 +29,23 @@ async def test_records_go_before_the_ones_in_front_are_acknowledged() -> None:
     assert (way.accepted, way.last, way.failed) == (3, (PARTITION, 2), False)
 
 
+async def test_who_goes_on_for_another_does_it_on_the_same_partition() -> None:
+    """The first one chooses it, with its first record."""
+    before = sending(Written())
+    chosen = [before.partition]
+    await before.put(b"1", ())
+    assert [*chosen, before.partition] == [None, PARTITION]
+
+    class Grown(Written):
+        async def partition(self, topic: str, key: bytes) -> int:
+            return await super().partition(topic, key) + 1
+
+    after = Sending(Grown(), "tokens", b"c", before.partition)
+    await after.put(b"2", ())
+    await after.acknowledged()
+    assert after.last == (PARTITION, 0)
+
+
 async def test_a_writer_that_is_too_far_ahead_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     """So a body is read no faster than Kafka takes it, and its client is slowed down by TCP."""
     monkeypatch.setattr(module, "WINDOW_BYTES", 10)

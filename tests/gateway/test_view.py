@@ -145,13 +145,13 @@ def test_a_message_s_id_may_be_used_again() -> None:
 
 
 def test_a_record_without_its_beginning_is_missed() -> None:
-    """With the time at which its message began; the view takes it when the beginning is given up."""
+    """With its message, and the time at which that began; the view takes it when the beginning is given up."""
     came = EventLog(of("c", spoken("m", TEXT))).entries()
     view, seen = View(OPENAI, 0), list[object]()
-    seen += [*view.take(came[4]), view.missing]
+    seen += [*view.take(came[4]), view.missing, view.misses]
     view.give_up()
-    seen += [view.missing, *view.take(came[4]), view.whole]
-    assert seen == [came[0].opened, None, False]
+    seen += [view.missing, view.misses, *view.take(came[4]), view.whole]
+    assert seen == [came[0].opened, b"m", None, b"", False]
     (end,) = [frame for entry in came[5:] for frame in view.take(entry)]
     assert (end.payload, end.last, view.whole) == (b"", True, True)
 

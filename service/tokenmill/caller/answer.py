@@ -170,6 +170,15 @@ class Answer:
         """End it as one that failed, with what it was refused for if it was; else as `run`."""
         return await self._to_end(self._given_up(message, status))
 
+    async def end(self) -> Outcome:
+        """Write the end of one of which all else is in the log, its reasons included; else as `run`."""
+        return await self._to_end(self._only_ended())
+
+    @property
+    def choices(self) -> int:
+        """How many were asked for."""
+        return self._choices
+
     @property
     def took_s(self) -> float:
         """Seconds since its start."""
@@ -227,6 +236,12 @@ class Answer:
             message, status = self.refused.detail, self.refused.kind.status
         await self._fail(message, status)
         return "refused"
+
+    async def _only_ended(self) -> Outcome:
+        self._ending = True
+        for choice in range(self._choices):
+            await self.writer.put(Chunk(choice=choice, end=True))
+        return "finished"
 
     @property
     def _tries(self) -> Tries:

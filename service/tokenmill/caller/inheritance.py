@@ -9,8 +9,9 @@ Rules of this file:
 3. One of which nothing came for so long is taken over: by a record in the next range of numbers, behind which what the
    one before still writes is dropped (see `writing`). If several try, the first one in the log has it. A record that
    does not come for as long was not taken by Kafka: another one is written.
-4. So what lies before that record is all there will be of it. If that is nothing, the model is called again. Else it is
-   gone on with, where the upstream `continues`; or it ends as one that failed. Which of these is counted, and logged.
+4. So what lies before that record is all there will be of it. If that is nothing, the model is called again. If every
+   choice has said why it ends, only the ends are written. Else it is gone on with, where the upstream `continues`; or
+   it ends as one that failed. Which of these is counted, and logged.
 5. Listening needs no partition. When partitions are shared out anew, who has listened goes on until each is heard of
    or taken over: else callers that come and go faster than a lease would keep a silent answer waiting for ever.
 """
@@ -48,7 +49,8 @@ EARLIER_MS = 1_000
 Fate: TypeAlias = Literal["over", "called-again", "continued", "failed"]
 
 FATES: tuple[Fate, ...] = ("over", "called-again", "continued", "failed")
-"""It had ended, or another caller has it; nothing had come of it; it is gone on with; it could not be."""
+"""It had ended, or another caller has it, or only its end is missing; nothing had come of it; it is gone on with; it
+could not be."""
 
 
 class Inherited(msgspec.Struct, frozen=True):
@@ -68,7 +70,7 @@ class Inherited(msgspec.Struct, frozen=True):
 
 
 Decide: TypeAlias = Callable[[Inherited, Fate, Answer | None, str], None]
-"""Gets each with what becomes of it, the answer to go on with, and the text that there is."""
+"""Gets each with what becomes of it, the answer to go on with or to end, and the text that there is."""
 
 Begin: TypeAlias = Callable[[Inherited, int], Answer]
 """Makes an answer with the number of its range."""
@@ -200,7 +202,9 @@ class Inheritance:
         if (ours.name, ours.range) != (name, number):
             return  # it is looked after on; if that one falls silent, too, it is taken over again
         answer = ours.answer
-        if answer.refused is not None:
+        if signs.all_there(answer.choices):
+            self._settle(inherited, "over", answer, "")
+        elif answer.refused is not None:
             self._settle(inherited, "failed", answer, "")
         elif not signs.content:
             self._settle(inherited, "called-again", answer, "")

@@ -33,8 +33,14 @@ class Signs:
         self._size = 0
         self._open = set[int]()
         """Choices that have not ended."""
+        self._reasoned = set[int]()
+        """Those that have said why they end, or have ended."""
         self._last = -1
         """Offset of its last record."""
+
+    def all_there(self, choices: int) -> bool:
+        """Whether of so many choices, and of all that are open, nothing but the end can be missing."""
+        return self._open.union(range(choices)) <= self._reasoned
 
     def take(self, record: PlacedRecord, message_id: str, at: float) -> int | None:
         """A record of its conversation. Returns the number of a writer whose first record it is."""
@@ -66,6 +72,8 @@ class Signs:
         begins, self.range = number > self.range, number
         choice = choice_index(chunk)
         self._open.add(choice)
+        if chunk.finish_reason is not None or chunk.end is True:
+            self._reasoned.add(choice)
         if chunk.end is True:
             self._open.discard(choice)
             self.ended = not self._open

@@ -9,6 +9,8 @@ Rules of this file:
 3. It goes no faster than Kafka takes it, and goes on trying for as long as the answer has time.
 4. Up to its first token an answer goes by a producer that has little to do, as each has one batch on its way: it would
    wait for other answers' tokens. What follows goes by the other one once that is acknowledged, so the order stays.
+5. Its partition is that of its first record, signs of life included: where a topic grows meanwhile, the rest of the
+   message would be orphaned on another one.
 """
 
 import asyncio
@@ -105,7 +107,9 @@ class ChunkWriter:
         value = msgspec.json.encode({"message_id": self._message_id})
         headers = [*self._headers, (SIGN_RANGE, b"%d" % self._attempt)]
         try:
-            partition = await self._producer.partition(self._topic, self._key)
+            partition = self._sending.partition
+            if partition is None:
+                partition = await self._producer.partition(self._topic, self._key)
             await self._producer.put(self._topic, partition, self._key, value, headers)
         except Refused as problem:
             log.info("a sign of life was not written: %s", problem.detail)
@@ -145,7 +149,12 @@ class ChunkWriter:
         """From here on records go by another producer."""
         await self.acknowledged()
         self._producer, self._next = producer, None
-        self._sending, self._accepted = Sending(producer, self._topic, self._key), 0
+        self._send_anew()
+
+    def _send_anew(self) -> None:
+        """To the partition that the first record went to, by whoever writes now."""
+        self._sending = Sending(self._producer, self._topic, self._key, self._sending.partition)
+        self._accepted = 0
 
     async def _hand_over(self) -> None:
         """What the producer does not have yet, in order; if that is cancelled, the next call goes on with it.
@@ -176,5 +185,6 @@ class ChunkWriter:
         log.warning("chunks of an answer are written again: %s", problem.detail)
         await self._sending.settled()
         self._forget()
-        self._sending, self._accepted, self._handed = Sending(self._producer, self._topic, self._key), 0, 0
+        self._handed = 0
+        self._send_anew()
         await asyncio.sleep(AGAIN_S)

@@ -122,7 +122,8 @@ def _security(config: Config) -> Iterator[Contradiction]:
 
 def _telemetry(config: Config) -> Iterator[Contradiction]:
     key = "telemetry.endpoint"
-    if config.telemetry.endpoint and not is_base(config.telemetry.endpoint):  # it is not said: it may hold credentials
+    endpoint = config.telemetry.endpoint
+    if endpoint and not is_base(endpoint):  # it is not said: it may hold credentials
         yield (key,), f"{key}: must be http:// or https://, a host, and no user, query or fragment"
 
 

@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from typing import NamedTuple
 from urllib.parse import quote
 
 import msgspec
@@ -12,13 +13,15 @@ from aiohttp import web
 from tokenmill.apis import Api
 from tokenmill.caller.served import Served
 from tokenmill.config import Config
-from tokenmill.dialects import find_dialect
-from tokenmill.events import decode_event
+from tokenmill.dialects import Renderer, find_dialect
+from tokenmill.dialects.server_sent import server_sent
+from tokenmill.events import Error, decode_event
 from tokenmill.front.asking import Requests
-from tokenmill.front.failure import Opening
+from tokenmill.front.failure import LATE, Opening
 from tokenmill.front.following import Following, native
 from tokenmill.front.readers import Read, Readers
 from tokenmill.front.stops import Stops
+from tokenmill.front.whole import MORE_S
 from tokenmill.gateway.admission import Admission
 from tokenmill.gateway.asked import Asked
 from tokenmill.gateway.framing import SSE, Framing
@@ -42,6 +45,14 @@ class Told(msgspec.Struct):
     """In front of its first event, or where that will be."""
     begun: bool = False
     """An event was read."""
+
+
+class Sought(NamedTuple):
+    """An answer: where it is, and when it was asked for."""
+
+    conversation: str
+    message_id: str
+    time_ms: int
 
 
 class Parts:
@@ -117,22 +128,35 @@ class Parts:
         self,
         request: web.Request,
         api: Api,
-        conversation: str,
-        message_id: str,
+        sought: Sought,
         start: Start,
         grant: Grant,
         read: Read,
         framing: Framing = SSE,
     ) -> web.StreamResponse:
-        """The answer as it comes, in the dialect of its API."""
-        asked = Asked(conversation, find_dialect(api.dialect), framing, start=start).only(message_id.encode())
+        """The answer as it comes, in the dialect of its API.
+
+        What is not over in its time is told so and cut off: nobody may answer it, and its client would wait for ever.
+        """
+        asked = Asked(
+            sought.conversation,
+            find_dialect(api.dialect),
+            framing,
+            start=start,
+            waits_until=time.monotonic() + self._left_s(sought),
+            late=too_late(api),
+        ).only(sought.message_id.encode())
 
         def finished() -> None:
             read.done = True
 
         async with self.serving.begun(asked, grant.name) as begun:
-            headers = place_of(conversation, message_id)
+            headers = place_of(sought.conversation, sought.message_id)
             return await self.serving.answer(request, asked, headers, self.admission.held(grant), begun, finished)
+
+    def _left_s(self, sought: Sought) -> float:
+        """For how long an answer may still come."""
+        return sought.time_ms / 1000 + self.config.front.answer_s + MORE_S - time.time()
 
 
 def place_of(conversation: str, message_id: str) -> dict[str, str]:
@@ -141,6 +165,13 @@ def place_of(conversation: str, message_id: str) -> dict[str, str]:
     """
     fits = conversation.isascii() and conversation.isprintable()
     return {"x-conversation-id": conversation if fits else quote(conversation, safe=""), "tm-message-id": message_id}
+
+
+def too_late(api: Api) -> bytes:
+    """What a stream says whose answer was not over in time, in the words of its API."""
+    dialect = find_dialect(api.dialect)
+    said = Renderer(dialect).render(Error(code="upstream", message="the answer was not over in time", status=LATE))
+    return b"".join(server_sent(payload, dialect) for payload in said)
 
 
 def since(time_ms: int) -> Since:

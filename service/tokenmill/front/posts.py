@@ -5,6 +5,7 @@
 2. The status waits for the first event, for `front.first_s`: a model server's refusal keeps its own.
 3. A request that comes again gets the answer that is there, from its beginning; one that failed before anything came is
    asked for again.
+4. Nobody waits for more than the time of an answer, and a little: who reads a stream then is cut off.
 """
 
 from functools import partial
@@ -21,7 +22,7 @@ from tokenmill.front.asking import Asking
 from tokenmill.front.failure import Failed
 from tokenmill.front.following import Following
 from tokenmill.front.identity import identify
-from tokenmill.front.parts import Parts, Told, place_of, since
+from tokenmill.front.parts import Parts, Sought, Told, place_of, since
 from tokenmill.front.readers import Read
 from tokenmill.front.request_index import Known
 from tokenmill.front.whole import Whole, begun, collected
@@ -93,7 +94,7 @@ class Posts:
 
     async def _body(self, request: web.Request) -> bytes:
         try:
-            return await Incoming(request, BODY_S).whole(self._cap)
+            return await Incoming(request, BODY_S).whole(self._cap, BODY_S)
         except BrokenOff as lost:
             raise broken_off() from lost
         except Refused as problem:
@@ -150,9 +151,8 @@ class Posts:
             raise told.opening.failure
         start: Start = told.start
         async with parts.waited_for(following, told):
-            return await parts.streamed(
-                request, asking.api, known.conversation, known.message_id, start, asking.grant, read
-            )
+            sought = Sought(known.conversation, known.message_id, known.time_ms)
+            return await parts.streamed(request, asking.api, sought, start, asking.grant, read)
 
     async def _whole(
         self, asking: Asking, known: Known, following: Following, told: Told, read: Read, *, again: bool

@@ -17,7 +17,7 @@ from tokenmill.apis import RESPONSES, BadAsk
 from tokenmill.apis.record import AnswerId, read_id
 from tokenmill.dialects import Dialect
 from tokenmill.front.following import Following
-from tokenmill.front.parts import Parts, place_of, since
+from tokenmill.front.parts import Parts, Sought, place_of, since
 from tokenmill.front.whole import Whole
 from tokenmill.gateway.framing import SSE, Framing, ServerSentEvents
 from tokenmill.gateway.grant import Action, Grant
@@ -73,9 +73,8 @@ class Responses:
             parts.numbers.add("tokenmill_front_attached_total", "id")
             stays = parts.requests.stays(str(answer))
             with parts.readers.reading(conversation, str(answer), stays=stays) as read:
-                return await parts.streamed(
-                    request, RESPONSES, conversation, str(answer), since(answer.time_ms), grant, read, framing
-                )
+                sought = Sought(conversation, str(answer), answer.time_ms)
+                return await parts.streamed(request, RESPONSES, sought, since(answer.time_ms), grant, read, framing)
 
     async def cancel(self, request: web.Request) -> web.Response:
         """Stop it; the response as it is then."""

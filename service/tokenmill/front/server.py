@@ -52,7 +52,7 @@ def answering(numbers: Numbers, origins: Origins, watch: Deadlines) -> Middlewar
         watch.begins(request.protocol)
         try:
             origins.check(request)
-            response = origins.preflight() if asks(request) else await handler(request)
+            response = origins.preflight(request) if asks(request) else await handler(request)
             status = f"{response.status // 100}xx"
         except (BadAsk, Failed, Refused, Unavailable, web.HTTPException) as problem:
             response = refusal(api, problem)

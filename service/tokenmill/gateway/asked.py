@@ -1,5 +1,6 @@
 """What a request for events asks for, read and checked before anything is done for it."""
 
+import math
 from collections.abc import Mapping
 from typing import Protocol
 
@@ -34,6 +35,10 @@ class Asked(msgspec.Struct, frozen=True):
     """One message is wanted: `message`, or the first that comes."""
     folded: bool = False
     """Neighbouring deltas that lie in the past may come as one."""
+    waits_until: float = math.inf
+    """In monotonic seconds: so long it stays at the log's head for what comes. What is there it gets at any time."""
+    late: bytes = b""
+    """What is written then, in whose words it is awaited; behind it the connection is reset."""
     comes_back: bool = False
     """It says where it was by the id of its last frame, as EventSources do: it can't see a refusal's reason."""
 

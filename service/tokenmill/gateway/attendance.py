@@ -4,6 +4,7 @@ It is the same for every transport: a `Pipe` writes, a `Framing` says how frames
 transport's business, which is told the outcome.
 """
 
+import math
 import time
 from collections.abc import Sequence
 from contextlib import aclosing
@@ -13,6 +14,7 @@ from tokenmill.gateway.asked import Asked
 from tokenmill.gateway.counts import Counts
 from tokenmill.gateway.flusher import Flusher
 from tokenmill.gateway.folding import folded
+from tokenmill.gateway.framing import SSE
 from tokenmill.gateway.hub import Hub, Subject
 from tokenmill.gateway.outbox import Outbox, Pipe
 from tokenmill.gateway.reading import Reading
@@ -20,7 +22,8 @@ from tokenmill.gateway.stream import Leaves, Outcome, Stream, Wanted
 from tokenmill.gateway.view import Frame
 
 EVERY_BLOCK = frozenset({"openai", "openai_responses"})
-"""Dialects whose clients take an id alone for an event, and fail on it. They do not come back by id anyway."""
+"""Dialects whose clients take an id alone for an event, and whatever has data for one of the API's, and fail on both.
+They do not come back by id anyway."""
 
 
 class Attendance:
@@ -97,9 +100,7 @@ class Attendance:
 
     async def _tell(self, frames: Sequence[Frame]) -> None:
         asked, partition = self._asked, self._reading.partition
-        if self._reading.gap:
-            self._reading.gap = False
-            await self._send(asked.framing.notice("gap", {"to": str(self._reading.standing)}))
+        await self._tell_gap()
         frames = [frame for frame in frames if self._wanted.takes(frame.message)]
         if frames:
             self._over = self._wanted.ends_with(frames[-1])
@@ -108,6 +109,15 @@ class Attendance:
             self._sent.add(len(shown), len(data))
             await self._send(data)
             self._reading.standing = frames[-1].id(partition)
+
+    async def _tell_gap(self) -> None:
+        """That something is missing, if so. Only among server-sent events a notice may be taken for a payload."""
+        if not self._reading.gap:
+            return
+        self._reading.gap = False
+        framing, dialect = self._asked.framing, self._asked.dialect
+        if framing.name != SSE.name or dialect.name not in EVERY_BLOCK:
+            await self._send(framing.notice("gap", {"to": str(self._reading.standing)}))
 
     async def _send(self, data: bytes) -> None:
         self._sent_at = time.monotonic()
@@ -118,6 +128,10 @@ class Attendance:
         """Whether what was asked for has ended, and nothing of it has begun since."""
         message, view = self._wanted.message, self._reading.view
         return self._over and (message not in view.open_since() if message else view.idle)
+
+    def _waits(self) -> Outcome | None:
+        """Why a client may not stay at the head for which something may not come for ever."""
+        return "expired" if time.monotonic() > self._asked.waits_until else self._leaves()
 
     async def _live(self) -> Outcome:
         """At the head, until something ends that. No await lies between the last frame of the past and this."""
@@ -132,7 +146,7 @@ class Attendance:
             reading.place,
             self._wanted,
             until_finish=asked.until_finish,
-            leaves=self._leaves,
+            leaves=self._leaves if asked.waits_until == math.inf else self._waits,
             heartbeat=asked.framing.heartbeat,
         )
         self._hub.attach(self._subject, reading.view, stream)

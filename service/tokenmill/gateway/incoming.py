@@ -65,11 +65,12 @@ class Incoming:
         except web.RequestPayloadError as problem:
             raise Refused(BAD_REQUEST, "the framing of the body (chunks, content-length) is broken") from problem
 
-    async def whole(self, cap: int) -> bytes:
-        """All of it, which is at most `cap` bytes."""
+    async def whole(self, cap: int, within: float | None = None) -> bytes:
+        """All of it, which is at most `cap` bytes, and is there `within` so many seconds; by default `WHOLE_S`."""
         if (self._request.content_length or 0) > cap:
             raise _too_large(cap)
-        pieces, size, due = [], 0, asyncio.get_running_loop().time() + WHOLE_S
+        pieces, size = [], 0
+        due = asyncio.get_running_loop().time() + (WHOLE_S if within is None else within)
         while piece := await self.piece(due - asyncio.get_running_loop().time()):
             pieces.append(piece)
             size += len(piece)

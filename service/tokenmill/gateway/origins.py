@@ -6,8 +6,11 @@
    are refused before a handler sees them, unless the page may talk to us. Programs that are no browser send no origin.
 3. Without `auth` whoever reaches the port may do everything, and a name server can lead a browser's page here under its
    own name (DNS rebinding). So the name that was asked for has to be one of this machine, or of a listed origin.
+4. Pages send what their SDK does, which is more with each version: a listed one whatever it asks for. One that only `*`
+   lets in has the headers that are known and those of SDKs, but none by which a proxy says who somebody is.
 """
 
+import re
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -22,16 +25,24 @@ ANY: Final = "*"
 METHODS: Final = "GET, POST, DELETE, OPTIONS"
 REQUEST_HEADERS: Final = (
     "authorization, content-type, if-none-match, last-event-id, idempotency-key, x-api-key, "
-    "producer-id, producer-epoch, producer-seq, tm-open, traceparent, tracestate"
+    "producer-id, producer-epoch, producer-seq, tm-open, tm-resumable, x-conversation-id, traceparent, tracestate"
 )
+SDKS: Final = ("x-stainless-", "openai-", "anthropic-")
+"""How names of headers begin that SDKs send beside those. None of them says who somebody is."""
 RESPONSE_HEADERS: Final = (
     "stream-next-offset, stream-up-to-date, stream-closed, stream-cursor, tm-gap, etag, x-request-id, tm-position, "
-    "x-vercel-ai-ui-message-stream, retry-after, "
+    "x-conversation-id, tm-message-id, x-vercel-ai-ui-message-stream, retry-after, "
     "producer-epoch, producer-seq, producer-expected-seq, producer-received-seq"
 )
 
 MAX_AGE_S: Final = 600
 """For how long browsers remember the answer; origins that were taken out of the settings may ask as long."""
+
+ASKED: Final = 64
+"""Headers that a preflight may ask for: an SDK has twenty."""
+
+_NAMES: Final = re.compile(r"[a-z0-9_-]{1,64}(?:, ?[a-z0-9_-]{1,64})*")
+"""Names of headers as browsers ask for them: in lower case, and never `*`."""
 
 _DEFAULT_PORTS: Final = {"http": ":80", "https": ":443"}
 
@@ -56,15 +67,20 @@ class Origins:
         self._check_name(request)
         self._check_page(request)
 
-    @staticmethod
-    def preflight() -> web.Response:
-        """What browsers ask beforehand, answered."""
+    def preflight(self, request: web.Request) -> web.Response:
+        """What browsers ask beforehand, answered. Who asks was checked before."""
         headers = {
             "access-control-allow-methods": METHODS,
-            "access-control-allow-headers": REQUEST_HEADERS,
+            "access-control-allow-headers": self._may_send(request),
             "access-control-max-age": str(MAX_AGE_S),
         }
         return web.Response(status=204, headers=headers)
+
+    def _may_send(self, request: web.Request) -> str:
+        """The headers that a page may send: those that are known, and others that it asks for."""
+        known, listed = REQUEST_HEADERS.split(", "), _origin(request) in self._listed
+        others = [name for name in _asked_for(request) if listed or name.startswith(SDKS)]
+        return ", ".join(dict.fromkeys([*known, *others]))
 
     def _check_name(self, request: web.Request) -> None:
         """Raises `Refused` if the request asks for a host that is not this one."""
@@ -111,6 +127,13 @@ def _origin(request: web.Request) -> str | None:
 def asks(request: web.Request) -> bool:
     """Whether a browser asks before the request of a page (a preflight)."""
     return request.method == "OPTIONS" and "access-control-request-method" in request.headers
+
+
+def _asked_for(request: web.Request) -> list[str]:
+    """The headers that a preflight asks for; none where that is no list of them, or too long."""
+    text = ",".join(request.headers.getall("access-control-request-headers", []))
+    names = text.replace(" ", "").split(",")
+    return names if len(names) <= ASKED and _NAMES.fullmatch(text) else []
 
 
 def _is_own(request: web.Request, origin: str) -> bool:

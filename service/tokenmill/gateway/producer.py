@@ -10,6 +10,8 @@ Rules of this file:
 3. What Kafka refuses leaves a hole in the producer's numbers, and nothing more gets past it. So the client is replaced
    by a new one then, as soon as the old one is done with the rest: a conversation's records do not overtake each other.
    Records share batches, so a refusal says little of one of them: its writer may try again, and learns more then.
+4. A new client is tried for as long as it takes. A certificate that is exchanged just then, or a token that can't be
+   had, passes; who wants to know of what lasts sees 503, and the reason in the log.
 """
 
 import asyncio
@@ -27,7 +29,7 @@ from aiokafka.partitioner import DefaultPartitioner
 
 from tokenmill.aiokafka_inside import sending_task
 from tokenmill.config import Kafka
-from tokenmill.errors import Unavailable
+from tokenmill.errors import TokenmillError, Unavailable
 from tokenmill.gateway.problems import TOO_LARGE, Refused
 from tokenmill.gateway.room import Room
 from tokenmill.gateway.sent import OF_LATE, Placed, Sent, refused, too_many, unavailable
@@ -255,8 +257,8 @@ class Producer:
         while self._client is None:
             try:
                 await self.start()
-            except Unavailable as problem:
-                log.warning("%s; next try in %g s", problem, AGAIN_S)
+            except Exception as problem:  # noqa: BLE001 -- whatever it is, nothing would be written any more
+                log.warning("%s; next try in %g s", _told(problem), AGAIN_S)
                 await asyncio.sleep(AGAIN_S)
 
     async def _let_go(self, client: AIOKafkaProducer) -> None:
@@ -264,6 +266,12 @@ class Producer:
         await stopped(client, self._bounds.acknowledged_s)
         for sent in list(self._under_way):
             self._over(sent, unavailable("the producer was closed before Kafka acknowledged the record"))
+
+
+def _told(problem: Exception) -> str:
+    """Why there is no client yet. Code of others may raise what it has in hand, a secret: that is told by its kind."""
+    known = isinstance(problem, TokenmillError)
+    return str(problem) if known else f"the producer can't be started: {type(problem).__name__}"
 
 
 def _too_large(size: int, largest: int) -> Refused:

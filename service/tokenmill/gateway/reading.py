@@ -67,6 +67,7 @@ class Reading:
         "_check",
         "_dialect",
         "_from_now",
+        "_message",
         "_muted",
         "_offset",
         "_records",
@@ -82,7 +83,11 @@ class Reading:
         "view",
     )
 
-    def __init__(self, past: PastOf, window: Window, key: bytes, dialect: Dialect, partition: int) -> None:
+    def __init__(
+        self, past: PastOf, window: Window, key: bytes, dialect: Dialect, partition: int, message: bytes = b""
+    ) -> None:
+        """`message`: the only one that is wanted; empty: all."""
+        self._message = message
         self._records = Conversation(past, window, key, partition)
         self.key = key
         self._dialect = dialect
@@ -106,7 +111,7 @@ class Reading:
         self._whole = False
         """Everything is to be shown from its beginning on."""
         self.gap = False
-        """A message's beginning is not there any more: its frames, or some, can't be shown."""
+        """The beginning of a message that is wanted is not there any more: its frames, or some, can't be shown."""
 
     async def begin(self, start: Start, lookback: Lookback, now_ms: int) -> None:
         """Find where reading has to begin. Raises `Gone` and `Unavailable`."""
@@ -251,12 +256,13 @@ class Reading:
 
     async def _without_beginning(self, opened: int, offset: int) -> None:
         """A record came whose message began before the view did."""
+        wanted = self._message in (b"", self.view.misses)  # two answers may be under way at once
         if await self._rewind(opened):
-            self.gap |= self._whole and self.place[0] >= 0  # the beginning lies before what was shown
+            self.gap |= wanted and self._whole and self.place[0] >= 0  # the beginning lies before what was shown
             return
         self.view.give_up()
         self._offset = offset
-        self.gap |= self._whole or self._dialect is not NATIVE  # which goes on without any state
+        self.gap |= wanted and (self._whole or self._dialect is not NATIVE)  # which goes on without any state
 
     async def _rewind(self, opened: int) -> bool:
         """Whether there is an earlier place to begin at, for a message that began at that time."""

@@ -32,11 +32,13 @@ class Sending:
     The partition is chosen once: one that is added meanwhile takes over no conversation in the middle of a message.
     """
 
-    def __init__(self, producer: Writer, topic: str, key: bytes) -> None:
+    def __init__(self, producer: Writer, topic: str, key: bytes, partition: int | None = None) -> None:
+        """`partition`: that of the one before, for who goes on with a message."""
         self._producer = producer
         self._topic = topic
         self._key = key
-        self._partition: int | None = None
+        self.partition = partition
+        """None until the first record."""
         self._under_way: deque[Sent] = deque()
         self._size = 0
         self.accepted = 0
@@ -52,9 +54,9 @@ class Sending:
         """Let one more record go, as soon as there is room for it."""
         while self._under_way and (self._size > WINDOW_BYTES or self._under_way[0].settled):
             await self._acknowledge()
-        if self._partition is None:
-            self._partition = await self._producer.partition(self._topic, self._key)
-        sent = await self._producer.put(self._topic, self._partition, self._key, value, headers)
+        if self.partition is None:
+            self.partition = await self._producer.partition(self._topic, self._key)
+        sent = await self._producer.put(self._topic, self.partition, self._key, value, headers)
         self.put_any = True
         self._under_way.append(sent)
         self._size += sent.size

@@ -72,7 +72,7 @@ def answering(counts: Counts, origins: Origins, watch: Deadlines) -> Middleware:
         watch.begins(request.protocol)
         try:
             origins.check(request)
-            response = origins.preflight() if asks(request) else await handler(request)
+            response = origins.preflight(request) if asks(request) else await handler(request)
         except (Refused, Unavailable, web.HTTPException) as problem:
             identity = _identity()
             refusal = _refusal(problem, identity)

@@ -108,7 +108,7 @@ class Serving:
             raise Gone
         window = await self.tail.pin(partition)
         pins.append(partition)
-        reading = Reading(past, window, asked.key, asked.dialect, partition)
+        reading = Reading(past, window, asked.key, asked.dialect, partition, asked.message)
         await reading.begin(asked.start, self._lookback, int(time.time() * 1000))
         return reading
 
@@ -141,7 +141,9 @@ class Serving:
                     finished()  # before it is sent: a client that has read the end may be gone at once
                     await pipe.finish()
                 else:
-                    await _sent_back(pipe, asked.framing.goodbye(random.randint(*RETRY_MS)))  # noqa: S311 -- no secret
+                    late = asked.late if time.monotonic() > asked.waits_until else b""
+                    goodbye = asked.framing.goodbye(random.randint(*RETRY_MS))  # noqa: S311 -- no secret
+                    await _sent_back(pipe, late + goodbye)
             except (TimeoutError, Gone, Unavailable) as problem:
                 # It takes nothing, or what it asked for can't be had, and the answer has begun: nothing is written that
                 # would look like its end, so it comes back with its id.

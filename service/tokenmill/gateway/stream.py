@@ -9,7 +9,8 @@ from tokenmill.gateway.view import Frame
 
 Outcome: TypeAlias = Literal["finished", "back", "slow", "closed", "drained", "expired", "lost", "moved"]
 """Why a client is no longer at the head: its answer is over; it has to read again from earlier; it does not keep up; it
-left; the process ends; its rights did; the log is no longer the one it was; what comes next is on another partition."""
+left; the process ends; its rights did, or its time; the log is no longer the one it was; what comes next is on another
+partition."""
 
 Held: TypeAlias = Callable[[], bool]
 """Whether the rights that a client came with still hold."""

@@ -110,6 +110,11 @@ class View:
         """
         return None if self._missing is None else self._missing[2]
 
+    @property
+    def misses(self) -> bytes:
+        """Which message that is; empty if none."""
+        return b"" if self._missing is None else self._missing[0]
+
     def give_up(self) -> None:
         """What is missing can't be had: go on without it. Its record is to be taken once more."""
         if self._missing is not None:

@@ -100,7 +100,8 @@ refused (410). Text that is no id at all always is (400).
 """,
     """
 A cut never looks like an end: a client that sees a complete end of the answer has all of it. An `EventSource` gets no
-reason for a refusal and does not come back from one; what a page does then is in the how-to.
+reason for a refusal and does not come back from one; what a page does then is in the how-to. Among server-sent events
+of the dialects `openai` and `openai_responses` there is no notice `gap`: clients take each event for one of the API's.
 """,
     """
 A WebSocket is closed with 1000 behind the end of an answer, 1001 where the gateway stops, 1008 for what is not allowed
