@@ -11,6 +11,7 @@ from tests.support.restoring import restore
 from tokenmill.codecs import Chunk
 from tokenmill.dialects import DIALECTS, Dialect, Envelope
 from tokenmill.events import AnyEvent, Error, Event, TextDelta
+from tokenmill.parser import MessageParser
 from tokenmill.partition import OutputSpec, Partition, PartitionSettings
 from tokenmill.partition.defects import defect
 from tokenmill.partition.message import Choice
@@ -36,12 +37,13 @@ class Fragile:
     def __init__(self) -> None:
         self.error: type[BaseException] = ZeroDivisionError
         self.kinds: tuple[type[Event], ...] = ()
+        self.answers: dict[type[Event], Any] = {}
 
     def encode(self, _state: object, _envelope: Envelope, event: Event, _seq: int | None, _time: int) -> list[bytes]:
         """The kind of each event."""
         if isinstance(event, self.kinds):
             raise self.error(SECRET)
-        return [event.type.encode()]
+        return self.answers[type(event)] if type(event) in self.answers else [event.type.encode()]
 
 
 @pytest.fixture(autouse=True)
@@ -126,7 +128,8 @@ def test_its_message_is_lost_and_all_others_go_on(broken: dict[str, Any]) -> Non
     assert (last.message_id, last.type) == ("n", "text-delta")
     assert [output.value for output in of(out, "other")][-3:] == [b"error", b"finish", b"text-delta"]
     tally = state.drain()
-    assert (dict(tally.dropped), dict(tally.dead_letters), len(tally.failed)) == ({"lost": 1}, {"internal": 1}, 1)
+    late = "late" if "end" in broken or "finish_reason" in broken else "lost"
+    assert (dict(tally.dropped), dict(tally.dead_letters), len(tally.failed)) == ({late: 1}, {"internal": 1}, 1)
 
 
 def test_each_choice_of_the_message_ends() -> None:
@@ -140,11 +143,103 @@ def test_each_choice_of_the_message_ends() -> None:
 def test_what_is_lost_ends_by_an_idle_timeout() -> None:
     """It holds the low-water mark no longer than any other message, and nothing is said twice."""
     state = fresh()
-    run(state, log(FIRST[0], {"message_id": "m", "seq": 1, "delta": "boom", "end": True}))
+    run(state, log(FIRST[0], {"message_id": "m", "seq": 1, "delta": "boom"}))
     state.mark()
     (control,) = state.longest_idle(1)
     out = run(state, [InputRecord("tokens", 0, 2, 1_002, control.key, control.value, list(control.headers))])
     assert (out, state.open_messages) == ([], 0)
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        [{"delta": "boom", "end": True}],
+        [{"delta": "boom", "finish_reason": "stop"}],
+        [{"delta": "boom"}, {"end": True}],
+        [{"delta": "boom"}, {"control": "cancel"}],
+        [{"delta": "boom", "control": "cancel"}],
+    ],
+)
+def test_the_next_message_of_the_conversation_begins_as_ever(broken: list[dict[str, Any]]) -> None:
+    """Where messages have no ids: what the failed record ends has ended, or it would swallow the next one."""
+    state = fresh()
+    run(state, log({"delta": "a"}, *broken))
+    out = run(state, log({"seq": 0, "delta": "b"}, {"seq": 1, "delta": "c", "end": True}, start=5))
+    assert types(out) == ["message-start", "text-start", "text-delta", "text-delta", "text-end", "finish"]
+    assert state.open_messages == 0
+
+
+def test_a_record_of_several_chunks_ends_what_its_last_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Though it fails on the first."""
+
+    class Both:
+        name, summary, sample = "both", "", ()
+
+        def decode(self, _state: bytes, record: Record) -> tuple[bytes, Sequence[Chunk]]:
+            return b"", [Chunk(delta=(record.value or b"").decode()), Chunk(message_id="x", end=True), Chunk(end=True)]
+
+    monkeypatch.setattr("tokenmill.partition.intake.find_codec", lambda _name: Both())
+    state = fresh()
+    run(state, [record(0, b"boom")])
+    assert state.open_messages == 0
+
+
+def test_a_message_that_another_follows_fails_at_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`seq` 0 with `open` ends the unnamed one before: the next is not opened, and its chunks say so."""
+    state = fresh()
+    run(state, log({"seq": 0, "open": {}, "delta": "a"}))
+    with monkeypatch.context() as patch:
+        patch.setattr(MessageParser, "finish", failing)
+        out = run(state, log({"seq": 0, "open": {}, "delta": "b"}, start=1))
+    assert told(events(out)) == LOST
+    rest = run(state, log({"seq": 1, "delta": "c"}, start=2))
+    assert [dict(letter.headers)["tm-error-code"] for letter in of(rest, "dlq")] == [b"orphan"]
+
+
+def failing(*_: object) -> None:
+    """Of a parser."""
+    raise ZeroDivisionError
+
+
+@pytest.mark.parametrize("odd", [["m"], {"m": 1}, 5])
+def test_a_codec_that_names_a_message_oddly(monkeypatch: pytest.MonkeyPatch, odd: Any) -> None:
+    """What comes of it is no better than a dead letter, and no worse."""
+
+    class Odd:
+        name, summary, sample = "odd", "", ()
+
+        def decode(self, _state: bytes, _record: Record) -> tuple[bytes, Sequence[Chunk]]:
+            return b"", [Chunk(message_id=odd, delta="a")]
+
+    monkeypatch.setattr("tokenmill.partition.intake.find_codec", lambda _name: Odd())
+    state = fresh()
+    out = run(state, [record(0, b"x")])
+    assert [dict(letter.headers)["tm-error-code"] for letter in of(out, "dlq")] == [b"internal"]
+    assert state.offset == 1
+
+
+@pytest.mark.parametrize("answer", [None, "text", ["text"], [None], 5])
+@pytest.mark.parametrize("alone", [True, False])
+def test_a_dialect_that_answers_what_is_no_payload_fails(fragile: Fragile, answer: Any, alone: bool) -> None:
+    """As if it had raised: the message goes on, and a replay has the same state."""
+    fragile.answers[TextDelta] = answer
+    outputs = SETTINGS.outputs[1:] if alone else SETTINGS.outputs
+    settings = msgspec.structs.replace(SETTINGS, outputs=outputs)
+    state, again = Partition(settings, "tokens", 0), Partition(settings, "tokens", 0)
+    records = log({"delta": "a"}, {"delta": "b"})
+    out = run(state, records)
+    assert [output.value for output in of(out, "other")] == [b"message-start", b"text-start", b"error", b"error"]
+    again.begin_replay(state.mark(), lossy=False)
+    run(again, records)
+    assert again.end_replay([]).agrees
+
+
+def test_payloads_may_come_from_a_generator(fragile: Fragile) -> None:
+    """They are a sequence, and what is as good as one is none that fails."""
+    fragile.answers[TextDelta] = (payload for payload in (b"one", b"two"))
+    state = Partition(SETTINGS, "tokens", 0)
+    out = run(state, log({"delta": "a"}))
+    assert [output.value for output in of(out, "other")][-2:] == [b"one", b"two"]
 
 
 def test_a_replay_and_a_snapshot_give_the_same_state(fragile: Fragile) -> None:

@@ -1,6 +1,6 @@
 """What a chunk does to its message: the rules of identity carried out, then its fields in the contract's order."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -264,6 +264,24 @@ class Chunks:
             if cut or (chunk.message_id and not message.named):
                 self._keep_whole(message, record.offset)
 
+    # What this program failed on
+
+    def message_of(self, chunk: Chunk, record: Record) -> Message | None:
+        """The message that a chunk is for, if it is there; a codec with a mistake may say what is no id."""
+        known = record.key and isinstance(chunk.message_id, str | None)
+        return self._messages.find(record.key or b"", chunk.message_id) if known else None
+
+    def end_lost(self, message: Message, chunks: Iterable[Chunk], record: Record) -> None:
+        """What of a lost message these end has ended: else it would swallow the conversation's next one."""
+        for chunk in chunks:
+            if self.message_of(chunk, record) is not message:
+                continue
+            choice = message.choice(choice_index(chunk))
+            if _renews(message, chunk, record):
+                self._finish(message, message.going_on(), None, record, [])
+            elif choice is not None and (chunk.end is True or chunk.control is not None):
+                self._end(message, choice, chunk, record, [])
+
     def _finish_early(
         self, message: Message, choices: list[Choice], chunk: Chunk, record: Record, out: list[Output]
     ) -> None:
@@ -280,6 +298,12 @@ class Chunks:
                     events[-1] = msgspec.structs.replace(events[-1], choices_left=left)
                 self._outputs.emit(events, choice, record.timestamp, out)
             self._messages.end(message, choice, record.offset)
+
+
+def _renews(message: Message, chunk: Chunk, record: Record) -> bool:
+    """Whether it opens the next unnamed message, which ends this one: rule 3."""
+    opens_next = chunk.open is not None and chunk.seq == 0 and not chunk.message_id
+    return opens_next and message.opened < record.offset
 
 
 def _answer_of(chunk: Chunk) -> tuple[int | UnsetType, str | UnsetType]:

@@ -4,7 +4,7 @@ A worker that ended on it would end on it again after each start, and nobody beh
 
 1. A codec that fails has not read the record, which becomes a dead letter.
 2. A parser that fails leaves nobody knows what: the record becomes a dead letter, what is open of its message is lost,
-   and all else goes on.
+   or has ended if the record ends it, and all else goes on.
 3. A dialect that fails on an event changes no state that a replay has, so the message goes on: an error is written in
    the place of its payloads.
 """

@@ -127,9 +127,10 @@ class Outputs:
             if (only := kind.only) is not None:
                 try:
                     payloads = only.dialect.encode(None, choice.envelope, event, seq, time)
+                    simple = len(payloads) == 1 and payloads[0].__class__ is bytes and len(payloads[0]) <= self._room
                 except Exception:  # noqa: BLE001 -- it fails again below, where more can be done about it
-                    payloads = ()
-                if len(payloads) == 1 and len(payloads[0]) <= self._room:
+                    simple = False
+                if simple:
                     out.append(Output(only.topic, time, choice.key, payloads[0], _headers(choice, seq)))
                     seq += 1
                     continue
@@ -182,7 +183,7 @@ class Outputs:
         state = going.states[route.place] if isinstance(going, Open) and going.states else None
         instead: Event | None = None
         try:
-            payloads = route.dialect.encode(state, choice.envelope, event, seq, time)
+            payloads = _sound(route.dialect.encode(state, choice.envelope, event, seq, time))
         except Exception as problem:  # noqa: BLE001 -- whatever it is, it must not stop the partition
             instead, payloads = self._failed(problem, event, choice), ()
         if len(payloads) == 1 and len(payloads[0]) <= self._room:
@@ -215,7 +216,7 @@ class Outputs:
     ) -> Sequence[bytes]:
         dialect, envelope = route.dialect, choice.envelope
         try:
-            return in_place(dialect, state, envelope, instead, seq, time, room=self._room, errors=route.errors)
+            return _sound(in_place(dialect, state, envelope, instead, seq, time, room=self._room, errors=route.errors))
         except Exception as problem:  # noqa: BLE001 -- as above; a dialect that fails on errors, too, says nothing
             self.tally.fail(str(defect(problem)))
             return ()
@@ -241,6 +242,15 @@ class Outputs:
         self.tally.parse_errors[label, ERROR_STAGES[event.code], event.code] += 1
         if event.code in FAILED_CALLS:
             self.tally.tool_calls[label, event.code] += 1
+
+
+def _sound(payloads: Sequence[bytes]) -> Sequence[bytes]:
+    """What a dialect answered. Raises `TypeError` if that is not what dialects answer."""
+    payloads = payloads if payloads.__class__ is list else list(payloads)
+    for payload in payloads:
+        if payload.__class__ is not bytes:
+            raise TypeError
+    return payloads
 
 
 def _concerns_runners(event: Event) -> bool:

@@ -9,6 +9,7 @@ Rules of this file:
 3. The host asks for `mark`, `idle` and `changes` between batches; they see whole records only.
 """
 
+from collections import deque
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from heapq import nsmallest
 
@@ -113,16 +114,20 @@ class Partition:
 
     def _process(self, record: Record, out: list[Output]) -> None:
         """One record the long way."""
-        chunk: Chunk | None = None
+        rest: deque[Chunk] = deque()
         try:
             chunks, root = self._intake.read(record)
-            for chunk in chunks:
-                self._chunks.apply(chunk, record, root, out)
+            rest.extend(chunks)
+            while rest:
+                self._chunks.apply(rest[0], record, root, out)
+                rest.popleft()
         except RecordError as problem:
             self._reject(record, problem, out)
         except Exception as problem:  # noqa: BLE001 -- whatever it is, it must not stop the partition
-            message = self._messages.find(record.key, chunk.message_id) if record.key and chunk is not None else None
+            message = self._chunks.message_of(rest[0], record) if rest else None
             self._broken(message, record, problem, out)
+            if message is not None:
+                self._chunks.end_lost(message, rest, record)
 
     def _reject(self, record: Record, problem: RecordError, out: list[Output]) -> None:
         self.tally.reject(record.offset, problem.code)
