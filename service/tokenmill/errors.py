@@ -27,6 +27,9 @@ import msgspec
 NOT_JSON = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """What the decoder raises for bytes that are no JSON of the type, no text, or nested too deep."""
 
+CLOSED = "the handler is closed"
+"""In a `RuntimeError`: how uvloop says that a connection is gone that a client believes in, by no error of one."""
+
 Action: TypeAlias = Literal["dead-letter", "replay", "stop", "retry"]
 
 

@@ -33,6 +33,8 @@ from aiokafka.errors import (
 from aiokafka.protocol.coordination import FindCoordinatorRequest
 from aiokafka.protocol.metadata import MetadataRequest
 
+from tokenmill.errors import CLOSED
+
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
@@ -55,9 +57,6 @@ ANSWER_S = 5.0
 PROMPT = frozenset({2, 3, 9, 10, 12, 17, 18, 23, 36})
 """Keys of requests that a broker answers by itself: offsets, metadata, committed offsets, coordinators, heartbeats,
 logins, versions, ends of epochs. Others wait for replicas, for the group, or for bytes of records on a slow line."""
-
-CLOSED = "the handler is closed"
-"""How uvloop says that a connection is gone that aiokafka believes in: not with an error of a connection."""
 
 
 async def first_answer(ways: Sequence[Callable[[], Awaitable[T]]], seconds: float = NEXT_S) -> T:

@@ -20,11 +20,10 @@ from aiokafka.errors import (
 )
 from aiokafka.partitioner import murmur2
 
-import tokenmill.header_names  # noqa: F401 -- it changes how consumers read, whoever makes one
+from tokenmill import header_names, hung_brokers  # noqa: F401 -- they change how clients read and ask, whoever makes one
 from tokenmill.aiokafka_inside import hear_failures, refuse_unsent, sending_task
 from tokenmill.config import Kafka
-from tokenmill.errors import ConfigError, Unavailable
-from tokenmill.hung_brokers import CLOSED
+from tokenmill.errors import CLOSED, ConfigError, Unavailable
 
 log = logging.getLogger(__name__)
 

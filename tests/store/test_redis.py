@@ -1,22 +1,36 @@
 """What a real Redis adds to the contract of `test_base`: keys, expiry, lost fields, interrupted writes, silence."""
 
+import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from itertools import count
+from threading import Event
 from typing import Any
 
 import pytest
 import redis
+import uvloop
 
+from tests.support.relay import Relay
 from tests.support.stage import until
 from tokenmill.errors import Unavailable
 from tokenmill.limits import SNAPSHOT_PAGE_BYTES, SNAPSHOT_PAGE_FIELDS
 from tokenmill.servers import RedisServer
-from tokenmill.store import HeadChanged, Place, RedisStore
-from tokenmill.store.redis import pages
+from tokenmill.store import Breaker, GuardedStore, HeadChanged, Place, RedisStore
+from tokenmill.store.guarded import LONGEST_PAUSE_S
+from tokenmill.store.redis import pages, redis_client, translated
 
 pytestmark = pytest.mark.integration
 
 MANY = {b"%d" % number: b"x" for number in range(2 * SNAPSHOT_PAGE_FIELDS)}
+
+RESET_S = 0.003
+"""Between two resets of all connections: some commands of a millisecond come through, and no connection lives long."""
+
+REFUSALS = 100
+"""One in seven resets meets a command between the client's look at its connection and its writing."""
 
 
 @pytest.fixture
@@ -168,3 +182,67 @@ async def test_clusters_have_keys_of_their_own(store: RedisStore, redis_server: 
     await store.write_full("tokens", 0, None, Place(1, 10, "id"), b"", {b"a": b"1"})
     assert await other.head("tokens", 0) is None
     await other.close()
+
+
+@contextmanager
+def resetting(target: int) -> Iterator[int]:
+    """A port that leads to this one, whose connections are all reset again and again.
+
+    In a thread of its own: what is tested has a loop of another kind, and hears of a reset at any moment.
+    """
+    port, over = Future[int](), Event()
+
+    async def relay() -> None:
+        async with Relay(target) as relay:
+            port.set_result(relay.port)
+            while not over.is_set():
+                await asyncio.sleep(RESET_S)
+                relay.reset()
+        ending = asyncio.all_tasks() - {asyncio.current_task()}
+        await asyncio.gather(*ending, return_exceptions=True)
+
+    with ThreadPoolExecutor(1) as threads:
+        relaying = threads.submit(asyncio.run, relay())
+        try:
+            yield port.result(10)
+        finally:
+            over.set()
+            relaying.result(10)
+
+
+def test_resets_in_whatever_moment_are_unavailable(redis_server: RedisServer) -> None:
+    """Under uvloop, whose own error for a connection that is gone nobody who has a store would expect."""
+
+    async def asked(port: int) -> list[str]:
+        refusals: list[str] = []
+        store = GuardedStore(
+            RedisStore(f"redis://127.0.0.1:{port}", group="group", timeout=0.3),
+            deadline=5,
+            failed=lambda _, problem: refusals.append(str(problem)),
+            breaker=Breaker(count(step=2 * LONGEST_PAUSE_S).__next__),  # lets every call through
+        )
+        async with asyncio.timeout(60):
+            while len(refusals) < REFUSALS:
+                with suppress(Unavailable):
+                    await store.head("tokens", 0)
+        await store.close()
+        return refusals
+
+    with (
+        resetting(redis_server.port) as port,
+        asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,
+    ):
+        refusals = runner.run(asked(port))
+    assert all(refusal.startswith("redis: ") for refusal in refusals)
+
+
+async def test_only_a_lost_connection_is_unavailable() -> None:
+    """An error of uvloop's says so that may say anything; another one of its kind is a mistake of ours."""
+    client = redis_client("redis://127.0.0.1:1", 0.1)
+    gone = RuntimeError("unable to perform operation on <TCPTransport closed=True 0x1>; the handler is closed")
+    with pytest.raises(Unavailable, match="redis: the connection is gone"):
+        async with translated(client):
+            raise gone
+    with pytest.raises(RuntimeError, match="dictionary changed"):
+        async with translated(client):
+            raise RuntimeError("dictionary changed size during iteration")

@@ -2,7 +2,9 @@
 
 import json
 import time
+from collections.abc import Callable
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from aiokafka import TopicPartition
@@ -31,11 +33,23 @@ class _Lane:
     def __init__(self, partition: Partition) -> None:
         self.partition = partition
         self.written: list[TimeoutControl] = []
-        self.inbox = SimpleNamespace(begun=0)
+        self.hold = 0
+        self.inbox = SimpleNamespace(begun=0, acked=0, end=0)
 
     def write_controls(self, controls: list[TimeoutControl]) -> None:
-        """Those that come."""
+        """Those that come; no broker has acknowledged them."""
         self.written += controls
+        self.inbox.begun += bool(controls)
+
+
+def _engine(lane: _Lane, pause: Callable[[object], None] = lambda _: None, **worker: int) -> Any:
+    """As much of one as a look asks."""
+    return SimpleNamespace(
+        config=SimpleNamespace(worker=SimpleNamespace(**worker)),
+        lanes={lane.topic_partition: lane},
+        caught_up=lambda _: True,
+        pause=pause,
+    )
 
 
 @pytest.mark.parametrize("ended", [False, True])
@@ -47,13 +61,7 @@ def test_no_answer_is_cut_for_what_has_ended(monkeypatch: pytest.MonkeyPatch, *,
     run(state, log({"message_id": "large", "end": True}, start=2) if ended else [])
     state.mark()
     lane, paused = _Lane(state), list[object]()
-    engine = SimpleNamespace(
-        config=SimpleNamespace(worker=SimpleNamespace(idle_timeout_s=900, state_mib=1)),
-        lanes={lane.topic_partition: lane},
-        caught_up=lambda _: True,
-        pause=paused.append,
-    )
-    IdleCloser(engine).look()  # type: ignore[arg-type] # as much of one as it asks
+    IdleCloser(_engine(lane, paused.append, idle_timeout_s=900, state_mib=1)).look()
     assert state.size > 100_000
     assert (len(lane.written), len(paused)) == ((0, 0) if ended else (1, 1))
 
@@ -123,3 +131,37 @@ async def test_short_memory_pauses_input_and_closes_the_longest_idle(
         assert place not in rig.engine.consumer.paused()
         *_, first, second = await stage.read(stage.topics.tokens)
         assert (first.key, second.key) == (b"c0", b"c1")
+
+
+async def test_what_relieves_memory_comes_round_before_more_is_written(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else each look makes a backlog longer. One that never catches up is relieved all the same."""
+    monkeypatch.setattr(idle_module, "MIB", 1)
+    async with rigged(stage, state_mib=1, idle_timeout_s=900) as rig:
+        await _opened(stage, rig, 20)
+        monkeypatch.setattr(rig.engine, "end", lambda _: 1_000)  # as after a fetch that found more
+        lane, closer = rig.lane(), IdleCloser(rig.engine)
+        for number in range(20, 30):
+            await stage.send(f"c{number}", {"message_id": "m", "delta": "x"}, partition=0)
+
+        def written() -> float:
+            closer.look()
+            return rig.engine.numbers.value("tokenmill_timeouts_written_total")
+
+        assert (written(), written()) == (2, 2)
+        await until(lambda: lane.inbox.acked == lane.inbox.begun, "they are on the input")
+        assert written() == 2
+        await rig.parsed(32)
+        assert lane.partition.open_messages == 28
+        assert not rig.engine.caught_up(lane.topic_partition)
+        assert written() == 4
+
+
+async def test_memory_is_relieved_though_something_becomes_idle_at_every_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is written for that in the same look is no reason to wait."""
+    monkeypatch.setattr(idle_module, "MIB", 1)
+    monkeypatch.setattr(Partition, "idle", lambda state, *_: state.longest_idle(1))
+    lane = _Lane(partition(*({"message_id": f"m{number}", "delta": "x"} for number in range(20))))
+    IdleCloser(_engine(lane, idle_timeout_s=900, state_mib=1)).look()
+    assert len(lane.written) == 1 + 2

@@ -211,7 +211,7 @@ def test_records_that_cant_be_used_leave_a_trace(caplog: pytest.LogCaptureFixtur
 def test_a_failure_of_the_program_is_an_error_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
     """With the partition and the line of code; whoever reads it can report it."""
     lane = _lane(SETTINGS)
-    lane.partition.tally.fail("a mistake in tokenmill, or in a plug-in: KeyError in f, x.py:1")
+    lane.partition.tally.failed.append("a mistake in tokenmill, or in a plug-in: KeyError in f, x.py:1")
     lane.process([])
     (said,) = caplog.records
     assert (said.levelname, said.name) == ("ERROR", "tokenmill.worker.failed")

@@ -8,11 +8,18 @@ from aiokafka import TopicPartition
 
 from tests.support.rig import rigged, said, words
 from tests.support.stage import Stage
+from tokenmill.config import Topics
 from tokenmill.errors import Unavailable
+from tokenmill.partition import LogId, Mark
+from tokenmill.worker import log_watch
+from tokenmill.worker.extent import Extent
 from tokenmill.worker.lane import Phase
 from tokenmill.worker.log_watch import LogWatch
+from tokenmill.worker.topic_log import Leader, TopicLog
 
 pytestmark = pytest.mark.integration
+
+PLACE = TopicPartition("tokens", 0)
 
 
 async def test_a_new_leader_of_the_same_log_changes_nothing(stage: Stage) -> None:
@@ -24,8 +31,42 @@ async def test_a_new_leader_of_the_same_log_changes_nothing(stage: Stage) -> Non
         lane, watch = rig.lane(), LogWatch(rig.engine)
         lane.partition.epoch -= 1
         await watch.look()
-        assert watch._checked == {0: lane.partition.epoch + 1, 1: 0}
+        topic = lane.partition.log.topic
+        assert watch._checked == {(topic, 0): lane.partition.epoch + 1, (topic, 1): 0}
         assert rig.lane() is lane
+
+
+@pytest.mark.parametrize("log", ["the first", "another"])
+async def test_what_was_checked_of_a_log_says_nothing_of_another(monkeypatch: pytest.MonkeyPatch, log: str) -> None:
+    """A topic that was made anew counts its leaders from the beginning; of the same log nothing is asked twice."""
+    asked, again = list[int](), list[Any]()
+
+    async def extents(_: object, __: str, marks: dict[int, Mark]) -> dict[int, Extent]:
+        asked.extend(marks)
+        return {number: Extent(0, 4) for number in marks}
+
+    def engine(log: str, epoch: int, offset: int) -> Any:
+        partition = SimpleNamespace(log=LogId("kafka", log), epoch=epoch, offset=offset)
+        return _engine(SimpleNamespace(phase=Phase.LIVE, partition=partition, topic_partition=PLACE), again)
+
+    monkeypatch.setattr(log_watch, "extents", extents)
+    watch = LogWatch(engine("the first", 5, 4))
+    _led(monkeypatch, "the first", 7)
+    await watch.look()
+    assert (asked, again) == ([0], [])
+    watch._engine = engine(log, 0, 9)
+    _led(monkeypatch, log, 1)
+    await watch.look()
+    assert (asked, len(again)) == (([0], 0) if log == "the first" else ([0, 0], 1))
+
+
+def _led(monkeypatch: pytest.MonkeyPatch, log: str, epoch: int) -> None:
+    """The topic is this log, and has this leader."""
+
+    async def look(*_: object) -> TopicLog:
+        return TopicLog(LogId("kafka", log), {0: Leader(1, epoch)})
+
+    monkeypatch.setattr(log_watch, "look", look)
 
 
 async def test_an_outage_is_said_once(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
@@ -45,6 +86,16 @@ async def test_an_outage_is_said_once(monkeypatch: pytest.MonkeyPatch, caplog: p
     assert caplog.messages == ["whether the topic is still the same is not known now: no broker"] * 2
 
 
-def _engine(lane: Any) -> Any:
-    """All that a look needs of it before it asks anybody."""
-    return SimpleNamespace(lanes={TopicPartition("tokens", 0): lane})
+def _engine(lane: Any, again: list[Any] | None = None) -> Any:
+    """All that a look needs of it; `again` gets the lanes that begin again."""
+
+    async def begin_again(lanes: list[Any]) -> None:
+        assert again is not None
+        again.extend(lanes)
+
+    return SimpleNamespace(
+        lanes={PLACE: lane},
+        config=SimpleNamespace(topics=Topics()),
+        consumer=SimpleNamespace(_client=None),
+        ownership=SimpleNamespace(begin_again=begin_again),
+    )

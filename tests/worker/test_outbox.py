@@ -57,7 +57,7 @@ async def test_records_arrive_in_order_with_their_timestamps(stage: Stage, produ
         (1, 1_000 + number, b"key", b"%d" % number, (("tm-seq", b"%d" % number),)) for number in range(500)
     ]
     assert box.begun > 5
-    assert ends.records == 500
+    assert (ends.records, box.end) == (500, 500)
     assert box.unacked_bytes == 0
     assert ends.failures == []
 
@@ -74,6 +74,19 @@ class Slow:
     async def send_batch(self, _batch: Any, _topic: str, *, partition: int) -> asyncio.Future[None]:  # noqa: ARG002 -- as the client's
         self.sent.append(asyncio.get_running_loop().create_future())
         return self.sent[-1]
+
+
+async def test_where_the_acknowledged_ends_is_known(stage: Stage, producer: AIOKafkaProducer) -> None:
+    """By the topic's offsets, whoever else writes there; what is not acknowledged moves nothing."""
+    ends = Ends()
+    box = _outbox(producer, stage.topics.events, ends)
+    await producer.send_and_wait(stage.topics.events, b"another's", partition=1)
+    for number in range(3):
+        box.append(1, b"key", b"%d" % number, [])
+    assert box.end == 0
+    box.flush()
+    await until(lambda: box.acked == box.begun, "everything is acknowledged")
+    assert box.end == 4
 
 
 async def test_records_join_while_a_batch_is_on_its_way() -> None:

@@ -23,7 +23,7 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import ReadOnlyError, RedisError
 
-from tokenmill.errors import Unavailable
+from tokenmill.errors import CLOSED, Unavailable
 from tokenmill.limits import SNAPSHOT_PAGE_BYTES, SNAPSHOT_PAGE_FIELDS
 from tokenmill.store.base import Head, HeadChanged, Place, Snapshot
 
@@ -195,6 +195,11 @@ async def translated(redis: Redis) -> AsyncIterator[None]:
         raise Unavailable(f"redis: {problem}") from problem
     except (RedisError, OSError) as problem:
         raise Unavailable(f"redis: {type(problem).__name__}: {problem}") from problem
+    except RuntimeError as problem:
+        # The client looks at its connection some turns of the loop before it writes, and a reset may come in between.
+        if CLOSED not in str(problem):
+            raise
+        raise Unavailable("redis: the connection is gone") from problem
 
 
 def pages(fields: Mapping[bytes, bytes]) -> Iterator[list[bytes]]:

@@ -20,8 +20,7 @@ from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError, NoOffsetForPartitionError, OffsetOutOfRangeError
 
 from tokenmill.aiokafka_inside import position
-from tokenmill.errors import FatalError, Unavailable
-from tokenmill.hung_brokers import CLOSED
+from tokenmill.errors import CLOSED, FatalError, Unavailable
 from tokenmill.kafka import stopped
 from tokenmill.limits import MIB
 from tokenmill.records import Record

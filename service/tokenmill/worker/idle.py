@@ -42,20 +42,30 @@ class IdleCloser:
     def look(self) -> None:
         """Close what is idle; when all that is open is over its cap, also the longest idle of what is not.
 
-        What has ended does not count: no message would make it smaller by ending, and no pause.
+        What has ended does not count: no message would make it smaller by ending, and no pause. A lane that has
+        still to read what closes its longest idle is left alone.
         """
         live = [lane for lane in self._engine.lanes.values() if lane.phase is Phase.LIVE]
+        current = [lane for lane in live if _came_round(lane)]
         for lane in live:
             # Behind a backlog a message looks idle though its chunks are only waiting to be read.
             if self._engine.caught_up(lane.topic_partition):
                 lane.write_controls(lane.partition.idle(int(time.time() * 1000), self._timeout_ms))
         if size_of([lane.partition for lane in live]) > self._state_bytes:
-            self._relieve(live)
+            self._relieve(current)
 
-    def _relieve(self, live: Iterable[Lane]) -> None:
+    def _relieve(self, lanes: Iterable[Lane]) -> None:
         log.warning("what is open takes more than worker.state_mib: input pauses, and the longest idle is closed")
-        for lane in live:
+        for lane in lanes:
             if held := lane.partition.open_messages + lane.partition.open_streams:
                 lane.write_controls(lane.partition.longest_idle(max(1, held // RELIEF)))
                 lane.hold = lane.inbox.begun
                 self._engine.pause(lane)
+
+
+def _came_round(lane: Lane) -> bool:
+    """Whether it has read what was written here before.
+
+    Behind a backlog that takes a while, and until then nothing ends: more of it would only be more backlog.
+    """
+    return lane.inbox.acked == lane.inbox.begun and lane.partition.offset >= lane.inbox.end

@@ -24,7 +24,8 @@ class LogWatch:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._checked: dict[int, int] = {}
+        self._checked: dict[tuple[str, int], int] = {}
+        """Up to which leader's epoch it was asked, by the topic's id and partition: another log counts anew."""
         self._answered = True
 
     async def look(self) -> None:
@@ -54,14 +55,15 @@ class LogWatch:
     async def _cut(self, found: TopicLog, lanes: dict[int, Lane]) -> list[Lane]:
         """Lanes that have read what their log, under a new leader, does not hold."""
         epochs = {number: leader.epoch for number, leader in found.leaders.items() if number in lanes}
-        checked = {number: self._checked.get(number, lane.partition.epoch) for number, lane in lanes.items()}
+        log_id = found.log.topic
+        checked = {number: self._checked.get((log_id, number), lanes[number].partition.epoch) for number in epochs}
         newer = [number for number, epoch in epochs.items() if epoch > checked[number]]
         if not newer:
             return []
         topic, client = self._engine.config.topics.tokens, network(self._engine.consumer)
         marks = {number: _mark(lanes[number]) for number in newer}
         ends = await extents(client, topic, marks)
-        self._checked |= {number: epochs[number] for number in newer}
+        self._checked |= {(log_id, number): epochs[number] for number in newer}
         return [lanes[number] for number, mark in marks.items() if ends[number].agreed < mark.offset]
 
 

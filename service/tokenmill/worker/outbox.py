@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any, Protocol
 
 from aiokafka.errors import MessageSizeTooLargeError
+from aiokafka.structs import RecordMetadata
 
 from tokenmill.errors import FatalError
 from tokenmill.records import Headers
@@ -52,6 +53,7 @@ class Outbox:
         "_waiting",
         "acked",
         "begun",
+        "end",
     )
 
     def __init__(
@@ -83,6 +85,8 @@ class Outbox:
         """Batches that have at least one record."""
         self.acked = 0
         """Batches that the broker has acknowledged, all replicas included."""
+        self.end = 0
+        """The topic's offset behind them, as far as the broker said; 0 before the first one."""
 
     @property
     def unacked_bytes(self) -> int:
@@ -157,8 +161,14 @@ class Outbox:
             self._break(self._why(problem, size))
         elif not self._broken:
             self.acked += 1
+            self.end = _end(future.result(), records)
             self._acknowledged(records)
 
     def _break(self, problem: Exception) -> None:
         self._broken = True
         self._failed(problem)
+
+
+def _end(sent: RecordMetadata | None, records: int) -> int:
+    """Behind so many records. Of a batch that was sent twice the broker may not know where the first one is."""
+    return sent.offset + records if sent is not None and sent.offset >= 0 else 0
