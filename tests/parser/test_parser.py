@@ -266,6 +266,23 @@ def test_what_waited_counts_for_the_size_of_a_delta(format_name: str, chunks: li
     assert max(len(delta) for delta in deltas) <= 11
 
 
+@pytest.mark.parametrize(
+    ("format_name", "text"),
+    [
+        ("qwen3_xml", "<tool_call>\n<function=f>\n<parameter=a>\nprint('</function>\n"),
+        ("minimax_m3", '§<tool_call>\n§<invoke name="f">§<b>3§</b>§<a>say §</invoke>'.replace("§", "]<]minimax[>[")),
+        ("pythonic", '[f(a="print("hi")'),
+    ],
+)
+def test_a_message_that_is_longer_than_its_cap_ends_no_call(format_name: str, text: str) -> None:
+    """What would be complete if the model ended there is half a call where more of it follows."""
+    for size in (len(text), len(text) + 1):
+        compiled = grammar(format_name, Limits(message_chars=size), tools=[{"function": {"name": "f"}}])
+        for chunks in ([f"{text}  and more"], list(f"{text}  and more")):
+            events = parse(compiled, chunks)
+            assert (codes_of(events), text_of(events)) == (["limit"], f"{text}  and more")
+
+
 def test_two_caps_at_one_character_are_one_limit() -> None:
     """A call that hits its cap where the message hits its own stops parsing once."""
     text = '<tool_call>{"name": "f", "arguments": {"a": "'

@@ -183,7 +183,9 @@ def _read(run: Run, modes: Sequence[Mode], text: str) -> None:
 def _read_to(run: Run, modes: Sequence[Mode], text: str, room: int) -> None:
     """The same for text that is longer than the message may be: behind what fits it is not parsed."""
     _read(run, modes, text[:room])
+    run.cut = True  # more follows, so no call is complete only because nothing does
     _settle(run, modes)
+    run.cut = False
     if run.state.mode != UNPARSED:
         limit(run, f"the message is longer than {run.rules.message_chars} characters")
     _read(run, modes, text[room:])

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.parsing import all_cuts, codes_of, grammar, merged, named, parse
+from tests.support.parsing import all_cuts, codes_of, grammar, merged, named, parse, text_of
 from tokenmill.events import ToolCall
 
 TOOL = {
@@ -80,6 +80,51 @@ def test_a_stray_parameter_in_front_of_another() -> None:
 def test_forgotten_closings(text: str) -> None:
     """A next parameter that the tool has, or the end of the stream, takes their place."""
     assert arguments_of(text, tools=[TOOL]) == [{"path": "a", "content": "b"}]
+
+
+RUN = {"function": {"name": "run", "parameters": {"properties": {"code": {"type": "string"}}}}}
+HALF = {
+    "qwen3_xml": "<tool_call>\n<function=run>\n<parameter=code>\nx</function>\n",
+    "mimo": "<tool_call>\n<function=run>\n<parameter=code>x</function>\n</tool_call>",
+    "glm_kv": "<tool_call>run\n<arg_key>code</arg_key>\n<arg_value>x</tool_call>",
+    "minimax_m2": '<minimax:tool_call>\n<invoke name="run">\n<parameter name="code">x</invoke>\n',
+    "muse": (
+        " to=run<|message|><atem:function_calls>\n"
+        '<atem:invoke name="run">\n<atem:parameter name="code">x</atem:invoke>\n'
+    ),
+    "minicpm5_xml": '<function name="run"><param name="code">x</function>',
+    "deepseek_dsml": (
+        '<｜DSML｜function_calls>\n<｜DSML｜invoke name="run">\n<｜DSML｜parameter name="code">x</｜DSML｜invoke>'
+    ),
+    "solar_open2": "<|tool_call:start|>run\n<|tool_arg:start|>code<|tool_arg:value|>x<|tool_call:end|>",
+    "kimi_k3": (
+        '<|open|>tools<|sep|><|open|>call tool="run" index="1"<|sep|>'
+        '<|open|>argument key="code" type="string"<|sep|>x<|close|>call<|sep|>'
+    ),
+}
+"""Calls that end in an open value, by format."""
+
+
+@pytest.mark.parametrize("format_name", HALF)
+def test_an_answer_that_is_cut_off_forgot_nothing(format_name: str) -> None:
+    """What the model itself ends so is a call; where more would have come, the closing may be content of the value."""
+    text, compiled = HALF[format_name], grammar(format_name, tools=[RUN])
+    (call,) = named(parse(compiled, [text]), ToolCall)
+    assert call.arguments == {"code": "x"}
+    for chunks in ([text], list(text)):
+        events = parse(compiled, chunks, "length")
+        assert not named(events, ToolCall)
+        assert codes_of(events) == ["unfinished-call"]
+        assert text_of(events).endswith("x" + text.rpartition("x")[2])
+
+
+@pytest.mark.parametrize("content", ["a</function>\nb", "a\n</parameter>\n</tool_call>\nb", "</function>", CALL])
+def test_cut_off_anywhere(content: str) -> None:
+    """There is the whole call or none, never one with a part of its value."""
+    text, compiled = written(content), grammar("qwen3_xml", tools=[TOOL])
+    for at in range(len(text)):
+        calls = named(parse(compiled, [text[:at]], "length"), ToolCall)
+        assert [call.arguments for call in calls] in ([], [{"content": content}])
 
 
 @pytest.mark.parametrize(

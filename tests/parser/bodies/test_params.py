@@ -110,6 +110,31 @@ def test_what_surrounds_a_call_ends_it(ending: str) -> None:
     assert named(events, ToolCall)[0].arguments == {"s": "x"}
 
 
+@pytest.mark.parametrize("region", ["` but no.\n", "\nsee below {}\n", "\nx</parameter>"])
+def test_text_where_parameters_should_stand(region: str) -> None:
+    """An opening that prose names is no call without arguments: its source is text, and the call behind it is one."""
+    text = f"I could use `<function=f>{region}\n" + xml(("i", "5"))
+    compiled = grammar("qwen3_xml", tools=[TOOL])
+    events = parse(compiled, [text])
+    assert [call.arguments for call in named(events, ToolCall)] == [{"i": 5}]
+    assert codes_of(events) == ["malformed-call"]
+    assert text_of(events) == text.removesuffix(xml(("i", "5")))
+    for chunks in all_cuts(text):
+        assert merged(parse(compiled, chunks)) == merged(events)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("<function=f></function>", "<function=f>\n</function>", "<function=f>\n</tool_call>"),
+        *("<tool_call><function=f> {} </function></tool_call>", "<tool_call><function=f>\n</parameter></function>"),
+    ],
+)
+def test_no_parameters(text: str) -> None:
+    """White space, an empty object and a stray closing are a call without arguments."""
+    assert [call.arguments for call in named(parse(grammar("qwen3_xml", tools=[TOOL]), [text]), ToolCall)] == [{}]
+
+
 PAIRS = Format(
     name="pairs",
     summary="",

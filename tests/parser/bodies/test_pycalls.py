@@ -107,6 +107,32 @@ def test_a_call_that_is_cut(name: str, codes: list[str]) -> None:
     assert text_of(events) == f"[{name}(a='x"
 
 
+@pytest.mark.parametrize(
+    ("format_name", "text"),
+    [
+        ("pythonic", '[run(code="print("hi")'),
+        ("llama4_pythonic", '[run(code="print("hi")'),
+        ("olmo3", '<function_calls>run(code="print("hi")'),
+        ("lfm2", '<|tool_call_start|>[run(code="print("hi")'),
+    ],
+)
+def test_a_call_that_is_cut_in_a_string_with_bare_quotes(format_name: str, text: str) -> None:
+    """It ends at a bracket if the model ended there; else what would have followed may be more of the string."""
+    compiled = grammar(format_name, tools=[{"function": {"name": "run"}}])
+    for chunks in ([text], list(text)):
+        assert [call.arguments for call in named(parse(compiled, chunks), ToolCall)] == [{"code": 'print("hi'}]
+        events = parse(compiled, chunks, "length")
+        assert not named(events, ToolCall)
+        assert codes_of(events) == ["unfinished-call"]
+        assert text_of(events) == text
+
+
+def test_a_call_that_is_cut_behind_a_plain_string() -> None:
+    """A string without bare quotes ends at its only one, whatever would have followed."""
+    (found,) = named(parse(grammar("pythonic", tools=[{"function": {"name": "f"}}]), ["[f(a='x')"], "length"), ToolCall)
+    assert found.arguments == {"a": "x"}
+
+
 def test_source_waits_only_for_a_quote() -> None:
     """Half an escape is source for certain; a quote is not, while it may open with three or end its string."""
     parser = MessageParser.of(grammar("lfm2"), "identity")

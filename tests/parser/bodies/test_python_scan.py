@@ -4,8 +4,9 @@ import re
 
 import pytest
 
-from tokenmill.parser.bodies.python_scan import content_end, follow, opening_quote
+from tokenmill.parser.bodies.python_scan import content_end, follow, opening_quote, string_closes
 from tokenmill.parser.markers import TOKEN_CHARS
+from tokenmill.parser.values.python import Endings
 
 SIGNS = re.compile(r"[\"'()\[\]{}<]")
 
@@ -57,6 +58,13 @@ def test_three_quotes() -> None:
     found = [opening_quote(text, 0, final=False) for text in ("'x", "''", "''x", "'''", "'")]
     assert found == ["'", None, "'", "'''", None]
     assert opening_quote("''", 0, final=True) == "'"
+
+
+def test_a_string_that_the_answer_is_cut_off_in() -> None:
+    """A bracket at the end of the text closes the call only where the model ended there."""
+    endings = Endings(torn=True)
+    assert string_closes("'", "x')", 1, "", endings, final=True) is True
+    assert string_closes("'", "x')", 1, "", endings, final=True, cut=True) is False
 
 
 def test_content() -> None:

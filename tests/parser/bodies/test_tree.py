@@ -182,6 +182,21 @@ def test_what_was_sent_of_an_open_element_is_not_taken_back() -> None:
             assert "".join(event.delta for event in named(events, ArgumentDelta)) == "".join(more.values())
 
 
+@pytest.mark.parametrize("wanted", [[], ["*"]])
+@pytest.mark.parametrize("body", ["[i]1[/i][s]say [/call] twice[/s]", "[i]1[/i][o][k]2[/k][/call][/o]"])
+def test_an_answer_that_is_cut_off_in_an_element(body: str, wanted: list[str]) -> None:
+    """The end of the call may be text of the element there: the model had not come to its end."""
+    text = call_of(body)
+    compiled = grammar(FORMAT, tools=[TOOL], content_arguments=wanted)
+    whole = named(parse(compiled, [text]), ToolCall)
+    for at in range(len(text)):
+        events = parse(compiled, [text[:at]], "length")
+        assert named(events, ToolCall) in ([], whole)
+    half = text[: text.index("[/call]") + len("[/call]")]
+    for chunks in ([half], list(half)):
+        assert codes_of(parse(compiled, chunks, "length")) == ["unfinished-call"]
+
+
 def test_text_is_sent_at_once() -> None:
     """Content passes with its chunk; only what may be a marker waits."""
     parser = MessageParser.of(grammar(FORMAT, tools=[TOOL], content_arguments=["f.s"]), "identity")

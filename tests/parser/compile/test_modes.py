@@ -86,3 +86,28 @@ def test_framing_of_a_section_takes_nothing_from_markers_that_begin_like_it(cut:
     events = parse(compiled, [before, after[:cut], after[cut:]])
     assert [call.name for call in named(events, ToolCall)] == ["f"]
     assert text_of(events) == "done"
+
+
+@pytest.mark.parametrize(
+    ("call", "text", "name"),
+    [
+        (Call(marker("call:"), JsonArguments(), Header(until=marker("|"))), "call:recall:x|{}", "recall:x"),
+        (
+            Call(marker("<c>"), JsonArguments(), Header(until=marker("|"), pattern=r"(?:<c>)?(?P<name>\w+)")),
+            "<c><c>f|{}",
+            "f",
+        ),
+        (Call(marker("<c>"), JsonArguments(), Header(until=marker("|"))), "<c>f<c>g|{}", "g"),
+    ],
+)
+def test_what_a_header_may_hold(call: Call, text: str, name: str) -> None:
+    """Its call's opening, if that is in its pattern or may be letters of a name; else the header was none."""
+    section = Section(open=None, close=None, calls=(call,), bare="always")
+    compiled = grammar(Format(name="own", summary="", sample="", sections=(section,)))
+    assert [found.name for found in named(parse(compiled, [text]), ToolCall)] == [name]
+
+
+def test_a_header_that_ends_in_front_of_a_marker_anyway() -> None:
+    """What closes the section ends the header there, and with it the call."""
+    events = parse(grammar("qwen3_xml", tools=[{"function": {"name": "f"}}]), ["<function=f</tool_call>"])
+    assert [found.name for found in named(events, ToolCall)] == ["f"]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support.parsing import all_cuts, codes_of, grammar, merged, named, parse, text_of
+from tests.support.parsing import all_cuts, codes_of, grammar, merged, named, parse, reasoning_of, text_of
 from tokenmill.events import ToolCall
 from tokenmill.limits import NAME_CHARS, Limits
 from tokenmill.parser.modes.call import HEADER_CHARS
@@ -27,6 +27,35 @@ def test_what_is_no_header(header: str) -> None:
     assert "tool-call" not in [event.type for event in whole if not isinstance(event, tuple)]
     for chunks in list(all_cuts(text))[:50]:
         assert merged(parse(grammar("qwen3_xml"), chunks)) == whole
+
+
+GLM_CALL = "<tool_call>f\n<arg_key>a</arg_key>\n<arg_value>1</arg_value>\n</tool_call>"
+KIMI_CALL = '<|tool_call_begin|>functions.f:0<|tool_call_argument_begin|>{"a": "1"}<|tool_call_end|>'
+
+
+@pytest.mark.parametrize(
+    ("format_name", "text", "reasoning", "out"),
+    [
+        ("glm_kv", f"<think>I use the <tool_call> format.</think>{GLM_CALL}", "I use the <tool_call> format.", ""),
+        ("glm_kv", f"<think>a <tool_call>f</think>b{GLM_CALL}", "a <tool_call>f", "b"),
+        ("glm_kv", f"a <tool_call> is none, {GLM_CALL} is", "", "a <tool_call> is none,  is"),
+        ("kimi_k2", f"a <|tool_call_begin|> and {KIMI_CALL} b", "", "a <|tool_call_begin|> and  b"),
+        (
+            "kimi_k2",
+            f"<|tool_call_begin|><|tool_calls_section_begin|>{KIMI_CALL}<|tool_calls_section_end|>",
+            "",
+            "<|tool_call_begin|>",
+        ),
+    ],
+)
+def test_words_about_calls_take_no_call_with_them(format_name: str, text: str, reasoning: str, out: str) -> None:
+    """Outside of a section a header ends, as none, in front of what stands in none: the text goes on there."""
+    compiled = grammar(format_name, tools=[{"function": {"name": "f"}}])
+    whole = parse(compiled, [text])
+    assert [call.arguments for call in named(whole, ToolCall)] == [{"a": "1"}]
+    assert (reasoning_of(whole), text_of(whole), codes_of(whole)) == (reasoning, out, [])
+    for chunks in all_cuts(text):
+        assert merged(parse(compiled, chunks)) == merged(whole)
 
 
 def test_a_cap_smaller_than_the_opening() -> None:

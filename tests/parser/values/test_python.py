@@ -69,6 +69,14 @@ def test_at_the_end_everything_is_decided() -> None:
     assert Endings().ends("'); g()", 1, "", final=True) is True
 
 
+def test_where_the_answer_is_cut_off_a_torn_string_goes_on() -> None:
+    """The end of the text ends one that has had no bare quote; what must stand behind the call ends either."""
+    assert Endings().ends("')", 1, "", final=True, cut=True) is True
+    assert Endings(torn=True).ends("')", 1, "", final=True) is True
+    assert Endings(torn=True).ends("')", 1, "", final=True, cut=True) is False
+    assert Endings(torn=True).ends("')]", 1, "", final=True, cut=True) is True
+
+
 @pytest.mark.parametrize(
     ("raw", "text"),
     [

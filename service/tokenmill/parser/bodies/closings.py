@@ -6,7 +6,8 @@ Values have no escape, so what looks like a closing may be content. Where it sta
    behind that in its section. A value that begins on a line of its own ends on one, too.
 2. A call inside of a value is content with all that belongs to it: it closes what it opened.
 3. Where a model forgot a closing, the next parameter takes its place if the tool has it and it was not given yet, in
-   formats whose models are known for it; so does the end of the call if nothing else follows in the stream.
+   formats whose models are known for it; so does the end of the call if nothing else follows in the stream, unless the
+   answer was cut off there: more of the value would have followed.
 4. Either explains a call. One that has both, closings that are content and closings that were forgotten, is broken: as
    nobody knows where its values end, it is never executed with half of one.
 """
@@ -187,9 +188,17 @@ class Closings:
         return self._scanners[call.bare]
 
     def judged(
-        self, rules: Rules, call: OpenCall, state: ParamsState, hit: Hit[ParamToken], buffer: str, *, final: bool
+        self,
+        rules: Rules,
+        call: OpenCall,
+        state: ParamsState,
+        hit: Hit[ParamToken],
+        buffer: str,
+        *,
+        final: bool,
+        cut: bool,
     ) -> Hit[ParamToken]:
-        """What a marker found in an open value means there, or that it must wait."""
+        """What a marker found in an open value means there, or that it must wait; `cut` says that the answer was."""
         before = buffer[hit.start - 1] if hit.start else call.source.last
         regular = not state.lined or before == "\n"
         edge = hit.value
@@ -209,7 +218,7 @@ class Closings:
             state.led = edge is ParamToken.LOOSE_CALL
             state.unclear = state.unclear or edge is ParamToken.LOOSE_RAW
         else:
-            last = None if state.calls else self._last.at(buffer, hit.start, final=final)
+            last = None if state.calls or cut else self._last.at(buffer, hit.start, final=final)
             if last is not None:
                 state.forgot = state.forgot or last.value is not None
                 return last

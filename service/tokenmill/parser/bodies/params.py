@@ -138,7 +138,7 @@ class ParamsReader:
         hit = self._scanner(call, state).find(buffer, position, final=run.final)
         if hit is None or hit.value not in DOUBTFUL:
             return hit
-        return self._closings.judged(run.rules, call, state, hit, buffer, final=run.final)
+        return self._closings.judged(run.rules, call, state, hit, buffer, final=run.final, cut=run.cut)
 
     def _scanner(self, call: OpenCall, state: ParamsState) -> Finder[ParamToken]:
         """What is live where the body stands."""
@@ -238,7 +238,7 @@ class ParamsReader:
         if unclear(state):
             raise ValueError("there is no telling where its values end")
         if not state.values:
-            arguments, repaired = read_object(source[state.begin : state.end] if state.end >= 0 else "")
+            arguments, repaired = read_object(self._untagged(source[state.begin : state.end] if state.end >= 0 else ""))
             return fitting(run.rules, call.name, arguments) if self._params.declared else arguments, repaired
         read = {
             key: read_typed(
@@ -250,6 +250,18 @@ class ParamsReader:
         if self._params.declared:
             arguments = fitting(run.rules, call.name, arguments, len(state.values) - len(read))
         return arguments, repaired or any(repaired for _, repaired in read.values())
+
+    def _untagged(self, region: str) -> str:
+        """What stands in a call without values, up to the first of its tags: an object or nothing. Raises `ValueError`
+        if it is text, as behind an opening that prose names.
+        """
+        text = region.strip()
+        if not text or text.startswith("{"):
+            return text
+        tag = self._between.find(text, 0, final=True)
+        if tag is None or tag.start > 0:
+            raise ValueError("there is text where parameters should stand")
+        return ""
 
 
 def _grows_quickly(rules: Rules, state: ParamsState, text: str) -> bool:

@@ -5,9 +5,10 @@
    of its own.
 2. Where the schema allows text, an element is its text as it stands, tags in it included, but for an array that it
    allows as well. Only outermost elements that are certain to be text are sent as they grow.
-3. In an open element the end of the call is one if what must stand behind it does: else it is text. What it leaves
-   open is left out if it is text without any tag, but for what was sent already: that can't be taken back. Empty arrays
-   and objects, as the schema says they are, stay: models forget to close those. Any other breaks the call.
+3. In an open element the end of the call is one if what must stand behind it does, or nothing, unless the answer was
+   cut off there: else it is text. What it leaves open is left out if it is text without any tag, but for what was sent
+   already: that can't be taken back. Empty arrays and objects, as the schema says they are, stay: models forget to
+   close those. Any other breaks the call.
 4. A closing that fits nothing breaks the call; behind a complete parameter it is text of the element around it, which
    must be closed then.
 """
@@ -210,14 +211,15 @@ class _TreeReader:
             position = stop
             if hit is None or hit.value is None:
                 break
-            if hit.value is TreeToken.STOP or (hit.value is TreeToken.END and self._end_name not in state.stack[-1:]):
+            edge = _sure(run, state, hit.value, buffer, hit.end)
+            if edge is TreeToken.STOP or (edge is TreeToken.END and self._end_name not in state.stack[-1:]):
                 send_source(run, call, buffer[first:stop])
                 if _is_half(state):
                     return stop, Verdict.FAILED
                 self._close_text(run, call, state, base + stop)
-                return hit.end if hit.value is TreeToken.END else stop, Verdict.DONE
+                return hit.end if edge is TreeToken.END else stop, Verdict.DONE
             position = hit.end
-            if not self._follow(run, call, state, hit.value, buffer[stop:position], base + stop):
+            if not self._follow(run, call, state, edge, buffer[stop:position], base + stop):
                 verdict = Verdict.FAILED
                 break
         send_source(run, call, buffer[first:position])
@@ -285,6 +287,13 @@ class _TreeReader:
         assert isinstance(state, TreeState)
         shape, known = run.rules.shape(call.name), run.rules.knows(call.name)
         return arguments_of(call.source.text(), state.marks, shape, known=known)
+
+
+def _sure(run: Run, state: TreeState, edge: TreeToken, buffer: str, end: int) -> TreeToken:
+    """What a marker means: the end of the call is none in an open element at which the answer was cut off."""
+    if edge is TreeToken.END and state.stack and run.cut and not buffer[end:].strip():
+        return TreeToken.LOOSE_END
+    return edge
 
 
 def _is_half(state: TreeState) -> bool:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from tokenmill.limits import Limits
 from tokenmill.parser.bodies import Body
 from tokenmill.parser.markers import Marker
-from tokenmill.parser.modes.call import CallMode
+from tokenmill.parser.modes.call import CallMode, Headed
 from tokenmill.parser.modes.header import HeaderMode, Target, ToBlock, ToCall, ToSection, ToVerbatim
 from tokenmill.parser.modes.section import SectionMode, closes_calls
 from tokenmill.parser.modes.text import DropMode, Live, Mode, Move, TextMode, To
@@ -157,7 +157,8 @@ class _Compiler:
         stops = [*self._stops(), *(call.open for call in section.calls if call.header)]
         for call in section.calls:
             reader = call.body.compile(stops)
-            self._modes.append(CallMode(number, reader, call.header, self._limits, bare="never", closed_by="section"))
+            headed = Headed(call.header) if call.header else None
+            self._modes.append(CallMode(number, reader, headed, self._limits, bare="never", closed_by="section"))
         return ToSection(number)
 
     def _rest(self) -> Live:

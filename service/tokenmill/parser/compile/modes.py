@@ -10,6 +10,7 @@
    left out, its markers are found, and stay text, too.
 """
 
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -17,7 +18,7 @@ from tokenmill.limits import Limits
 from tokenmill.parser.compile.channels import CompiledChannels, compile_channels, prefixes, section_names
 from tokenmill.parser.markers import Marker
 from tokenmill.parser.modes.answer import AnswerMode, LeadMode
-from tokenmill.parser.modes.call import CallMode, Ends
+from tokenmill.parser.modes.call import CallMode, Ends, Headed
 from tokenmill.parser.modes.header import LabelMode
 from tokenmill.parser.modes.repeat import RepeatMode
 from tokenmill.parser.modes.section import SectionMode, closes_calls
@@ -25,7 +26,7 @@ from tokenmill.parser.modes.text import Live, Mode, Move, TextMode, To
 from tokenmill.parser.modes.whole_call import WholeCallMode
 from tokenmill.parser.options import Options
 from tokenmill.parser.run.rules import TEXT
-from tokenmill.parser.spec import Answer, Call, Format, Region, Section, WholeCall
+from tokenmill.parser.spec import Answer, Call, Format, Header, Region, Section, WholeCall
 
 
 class Compiled(NamedTuple):
@@ -85,7 +86,7 @@ def compile_modes(options: Options, formats: Sequence[Format], limits: Limits) -
         modes.append(TextMode(number, live, reasoning=is_parsed))
     for number, (_, section) in layout.sections.items():
         modes.append(_section_mode(layout, number, section, outside))
-        modes += [_call_mode(number, section, at, limits) for at in range(len(section.calls))]
+        modes += [_call_mode(layout, number, section, at, limits) for at in range(len(section.calls))]
         if section.block:
             live = [(section.block, Move(To.REGION))]
             modes.append(TextMode(_block(number, section), live, reasoning=False))
@@ -268,14 +269,28 @@ def _begins_like(mark: Marker, live: Live) -> bool:
     return any(spelling not in known and spelling.startswith(known) for spelling in mark.spellings)
 
 
-def _call_mode(number: int, section: Section, at: int, limits: Limits) -> Mode:
+def _call_mode(layout: _Layout, number: int, section: Section, at: int, limits: Limits) -> Mode:
     call = section.calls[at]
     stops = [section.close, section.open, *(other.open for other in section.calls if other.header)]
     reader = call.body.compile([stop for stop in stops if stop])
     opening = section.open if section.again == "body" else None
     block, closed_by = _block(number, section), _ends(section, call)
-    return CallMode(
-        number, reader, call.header, limits, bare=section.bare, block=block, again=opening, closed_by=closed_by
+    header = call.header
+    headed = Headed(header, _beyond(layout, section, call, header)) if header else None
+    return CallMode(number, reader, headed, limits, bare=section.bare, block=block, again=opening, closed_by=closed_by)
+
+
+def _beyond(layout: _Layout, section: Section, call: Call, header: Header) -> list[Marker]:
+    """What shows that a header is none: the call's own opening, and what opens or closes what is around it."""
+    around = [mark for mark in (call.open, section.open, section.close) if mark]
+    return [mark for mark in (*around, *_closes(layout)) if closes_calls(mark) and not _may_hold(header, mark)]
+
+
+def _may_hold(header: Header, mark: Marker) -> bool:
+    """Whether a header may have the marker in it, in its pattern or as letters of a name; or it ends there anyway."""
+    ends = header.before.spellings if header.before else ()
+    return any(
+        text[0].isalnum() or text.startswith(ends) or re.escape(text) in header.pattern for text in mark.spellings
     )
 
 

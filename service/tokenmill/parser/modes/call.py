@@ -1,12 +1,15 @@
 """The mode inside a call: its header, then its body."""
 
 import re
+from collections.abc import Sequence
+from enum import Enum
 from html import unescape
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from tokenmill.events import AnyEvent, ErrorCode
 from tokenmill.limits import KIB, NAME_CHARS, Limits
 from tokenmill.parser.bodies.base import Reader
+from tokenmill.parser.enums import plain_members
 from tokenmill.parser.markers import INNER_CHARS, Marker, Scanner
 from tokenmill.parser.modes.repeat import keep_body
 from tokenmill.parser.modes.text import UNPARSED, Quick, give_back, limit
@@ -36,6 +39,22 @@ Ends: TypeAlias = Literal["unmarked", "section", "marked"]
 its own. Up to there goes its source."""
 
 
+@plain_members
+class HeaderEnd(Enum):
+    """What ends a header."""
+
+    UNTIL = "a marker that belongs to it"
+    BEFORE = "one that belongs to the body"
+    BROKEN = "one that stands in no header, so that this was none"
+
+
+class Headed(NamedTuple):
+    """A call's header, and what can stand in none outside of a section: words about calls go on up to there."""
+
+    header: Header
+    beyond: Sequence[Marker] = ()
+
+
 class CallMode:
     """Inside one kind of call."""
 
@@ -43,7 +62,7 @@ class CallMode:
         self,
         section: int,
         reader: Reader,
-        header: Header | None,
+        headed: Headed | None,
         limits: Limits,
         *,
         bare: Bare,
@@ -65,11 +84,9 @@ class CallMode:
         self.body_type = reader.state_type
         """What the body of an open call keeps."""
         self._call_chars = limits.call_chars
+        header = headed.header if headed else None
         self._pattern = re.compile(header.pattern, re.DOTALL) if header else None
-        until: list[tuple[Marker, bool]] = []
-        if header:
-            until = [(header.until, True), *([(header.before, False)] if header.before else ())]
-        self._header_end = Scanner(until)
+        self._header_end = Scanner(_ends(headed, bare=False)), Scanner(_ends(headed, bare=True))
         self._unescape = unescape if header and header.unescape else str
         # Made once, as every open call keeps one of them.
         self._in_body: Quick = self._content
@@ -108,7 +125,7 @@ class CallMode:
         call: OpenCall = state.call  # type: ignore[assignment] # -- as above
         if call.source.size + len(text) > self._call_chars or len(call.header) + len(text) > HEADER_CHARS:
             return None
-        if self._header_end.doubt(text):
+        if self._header_end[call.bare].doubt(text):
             return None
         call.header += text
         call.source.add(text)
@@ -159,7 +176,7 @@ class CallMode:
         room = HEADER_CHARS - len(call.header)
         if len(buffer) - position > room + MARKER_CHARS:  # what is behind is not looked at: there may be many headers
             return position + self._header(run, call, buffer[position : position + room + MARKER_CHARS], 0)
-        hit = self._header_end.find(buffer, position, final=run.final)
+        hit = self._header_end[call.bare].find(buffer, position, final=run.final)
         stop = len(buffer) if hit is None else hit.start
         if stop - position > room:
             call.source.add(buffer[position : position + room])
@@ -170,10 +187,10 @@ class CallMode:
             call.source.add(buffer[position:stop])
             run.state.held = buffer[stop:]
             return len(buffer)
-        end = hit.end if hit.value else stop
+        end = hit.end if hit.value is HeaderEnd.UNTIL else stop
         call.source.add(buffer[position:end])
         assert self._pattern is not None  # else there is no header to read
-        self.enter(run, call, self._pattern.fullmatch(call.header))
+        self.enter(run, call, None if hit.value is HeaderEnd.BROKEN else self._pattern.fullmatch(call.header))
         return end
 
     def enter(self, run: Run, call: OpenCall, header: re.Match[str] | None) -> None:
@@ -257,3 +274,12 @@ class CallMode:
             fail(run, call, code, "the stream ended inside the call")
         give_back(run, call.source.text(), code, call)
         state.mode = state.origin
+
+
+def _ends(headed: Headed | None, *, bare: bool) -> list[tuple[Marker, HeaderEnd]]:
+    """What ends a header; a call inside of its section was meant, whatever stands in its header."""
+    if headed is None:
+        return []
+    header, beyond = headed
+    own = [(header.until, HeaderEnd.UNTIL), *([(header.before, HeaderEnd.BEFORE)] if header.before else ())]
+    return [*own, *((mark, HeaderEnd.BROKEN) for mark in beyond if bare)]

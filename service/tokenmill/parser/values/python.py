@@ -4,6 +4,9 @@ Models forget to escape quotes. So a quote ends its string only if what follows 
 the next argument, or the end of the call. Where the source is valid Python, the first bare quote always does; strings
 side by side, which Python would join, are not in the grammar.
 
+The end of the stream is that of the call as well. Where the answer was cut off there, a string that had a bare quote
+goes on: what would have followed may be more of it.
+
 Models forget what stands between calls, too. So a quote in front of the call's bracket and another call also ends its
 string, but only the first bare one in it: behind others this may as well be code in the string.
 """
@@ -66,20 +69,23 @@ class Endings:
             argument = rf",{_ANY_SPACE}(?:\)|{_NAME}{_ANY_SPACE}=)"
             return re.compile(rf"{_ANY_SPACE}(?:{argument}|\)(?:{space}{after}{call}))")
 
+        self._torn = torn
         self._argument, self._last = ending(f"[{behind}{firsts}]"), ending(rf"(?:[{behind}{firsts}]|\Z)")
         call = "" if torn else rf"|{_GAP}{_EMPTY}(?:\Z|{_OPENING}(?:\Z|{_NAME}{_SPACE}\Z|\){space}\Z))"
         argument = rf",{_ANY_SPACE}(?:\Z|{_NAME}{_ANY_SPACE}\Z)"
         self._begun = re.compile(rf"{_ANY_SPACE}(?:\Z|{argument}|\)(?:{space}\Z{call}))")
 
-    def ends(self, text: str, behind: int, around: str, *, final: bool) -> bool | None:
+    def ends(self, text: str, behind: int, around: str, *, final: bool, cut: bool = False) -> bool | None:
         """Whether a quote in front of `behind` ends its string; None if that can't be told yet.
 
-        `around` is the bracket that the string stands in, empty for an argument itself.
+        `around` is the bracket that the string stands in, empty for an argument itself; `cut` says that the answer was
+        cut off at the end of the text.
         """
         if around:
             complete, begun = _NESTED[around]
         else:
-            complete, begun = (self._last if final else self._argument), self._begun
+            over = final and not (cut and self._torn)
+            complete, begun = (self._last if over else self._argument), self._begun
         if complete.match(text, behind):
             return True
         return None if not final and begun.match(text, behind) else False
