@@ -210,3 +210,14 @@ def test_what_is_no_call(call: str) -> None:
     events = parse(grammar(KEYED), [f"[CALLS]{call}[END]"])
     assert named(events, ToolCall) == []
     assert codes_of(events) == ["malformed-call"]
+
+
+@pytest.mark.parametrize("key", ["args", "input"])
+def test_arguments_under_another_key_break_the_call(key: str) -> None:
+    """It would be run without any. Without arguments it is a call; and beside its own a further key means nothing."""
+    for value, codes in (('{"a":1}', ["malformed-call"]), ("null", [])):
+        text = f'<tool_call>{{"name":"f","{key}":{value}}}</tool_call>'
+        events = parse(grammar("hermes"), [text])
+        assert (codes_of(events), len(named(events, ToolCall))) == (codes, 1 - len(codes))
+    text = f'<tool_call>{{"name":"f","arguments":{{"b":2}},"{key}":{{"a":1}}}}</tool_call>'
+    assert [call.arguments for call in named(parse(grammar("hermes"), [text]), ToolCall)] == [{"b": 2}]

@@ -196,3 +196,17 @@ def test_names_at_their_bound() -> None:
         for size in (1, 3, 7, len(text)):
             chunks = [text[at : at + size] for at in range(0, len(text), size)]
             assert codes_of(parse(grammar("functiongemma"), chunks))[:1] == code
+
+
+@pytest.mark.parametrize("format_name", ["functiongemma", "gemma4"])
+@pytest.mark.parametrize("reason", ["length", "cancelled"])
+def test_what_is_cut_off_is_unfinished(format_name: str, reason: str) -> None:
+    """Wherever that is: the end of an answer that was cut off closes no string, and breaks no call."""
+    text = call("path:'/a',content:['b','c d']", format_name)
+    ends = [parse(grammar(format_name), [text[:at]], reason) for at in range(text.index("{"), len(text))]
+    assert {code for events in ends for code in codes_of(events)} <= {"unfinished-call"}
+    whole = [named(events, ToolCall)[0].arguments for events in ends if named(events, ToolCall)]
+    assert all(arguments == {"path": "/a", "content": ["b", "c d"]} for arguments in whole)
+    half = call("path:'/a',content:'quotes are '", format_name).replace("}", "")
+    assert named(parse(grammar(format_name), [half], reason), ToolCall) == []
+    assert len(named(parse(grammar(format_name), [half]), ToolCall)) == 1

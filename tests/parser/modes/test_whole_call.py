@@ -23,7 +23,10 @@ def test_cuts_change_nothing(answer: str) -> None:
 def test_a_call_that_is_none_is_never_clean() -> None:
     """Nobody may execute what the model did not say; with and without a list of tools."""
     for tools in ([TOOL], []):
-        for answer in ("", "no", "[]", '{"name": "f", "arguments": null}'):
+        for answer in (
+            *("", "no", "[]", '{"name": "f", "arguments": null}'),
+            *('{"name": "f", "parameters": {"a": "x"}}', '{"a": "x"}'),
+        ):
             events = parse(grammar("tool_choice", tools=tools), [answer] if answer else [])
             (call,) = named(events, ToolCall)
             assert call.arguments == {}

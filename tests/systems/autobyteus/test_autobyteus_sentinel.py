@@ -98,3 +98,18 @@ def test_a_block_of_text_is_a_block_of_its_own() -> None:
     events = parse(grammar("autobyteus_sentinel"), [text])
     assert [event.delta for event in named(events, TextDelta)] == ["a", "b", "c"]
     assert len(named(events, TextStart)) == 3
+
+
+@pytest.mark.parametrize(
+    ("content", "arguments"),
+    [
+        ('{"name":"bob","age":3}', {"name": "bob", "age": 3}),
+        ('{"tool":"hammer"}', {"tool": "hammer"}),
+        ('{"name":"f","arguments":{"x":1}}', {"x": 1}),
+        ('{"age":3}', {"age": 3}),
+    ],
+)
+def test_arguments_may_be_called_as_a_call_is(content: str, arguments: dict[str, object]) -> None:
+    """The header has named the tool: what has no arguments of its own, and another name, is no call but arguments."""
+    text = f'[[SEG_START {{"type":"tool","tool_name":"f"}}]]{content}[[SEG_END]]'
+    assert [call.arguments for call in named(parse(grammar("autobyteus_sentinel"), [text]), ToolCall)] == [arguments]

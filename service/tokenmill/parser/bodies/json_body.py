@@ -5,7 +5,7 @@
 3. Arguments that are a string holding JSON are unwrapped: their source is the string's content.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -21,6 +21,9 @@ from tokenmill.parser.run.rules import Rules
 from tokenmill.parser.run.run import Run
 from tokenmill.parser.run.state import JsonState, OpenCall, State
 from tokenmill.parser.values.repair import decode_json, decode_string
+
+ARGUMENTS = ("arguments", "parameters", "args", "input")
+"""What models call the arguments of a call, whatever its format does."""
 
 _JSON = "[]{},: \n"
 """Characters that JSON has, too: a marker of nothing else can't end it."""
@@ -234,11 +237,18 @@ class JsonReader:
             raise ValueError("the call names no tool")
         if self._keys.required and arguments is None:
             raise ValueError("the call has no arguments")
+        check_arguments(value, self._keys.arguments)
         read = as_arguments(arguments)
         if self._keys.typed:
             read, changed = run.rules.coerced(call.name, read)
             repaired = repaired or changed
         return read, repaired
+
+
+def check_arguments(call: Mapping[str, Any], keys: Collection[str]) -> None:
+    """Raise `ValueError` for a call that has arguments, but under no key of these: it would be run without any."""
+    if not any(key in call for key in keys) and any(call.get(key) is not None for key in ARGUMENTS):
+        raise ValueError("the arguments are called otherwise")
 
 
 def as_arguments(value: Any) -> dict[str, Any]:

@@ -285,6 +285,9 @@ class _LiteralReader:
         assert isinstance(state, LiteralState)
         text = buffer[position:]
         did = advance(self._scan, text, state.stack, state.quoted, state.naming, run.final)
+        if run.final and self._is_undecided(run, state, text, did):
+            send_source(run, call, text)
+            return len(buffer), Verdict.MORE
         read, verdict, end = did.read, did.verdict, did.end
         for action, begin, stop in did.actions:
             taken = self._act(run, call, state, action, text[begin:stop])
@@ -296,6 +299,13 @@ class _LiteralReader:
             state.end = call.source.size + end
         send_source(run, call, text[: read if end < 0 else end])
         return position + read, verdict
+
+    def _is_undecided(self, run: Run, state: LiteralState, text: str, did: Advance) -> bool:
+        """Whether the end of the stream alone breaks the call, or, in an answer that was cut off, closes a string."""
+        half = run.cut and did.verdict is Verdict.DONE and did.stack
+        if not half and did.verdict is not Verdict.FAILED:
+            return False
+        return advance(self._scan, text, state.stack, state.quoted, state.naming).verdict is Verdict.MORE
 
     def _act(self, run: Run, call: OpenCall, state: LiteralState, action: Action, text: str) -> int:
         """One action with its stretch of text: how much of that is taken, for a key has a bound."""

@@ -10,6 +10,7 @@ from typing import Any
 
 from tokenmill.events import AnyEvent, Error
 from tokenmill.limits import NAME_CHARS, RAW_CHARS
+from tokenmill.parser.bodies.json_body import check_arguments
 from tokenmill.parser.modes.text import Quick, give_back, limit
 from tokenmill.parser.run.calls import Verdict, begin, complete
 from tokenmill.parser.run.rules import TEXT, Rules
@@ -88,6 +89,9 @@ def _name(value: dict[str, Any]) -> str:
 
 
 def _arguments(value: dict[str, Any]) -> dict[str, Any]:
+    check_arguments(value, ["arguments"])
+    if value and not value.keys() & {"name", "arguments"}:
+        raise ValueError("the answer has neither a name nor arguments")
     arguments = value.get("arguments", {})
     if not isinstance(arguments, dict):
         raise ValueError("the arguments are no JSON object")  # noqa: TRY004 -- what the source says is wrong, not a type

@@ -28,7 +28,7 @@ from tokenmill.events import AnyEvent
 from tokenmill.formats.notations import json_history
 from tokenmill.limits import NAME_CHARS
 from tokenmill.parser.bodies.base import Reader
-from tokenmill.parser.bodies.json_body import JsonCall, JsonReader
+from tokenmill.parser.bodies.json_body import JsonCall, JsonReader, check_arguments
 from tokenmill.parser.bodies.json_reading import Reading
 from tokenmill.parser.bodies.json_scan import COMMENTS, CONTENT, JsonScan, Phase, comment
 from tokenmill.parser.markers import Marker, Scanner, marker
@@ -276,8 +276,7 @@ def _entry(entry: Any) -> tuple[str, dict[str, Any]]:
     name = entry.get("name")
     if not isinstance(name, str) or not 0 < len(name) <= NAME_CHARS:
         raise ValueError("the call names no tool")
-    if "arguments" not in entry and "parameters" in entry:
-        raise ValueError("the arguments are called otherwise")
+    check_arguments(entry, ["arguments"])
     arguments = entry.get("arguments", {})
     if isinstance(arguments, str):
         arguments = decode_json(arguments, words=True)[0]

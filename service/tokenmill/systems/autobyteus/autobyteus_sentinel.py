@@ -186,7 +186,9 @@ class _SentinelReader:
             return {}, False
         value, repaired = decode_json(content)
         named = next(any_call(value), None)
-        return object_of(named[1] if named else value), repaired
+        # The header names the tool, so a name without arguments is one of its arguments.
+        is_call = named is not None and (named[1] is not None or named[0] == call.name)
+        return object_of(named[1] if named and is_call else value), repaired
 
 
 def _said(state: SegmentState) -> dict[str, Any]:
