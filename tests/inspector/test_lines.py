@@ -7,7 +7,6 @@ import pytest
 
 from tokenmill.events import ToolResult
 from tokenmill.inspector.lines import (
-    AboutCall,
     Ended,
     Line,
     Opened,
@@ -17,6 +16,7 @@ from tokenmill.inspector.lines import (
     Rejected,
     Repeated,
     Unread,
+    about,
 )
 from tokenmill.inspector.watched import Step
 
@@ -38,7 +38,7 @@ LINES: list[tuple[Line, dict[str, Any]]] = [
         Position(1, 2, 3, behind=True),
         {"line": "position", "partition": 1, "tokens": 2, "events": 3, "behind": True},
     ),
-    (AboutCall(RESULT), {"line": "said", "record": msgspec.to_builtins(RESULT)}),
+    (about(RESULT), {"line": "said", "record": msgspec.to_builtins(RESULT), "text": ""}),
     (Ended("why"), {"line": "ended", "detail": "why"}),
 ]
 

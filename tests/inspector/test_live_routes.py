@@ -159,6 +159,32 @@ async def test_a_word_is_said_by_whoever_may_approve(config: Config) -> None:
     assert await words(config) == [Approval(approval="hash of mine", granted=True, by="me")]
 
 
+async def test_a_word_has_its_place_until_it_is_said(config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To look what waits is a reader of its own: so many at once, and no more for each name."""
+    looking, looked = 0, asyncio.Event()
+
+    async def questions(_config: Config) -> list[ApprovalRequest]:
+        nonlocal looking
+        looking += 1
+        await looked.wait()
+        return []
+
+    monkeypatch.setattr("tokenmill.inspector.live_routes.questions", questions)
+    word = {"conversation": "mine", "approval": "x", "granted": True}
+    async with served(config, Some("approve")) as client:
+
+        async def status() -> int:
+            async with client.post("/inspect/api/words", json=word) as answer:
+                return answer.status
+
+        asked = [asyncio.create_task(status()) for _ in range(live_routes.READERS_EACH + 2)]
+        refused = {task.result() for task in (await asyncio.wait(asked, return_when=asyncio.FIRST_COMPLETED))[0]}
+        looked.set()
+        found = sorted(await asyncio.gather(*asked))
+    assert refused == {429}
+    assert (found, looking) == ([409] * live_routes.READERS_EACH + [429] * 2, live_routes.READERS_EACH)
+
+
 async def test_no_word_is_said_about_another_s_call(config: Config) -> None:
     """A word counts by its hash alone, so it has to be one of the conversation that was named."""
     await ask(config, "yours")

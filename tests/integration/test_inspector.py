@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, Literal
 
+import msgspec
 import pytest
 import pytest_asyncio
 from playwright.async_api import expect
@@ -13,8 +14,10 @@ from playwright.async_api import expect
 from tests.support.browser import shared_browser
 from tests.support.inspecting import opened
 from tests.support.stage import until
+from tokenmill.inspector.lines import about
 from tokenmill.inspector.playground import Recording
 from tokenmill.replay import parse_batch
+from tokenmill.tools.control import ApprovalRequest
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
 
@@ -210,3 +213,50 @@ async def test_it_is_accessible_at_every_width(view: str, width: int) -> None:
             await page.emulate_media(color_scheme=scheme)
             await page.evaluate(AXE.read_text())
             assert await page.evaluate(FINDINGS) == []
+
+
+SHOWS = """async (lines) => {
+  const { Conversation } = await import("/inspect/conversation.js");
+  const { Calls } = await import("/inspect/calls.js");
+  const told = new Conversation(), calls = new Calls(() => "c");
+  told.take(JSON.parse(lines));
+  calls.show(told.calls);
+  document.body.append(calls.element);
+}"""
+"""What the live page does with lines about calls."""
+
+
+def asked(number: int, name: str = "f", message: str = "m", **arguments: Any) -> dict[str, Any]:
+    """A line about a call that waits for a word."""
+    request = ApprovalRequest(
+        approval=f"hash of {name} {message} {number}",
+        conversation_id="c",
+        message_id=message,
+        choice=0,
+        id=f"call_{number}",
+        name=name,
+        arguments=arguments,
+        until=1,
+    )
+    told: dict[str, Any] = msgspec.to_builtins(about(request))
+    return told
+
+
+async def test_a_person_sees_all_that_a_word_is_about() -> None:
+    """Every call that waits, under its own name, with its arguments to the letter: also numbers that are longer than a
+    page's, and ids that were another call's before.
+    """
+    result = {"type": "tool-result", "id": "call_0", "name": "read", "message_id": "again", "choice": 0, "result": "ok"}
+    lines = [
+        {"line": "said", "record": result},
+        asked(0, "delete", "again", path="/"),
+        *(asked(number, account=1234567890123456789) for number in range(64)),
+        *({"line": "said", "record": {**result, "id": f"call_{number}", "message_id": "n"}} for number in range(64)),
+    ]
+    async with opened("play", playing()) as page:
+        await page.evaluate(SHOWS, json.dumps(lines))
+        waiting = page.locator("[data-testid=tool][data-state=waits]")
+        await expect(waiting).to_have_count(65)
+        await expect(waiting.filter(has_text="1234567890123456789")).to_have_count(64)
+        await expect(waiting.filter(has_text="delete")).to_contain_text('"path": "/"')
+        await expect(waiting.first.get_by_role("button", name="Approve")).to_be_visible()

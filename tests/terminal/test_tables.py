@@ -18,6 +18,13 @@ def test_a_program_gets_plain_aligned_columns() -> None:
     assert printed(terminal=False) == "Events\nwhat         count\ntext             7\n[reasoning]     12\n"
 
 
+def test_a_person_gets_all_of_a_word_that_is_longer_than_the_page() -> None:
+    """It may be what one is asked about."""
+    page, word = StringIO(), "".join(f"{number:04}" for number in range(50))
+    print_table(Terminal(file=page, width=60, force_terminal=True, color_system=None), ["a", "word"], [["b", word]])
+    assert word in "".join(page.getvalue().split())
+
+
 def test_a_person_gets_a_drawn_table() -> None:
     """A rule stands under the head."""
     page = printed(terminal=True)

@@ -12,6 +12,7 @@ import msgspec
 from tokenmill.commands.settings import configuration, kafka_options, quiet_kafka
 from tokenmill.terminal.console import Terminal
 from tokenmill.terminal.tables import print_table
+from tokenmill.terminal.visible import one_line, visible
 from tokenmill.tools.content import plain
 from tokenmill.tools.control import Approval, ApprovalRequest, Cancel
 
@@ -98,5 +99,6 @@ def _named(name: str, waiting: Sequence[ApprovalRequest]) -> ApprovalRequest:
 
 def _row(each: ApprovalRequest) -> tuple[str, ...]:
     left = max(0, round(each.until / 1000 - time.time()))
-    said = (each.conversation_id, each.name, msgspec.json.encode(each.arguments).decode())  # by a model, some of it
-    return each.approval[:SHOWN], str(left), *map(plain, said)
+    # By a model, some of it; and whoever approves, approves of all: nothing is left out, or hides.
+    arguments = visible(msgspec.json.encode(each.arguments).decode())
+    return each.approval[:SHOWN], str(left), one_line(each.conversation_id), one_line(each.name), arguments

@@ -4,7 +4,7 @@ import msgspec
 
 from tokenmill.events import ToolProgress, ToolResult
 from tokenmill.inspector.watched import Step
-from tokenmill.tools.control import Control
+from tokenmill.tools.control import ApprovalRequest, Control
 
 
 class Line(msgspec.Struct, tag_field="line"):
@@ -83,9 +83,18 @@ class AboutCall(Line, tag="said"):
     """What runs tools said of a call, or a person: a question, a word, a result."""
 
     record: Control | ToolProgress | ToolResult
+    text: str = ""
+    """Arguments that a person is asked about, to the letter: a page's numbers are not as long as a model's."""
 
 
 class Ended(Line, tag="ended"):
     """The last line, where it is not the reader who ends."""
 
     detail: str
+
+
+def about(record: Control | ToolProgress | ToolResult) -> AboutCall:
+    """The line of what was said of a call."""
+    if not isinstance(record, ApprovalRequest):
+        return AboutCall(record)
+    return AboutCall(record, msgspec.json.format(msgspec.json.encode(record.arguments), indent=2).decode())

@@ -17,7 +17,7 @@ from tokenmill.aiokafka_inside import fresh_metadata
 from tokenmill.config import Config
 from tokenmill.errors import Unavailable
 from tokenmill.events import ToolProgress, ToolResult, decode_event
-from tokenmill.inspector.lines import AboutCall, Ended, Line, Piece, Position
+from tokenmill.inspector.lines import AboutCall, Ended, Line, Piece, Position, about
 from tokenmill.inspector.live import Watch
 from tokenmill.inspector.steps import STEPS
 from tokenmill.kafka import CALL_S, deadline, offsets_since, partition_of, started, stopped
@@ -234,11 +234,11 @@ def _began(record: ConsumerRecord) -> int:
 def _said(record: ConsumerRecord) -> Iterator[AboutCall]:
     control = read_control(record.value)
     if control is not None:
-        yield AboutCall(control)
+        yield about(control)
         return
     try:
         event = decode_event(record.value or b"")
     except msgspec.DecodeError:
         return
     if isinstance(event, ToolProgress | ToolResult):
-        yield AboutCall(event)
+        yield about(event)

@@ -80,18 +80,21 @@ class LiveRoutes:
         if request.content_type != "application/json":  # other types any page may send, with a user's cookies
             raise Refused(UNSUPPORTED, "send application/json")
         grant = await self._words.may(request, "approve")
-        with self._words.place(grant):
+        with self._words.place(grant):  # to the end: each look is a reader of all that was asked, each word a writer
             word = await _said(request)
-        must_allow(grant, word.conversation, "approve")
+            must_allow(grant, word.conversation, "approve")
+            await self._say(word, grant.name or "inspector")
+        return web.Response(status=204, headers=HEADERS)
+
+    async def _say(self, word: Word, by: str) -> None:
         # A word counts by its hash alone: without this look one conversation's rights would open another's calls.
         waiting = {(each.conversation_id, each.approval) for each in await questions(self._config)}
         if (word.conversation, word.approval) not in waiting:
             raise Refused(
                 CONFLICT, "no call of this conversation waits for this word; it may have been said, or too late"
             )
-        said = Approval(approval=word.approval, granted=word.granted, by=grant.name or "inspector", why=word.why)
+        said = Approval(approval=word.approval, granted=word.granted, by=by, why=word.why)
         await say(self._config, [(word.conversation, said)])
-        return web.Response(status=204, headers=HEADERS)
 
 
 async def _said(request: web.Request) -> Word:

@@ -10,7 +10,9 @@ Row = Sequence[str]
 
 
 def print_table(console: Console, columns: Row, rows: Sequence[Row], *, title: str = "", right: int = 0) -> None:
-    """Print rows under their columns; the last `right` columns are figures and stand to the right."""
+    """Print rows under their columns, whole, however long a word is; the last `right` columns are figures and stand to
+    the right.
+    """
     if console.is_terminal:
         console.print(_drawn(columns, rows, title, right))
         return
@@ -24,7 +26,7 @@ def _drawn(columns: Row, rows: Sequence[Row], title: str, right: int) -> Table:
     table = Table(title=title or None, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     for number, column in enumerate(columns):
         figures = number >= len(columns) - right
-        table.add_column(column, justify="right" if figures else "left", no_wrap=figures)
+        table.add_column(column, justify="right" if figures else "left", no_wrap=figures, overflow="fold")
     for row in rows:
         table.add_row(*row)
     return table
