@@ -129,7 +129,7 @@ def _response(state: ResponsesState, envelope: Envelope, status: str, further: J
 def _start(state: ResponsesState, envelope: Envelope, event: MessageStart, out: Payloads) -> None:
     who = f"{envelope.conversation_id}/{envelope.message_id}/{envelope.choice}"
     state.items.base = blake2b(who.encode(errors="replace"), digest_size=8).hexdigest()
-    state.items.cap = min(KEPT_BYTES, envelope.payload_bytes // 2)
+    state.items.cap = min(KEPT_BYTES, envelope.payload_bytes * 3 // 4)
     state.model = event.model
     for kind in ("created", "in_progress"):
         _say(state, kind, {"response": _response(state, envelope, "in_progress", {})}, out)

@@ -14,7 +14,7 @@ from tokenmill.usage import tokens
 Json: TypeAlias = dict[str, Any]
 
 KEPT_BYTES = 512 * KIB
-"""JSON of the items of a response, and never more than half of an output record: the last record has all of them."""
+"""JSON of the items of a response, and at most three quarters of an output record: the last one has all of them."""
 
 ITEM_BYTES = 1 * KIB
 """JSON of an item beside its text: ids, names and words of the shape."""

@@ -22,6 +22,7 @@ def call_of(content: str, path: str = "<path>/a</path>") -> str:
     [
         ("", ""),
         ("\n x \n", "\n x \n"),
+        ("a</arg>b", "a"),
         ("</tool></content>", "</tool></content>"),
         (" \n__START_CONTENT__\nx\n__END_CONTENT__\n ", "x\n"),
         ("__START_CONTENT__x__END_CONTENT__", "x"),
@@ -43,24 +44,6 @@ def test_content(content: str, expected: str) -> None:
     assert "".join(event.delta for event in named(whole, ArgumentDelta) if event.argument == "content") == expected
     for chunks in all_cuts(text):
         assert merged(parse(grammar("autobyteus_xml", **OPTIONS), chunks)) == merged(whole), chunks
-
-
-@pytest.mark.parametrize(
-    ("name", "arguments"),
-    [
-        ("write_file", '<path>/a</path><arg name="content">a</arg>b</arg>'),
-        ("write_file", "<path>/a</path><content><entry><content>x</content></entry></content>"),
-        ("run_bash", '<arg name="command">echo "</arg>" > a; rm -rf build</arg>'),
-        ("run_bash", "<command>echo '</ARG>' </command > x</command>"),
-    ],
-)
-def test_a_closing_in_the_text_breaks_the_call(name: str, arguments: str) -> None:
-    """Without guards nobody can tell which one ends it, and half of it is not executed."""
-    text = f'<tool name="{name}"><arguments>{arguments}</arguments></tool>'
-    whole = parse(grammar("autobyteus_xml"), [text])
-    assert (codes_of(whole), named(whole, ToolCall)) == (["malformed-call"], [])
-    for chunks in all_cuts(text):
-        assert merged(parse(grammar("autobyteus_xml"), chunks)) == merged(whole), chunks
 
 
 def test_other_arguments_are_passed_over() -> None:

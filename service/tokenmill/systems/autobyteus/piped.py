@@ -7,10 +7,8 @@
    may speak of it.
 3. Where the last guard is missing, the argument ends in front of the end of the arguments or of the call; white space
    at the text's end is layout then. Without guards it ends at the first closing, and nothing is layout.
-4. A call in which a further closing of it stands behind that is broken: it was content, and this is half of it.
 """
 
-import re
 from collections.abc import Callable, Mapping
 from enum import IntEnum
 from typing import Any, NamedTuple
@@ -225,18 +223,9 @@ class _PipedReader:
         return hit.end, True
 
     def arguments(self, run: Run, call: OpenCall, state: TagState) -> tuple[dict[str, Any], bool]:  # noqa: ARG002 -- needs no tools
-        tail = call.source.text()[state.end :]
-        if any(_closes_again(tail, name) for name in ("arg", self._argument)):
-            raise ValueError("there is no telling where its text ends")
         content = content_of(call, state)
         text = _LAYOUT.certain(content) if state.trims else content
         return long_argument(self._argument, text, state.path if self._path else None), False
-
-
-def _closes_again(tail: str, name: str) -> bool:
-    """Whether there are more closings than the argument's own and those of what is opened behind it."""
-    tags = re.findall(rf"<(/?){name}(?=[\s>])", tail, re.IGNORECASE)
-    return tags.count("/") > tags.count("") + 1
 
 
 def _closing(style: _Style, name: str) -> Marker:
