@@ -20,6 +20,8 @@ Model output is not in this list: odd text becomes an `error` event, never an ex
 """
 
 from collections.abc import Sequence
+from pathlib import PurePath
+from traceback import walk_tb
 from typing import ClassVar, Literal, TypeAlias
 
 import msgspec
@@ -29,6 +31,20 @@ NOT_JSON = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 CLOSED = "the handler is closed"
 """In a `RuntimeError`: how uvloop says that a connection is gone that a client believes in, by no error of one."""
+
+
+def raised_at(problem: Exception) -> str:
+    """The kind of an error and the line of code that raised it: `KeyError in Reader.step, tree.py:120`.
+
+    Nothing of its text, which may quote what nobody is to see, or be another one each time; and no folder, which is
+    another one on each machine.
+    """
+    frames, kind = [*walk_tb(problem.__traceback__)], type(problem).__name__
+    if not frames:
+        return kind
+    code, line = frames[-1][0].f_code, frames[-1][1]
+    return f"{kind} in {code.co_qualname}, {PurePath(code.co_filename).name}:{line}"
+
 
 Action: TypeAlias = Literal["dead-letter", "replay", "stop", "retry"]
 

@@ -2,7 +2,8 @@
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from types import SimpleNamespace
 from typing import Any
 
@@ -113,13 +114,20 @@ async def test_behind_a_backlog_nothing_is_idle(stage: Stage, monkeypatch: pytes
         assert rig.engine.numbers.value("tokenmill_timeouts_written_total") == 0
 
 
+@asynccontextmanager
+async def _short_of_memory(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Rig]:
+    """Twenty messages are open, and they take more than they may."""
+    monkeypatch.setattr(idle_module, "MIB", 1)
+    async with rigged(stage, state_mib=1, idle_timeout_s=900) as rig:
+        await _opened(stage, rig, 20)
+        yield rig
+
+
 async def test_short_memory_pauses_input_and_closes_the_longest_idle(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One in ten; the partition goes on when the records that close them are in the log."""
-    monkeypatch.setattr(idle_module, "MIB", 1)
-    async with rigged(stage, state_mib=1, idle_timeout_s=900) as rig:
-        await _opened(stage, rig, 20)
+    async with _short_of_memory(stage, monkeypatch) as rig:
         await rig.commit()
         place = TopicPartition(stage.topics.tokens, 0)
         IdleCloser(rig.engine).look()
@@ -137,9 +145,7 @@ async def test_what_relieves_memory_comes_round_before_more_is_written(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Else each look makes a backlog longer. One that never catches up is relieved all the same."""
-    monkeypatch.setattr(idle_module, "MIB", 1)
-    async with rigged(stage, state_mib=1, idle_timeout_s=900) as rig:
-        await _opened(stage, rig, 20)
+    async with _short_of_memory(stage, monkeypatch) as rig:
         monkeypatch.setattr(rig.engine, "end", lambda _: 1_000)  # as after a fetch that found more
         lane, closer = rig.lane(), IdleCloser(rig.engine)
         for number in range(20, 30):

@@ -212,8 +212,10 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
             self._over(place, inherited)(known=True)
             return
         log.warning("an answer was taken over, and is %s: %s", fate, inherited.request.message_id)
-        if fate in ("over", "failed"):
-            work = answer.end() if fate == "over" else answer.give_up(LOST, BAD_GATEWAY)
+        if fate == "over":
+            self._running.begin(inherited, answer, answer.end(), self._over(place, inherited))
+        elif fate == "failed":
+            work = answer.give_up(LOST, BAD_GATEWAY)
             self._running.begin(inherited, answer, work, self._over(place, inherited))
         else:
             answer.go_on(text)

@@ -8,11 +8,16 @@ from typing import Any, BinaryIO
 
 import click
 import msgspec
-from click.core import ParameterSource
 
 from tokenmill.commands.explain import explain, print_explained
 from tokenmill.commands.reading import lines_of, pieces_of, reading_bar, refuse
-from tokenmill.commands.settings import config_option, configuration, message_options, opening
+from tokenmill.commands.settings import (
+    config_option,
+    configuration,
+    message_options,
+    opening,
+    refuse_unused,
+)
 from tokenmill.commands.step import asked, print_steps
 from tokenmill.events import AnyEvent
 from tokenmill.formats.order import better_read_by
@@ -34,9 +39,6 @@ UNUSED = {
     "codec": ("chunk", "reason"),
 }
 """Parameters that are not looked at where another one is given: lines and records bring their own."""
-
-NAMES = {"explained": "explain", "stepped": "step"}
-"""What an option is called where its parameter is called otherwise."""
 
 
 @click.command()
@@ -74,7 +76,7 @@ def command(  # noqa: PLR0913 -- one for each option
     """
     if explained + stepped + batch + records > 1:
         raise click.UsageError("--explain, --step, --batch and --records are different things; give one of them")
-    _refuse_unused(click.get_current_context())
+    refuse_unused(UNUSED)
     options = opening(format_name, tools, pairs)
     if stepped:
         print_steps(Terminal(), asked(options, file, codec, chunk, reason, dialect))
@@ -109,15 +111,6 @@ def _keeping(source: Iterable[Any], kept: list[str]) -> Iterator[Any]:
         if isinstance(chunk, str):
             kept.append(chunk)
         yield chunk
-
-
-def _refuse_unused(context: click.Context) -> None:
-    """An option that would change nothing is a misunderstanding."""
-    for mode, others in UNUSED.items():
-        for option in context.command.get_params(context):
-            given = context.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE
-            if context.params[mode] and given and option.name in others:
-                raise click.UsageError(f"{option.opts[0]} changes nothing beside --{NAMES.get(mode, mode)}")
 
 
 def _parsed(stream: Stream, source: Iterable[Any], rejected: list[str]) -> Iterator[Any]:

@@ -8,17 +8,23 @@ from uuid import uuid4
 
 import click
 import msgspec
-from click.core import ParameterSource
 
 from tokenmill.client import Connection, MessagePublisher, Publisher
 from tokenmill.codecs import find_codec
 from tokenmill.commands.reading import coming_lines, coming_pieces
-from tokenmill.commands.settings import configuration, kafka_options, message_options, opening, quiet_kafka
+from tokenmill.commands.settings import (
+    configuration,
+    kafka_options,
+    message_options,
+    opening,
+    quiet_kafka,
+    refuse_unused,
+)
 from tokenmill.formats import compile_grammar
 from tokenmill.parser import read_options
 
-_OF_TEXT = frozenset({"chunk", "reason", "open_ended"})
-"""Parameters that are about a message made of text."""
+UNUSED = {"codec": ("chunk", "reason", "open_ended")}
+"""Parameters that are not looked at where another one is given: lines of a captured stream are sent as they are."""
 
 
 @click.command()
@@ -55,8 +61,7 @@ def command(  # noqa: PLR0913 -- one for each option
     The text is cut into chunks, each a record of the native codec; all go to the partition of their conversation. Lines
     of a captured stream are sent as they are, with options and message id in headers.
     """
-    if codec is not None:
-        _refuse_unused(click.get_current_context())
+    refuse_unused(UNUSED)
     quiet_kafka()
     config = configuration(config_path, bootstrap)
     options = opening(format_name, tools, pairs)
@@ -77,14 +82,6 @@ def command(  # noqa: PLR0913 -- one for each option
 
     asyncio.run(run())
     click.echo(f"published {name}", err=True)
-
-
-def _refuse_unused(context: click.Context) -> None:
-    """Lines of a captured stream are sent as they are: an option that would change nothing is a misunderstanding."""
-    for option in context.command.get_params(context):
-        name = option.name or ""
-        if name in _OF_TEXT and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
-            raise click.UsageError(f"{option.opts[0]} changes nothing beside --codec")
 
 
 def _headers(codec: str | None, message: str | None, options: Mapping[str, Any]) -> list[tuple[str, bytes]]:

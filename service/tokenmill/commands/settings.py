@@ -2,13 +2,14 @@
 
 import logging
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 import msgspec
+from click.core import ParameterSource
 
 from tokenmill.config import Config, load_config
 from tokenmill.config.read import PREFIX
@@ -51,6 +52,20 @@ def message_options(function: Function) -> Function:
     ):
         function = option(function)
     return function
+
+
+def refuse_unused(unused: Mapping[str, Collection[str]]) -> None:
+    """Raise `click.UsageError` for an option that changes nothing beside another one: it is a misunderstanding.
+
+    `unused` has the parameters by the one that they mean nothing beside.
+    """
+    context = click.get_current_context()
+    options = {option.name or "": option.opts[0] for option in context.command.get_params(context)}
+    for mode, others in unused.items():
+        for name, said in options.items():
+            given = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+            if context.params[mode] and given and name in others:
+                raise click.UsageError(f"{said} changes nothing beside {options[mode]}")
 
 
 def need_tools() -> None:

@@ -16,6 +16,9 @@ UNGUARDED = (
     "set gateway.auth, or bind to 127.0.0.1"
 )
 
+NO_BASE = "must be http:// or https://, a host, and no user, query or fragment"
+"""Of an address that is none for `is_base`. It is not said: people put credentials into URLs."""
+
 CONTINUING: frozenset[Kind] = frozenset({"vllm", "sglang", "llama.cpp", "ollama", "completions"})
 """Servers that can go on with a text that has begun."""
 
@@ -62,9 +65,9 @@ def _urls(place: str, upstream: Upstream) -> Iterator[Contradiction]:
     if not upstream.urls:
         yield (f"{place}.urls",), f"{place}.urls: say where the server is: http://10.0.0.7:8000"
     for number, url in enumerate(upstream.urls):
-        if not is_base(url):  # it is not said: people put credentials into URLs
+        if not is_base(url):
             key = f"{place}.urls[{number}]"
-            yield (f"{place}.urls",), f"{key}: must be http:// or https://, a host, and no user, query or fragment"
+            yield (f"{place}.urls",), f"{key}: {NO_BASE}"
         elif url.rstrip("/").endswith("/v1"):  # as SDKs want it: each request would be answered with 404
             key = f"{place}.urls[{number}]"
             yield (f"{place}.urls",), f"{key}: leave /v1 out; the API's path is put behind it"

@@ -1,7 +1,7 @@
 """From a TOML file and environment variables to a `Config`, or to the list of everything that is wrong."""
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from math import isfinite
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -48,16 +48,21 @@ def load_config(path: Path | None, environ: Mapping[str, str]) -> Config:
     return config
 
 
+def _settings(environ: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
+    """The variables that name a key of a section, with both."""
+    for variable in environ:
+        section, separator, key = variable.removeprefix(PREFIX).lower().partition("__")
+        if variable.startswith(PREFIX) and separator:
+            yield variable, section, key
+
+
 def _overlay(values: dict[str, Any], environ: Mapping[str, str]) -> dict[str, Any]:
     """Variables over the file. Those without `__` are not settings: TOKENMILL_CONFIG, Kubernetes' service links, ..."""
     result = {name: dict(table) if isinstance(table, dict) else table for name, table in values.items()}
-    for variable, text in environ.items():
-        section, separator, key = variable.removeprefix(PREFIX).lower().partition("__")
-        if not variable.startswith(PREFIX) or not separator or section in LISTS:
-            continue
-        table = result.setdefault(section, {})
+    for variable, section, key in _settings(environ):
+        table = result.setdefault(section, {}) if section not in LISTS else None
         if isinstance(table, dict):
-            table[key] = _Text(variable, text)
+            table[key] = _Text(variable, environ[variable])
     for name in LISTS:
         if (variable := PREFIX + name.upper()) in environ:
             result[name] = _Text(variable, environ[variable])
@@ -77,10 +82,9 @@ class _Reader:
 
     def refuse_parts_of_lists(self, environ: Mapping[str, str]) -> None:
         """A variable for one key of a table that there are several of would have no effect."""
-        for variable in environ:
-            section, separator, _ = variable.removeprefix(PREFIX).partition("__")
-            if variable.startswith(PREFIX) and separator and section.lower() in LISTS:
-                all_of_them = f"say all in {PREFIX}{section}, as JSON"
+        for variable, section, _ in _settings(environ):
+            if section in LISTS:
+                all_of_them = f"say all in {PREFIX}{section.upper()}, as JSON"
                 self._problem(variable, f"of these tables there may be several: {all_of_them}")
 
     def file(self, path: Path) -> dict[str, Any]:

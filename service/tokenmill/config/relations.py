@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from tokenmill.codecs import find_codec
 from tokenmill.config.base import Contradiction
 from tokenmill.config.client_settings import client_contradictions
-from tokenmill.config.front_relations import front_contradictions, is_base
+from tokenmill.config.front_relations import NO_BASE, front_contradictions, is_base
 from tokenmill.config.gateway_relations import gateway_contradictions
 from tokenmill.config.sections import Config
 from tokenmill.config.tools import RULE
@@ -123,8 +123,8 @@ def _security(config: Config) -> Iterator[Contradiction]:
 def _telemetry(config: Config) -> Iterator[Contradiction]:
     key = "telemetry.endpoint"
     endpoint = config.telemetry.endpoint
-    if endpoint and not is_base(endpoint):  # it is not said: it may hold credentials
-        yield (key,), f"{key}: must be http:// or https://, a host, and no user, query or fragment"
+    if endpoint and not is_base(endpoint):
+        yield (key,), f"{key}: {NO_BASE}"
 
 
 def _topics(config: Config) -> Iterator[Contradiction]:

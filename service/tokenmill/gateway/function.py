@@ -15,7 +15,6 @@
 
 import asyncio
 import logging
-import traceback
 from collections.abc import Awaitable, Callable
 from importlib import import_module
 from inspect import iscoroutinefunction
@@ -23,7 +22,7 @@ from typing import Final
 
 import msgspec
 
-from tokenmill.errors import ConfigError
+from tokenmill.errors import ConfigError, raised_at
 from tokenmill.gateway.grant import Credentials, Grant, Rights, unauthenticated
 
 log = logging.getLogger(__name__)
@@ -51,7 +50,7 @@ class Function(Rights):
             async with asyncio.timeout(self._deadline_s):
                 answer = await self._function(credentials)
         except Exception as problem:  # noqa: BLE001 -- code of others may raise anything; see 2. for the trace
-            log.warning("gateway.function let nobody in: %s", _place(problem))
+            log.warning("gateway.function let nobody in: %s", raised_at(problem))
             return None
         try:
             return _checked(answer)
@@ -74,9 +73,3 @@ def _found(name: str) -> Callable[[Credentials], Awaitable[Grant | None]]:
 def _checked(answer: Grant | None) -> Grant | None:
     """The answer, if its fields are what they should be: in a text in place of a tuple each `*` would stand alone."""
     return None if answer is None else msgspec.convert(msgspec.to_builtins(answer), Grant, strict=True)
-
-
-def _place(problem: Exception) -> str:
-    """The kind of an error and the line that raised it, without its text."""
-    frames = traceback.extract_tb(problem.__traceback__)
-    return f"{type(problem).__name__} in {frames[-1].filename}:{frames[-1].lineno}"

@@ -9,28 +9,16 @@ A worker that ended on it would end on it again after each start, and nobody beh
    the place of its payloads.
 """
 
-from tokenmill.errors import Defect
+from tokenmill.errors import Defect, raised_at
 from tokenmill.partition.message import Choice, Message, Open
 from tokenmill.partition.messages import Messages
 
 
 def defect(problem: Exception) -> Defect:
-    """The reason for the dead letter: kind of error, and line of code that raised it.
-
-    Nothing of its text: that may quote the record, or be another one each time. Raises a `MemoryError` again: it is not
-    about the record.
-    """
+    """The reason for the dead letter, the same each time. Raises a `MemoryError` again: it is not about the record."""
     if isinstance(problem, MemoryError):
         raise problem
-    trace = problem.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    kind = type(problem).__name__
-    if trace is None:
-        return Defect(f"a mistake in tokenmill, or in a plug-in: {kind}")
-    code = trace.tb_frame.f_code
-    file = code.co_filename.replace("\\", "/").rpartition("/")[2]
-    return Defect(f"a mistake in tokenmill, or in a plug-in: {kind} in {code.co_qualname}, {file}:{trace.tb_lineno}")
+    return Defect(f"a mistake in tokenmill, or in a plug-in: {raised_at(problem)}")
 
 
 def lose_message(messages: Messages, message: Message) -> list[Choice]:

@@ -9,7 +9,6 @@ Rules of this file:
 3. The host asks for `mark`, `idle` and `changes` between batches; they see whole records only.
 """
 
-from collections import deque
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from heapq import nsmallest
 
@@ -114,16 +113,16 @@ class Partition:
 
     def _process(self, record: Record, out: list[Output]) -> None:
         """One record the long way."""
-        rest: deque[Chunk] = deque()
+        chunks: Sequence[Chunk] = ()
+        at = 0
         try:
             chunks, root = self._intake.read(record)
-            rest.extend(chunks)
-            while rest:
-                self._chunks.apply(rest[0], record, root, out)
-                rest.popleft()
+            for at in range(len(chunks)):
+                self._chunks.apply(chunks[at], record, root, out)
         except RecordError as problem:
             self._reject(record, problem, out)
         except Exception as problem:  # noqa: BLE001 -- whatever it is, it must not stop the partition
+            rest = chunks[at:]
             message = self._chunks.message_of(rest[0], record) if rest else None
             self._broken(message, record, problem, out)
             if message is not None:
