@@ -84,7 +84,7 @@ judges: ## The programs in Go that judge the chart, the compose files and the tr
 
 .PHONY: quick
 quick: $(INSTALLED) ## The tests that need no server and try no thousands of cases, for the time between two edits
-	@$(BIN)/pytest -n 2 -q --quick $(PYTEST_ARGS)
+	@$(BIN)/pytest -n 3 -q --quick $(PYTEST_ARGS)
 
 .PHONY: chart
 chart: $(INSTALLED) ## The Helm chart: lint, schemas, scores, what is rendered, a worker started as it says

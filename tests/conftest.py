@@ -35,6 +35,7 @@ os.environ["JDK_JAVA_OPTIONS"] = " ".join([*java_options(), os.environ.get("JDK_
 
 # Machines are shared and slow at times, so no example has a deadline; a check of a change finds the same every time.
 settings.register_profile("tests", deadline=None, print_blob=True, derandomize="CI" in os.environ)
+settings.register_profile("quick", settings.get_profile("tests"), max_examples=20)
 settings.load_profile("tests")
 
 
@@ -94,8 +95,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """`--quick` is an expression over markers."""
+    """`--quick` is an expression over markers, and fewer examples of each property."""
     if config.option.quick:
+        settings.load_profile("quick")
         config.option.markexpr = f"not ({' or '.join(AT_LEISURE)})"
 
 

@@ -1,6 +1,7 @@
 """The commands, one file each. A command is imported when it is used, so that `tokenmill parse` starts fast."""
 
 import gc
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -53,12 +54,13 @@ EXTRAS: dict[str, str] = {
 
 
 @contextmanager
-def _for_good() -> Iterator[None]:
+def _for_good(module: str) -> Iterator[None]:
     """What is imported lives as long as the process: to look through it for garbage takes a sixth of a worker's start.
 
-    Where something is frozen already, as in a process that runs tests, whoever did that sees to it.
+    Where something is frozen already, as in a process that runs tests, whoever did that sees to it. To ask goes through
+    all that is, so it is asked once for each module.
     """
-    if gc.get_freeze_count() or not gc.isenabled():
+    if module in sys.modules or gc.get_freeze_count() or not gc.isenabled():
         yield
         return
     gc.disable()
@@ -80,10 +82,11 @@ class LazyGroup(click.Group):
         """The command of this name, or None if there is none. Raises `MissingExtra` if its packages are missing."""
         if cmd_name not in COMMANDS:
             return None
+        module = f"tokenmill.commands.{cmd_name}"
         try:
-            with _for_good():
+            with _for_good(module):
                 import_module("tokenmill.plugins").load_plugins()  # first: a command may make tables of what there is
-                command: click.Command = import_module(f"tokenmill.commands.{cmd_name}").command
+                command: click.Command = import_module(module).command
         except ModuleNotFoundError as missing:
             raise MissingExtra(f"`tokenmill {cmd_name}`", missing, EXTRAS.get(cmd_name, "cli")) from missing
         return command
