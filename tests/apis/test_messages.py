@@ -52,6 +52,7 @@ def test_a_body_with_the_least() -> None:
         ({"thinking": {"type": "disabled"}}, "thinks", False),
         ({"thinking": {"type": "enabled", "budget_tokens": 2000}}, "thinks", True),
         ({"thinking": {"type": "adaptive", "display": "summarized"}}, "thinks", True),
+        ({"thinking": {"type": "between_tools"}}, "thinks", True),
         ({"thinking": None}, "thinks", True),
         ({"output_config": {"effort": "low"}, "thinking": {"type": "disabled"}}, "reasoning_effort", "low"),
         ({"output_config": {"effort": "low"}, "thinking": {"type": "disabled"}}, "thinks", False),

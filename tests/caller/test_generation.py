@@ -256,12 +256,58 @@ async def test_what_the_prompt_has_said_already_comes_first_in_each_choice() -> 
     assert (empty.text(), empty.ends) == ("", [0])
 
 
-async def test_an_answer_that_is_no_stream_is_read_as_well() -> None:
-    """Some proxies answer whole whatever they are asked for."""
+@pytest.mark.parametrize("indent", [0, 2])
+@pytest.mark.parametrize("end", [b"", b"\n"])
+async def test_an_answer_that_is_no_stream_is_read_as_well(indent: int, end: bytes) -> None:
+    """Some proxies answer whole whatever they are asked for; few of them end their JSON with a line end."""
     whole: dict[str, Any] = {"id": "a", "object": "chat.completion"}
     whole |= {"choices": [{"index": 0, "message": {"role": "assistant", "content": "Hi"}, "finish_reason": "stop"}]}
-    taken, _ = await read(msgspec.json.encode(whole) + b"\n")
+    taken, _ = await read(msgspec.json.format(msgspec.json.encode(whole), indent=indent) + end)
     assert (taken.text(), taken.ends) == ("Hi", [0])
+
+
+@pytest.mark.parametrize("end", [b"", b"\n", b"\n\n"])
+async def test_the_last_line_of_a_stream_needs_no_end(end: bytes) -> None:
+    """Neither the one that says why the answer ends, nor that of its counts."""
+    taken, _ = await read(said("Hi"), finish().rstrip() + end)
+    assert (taken.text(), taken.ends) == ("Hi", [0])
+    counted, _ = await read(said("Hi"), finish(), USAGE.rstrip() + end)
+    assert [chunk.usage for chunk in counted.chunks if chunk.usage] == [{"completion_tokens": 2}]
+    assert counted.ends == [0]
+
+
+@pytest.mark.parametrize("end", [b"", b"\n"])
+async def test_an_error_in_place_of_a_stream_keeps_its_words_and_its_status(end: bytes) -> None:
+    """Behind a head with 200, too: it is not asked again for what it refuses."""
+    _, _, problem = await failed(b'{"error":{"message":"Insufficient credits","code":402}}' + end)
+    assert (str(problem), problem.kind, problem.status) == ("Insufficient credits", "refused", 402)
+    assert problem.again is False
+
+
+@pytest.mark.parametrize("before", [[], [said("Hel")]])
+async def test_an_error_beside_a_choice_that_ends_for_it_fails_the_answer(before: Sequence[bytes]) -> None:
+    """As OpenRouter tells it: the choice's own word for it has neither words nor a status."""
+    choices = [{"index": 0, "delta": {"content": ""}, "finish_reason": "error"}]
+    last = event(error={"code": 429, "message": "Rate limited"}, choices=choices)
+    taken, generation, problem = await failed(*before, last, DONE)
+    assert (str(problem), problem.status, problem.again) == ("Rate limited", 429, True)
+    assert (generation.begun, taken.ends) == (bool(before), [])
+
+
+@pytest.mark.parametrize("before", [[], [said("Hel")]])
+@pytest.mark.parametrize("reason", ["error", "network_error", "abort", "timeout"])
+async def test_an_answer_that_ends_for_a_failure_was_broken_off(reason: str, before: Sequence[bytes]) -> None:
+    """Half an answer is not all of it, whatever the server calls that."""
+    taken, generation, problem = await failed(*before, finish(reason), USAGE, DONE)
+    assert (problem.kind, problem.status, problem.again) == ("broken-off", 502, True)
+    assert (generation.begun, taken.ends) == (bool(before), [])
+
+
+@pytest.mark.parametrize("reason", ["length", "content_filter", "sensitive", "novel"])
+async def test_an_answer_that_is_cut_short_is_whole(reason: str) -> None:
+    """By its length or its content: another try would end the same."""
+    taken, _ = await read(said("Hel"), finish(reason), DONE)
+    assert (taken.text(), taken.ends) == ("Hel", [0])
 
 
 SERVERS: Mapping[str, Callable[[Script], FakeModelServer]] = {

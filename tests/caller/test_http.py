@@ -13,7 +13,8 @@ import pytest
 
 from tests.support.model_servers.openai_like import OpenAiLike
 from tests.support.model_servers.speech import Script
-from tests.support.raw_server import SSE, Then, answer, chunk, raw_server
+from tests.support.raw_server import SSE, RawServer, Then, answer, chunk, raw_server
+from tests.support.stage import until
 from tokenmill.caller import http as module
 from tokenmill.caller.failure import RAW_CHARS, UpstreamFailed
 from tokenmill.caller.http import Http, message_of
@@ -299,6 +300,52 @@ async def test_the_next_call_takes_the_same_connection() -> None:
     async with raw_server(answer(200, b"Hi"), then="again") as server, Http() as http:
         assert [await streamed(http, server.url) for _ in range(3)] == [b"Hi"] * 3
         assert server.connections == 1
+
+
+async def answered(server: RawServer, number: int) -> None:
+    await until(lambda: server.answers == number, "the body has ended")
+
+
+async def left(http: Http, url: str) -> None:
+    """Take the first piece of an answer, which is all of it, and leave."""
+    over = list[bool]()
+    async with aclosing(http.streamed(url, CALL, HEADERS, upstream(), over=lambda: bool(over))) as pieces:
+        over.append(bool(await anext(pieces)))
+
+
+async def test_a_body_whose_answer_is_over_is_read_to_its_end() -> None:
+    """Beside what comes next: so the connection can be taken again, and nobody waits for that."""
+    clock = asyncio.get_running_loop().time
+    pieces = (SSE, chunk(b"Hi"), 0.2, chunk(b"[DONE]"), b"0\r\n\r\n")
+    async with raw_server(*pieces, then="again") as server, Http() as http:
+        for number in range(1, 4):
+            began = clock()
+            await left(http, server.url)
+            assert clock() - began < 0.15
+            await answered(server, number)
+        assert server.connections == 1
+
+
+@pytest.mark.parametrize("more", [(), (chunk(b"x" * 100_000),)])
+async def test_a_body_that_goes_on_behind_its_answer_is_left(
+    more: Sequence[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a moment, or as soon as it is too much."""
+    monkeypatch.setattr(module, "REST_S", 20.0 if more else 0.1)
+    async with raw_server(SSE, chunk(b"Hi"), 0.05, *more, then="silent") as server, Http() as http:
+        await left(http, server.url)
+        async with asyncio.timeout(5):
+            await server.left.wait()
+
+
+async def test_who_closes_does_not_wait_for_bodies_whose_answers_are_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their connections are closed, too."""
+    monkeypatch.setattr(module, "REST_S", 20.0)
+    async with raw_server(SSE, chunk(b"Hi"), then="silent") as server:
+        async with asyncio.timeout(5):
+            async with Http() as http:
+                await left(http, server.url)
+            await server.left.wait()
 
 
 async def test_a_cookie_of_a_server_s_is_not_kept() -> None:

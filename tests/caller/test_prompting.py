@@ -59,6 +59,30 @@ async def test_a_template_renders_the_conversation(template: str, renderer: Rend
     assert (await prompt("completions", "", renderer, none, template_file=template)).prompt == "<user>hi<assistant>"
 
 
+STRICT_IDS = (
+    "{% for m in messages %}{% for call in m.tool_calls or [] %}"
+    "{% if call.id|length != 9 %}{{ raise_exception('IDs should be alphanumeric strings with length 9!') }}{% endif %}"
+    "({{ call.id }}){% endfor %}{% if m.role == 'tool' %}<{{ m.tool_call_id }}>{% endif %}{% endfor %}"
+)
+"""As the templates of Mistral's models have it."""
+
+
+@pytest.mark.parametrize("format_", ["mistral_args", "mistral_json", "hermes"])
+async def test_a_template_that_wants_short_ids_of_calls_gets_them(
+    format_: str, tmp_path: Path, renderer: Renderer
+) -> None:
+    """Those that were made here for calls without one are longer, and come back with the history."""
+    (tmp_path / "t.jinja").write_text(STRICT_IDS)
+    made = "call_0123456789abcdef01234567"
+    called = HISTORY[3] | {"tool_calls": [HISTORY[3]["tool_calls"][0] | {"id": made}]}
+    body = chat(HI, called, HISTORY[4] | {"tool_call_id": made}, tools=[TOOL])
+    settings = {"template_file": str(tmp_path / "t.jinja"), "format": format_}
+    plan = await prompt("completions", "", renderer, body, **settings)
+    assert plan.prompt is not None
+    call, result = plan.prompt[1:10], plan.prompt[12:21]
+    assert (plan.prompt, call.isalnum(), call) == (f"({call})<{result}>", True, result)
+
+
 @pytest.mark.parametrize(("knows", "role"), [("", "system"), ("{# developer #}", "developer")])
 async def test_a_developer_is_the_system_where_a_template_does_not_know_the_role(
     knows: str, role: str, tmp_path: Path, renderer: Renderer

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.support.calling import NAMED, OTHER, SHAPE, TOOL, chat, model, plan_of
+from tests.support.calling import HISTORY, NAMED, OTHER, SHAPE, TOOL, chat, model, plan_of
 from tokenmill.apis.ask import BadAsk, Json
 from tokenmill.apis.chat import CHAT
 from tokenmill.caller.served import served, unknown_model
@@ -82,6 +82,16 @@ def test_servers_that_make_calls_are_told_to(kind: str) -> None:
     """Nothing is begun for them, and a format without calls is none of their concern."""
     plan = plan_of(kind, chat(tools=[TOOL], tool_choice="required"))
     assert (plan.begins, plan.format) == ("", "plain")
+
+
+@pytest.mark.parametrize("kind", ["vllm", "sglang", "llama.cpp", "ollama", "completions"])
+@pytest.mark.parametrize(("format_", "short"), [("mistral_args", True), ("mistral_callid", True), ("hermes", False)])
+def test_models_whose_templates_want_short_ids_of_calls_get_them(kind: str, format_: str, short: bool) -> None:
+    """Whoever renders the prompt; the id of a result is that of its call."""
+    call, result = plan_of(kind, chat(*HISTORY, tools=[TOOL]), format=format_).ask.messages[3:]
+    (made,) = call["tool_calls"]
+    assert made["id"] == result["tool_call_id"]
+    assert len(made["id"]) == (9 if short else len("c1"))
 
 
 def test_a_forced_call_is_begun_and_has_no_other_shape() -> None:

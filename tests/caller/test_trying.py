@@ -5,16 +5,19 @@ import logging
 import time
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from tests.support.answering import Desk, desk
 from tests.support.calling import chat
 from tests.support.model_servers.speech import Fail, Script
 from tests.support.model_servers.vllm import Vllm
-from tests.support.raw_server import answer, raw_server
+from tests.support.raw_server import SSE, RawServer, answer, chunk, raw_server
+from tests.support.stage import until
 from tokenmill.apis.ask import Json
 from tokenmill.caller import pool
 from tokenmill.caller import trying as module
+from tokenmill.caller.http import REST_S
 from tokenmill.caller.pool import FAILURES
 from tokenmill.caller.trying import bare
 from tokenmill.observe import setup_logs
@@ -251,6 +254,49 @@ async def test_a_server_that_fails_again_and_again_fills_no_log(
         root.setLevel(level)
     lines = capsys.readouterr().err.splitlines()
     assert sum("no answer of" in line for line in lines) == 3
+
+
+WHOLE = b"".join(
+    b"data: " + msgspec.json.encode({"id": "a", **fields}) + b"\n\n"
+    for fields in (
+        {"choices": [{"index": 0, "delta": {"content": "Hello"}, "finish_reason": "stop"}]},
+        {"choices": [], "usage": {"completion_tokens": 1}},
+    )
+)
+"""All that is read of an answer."""
+
+
+async def answered(server: RawServer, number: int) -> None:
+    """Wait until it has written so many, and their ends."""
+    await until(lambda: server.answers == number, "the body has ended")
+
+
+async def test_the_next_answer_takes_the_same_connection() -> None:
+    """Also from a server that says a moment later that it is done: neither an answer's end nor a place waits for it."""
+    done = (0.3, chunk(b"data: [DONE]\n\n"), 0.1, b"0\r\n\r\n")
+    async with (
+        raw_server(SSE, chunk(WHOLE), *done, then="again") as server,
+        desk("openai", server.url, format="plain") as at,
+    ):
+        for number in (1, 2):
+            answer, outcome = await at.run(message_id=f"m{number}")
+            assert (outcome, at.pool.running, answer.took_s < 0.3) == ("finished", 0, True)
+            await answered(server, number)
+        assert server.connections == 1
+
+
+async def test_who_stops_an_answer_leaves_its_server_at_once() -> None:
+    """Nothing that comes then is read."""
+    half = WHOLE.partition(b"\n\n")[0].replace(b'"stop"', b"null") + b"\n\n"
+    async with (
+        raw_server(SSE, chunk(half), then="silent") as server,
+        desk("openai", server.url, format="plain") as at,
+    ):
+        answer, run = await at.begun()
+        answer.stop(run)
+        async with asyncio.timeout(REST_S / 2):
+            await server.left.wait()
+        assert (await run, at.pool.running) == ("stopped", 0)
 
 
 async def paused(at: Desk) -> float:

@@ -1,5 +1,6 @@
 """What comes out of a record for the one answer of a stream."""
 
+import msgspec
 import pytest
 
 from tokenmill.codecs import Chunk, ProviderPart
@@ -31,6 +32,8 @@ def test_a_failure_ends_the_answer() -> None:
     answer = Answer("m1")
     answer.fail("overloaded")
     assert answer.chunks == [Chunk(message_id="m1", error="overloaded", finish_reason="error", end=True)]
+    answer.fail("overloaded", 529)
+    assert answer.chunks[1] == msgspec.structs.replace(answer.chunks[0], error_status=529)
 
 
 def test_what_cannot_be_kept_is_refused() -> None:

@@ -6,7 +6,8 @@ import msgspec
 import pytest
 
 from tests.support.provided import provided
-from tokenmill.codecs.anthropic import BLOCKS, INPUT_CHARS
+from tokenmill.codecs.anthropic import ANTHROPIC, BLOCKS, INPUT_CHARS
+from tokenmill.records import InputRecord
 
 START = {
     "type": "message_start",
@@ -175,6 +176,31 @@ def test_an_error_says_what_it_is() -> None:
     error = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
     assert provided("anthropic", START, error).errors == [("upstream", "overloaded_error: Overloaded")]
     assert provided("anthropic", error).ends == [("error", None)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "status"),
+    [
+        ("invalid_request_error", 400),
+        ("authentication_error", 401),
+        ("billing_error", 402),
+        ("permission_error", 403),
+        ("not_found_error", 404),
+        ("request_too_large", 413),
+        ("rate_limit_error", 429),
+        ("api_error", 500),
+        ("timeout_error", 504),
+        ("overloaded_error", 529),
+        ("novel_error", None),
+        (["overloaded_error"], None),
+        (None, None),
+    ],
+)
+def test_an_error_has_the_status_of_its_type(kind: Any, status: int | None) -> None:
+    """What HTTP would have said, had the head not been sent."""
+    raw = msgspec.json.encode({"type": "error", "error": {"type": kind, "message": "No."}})
+    _, (failed,) = ANTHROPIC.decode(b"", InputRecord("tokens", 0, 0, 0, b"c", raw))
+    assert (failed.error_status, failed.end) == (status, True)
 
 
 def test_an_empty_message_is_told() -> None:

@@ -246,6 +246,18 @@ def test_a_chunk_without_an_id_belongs_to_the_answer_before() -> None:
     assert decode(text("a"), verdict, chunk({"content": "b"}, answer=None)) == [[said("a")], [], [said("b")]]
 
 
+def test_counts_under_an_id_that_nobody_knows_are_of_the_last_answer() -> None:
+    """Some servers give each chunk an id of its own. A known one has its own; an answer that goes on has none yet."""
+    last = [finished("stop", open={}), Chunk(message_id="c1", choice=0, usage=USAGE), END]
+    assert decode(chunk(finish="stop"), usage_only("c2"))[1] == last[1:]
+    assert decode(text("x", answer="c0"), text("y"), chunk(finish="stop"), usage_only("c0"), usage_only("c2"))[-2:] == [
+        [Chunk(message_id="c0", choice=0, usage=USAGE)],
+        last[1:],
+    ]
+    assert decode(usage_only("c2")) == [[]]
+    assert decode(text("x"), usage_only("c2"), chunk(finish="stop"))[1:] == [[], [finished("stop")]]
+
+
 def test_a_first_chunk_without_choices_opens_nothing() -> None:
     """Azure's report on the prompt has neither id nor choices."""
     report = {"id": "", "object": "", "model": "", "choices": [], "prompt_filter_results": [{"prompt_index": 0}]}
@@ -290,7 +302,18 @@ def test_an_error_frame_ends_the_answer(frame: dict[str, Any], message: str) -> 
     assert decode(frame) == [[first]]
 
 
-NO_STATUSES: list[Any] = [399, 600, -400, 400.0, "400", True, []]
+@pytest.mark.parametrize("before", [[], [text("a")]])
+def test_a_choice_that_ends_for_an_error_ends_with_that_error(before: list[Any]) -> None:
+    """It says nothing by itself, as what went wrong stands beside it."""
+    told: dict[str, Any] = {"error": {"code": 502, "message": "overloaded"}}
+    failed = msgspec.structs.replace(FAILED, error_status=502)
+    *_, chunks = decode(*before, chunk({"content": ""}, "error", **told))
+    assert chunks == [failed]
+    *_, chunks, last = decode(*before, chunk({"content": "b"}, "error", **told), b"[DONE]")
+    assert (chunks, last) == ([said("b"), failed], [])
+
+
+NO_STATUSES: list[Any] = [399, 600, -400, 400.0, "399", "0400", "-400", " 400", "\uff14\uff10\uff10", "", True, []]
 
 
 @pytest.mark.parametrize(
@@ -301,6 +324,7 @@ NO_STATUSES: list[Any] = [399, 600, -400, 400.0, "400", True, []]
         ({"error": {"message": "too long", "code": "context_length_exceeded"}, "code": 599}, 599),
         ({"error": "too long", "code": 400}, 400),
         ({"error": {"message": "too long", "code": 429}, "code": 500}, 429),
+        ({"error": {"message": "too long", "code": "400"}}, 400),
         *(({"error": {"message": "too long", "code": code}}, None) for code in NO_STATUSES),
     ],
 )

@@ -1,6 +1,7 @@
 """What has to be true of a tool loop, whichever SDK ran it: by itself, beside the library's, and at the server."""
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -20,6 +21,8 @@ REASONS = {
 
 OWN = frozenset({"id", "call_id", "item_id", "toolCallId", "created", "created_at", "completed_at", "usage"})
 """Members that are another answer's own."""
+
+SHORT_ID = re.compile("[A-Za-z0-9]{9}")
 
 
 def check_shown(turns: Turns, model: Model, api: str) -> None:
@@ -83,7 +86,7 @@ def check_raw(model: Model, generation: Generation) -> None:
 
 
 def check_history(messages: Sequence[Mapping[str, Any]], before: Turns, question: str, model: Model) -> None:
-    """The conversation so far, with the calls and results under the ids that the client was told."""
+    """The conversation so far, with the calls and results under the ids that the client was told, or short ones."""
     first, *rest = messages
     assert first["role"] == "user"
     assert question in json.dumps(first["content"])
@@ -93,10 +96,13 @@ def check_history(messages: Sequence[Mapping[str, Any]], before: Turns, question
         assert (said.get("content") or "").strip() == LOOP[number].text
         (made,) = said["tool_calls"]
         (call,) = turn["calls"]
-        assert made["id"] == call["id"]
+        assert made["id"] == result["tool_call_id"]
+        if model.format.startswith("mistral_"):  # whose templates take no other ids
+            assert SHORT_ID.fullmatch(made["id"])
+        else:
+            assert made["id"] == call["id"]
         assert made["function"]["name"] == call["name"]
         assert _object(made["function"]["arguments"]) == call["arguments"]
-        assert result["tool_call_id"] == call["id"]
         assert result["content"] == RESULTS[number]
         if model.kind == "ollama":
             assert result["tool_name"] == call["name"]

@@ -36,6 +36,10 @@ class Fields:
         self._top = {row.name: row for row in rows if "." not in row.name}
         self._inner = {row.name: row for row in rows if "." in row.name}
 
+    def does(self, name: str) -> Does:
+        """What a field of the body does."""
+        return self._top[name].does if name in self._top else self.unknown
+
     def check(self, body: Node) -> Json:
         """Refuse what is refused; returns what is forwarded. Raises `BadAsk`."""
         forwarded: Json = {}

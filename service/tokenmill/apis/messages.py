@@ -121,7 +121,7 @@ def _thinks(thinking: Node | None) -> bool:
     if thinking is None:
         return True
     thinking.maybe("budget_tokens", Node.whole)
-    return thinking.need("type").word("enabled", "disabled", "adaptive") != "disabled"
+    return thinking.need("type").word("enabled", "disabled", "adaptive", "between_tools") != "disabled"
 
 
 def _format(node: Node) -> Json:

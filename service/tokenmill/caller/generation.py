@@ -2,7 +2,7 @@
 
 1. The server's own protocol is read by a codec; its chunks get our names and numbers elsewhere.
 2. An answer is whole when every choice has said why it ended. Counts may follow, and are waited for a moment. One that
-   ends otherwise failed: nobody may take half an answer for all of it.
+   ends otherwise, or for a failure, failed: nobody may take half an answer for all of it.
 3. What failed before anything came may be tried again, so it is raised; behind the first token nothing is.
 """
 
@@ -17,6 +17,8 @@ from tokenmill.caller.failure import AGAIN, BAD_GATEWAY, UpstreamFailed, refusal
 from tokenmill.caller.pace import joined
 from tokenmill.codecs import Chunk, find_codec
 from tokenmill.errors import RecordError
+from tokenmill.events import FinishReason
+from tokenmill.parser.run.reasons import finish_reason
 from tokenmill.partition.identity import choice_index, has_content
 from tokenmill.records import InputRecord
 
@@ -25,6 +27,9 @@ USAGE_S = 2.0
 wrong, changes nothing."""
 
 BROKEN_OFF = "the model's server ended its answer before it was complete"
+
+HALF: frozenset[FinishReason] = frozenset({"error", "cancelled", "timeout"})
+"""Reasons of an answer that its server did not bring to an end, and that nobody had it stop."""
 
 
 class Taker(Protocol):
@@ -75,20 +80,23 @@ class Generation:
         self._state = b""
         self.begun = False
         """Something has come."""
+        self.whole = False
+        """All of it has been taken."""
 
     async def read(self, pieces: AsyncGenerator[bytes]) -> None:
         """To the end. Raises `UpstreamFailed`; nothing is to be tried again once it has `begun`."""
         while self._open:
             piece = await self._next(pieces)
+            await self._take(joined(self._decoded(piece)))  # None: what has come of a line is all of it
             if piece is None:
                 break
-            await self._take(joined(self._decoded(piece)))
             if self.begun and self._missing and (pause := self._taker.pause_s):
                 await asyncio.sleep(pause)
         if self._missing:
             raise UpstreamFailed(BROKEN_OFF, "broken-off")
         for choice in sorted(self._open):
             await self._put(Chunk(choice=choice, end=True))
+        self.whole = True
 
     @property
     def _missing(self) -> bool:
@@ -108,7 +116,7 @@ class Generation:
         except (TimeoutError, UpstreamFailed):
             return None
 
-    def _decoded(self, piece: bytes) -> Sequence[Chunk]:
+    def _decoded(self, piece: bytes | None) -> Sequence[Chunk]:
         try:
             self._state, chunks = self._codec.decode(self._state, InputRecord("", 0, 0, 0, b"answer", piece))
         except RecordError as problem:
@@ -124,10 +132,10 @@ class Generation:
                 raise refusal(status, chunk.error, chunk.error_raw or "", again=status in AGAIN)
             if choice not in self._open or chunk.error is not None:
                 continue  # behind its end, or one that nobody asked for
+            if choice not in self._reasoned and _breaks_off(chunk):
+                raise UpstreamFailed(BROKEN_OFF, "broken-off")
             if chunk.finish_reason is not None:
                 self._reasoned.add(choice)
-            if chunk.end is True and choice not in self._reasoned:
-                raise UpstreamFailed(BROKEN_OFF, "broken-off")
             await self._put(chunk)
 
     async def _put(self, chunk: Chunk) -> None:
@@ -150,3 +158,10 @@ class Generation:
         if not self.begun:
             self.begun = True
             self._tell()
+
+
+def _breaks_off(chunk: Chunk) -> bool:
+    """Whether a choice that has not said why it ends is over with it, and not whole."""
+    if chunk.finish_reason is None:
+        return chunk.end is True
+    return finish_reason(chunk.finish_reason, called=False) in HALF

@@ -7,13 +7,14 @@
 2. A server's own refusal keeps its status and the beginning of its body, which may hold prompts and is not logged; one
    of our key is told as our own fault (`failure.refusal`).
 3. Redirects are not followed: they would take the key elsewhere.
-4. Answers are not to be compressed, and those that are all the same are not read: a packet may become gigabytes.
+4. A body whose answer is over is read to its end, so that its connection can be used again. Nobody waits for that.
+5. Answers are not to be compressed, and those that are all the same are not read: a packet may become gigabytes.
 """
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, closing, contextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, closing, contextmanager, suppress
 from io import BytesIO
 from typing import Any, Self
 
@@ -42,6 +43,9 @@ KEEP_S = 15.0
 MOMENT_S = 0.05
 """At least, for the first byte behind a head that came late."""
 
+REST_S, REST_BYTES = 0.5, 64 * 1024
+"""For the end of a body whose answer is over, and how much of it is read until then: `[DONE]`, and maybe counts."""
+
 ABORT_S = 5.0
 """For telling a server that an answer is not wanted any more."""
 
@@ -66,6 +70,8 @@ class Http:
 
     def __init__(self) -> None:
         self._session: aiohttp.ClientSession | None = None
+        self._ending = set[asyncio.Task[None]]()
+        """Bodies that are read to their ends."""
 
     async def __aenter__(self) -> Self:
         connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=KEEP_S)  # places are counted elsewhere
@@ -79,6 +85,9 @@ class Http:
         return self
 
     async def __aexit__(self, *exception: object) -> None:
+        for task in self._ending:
+            task.cancel()
+        await asyncio.gather(*self._ending, return_exceptions=True)
         if self._session is not None:
             await self._session.close()
 
@@ -94,11 +103,19 @@ class Http:
             raise UpstreamFailed("the model's server answered no JSON", "unreadable") from problem
 
     async def streamed(
-        self, url: str, call: Call, headers: Mapping[str, str], upstream: Upstream
+        self,
+        url: str,
+        call: Call,
+        headers: Mapping[str, str],
+        upstream: Upstream,
+        over: Callable[[], bool] = lambda: False,
     ) -> AsyncGenerator[bytes]:
-        """What a call is answered with, as it comes. Raises `UpstreamFailed`."""
+        """What a call is answered with, as it comes. Raises `UpstreamFailed`.
+
+        `over` says, when nobody reads on, whether that is because all of the answer has come: else the server is left.
+        """
         until, begun = time.monotonic() + upstream.first_byte_s, False
-        async with self._answered(url, call, headers, upstream) as response:
+        async with self._answered(url, call, headers, upstream, over) as response:
             with _Failing(), closing(Patience(_left(until))) as patience:
                 while True:
                     with patience:
@@ -133,7 +150,12 @@ class Http:
 
     @asynccontextmanager
     async def _answered(
-        self, url: str, call: Call, headers: Mapping[str, str], upstream: Upstream
+        self,
+        url: str,
+        call: Call,
+        headers: Mapping[str, str],
+        upstream: Upstream,
+        over: Callable[[], bool] = lambda: False,
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         """A response that is no refusal, once its head is there; closed in the end, whatever is left of it."""
         request = self._post(url, call, headers, upstream)
@@ -147,7 +169,26 @@ class Http:
                 raise UpstreamFailed("the model's server compressed its answer unasked", "unreadable", again=False)
             yield response
         finally:
-            response.close()
+            if over() and response.connection is not None:
+                self._read_on(response)
+            else:
+                response.close()
+
+    def _read_on(self, response: aiohttp.ClientResponse) -> None:
+        """Beside what is done next: nobody waits for the end of what is over."""
+        task = asyncio.create_task(_ended(response), name="the end of a body")
+        self._ending.add(task)
+        task.add_done_callback(self._ending.discard)
+        task.add_done_callback(lambda _: response.close())  # a task that is cancelled at once does nothing itself
+
+
+async def _ended(response: aiohttp.ClientResponse) -> None:
+    """Read a body to its end, for a moment."""
+    with suppress(TimeoutError, *_LOST):
+        async with asyncio.timeout(REST_S):
+            left = REST_BYTES
+            while left > 0 and (piece := await response.content.readany()):
+                left -= len(piece)
 
 
 def _left(until: float) -> float:

@@ -7,6 +7,7 @@ import msgspec
 
 from tokenmill.apis.ask import Ask, BadAsk, Json
 from tokenmill.caller.kinds import Kind, Plan, find_kind
+from tokenmill.caller.kinds.arguments import with_short_ids
 from tokenmill.caller.kinds.raw_text import check_shape
 from tokenmill.caller.pool import Pool
 from tokenmill.caller.renderer import template_of
@@ -19,6 +20,12 @@ from tokenmill.formats.marker_texts import marker_texts
 from tokenmill.formats.models import suggest_format
 from tokenmill.parser.spec import Format
 from tokenmill.templates.rendering import Template
+
+MISTRAL = "mistral_"
+"""Formats of models whose templates refuse ids of calls that do not have nine characters."""
+
+NINE = "length != 9"
+"""The same in a template of any format."""
 
 
 class Served:
@@ -33,10 +40,13 @@ class Served:
         """None: the server renders."""
         self.opens_reasoning = self.kind.raw and _opens_reasoning(upstream, format_)
         self._markers = marker_texts(format_)
+        self._short_ids = format_.name.startswith(MISTRAL) or (template is not None and NINE in template.text)
 
     def plan(self, ask: Ask, api: str, body: Json) -> Plan:
         """How a request goes to it. Raises `BadAsk` for what can't be had from it."""
         _check_tools(ask)
+        if self._short_ids:
+            ask = msgspec.structs.replace(ask, messages=with_short_ids(ask.messages))
         begins = self._begins(ask)
         if begins:  # the answer is a call: what its text has to be would keep the model from writing it
             ask = msgspec.structs.replace(ask, response_format=None)

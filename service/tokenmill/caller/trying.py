@@ -125,7 +125,8 @@ class Tries:
         begins, tell = "" if self._goes_on else plan.begins, partial(self._began, served.pool, place)
         generation = Generation(call.codec, plan.ask.n, begins, self._taker, tell=tell)
         try:
-            async with aclosing(self._http.streamed(url, call, headers, upstream)) as pieces:
+            streamed = self._http.streamed(url, call, headers, upstream, lambda: generation.whole)
+            async with aclosing(streamed) as pieces:
                 await generation.read(pieces)
         except asyncio.CancelledError:
             if (abort := kind.abort(call)) is not None:

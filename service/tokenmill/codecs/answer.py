@@ -38,9 +38,9 @@ class Answer:
         check_plain(counts, "usage")
         return counts
 
-    def fail(self, message: str) -> None:
-        """The provider failed: the answer is over."""
-        self.put(error=message, finish_reason="error", end=True)
+    def fail(self, message: str, status: int | None = None) -> None:
+        """The provider failed: the answer is over. `status` is that of HTTP which it stands for, if it is known."""
+        self.put(error=message, error_status=status, finish_reason="error", end=True)
         self.open = False
 
     def end(self, **fields: Any) -> None:

@@ -13,7 +13,7 @@ Rules of this file:
    a null value, which says that nothing follows.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import msgspec
@@ -40,6 +40,20 @@ INPUT_CHARS = 256 * KIB
 
 BLOCKS = 8
 """With input, open at once: the API ends one before the next begins."""
+
+STATUSES: Mapping[str, int] = {
+    "invalid_request_error": 400,
+    "authentication_error": 401,
+    "billing_error": 402,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "request_too_large": 413,
+    "rate_limit_error": 429,
+    "api_error": 500,
+    "timeout_error": 504,
+    "overloaded_error": 529,
+}
+"""Of errors by their type: what HTTP would have said, had the head not been sent."""
 
 _TOOL = "tool_use"
 _OF_TEXT = frozenset({"text", "thinking"})
@@ -171,7 +185,8 @@ class _Stream(EventStream[_State]):
 
     def fail(self, event: Json) -> None:
         """`error`: the stream is over."""
-        self.answer.fail(error_of(event.get("error")))
+        error = event.get("error")
+        self.answer.fail(error_of(error), STATUSES.get(text_of(object_of(error).get("type"))))
         self.forget()
 
     # Content

@@ -4,11 +4,12 @@ Rules of this file:
 
 1. A record is one chunk: a JSON object, or lines of an SSE stream, of which those with `data:` count.
 2. What has one `id` is one message. A chunk without an id belongs to the message before it in its stream; servers that
-   never send one make the conversation's unnamed message, or the one that the header `tm-message-id` names.
+   never send one make the conversation's unnamed message, or the one that the header `tm-message-id` names. Where each
+   chunk has another id, counts at the end are of the message before, if that is finished.
 3. A `finish_reason` finishes a choice, but its usage may follow. So a message ends with the first of: a chunk of usage
    with empty `choices` once all its choices are finished; `[DONE]`; a chunk of another message, if it is finished; an
-   error; a null value, which says that nothing follows. Where none of them comes it ends when it is idle. An
-   answer that was not streamed is all there is of its message.
+   error, whatever stands beside it; a null value, which says that nothing follows. Where none of them comes it ends
+   when it is idle. An answer that was not streamed is all there is of its message.
 4. `[DONE]` ends what is finished, or if nothing is, the last message: one stream carries one answer, but answers that
    share a stream by mistake do not cut each other off.
 5. A choice that brought nothing is opened by its `finish_reason`, so that an empty answer is told, too.
@@ -37,6 +38,8 @@ WHOLE = "chat.completion"
 
 STATUSES = range(400, 600)
 """Those of a refusal or a failure."""
+
+STATUS_CHARS = 3
 
 _FIELDS = frozenset({"choices", "usage", "error", "moderation"})
 
@@ -137,7 +140,7 @@ class _Answers:
             raise Undecodable("`usage` is no object")
         check_plain(usage, "usage")
         message = self._message(payload, choices)
-        for choice in choices:
+        for choice in choices if error is None else _unfinished(choices):
             self._choice(message, payload, choice, usage or None)
         self._moderation(message, payload.get("moderation"))
         if usage and not choices:
@@ -154,6 +157,8 @@ class _Answers:
             if wanted and message.id == wanted:
                 return message
         last = self.known[-1] if self.known else None
+        if last and last.finished and not choices and _usage_of(payload):
+            return last  # each chunk has an id of its own
         if not wanted and last and not (choices and last.finished and last.id == self._default_id):
             return last
         message = _Message(wanted or self._default_id)
@@ -242,11 +247,22 @@ def _error_of(payload: dict[str, Any]) -> str | None:
 def _status_of(payload: dict[str, Any]) -> int | None:
     """The status that an error frame says in place of the response's own, which was sent before it.
 
-    `code` may also be a word, or a number of the server's own.
+    `code` may also be a word, or a number of the server's own; some servers write the number as text.
     """
     error = payload.get("error")
     codes = (error.get("code") if isinstance(error, dict) else None, payload.get("code"))
-    return next((code for code in codes if type(code) is int and code in STATUSES), None)
+    return next((number for code in codes if (number := _number_of(code)) in STATUSES), None)
+
+
+def _number_of(code: Any) -> int | None:
+    if isinstance(code, str) and len(code) == STATUS_CHARS and code.isascii() and code.isdecimal():
+        return int(code)
+    return code if type(code) is int else None
+
+
+def _unfinished(choices: Sequence[Any]) -> list[Any]:
+    """The choices of a chunk that has an error: what they say of their end is that, in a word."""
+    return [{**raw, "finish_reason": None} if isinstance(raw, dict) else raw for raw in choices]
 
 
 def _json(value: Any) -> str:

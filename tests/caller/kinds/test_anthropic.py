@@ -89,6 +89,49 @@ def test_what_has_no_text_is_left_out_and_a_refusal_is_text() -> None:
     assert body(HI, thought, refused, by_name, HI)["messages"] == [SAID, {"role": "assistant", "content": spoken}, SAID]
 
 
+BLANK = " \n"
+
+
+def test_what_is_blank_is_no_text() -> None:
+    """Blocks of white space are refused there; models write some between their calls."""
+    spoken = {"role": "assistant", "content": [{"type": "text", "text": BLANK}, {"type": "text", "text": " a "}]}
+    silent = {"role": "assistant", "content": BLANK}
+    asked = body({"role": "system", "content": BLANK}, HI, spoken, silent, HI)
+    assert "system" not in asked
+    assert asked["messages"] == [SAID, {"role": "assistant", "content": [{"type": "text", "text": " a "}]}, SAID]
+    called = body(HI, silent | {"tool_calls": HISTORY[3]["tool_calls"]}, HISTORY[4] | {"content": BLANK})
+    assert [block["type"] for turn in called["messages"] for block in turn["content"]] == [
+        "text",
+        "tool_use",
+        "tool_result",
+    ]
+    assert called["messages"][2]["content"][0]["content"] == []
+
+
+def test_blank_texts_of_the_assistant_are_not_passed_on() -> None:
+    """They are what a model wrote here; whatever else a client says is its own."""
+    blank, use = {"type": "text", "text": BLANK}, {"type": "tool_use", "id": "c1", "name": "now", "input": {}}
+    thought = {"type": "thinking", "thinking": BLANK, "signature": "s"}
+    asked: list[Json] = [
+        HI,
+        {"role": "assistant", "content": [thought, blank, use, {"type": "text", "text": ""}]},
+        {"role": "user", "content": [blank]},
+        {"role": "assistant", "content": [blank]},
+        {"role": "assistant", "content": BLANK},
+        {"role": "assistant", "content": "It is noon."},
+        HI,
+    ]
+    told = own(messages=asked)["messages"]
+    assert told == [HI, {"role": "assistant", "content": [thought, use]}, asked[2], *asked[5:]]
+
+
+@pytest.mark.parametrize("strict", [True, False])
+def test_a_tool_is_as_strict_as_its_client_says(strict: bool) -> None:
+    """That API has the same word."""
+    held = {"type": "function", "function": TOOL["function"] | {"strict": strict}}
+    assert body(tools=[held])["tools"] == [DECLARED | {"strict": strict}]
+
+
 def test_how_words_are_chosen_is_said_in_its_words() -> None:
     """As far as it has some."""
     fields: Json = {"temperature": 0.0, "top_p": 0.5, "top_k": 4}

@@ -1,12 +1,13 @@
 """Messages of a history for servers of another shape."""
 
+from copy import deepcopy
 from typing import Any
 
 import pytest
 
-from tests.support.calling import IMAGE
+from tests.support.calling import CALLED, IMAGE
 from tokenmill.apis.ask import Json
-from tokenmill.caller.kinds.arguments import read_arguments, reasoning_of, said_by, text_of
+from tokenmill.caller.kinds.arguments import read_arguments, reasoning_of, said_by, text_of, with_short_ids
 
 
 @pytest.mark.parametrize(
@@ -42,6 +43,33 @@ def test_the_text_of_a_message_is_one_piece(message: Json, text: str) -> None:
     """With the words of a refusal, and without images."""
     assert text_of(message) == text
     assert said_by(IMAGE) == ""
+
+
+def test_ids_of_calls_have_nine_characters_where_that_is_asked_for() -> None:
+    """A result keeps the id of its call; what fits already stays, and so does what is no id."""
+    made = "call_0123456789abcdef01234567"
+    called: list[Json] = [
+        {"role": "user", "content": "hi", "id": made},
+        {"role": "assistant", "tool_calls": [CALLED | {"id": made}, CALLED | {"id": "aB3xYz019"}]},
+        {"role": "tool", "tool_call_id": made, "content": "noon"},
+        {"role": "tool", "tool_call_id": "aB3xYz019", "content": "noon"},
+        {"role": "assistant", "tool_calls": None},
+        {"role": "assistant", "tool_calls": [CALLED | {"id": "call-0000"}]},
+    ]
+    before = deepcopy(called)
+    told = with_short_ids(called)
+    first, second = (call["id"] for call in told[1]["tool_calls"])
+    assert (len(first), first.isalnum(), first.isascii(), second) == (9, True, True, "aB3xYz019")
+    assert [told[2]["tool_call_id"], told[3]["tool_call_id"]] == [first, second]
+    assert told[5]["tool_calls"][0]["id"] not in ("call-0000", first)
+    assert [told[0], told[4]] == [called[0], called[4]]
+    assert (called, with_short_ids(called), with_short_ids(told)) == (before, told, told)
+
+
+@pytest.mark.parametrize("bare", [{"role": "tool"}, {"role": "assistant", "tool_calls": [{"function": {}}]}])
+def test_a_call_without_an_id_gets_none(bare: Json) -> None:
+    """Nothing says whose result it would be."""
+    assert with_short_ids([bare]) == [bare]
 
 
 def test_reasoning_has_two_names() -> None:

@@ -22,7 +22,9 @@ from tests.support.calling import (
 from tests.support.model_servers.openai_like import OpenAiLike
 from tests.support.model_servers.speech import Call as Spoken
 from tests.support.model_servers.speech import Script
+from tokenmill.apis import Field
 from tokenmill.apis.ask import Json
+from tokenmill.apis.chat import CHAT
 from tokenmill.caller.kinds import Call
 from tokenmill.caller.kinds.openai import OPENAI
 
@@ -155,6 +157,24 @@ def test_a_chat_s_own_word_for_what_was_thought_stays_unless_the_server_has_anot
     assert told("reasoning_content") == [messages[0], SAID | {"reasoning_content": THOUGHT}, *messages[2:]]
 
 
+@pytest.mark.parametrize("api", ["chat", "responses"])
+@pytest.mark.parametrize(
+    ("url", "short"), [("https://api.mistral.ai", True), ("https://eu.mistral.ai.example.org", False)]
+)
+def test_mistral_s_own_server_gets_ids_of_calls_of_nine_characters(url: str, short: bool, api: str) -> None:
+    """It refuses others; what is said elsewhere stays."""
+    made = "call_0123456789abcdef01234567"
+    called = HISTORY[3] | {"tool_calls": [HISTORY[3]["tool_calls"][0] | {"id": made}]}
+    asked = chat(HI, called, HISTORY[4] | {"tool_call_id": made})
+    if api == "responses":
+        call = {"type": "function_call", "call_id": made, "name": "now", "arguments": "{}"}
+        asked = {"model": "m", "input": [HI, call, {"type": "function_call_output", "call_id": made, "output": "noon"}]}
+    _, turn, result = OPENAI.call(plan_of("openai", asked, api, urls=[url])).body["messages"]
+    (told,) = turn["tool_calls"]
+    assert told["id"] == result["tool_call_id"]
+    assert (len(told["id"]) == 9) is short is (told["id"] != made)
+
+
 def test_who_may_write_as_long_as_they_like_is_told_of_no_end() -> None:
     """By neither name."""
     assert body(max_tokens=None) == RAW
@@ -171,6 +191,25 @@ def test_our_fields_go_before_the_client_s() -> None:
     """The stream and its counts, and what is for the front alone."""
     theirs: Json = {"stream": False, "store": True, "metadata": {"conversation_id": "c"}}
     assert body(**theirs, stream_options={"include_usage": False, "include_obfuscation": False}) == RAW
+
+
+@pytest.mark.parametrize("row", [row for row in CHAT.fields.rows if row.accepts], ids=lambda row: row.name)
+def test_what_asks_for_nothing_is_not_passed_on(row: Field) -> None:
+    """SDKs send such fields unasked, and not every server knows or takes them."""
+    for value in (None, *row.accepts):
+        assert body(**{row.name: value}) == RAW
+
+
+def test_what_is_null_is_not_passed_on() -> None:
+    """Some servers refuse it; inside of a field it may say something."""
+    nothing = dict.fromkeys(("tools", "stop", "seed", "response_format", "user", "novel"))
+    assert body(**nothing, logit_bias={"a": None}) == RAW | {"logit_bias": {"a": None}}
+
+
+def test_how_prompts_are_cached_is_the_server_s_to_know() -> None:
+    """OpenAI's own has words for it, which mean nothing to the front."""
+    caching: Json = {"prompt_cache_key": "k", "prompt_cache_retention": "24h", "prompt_cache_options": {"mode": "x"}}
+    assert body(**caching) == RAW | caching
 
 
 @pytest.mark.parametrize(
@@ -196,7 +235,7 @@ def test_who_has_no_tools_says_nothing_of_how_they_are_called(tools: Json) -> No
     """OpenAI's chats refuse both words then, and its Responses take them. A chat's own words are passed on."""
     said: Json = {"parallel_tool_calls": False, "tool_choice": "none"} | tools
     assert responses(**said) == RAW
-    assert body(**said) == RAW | said
+    assert body(**said) == RAW | {name: value for name, value in said.items() if value is not None}
 
 
 def test_a_message_is_asked_for_as_a_chat() -> None:

@@ -27,6 +27,13 @@ from tokenmill.parser.run.reasons import finish_reason
         ("content_filtered", True, "content-filter"),
         ("model_context_window_exceeded", True, "length"),
         ("MALFORMED_FUNCTION_CALL", False, "error"),
+        ("MISSING_THOUGHT_SIGNATURE", False, "error"),
+        ("network_error", True, "error"),
+        ("sensitive", False, "content-filter"),
+        ("ERROR_TOXIC", False, "content-filter"),
+        ("ERROR_LIMIT", False, "length"),
+        ("repetition", True, "length"),
+        ("USER_CANCEL", False, "cancelled"),
     ],
 )
 def test_finish_reason(raw: str | None, called: bool, expected: str) -> None:  # a parameter of the table

@@ -48,6 +48,7 @@ class Anthropic(Base):
         """The client's own body, where it speaks this API."""
         if plan.api == "messages":
             own = {name: value for name, value in plan.body.items() if name not in OWN}
+            own["messages"] = [told for message in own["messages"] if (told := _spoken(message)) is not None]
             body = {**own, **_metadata(plan.body), "model": plan.model, "stream": True}
             return Call("/v1/messages", body, "sse+anthropic")
         ask = plan.ask
@@ -75,6 +76,17 @@ def _metadata(body: Json) -> Json:
     return {} if user is None else {"metadata": {"user_id": user}}
 
 
+def _spoken(message: Json) -> Json | None:
+    """A turn of a client's own body, the assistant's without the blank texts that its model wrote; None: no more."""
+    content = message["content"]
+    if message["role"] != "assistant":
+        return message
+    if isinstance(content, str):
+        return message if content.strip() else None
+    blocks = [block for block in content if block["type"] != "text" or block["text"].strip()]
+    return message | {"content": blocks} if blocks else None
+
+
 def _system(messages: list[Json]) -> list[Json]:
     return [block for message in messages if message["role"] in ("system", "developer") for block in _blocks(message)]
 
@@ -97,11 +109,11 @@ def _messages(messages: list[Json]) -> list[Json]:
 
 
 def _blocks(message: Json) -> list[Json]:
-    """What a message says; texts that are empty are refused."""
+    """What a message says; texts that are empty or blank are refused."""
     content = message.get("content")
     parts = content if isinstance(content, list) and content else [{"type": "text", "text": text_of(message)}]
     calls = [_use(call) for call in message.get("tool_calls") or ()]
-    return [_part(part) for part in parts if part.get("type") == "image_url" or said_by(part)] + calls
+    return [_part(part) for part in parts if part.get("type") == "image_url" or said_by(part).strip()] + calls
 
 
 def _part(part: Json) -> Json:
@@ -125,7 +137,8 @@ def _result(message: Json) -> Json:
 
 def _tool(function: Json) -> Json:
     schema = function.get("parameters") or {"type": "object", "properties": {}}
-    return {"name": function["name"], **given(description=function.get("description")), "input_schema": schema}
+    words = given(description=function.get("description"), strict=function.get("strict"))
+    return {"name": function["name"], **words, "input_schema": schema}
 
 
 def _choice(plan: Plan) -> Json | None:

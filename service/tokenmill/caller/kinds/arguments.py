@@ -1,5 +1,7 @@
-"""Messages of a history for servers of another shape: arguments of calls, text in one piece, reasoning."""
+"""Messages of a history for servers of another shape: arguments of calls, their ids, text in one piece, reasoning."""
 
+import re
+from hashlib import sha256
 from typing import Any
 
 import msgspec
@@ -8,6 +10,10 @@ from tokenmill.apis.ask import Json
 
 REASONING = frozenset({"reasoning_content", "reasoning"})
 """What an assistant thought, in chats."""
+
+
+SHORT_ID = re.compile("[A-Za-z0-9]{9}")
+"""What the templates and the API of Mistral's models take for the id of a call."""
 
 
 def read_arguments(text: Any) -> dict[str, Any]:
@@ -35,3 +41,23 @@ def said_by(part: Json) -> str:
 def reasoning_of(message: Json) -> str | None:
     """What an assistant thought, by either of its names; None: nothing."""
     return message.get("reasoning_content") or message.get("reasoning") or None
+
+
+def with_short_ids(messages: list[Json]) -> list[Json]:
+    """The conversation with ids of calls that fit `SHORT_ID`; a result keeps that of its call."""
+    return [_with_short_ids(message) for message in messages]
+
+
+def _with_short_ids(message: Json) -> Json:
+    changed: Json = {}
+    if message.get("tool_calls"):
+        changed["tool_calls"] = [call | _shortened(call, "id") for call in message["tool_calls"]]
+    return message | changed | _shortened(message, "tool_call_id")
+
+
+def _shortened(said: Json, name: str) -> Json:
+    """The member of that name with a short id, where it has one that is not."""
+    long = said.get(name)
+    if not isinstance(long, str) or not long or SHORT_ID.fullmatch(long):
+        return {}
+    return {name: sha256(long.encode(errors="surrogatepass")).hexdigest()[:9]}

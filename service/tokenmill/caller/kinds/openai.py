@@ -13,7 +13,8 @@ from collections.abc import Iterable
 from urllib.parse import urlsplit
 
 from tokenmill.apis.ask import Json
-from tokenmill.caller.kinds.arguments import REASONING, reasoning_of
+from tokenmill.apis.chat import CHAT
+from tokenmill.caller.kinds.arguments import REASONING, reasoning_of, with_short_ids
 from tokenmill.caller.kinds.kind import Base, Call, Plan, chat_body, given
 from tokenmill.config import Upstream
 
@@ -25,10 +26,16 @@ NEW_AT = ("api.openai.com", "openai.azure.com")
 STRICT = (*NEW_AT, "api.groq.com", "api.mistral.ai", "api.cerebras.ai")
 """The same, where messages with reasoning are refused, by one name or by both."""
 
+SHORT_IDS_AT = ("api.mistral.ai",)
+"""The same, where ids of calls have nine characters."""
+
 NONE = "none"
 
 LEFT_OUT = frozenset({"stream", "stream_options", "model", "metadata", "store", OLD, NEW})
 """Of a client's own body: what is ours to say, and what is for the front."""
+
+PASSED = frozenset({"prompt_cache_options", "prompt_cache_retention"})
+"""What means nothing to the front, and something to OpenAI's own server."""
 
 
 class OpenAI(Base):
@@ -41,13 +48,18 @@ class OpenAI(Base):
     def call(self, plan: Plan) -> Call:
         """The client's own body, where it speaks this API."""
         if plan.api == "chat" and not plan.begins:
-            own = {name: value for name, value in plan.body.items() if name not in LEFT_OUT}
+            own = {name: value for name, value in plan.body.items() if value is not None and _is_passed(name)}
             own["messages"] = _history(plan, own["messages"])
             body = {**own, "model": plan.model, "stream": True, "stream_options": {"include_usage": True}}
         else:
             body = chat_body(plan, _history(plan, plan.ask.messages)) | _choice(plan)
             body.pop(OLD, None)
         return Call("/v1/chat/completions", body | given(**{_length(plan.upstream): plan.ask.max_tokens}), "sse+openai")
+
+
+def _is_passed(name: str) -> bool:
+    """Whether a field of a client's own body goes to the server: not what asks for nothing, which some refuse."""
+    return name not in LEFT_OUT and (name in PASSED or CHAT.fields.does(name) in ("used", "forwarded"))
 
 
 def _choice(plan: Plan) -> Json:
@@ -67,8 +79,10 @@ def _length(upstream: Upstream) -> str:
 
 
 def _history(plan: Plan, messages: list[Json]) -> list[Json]:
-    """The conversation, with what was thought by the name that the server takes."""
+    """The conversation, with ids that the server takes, and what was thought by the name that it knows."""
     upstream = plan.upstream
+    if any(_are_at(upstream, SHORT_IDS_AT)):
+        messages = with_short_ids(messages)
     name = upstream.reasoning_field or (NONE if any(_are_at(upstream, STRICT)) else "")
     if not name:
         return messages
