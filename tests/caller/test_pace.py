@@ -13,7 +13,7 @@ from tests.support.stage import until
 from tokenmill.caller.generation import Generation
 from tokenmill.caller.http import Http
 from tokenmill.caller.kinds import Call
-from tokenmill.caller.pace import MOST_S, joined, pause_s
+from tokenmill.caller.pace import MOST_S, TOGETHER_S, joined, pause_s, together
 from tokenmill.codecs import Chunk, ProviderPart
 from tokenmill.config import Upstream
 
@@ -27,6 +27,20 @@ UPSTREAM = Upstream(models=["m"], urls=["http://a"])
 def test_the_pause_grows_with_the_time_of_an_acknowledgement(acknowledged_s: float, expected: float) -> None:
     """From none to where a text still flows."""
     assert pause_s(acknowledged_s) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("now_s", [0.0, 7.001, 7.0055, 7.0099])
+def test_long_pauses_end_at_the_same_moments(now_s: float) -> None:
+    """None of them later than it would, and none much earlier."""
+    pause = together(0.064, now_s)
+    assert 0.064 - TOGETHER_S < pause <= 0.064
+    assert (now_s + pause) / TOGETHER_S == pytest.approx(round((now_s + pause) / TOGETHER_S))
+
+
+def test_short_pauses_are_as_they_are() -> None:
+    """Where there is little to do nobody is read earlier for the sake of others."""
+    assert together(0.016, 7.0055) == 0.016
+    assert together(0.0, 7.0055) == 0.0
 
 
 class Busy:

@@ -22,7 +22,7 @@ from tokenmill.apis.record import ApiName, RequestRecord, body_of
 from tokenmill.caller.failure import LATE, UpstreamFailed
 from tokenmill.caller.http import Http
 from tokenmill.caller.kinds import Plan
-from tokenmill.caller.pace import pause_s
+from tokenmill.caller.pace import pause_s, together
 from tokenmill.caller.renderer import Renderer
 from tokenmill.caller.served import Served, unknown_model
 from tokenmill.caller.trying import Tries
@@ -291,7 +291,7 @@ class Answer:
     @property
     def pause_s(self) -> float:
         """For how long what comes may be left where it is; for `Tries`."""
-        return pause_s(self._means.producer.acknowledged_s)
+        return together(pause_s(self._means.producer.acknowledged_s), time.monotonic())
 
     async def put(self, chunk: Chunk) -> None:
         """A chunk of the model's; for `Tries`."""
