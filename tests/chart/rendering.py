@@ -140,6 +140,12 @@ def worker(objects: list[Object]) -> Object:
     return found
 
 
+def services(objects: list[Object]) -> tuple[Object, Object]:
+    """The Services of a part to which clients come: theirs, and that of the operators' port."""
+    clients, operators = kind("Service", objects)
+    return clients, operators
+
+
 def gateway(objects: list[Object]) -> Object:
     """The gateways' Deployment."""
     return one("Deployment", of_gateway(objects))

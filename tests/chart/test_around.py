@@ -130,6 +130,25 @@ def test_rules_are_those_of_the_deploy_folder() -> None:
     assert rule["metadata"]["labels"]["release"] == "prometheus"
 
 
+@pytest.mark.parametrize(
+    ("base", "page"),
+    [
+        ("", "docs/howto/runbooks.md"),
+        (
+            "https://git.example.com/tokenmill/blob/main/",
+            "https://git.example.com/tokenmill/blob/main/docs/howto/runbooks.md",
+        ),
+        ("https://docs.example.com/docs/howto/runbooks.html", "https://docs.example.com/docs/howto/runbooks.html"),
+    ],
+)
+def test_links_lead_to_the_runbooks_wherever_they_are_read(base: str, page: str) -> None:
+    """In a checkout that is shown somewhere, or on the site, whose pages have other names."""
+    rules = one("PrometheusRule", render(MONITORING, {"metrics.rules.runbookBase": base}))["spec"]["groups"]
+    links = [each["annotations"]["runbook_url"] for group in rules for each in group["rules"] if "annotations" in each]
+    assert {link.partition("#")[0] for link in links} == {page}
+    assert f"{page}#no-worker-runs" in links
+
+
 def test_the_dashboard_is_that_of_the_deploy_folder() -> None:
     """In a ConfigMap that Grafana's sidecar finds."""
     (found,) = (each for each in kind("ConfigMap", render(MONITORING)) if "tokenmill.json" in each["data"])

@@ -20,7 +20,7 @@ from tests.chart.rendering import (
     render,
     values_of,
 )
-from tests.chart.test_around import ports
+from tests.chart.test_around import notes, ports
 from tests.chart.test_front import MODEL, configuration
 from tests.chart.test_gateway import mounted
 from tokenmill.config import Caller
@@ -37,6 +37,14 @@ each_example = pytest.mark.parametrize("example", [FULL, MINIMAL], ids=lambda pa
 def with_upstream(**more: Any) -> Values:
     """Callers with one model server, of which more is said."""
     return {**ON, "config.upstreams": [{**MODEL, **more}]}
+
+
+def test_the_notes_say_where_fronts_call_models_too() -> None:
+    """Callers with pods of their own are not instead of those in the fronts, which then have keys and a way, too."""
+    said = "NOTE: fronts call the models, too, and have their keys: see front.caller"
+    assert said in notes(FULL, {"front.caller": True})
+    assert said not in notes(FULL) + notes(FULL, {"front.enabled": False, "front.caller": True})
+    assert said not in notes(CHART / "ci" / "front-values.yaml")
 
 
 @each_example

@@ -23,11 +23,12 @@ from tests.chart.rendering import (
     pod_of,
     render,
     runner,
+    services,
     values_of,
     worker,
 )
 from tests.chart.test_around import notes, ports
-from tests.chart.test_gateway import mounted
+from tests.chart.test_gateway import mounted, service_ports
 from tokenmill.config import load_config
 from tokenmill.process import EXIT_S
 
@@ -189,12 +190,18 @@ def test_an_ingress_lets_streams_and_long_bodies_through() -> None:
     }
     (path,) = ingress["spec"]["rules"][0]["http"]["paths"]
     assert path["path"] == "/llm"
-    service = one("Service", of_front(render(FULL)))
+    service, _ = services(of_front(render(FULL)))
     assert path["backend"]["service"] == {"name": service["metadata"]["name"], "port": {"name": "http"}}
-    assert [(port["name"], port["port"], port["appProtocol"]) for port in service["spec"]["ports"]] == [
-        ("http", 8443, "https"),
-        ("ops", 8094, "http"),
-    ]
+
+
+def test_clients_and_operators_have_services_apart() -> None:
+    """What is published, as NodePort or LoadBalancer, is the clients' port alone; one monitor reads the other."""
+    ours = of_front(render(FULL, {"front.service.type": "LoadBalancer", "metrics.monitor.kind": "ServiceMonitor"}))
+    clients, operators = services(ours)
+    assert (clients["spec"]["type"], service_ports(clients)) == ("LoadBalancer", [("http", 8443, "https")])
+    assert (operators["spec"]["clusterIP"], service_ports(operators)) == ("None", [("ops", 8094, "http")])
+    selector = one("ServiceMonitor", ours)["spec"]["selector"]["matchLabels"].items()
+    assert [selector <= service["metadata"]["labels"].items() for service in (clients, operators)] == [False, True]
 
 
 @each_example
@@ -205,10 +212,9 @@ def test_selectors_find_the_fronts_and_nothing_else(example: Path) -> None:
     selector = found["spec"]["selector"]["matchLabels"]
     selected = [each for each in objects if "template" in each.get("spec", {})]
     assert [each for each in selected if selector.items() <= pod_of(each)["metadata"]["labels"].items()] == [found]
-    assert one("Service", ours)["spec"]["selector"] == selector
+    assert [service["spec"]["selector"] for service in services(ours)] == [selector, selector]
     assert one("NetworkPolicy", ours)["spec"]["podSelector"]["matchLabels"] == selector
-    monitors = [each for each in ours if each["kind"].endswith("Monitor")]
-    for each in [*kind("PodDisruptionBudget", ours), *monitors]:
+    for each in [*kind("PodDisruptionBudget", ours), *kind("PodMonitor", ours)]:
         assert each["spec"]["selector"]["matchLabels"] == selector
     for spread in pod_of(found)["spec"]["topologySpreadConstraints"]:
         assert spread["labelSelector"]["matchLabels"] == selector
@@ -244,7 +250,7 @@ def test_the_release_s_own_test_asks_it_too() -> None:
     """And may."""
     objects = render(MINIMAL, {"networkPolicy.enabled": True})
     addresses = {each["name"]: each["value"] for each in container(hook("Pod", objects))["env"] if "value" in each}
-    assert addresses["FRONT"] == "http://mill-tokenmill-front:8094"
+    assert addresses["FRONT"] == "http://mill-tokenmill-front-ops:8094"
     assert addresses["CALLER"] == "http://mill-tokenmill-caller:8095"
     policy = hook("NetworkPolicy", [found for found in objects if component(found) == "test"])
     assert ports(policy["spec"]["egress"]) == [[53, 53], [8080, 8094, 8095]]

@@ -19,6 +19,7 @@ from tests.chart.rendering import (
     one,
     pod_of,
     render,
+    services,
     values_of,
     worker,
 )
@@ -125,11 +126,12 @@ def test_a_new_gateway_is_ready_before_an_old_one_ends() -> None:
 
 
 def test_an_ingress_lets_streams_through() -> None:
-    """ingress-nginx neither collects them nor ends them; other annotations are added, the class is the user's."""
+    """ingress-nginx collects none, ends none and limits none; other annotations are added, the class is the user's."""
     ingress = one("Ingress", render(JWT))
     annotations = ingress["metadata"]["annotations"]
     nginx = {name.rpartition("/")[2]: value for name, value in annotations.items()}
     assert nginx == {
+        "proxy-body-size": "0",
         "proxy-buffering": "off",
         "proxy-request-buffering": "off",
         "proxy-http-version": "1.1",
@@ -141,21 +143,26 @@ def test_an_ingress_lets_streams_through() -> None:
     (rule,) = ingress["spec"]["rules"]
     (path,) = rule["http"]["paths"]
     assert (rule["host"], path["path"], path["pathType"]) == ("answers.example.com", "/llm", "Prefix")
-    service = one("Service", of_gateway(render(JWT)))
+    service, _ = services(of_gateway(render(JWT)))
     assert path["backend"]["service"] == {"name": service["metadata"]["name"], "port": {"name": "http"}}
     plain = render(values={**ON, "gateway.ingress.enabled": True, "gateway.ingress.hosts": ["a.example.com"]})
     assert "ingressClassName" not in one("Ingress", plain)["spec"]
 
 
-def test_the_service_has_clients_and_operators_apart() -> None:
-    """Each on its own port; who ends TLS is said."""
-    service = one("Service", of_gateway(render(JWT)))
-    assert service["spec"]["type"] == "NodePort"
-    assert service["metadata"]["annotations"] == {"example.com/balancer": "internal"}
-    assert [(port["name"], port["port"], port["appProtocol"]) for port in service["spec"]["ports"]] == [
-        ("http", 8443, "https"),
-        ("ops", 8091, "http"),
-    ]
+def test_clients_and_operators_have_services_apart() -> None:
+    """What is published, as NodePort or LoadBalancer, is the clients' port alone; who ends TLS is said."""
+    clients, operators = services(of_gateway(render(JWT)))
+    assert clients["spec"]["type"] == "NodePort"
+    assert clients["metadata"]["annotations"] == {"example.com/balancer": "internal"}
+    assert service_ports(clients) == [("http", 8443, "https")]
+    assert (operators["spec"]["clusterIP"], "type" in operators["spec"]) == ("None", False)
+    assert "annotations" not in operators["metadata"]
+    assert service_ports(operators) == [("ops", 8091, "http")]
+
+
+def service_ports(service: Object) -> list[tuple[str, int, str]]:
+    """Name, number and protocol of each."""
+    return [(port["name"], port["port"], port["appProtocol"]) for port in service["spec"]["ports"]]
 
 
 @pytest.mark.parametrize("example", [JWT, KEYS], ids=lambda path: path.stem)
@@ -167,7 +174,7 @@ def test_selectors_find_the_gateways_and_nothing_else(example: Path) -> None:
     assert selector.items() <= pod_of(found)["metadata"]["labels"].items()
     assert not selector.items() <= pod_of(worker(objects))["metadata"]["labels"].items()
     ours = of_gateway(objects)
-    assert one("Service", ours)["spec"]["selector"] == selector
+    assert [service["spec"]["selector"] for service in services(ours)] == [selector, selector]
     assert one("NetworkPolicy", ours)["spec"]["podSelector"]["matchLabels"] == selector
     for each in kind("PodDisruptionBudget", ours):
         assert each["spec"]["selector"]["matchLabels"] == selector
@@ -203,18 +210,22 @@ def test_scaling_by_connections_and_by_processor_time() -> None:
 
 
 def test_its_metrics_are_collected_as_the_workers_are() -> None:
-    """By a monitor of its own, on its own port."""
+    """By a monitor of its own: of the Service of that port and not of the clients', or of the pods."""
     objects = of_gateway(render(JWT))
     monitor = one("ServiceMonitor", objects)
-    assert monitor["spec"]["selector"]["matchLabels"].items() <= one("Service", objects)["metadata"]["labels"].items()
+    selector = monitor["spec"]["selector"]["matchLabels"].items()
+    assert [selector <= service["metadata"]["labels"].items() for service in services(objects)] == [False, True]
     assert monitor["spec"]["endpoints"][0]["port"] == "ops"
+    pods = one("PodMonitor", of_gateway(render(JWT, {"metrics.monitor.kind": "PodMonitor"})))["spec"]
+    assert pods["selector"]["matchLabels"].items() <= pod_of(gateway(objects))["metadata"]["labels"].items()
+    assert pods["podMetricsEndpoints"][0]["port"] == "ops"
 
 
 def test_the_release_s_own_test_asks_it_too() -> None:
     """And may."""
     objects = render(JWT)
     (address,) = (each for each in hook("Pod", objects)["spec"]["containers"][0]["env"] if each["name"] == "GATEWAY")
-    assert address["value"] == "http://mill-tokenmill-gateway:8091"
+    assert address["value"] == "http://mill-tokenmill-gateway-ops:8091"
     (policy,) = (
         found for found in kind("NetworkPolicy", objects) if found["metadata"]["name"] == "mill-tokenmill-test"
     )

@@ -4,20 +4,26 @@ import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 
+import aiohttp
 import pytest
 
 from tests.support.certificates import Identity, make_identity
 from tests.support.group_tool import reset_offsets
-from tests.support.rights import AUTHORIZER, documented_rights, grant
+from tests.support.rights import AUTHORIZER, documented_rights, documented_rights_of, grant
 from tests.support.stage import Stage, until
-from tokenmill.config import Config, Kafka
+from tests.support.tool_calls import Calls
+from tests.support.topics import make_topics, read_topic
+from tokenmill.config import Config, Kafka, Tools
 from tokenmill.servers import SecureKafkaServer
+from tokenmill.servers.gateway import GatewayProcess
 from tokenmill.servers.process import free_port
 from tokenmill.servers.worker import WorkerProcess
 
 pytestmark = pytest.mark.integration
 
 PASSWORD = "open-sesame"
+
+USERS = dict.fromkeys(("mill", "tools", "gateway"), PASSWORD)
 
 
 @pytest.fixture(scope="module")
@@ -29,17 +35,21 @@ def identity(tmp_path_factory: pytest.TempPathFactory) -> Identity:
 @pytest.fixture(scope="module")
 def strict_kafka(tmp_path_factory: pytest.TempPathFactory, identity: Identity) -> Iterator[SecureKafkaServer]:
     """A broker that lets users do only what they may."""
-    with SecureKafkaServer(tmp_path_factory.mktemp("kafka"), identity.both, {"mill": PASSWORD}, AUTHORIZER) as server:
+    with SecureKafkaServer(tmp_path_factory.mktemp("kafka"), identity.both, USERS, AUTHORIZER) as server:
         yield server
 
 
 def _log_in(stage: Stage, server: SecureKafkaServer, identity: Identity) -> None:
     """The worker's settings; tests look from outside, without a login."""
-    stage.settings["kafka"] |= {
+    stage.settings["kafka"] |= _login(server, identity, "mill")
+
+
+def _login(server: SecureKafkaServer, identity: Identity, user: str) -> dict[str, str | int]:
+    return {
         "bootstrap_servers": server.secure_bootstrap,
         "security_protocol": "SASL_SSL",
         "sasl_mechanism": "SCRAM-SHA-256",
-        "sasl_username": "mill",
+        "sasl_username": user,
         "sasl_password": PASSWORD,
         "ssl_cafile": str(identity.certificate),
         "startup_timeout_s": 3,
@@ -61,6 +71,45 @@ async def test_a_worker_needs_no_more_than_is_documented(
         await until(stage.at_rest, "the message is closed by a control record, and that is committed")
         assert await stage.found() == await stage.expected()
         assert len(await stage.read(stage.topics.dlq)) == 1
+
+
+async def test_a_runner_of_tools_needs_no_more_than_is_documented(
+    tmp_path: Path, strict_kafka: SecureKafkaServer, identity: Identity, unique: str
+) -> None:
+    """A call that is made, one that somebody is asked about, and another runner that learns of it: all that it does."""
+    async with Calls(tmp_path, strict_kafka.bootstrap, unique, policy=["ask weather__take"]) as calls:
+        config = Config(topics=calls.topics, tools=Tools(group_id=unique))
+        grant(strict_kafka.bootstrap, "tools", config, documented_rights_of("runner of tools"))
+        calls.settings["kafka"] |= _login(strict_kafka, identity, "tools")
+        first, second = calls.runner(), calls.runner()
+        await asyncio.to_thread(first.start)
+        await calls.call("made")
+        await calls.call("asked", "weather__take", params=[1])
+        await until(lambda: calls.answered("made"), "its result")
+        await until(lambda: read_topic(calls.bootstrap, calls.topics.tool_control), "the question")
+        await asyncio.to_thread(first.stop)
+        await asyncio.to_thread(second.start)
+        await calls.call("later")
+        await until(lambda: calls.answered("later"), "who came later goes on")
+
+
+async def test_a_gateway_needs_no_more_than_is_documented(
+    tmp_path: Path, strict_kafka: SecureKafkaServer, identity: Identity, unique: str
+) -> None:
+    """A chunk and a result that clients write, and what others make of the chunk, read."""
+    async with Stage(tmp_path, strict_kafka.bootstrap, unique, "memory://", partitions=1) as stage:
+        await make_topics(stage.bootstrap, stage.topics.tool_results, partitions=1)
+        grant(strict_kafka.bootstrap, "gateway", Config(topics=stage.topics), documented_rights_of("gateway"))
+        await stage.start()
+        settings = {"kafka": _login(strict_kafka, identity, "gateway"), "topics": stage.settings["topics"]}
+        with GatewayProcess(tmp_path / "gateway", settings) as gateway:
+            of_it = f"{gateway.url}/v1/conversations/c"
+            async with aiohttp.ClientSession(raise_for_status=True) as http:
+                await http.post(f"{of_it}/tool-results", json={"id": "c1", "name": "look", "result": 1})
+                await http.post(f"{of_it}/chunks", json={"message_id": "m", "delta": "and so on", "end": True})
+                async with http.get(f"{of_it}/events", params={"from": "start", "until": "finish"}) as answer:
+                    assert "and so on" in await answer.text()
+        assert len(await stage.read(stage.topics.tool_results)) == 1
 
 
 async def test_without_the_right_to_read_events_a_moved_offset_is_not_known(

@@ -6,11 +6,12 @@ import os
 import re
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
-from tests.structure.pages import Block, blocks, links, pages
+from tests.structure.pages import FENCE, Block, blocks, links, pages
 from tests.structure.tree import CHECKOUT, DOCS, PACKAGE
 from tests.support.parsing import parse
 from tokenmill.config import load_config
@@ -46,6 +47,15 @@ def by_page(language: str) -> list[list[Block]]:
 def test_links_lead_to_files(page: Path) -> None:
     """Every relative link names a file or folder of the checkout."""
     assert [target for target in links(page) if not (page.parent / target).exists()] == []
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(CHECKOUT)))
+def test_a_row_of_a_table_follows_another_or_the_head(page: Path) -> None:
+    """Behind an empty line it would be text with bars in it."""
+    lines = ["", *FENCE.sub("", text_of(page)).splitlines()]
+    below = [line for above, line in pairwise(lines) if line.startswith("|") and not above.startswith("|")]
+    heads = [line for line, rule in pairwise(lines) if rule.startswith("| ---")]
+    assert below == heads
 
 
 def test_every_page_can_be_reached() -> None:

@@ -13,7 +13,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined] # -- it does n
     ResourceType,
 )
 
-from tokenmill.config import Config
+from tokenmill.config import Config, Topics
 from tokenmill.worker.topics import output_topics
 
 SECURITY_PAGE = Path(__file__).parents[2] / "SECURITY.md"
@@ -21,6 +21,8 @@ SECURITY_PAGE = Path(__file__).parents[2] / "SECURITY.md"
 ROW = re.compile(
     r"^\| (?P<kind>topic|group|transactional id) \| (?P<which>[^|]+) \| (?P<operations>[^|]+) \|", re.MULTILINE
 )
+
+BESIDES = re.compile(r"(?P<operation>Read|Write) on the (?P<kind>group|transactional id)\D*? (?P<which>`[^`]+`)")
 
 KINDS = {
     "topic": ResourceType.TOPIC,
@@ -52,6 +54,16 @@ def documented_rights() -> list[Right]:
     ]
 
 
+def documented_rights_of(who: str) -> list[Right]:
+    """Those that SECURITY.md lists for another process, in a row of its own."""
+    page = SECURITY_PAGE.read_text(encoding="utf-8")
+    (row,) = re.findall(rf"^\| {re.escape(who)} \| (.+) \|$", page, re.MULTILINE)
+    *topics, besides = row.split(" | ")
+    of_topics = zip(("Read", "Write", "DescribeConfigs"), topics, strict=True)
+    rights = [Right("topic", name, (does,)) for does, names in of_topics for name in re.findall("`[^`]+`", names)]
+    return rights + [Right(each["kind"], each["which"], (each["operation"],)) for each in BESIDES.finditer(besides)]
+
+
 def grant(bootstrap: str, user: str, config: Config, rights: list[Right]) -> None:
     """Let the user do this, and nothing else, with what the configuration names."""
     names = {
@@ -61,7 +73,11 @@ def grant(bootstrap: str, user: str, config: Config, rights: list[Right]) -> Non
         "`<prefix>-<group>-` and what follows": [
             f"{config.kafka.transactional_id_prefix}-{config.kafka.group_id}-",
         ],
+        "`tools.group_id`": [config.tools.group_id],
+        "`<prefix>-<tools.group_id>-`": [f"{config.kafka.transactional_id_prefix}-{config.tools.group_id}-"],
     }
+    usual, ours = Topics(), config.topics
+    names |= {f"`{getattr(usual, field)}`": [getattr(ours, field)] for field in ours.__struct_fields__}
     bindings = [
         AclBinding(
             KINDS[right.kind],

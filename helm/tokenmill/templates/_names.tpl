@@ -40,6 +40,11 @@ app.kubernetes.io/component: gateway
 app.kubernetes.io/component: front
 {{- end }}
 
+{{/* What only the Service of the operators' port has, where clients come to another one. */}}
+{{- define "tokenmill.opsService" -}}
+tokenmill/service: ops
+{{- end }}
+
 {{- define "tokenmill.caller" -}}
 {{ include "tokenmill.fullname" . }}-caller
 {{- end }}
