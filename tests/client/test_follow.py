@@ -8,8 +8,9 @@ import pytest
 from aiokafka import TopicPartition
 from aiokafka.admin import RecordsToDelete
 
-from tests.support.topics import admin_of, make_topics, write_topic
+from tests.support.topics import admin_of, grow_topics, make_topics, write_topic
 from tokenmill.client import Connection, Follower, Repeats
+from tokenmill.client import follow as module
 from tokenmill.errors import Unavailable
 from tokenmill.events import Finish, TextDelta
 
@@ -87,6 +88,26 @@ async def test_following_starts_with_the_next_record(kafka: str, topic: str) -> 
         await write_topic(kafka, topic, [delta("c1", 1)])
         async with aclosing(follower.records()) as records:
             assert b'"seq":1' in (await anext(records)).value
+
+
+async def test_partitions_that_are_added_are_followed(kafka: str, unique: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From their first records on; of the others nothing is missed and nothing comes twice."""
+    monkeypatch.setattr(module, "GROWTH_S", 0.2)
+    topic, names = f"events-{unique}", [f"c{number}" for number in range(20)]
+    await make_topics(kafka, topic, partitions=1)
+    await write_topic(kafka, topic, [delta("before", 0)])
+    async with (
+        asyncio.timeout(60),
+        Follower(Connection(kafka), topic=topic) as follower,
+        aclosing(follower.records()) as records,
+    ):
+        await write_topic(kafka, topic, [delta(name, 0) for name in names])
+        got = [await anext(records) for _ in names]
+        await grow_topics(kafka, topic, partitions=4)
+        await write_topic(kafka, topic, [delta(name, 1) for name in names])
+        got += [await anext(records) for _ in names]
+    assert sorted(record.key.decode() for record in got) == sorted(names * 2)
+    assert {record.partition for record in got} == {0, 1, 2, 3}
 
 
 async def test_payloads_that_are_no_events_are_passed_over(kafka: str, topic: str) -> None:

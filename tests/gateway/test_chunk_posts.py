@@ -10,9 +10,9 @@ import pytest
 from tests.support.written import PARTITION, SETTINGS, Written, told
 from tokenmill.codecs import find_codec
 from tokenmill.gateway.bodies import Accepted
-from tokenmill.gateway.chunk_posts import GONE, ChunkPost
+from tokenmill.gateway.chunk_posts import ChunkPost
 from tokenmill.gateway.compiling import BodyOptions, Compiling
-from tokenmill.gateway.incoming import LINE_S, BrokenOff, Incoming
+from tokenmill.gateway.incoming import LINE_S, BrokenOff, Incoming, Stopping
 from tokenmill.gateway.native_chunks import NativeChunks
 from tokenmill.gateway.problems import TIMED_OUT, Refused
 from tokenmill.gateway.raw_stream import Cut, RawStream
@@ -21,7 +21,7 @@ from tokenmill.gateway.sent import too_many, unavailable
 
 CAP = 1_000
 OPENAI = b'data: {"id":"chatcmpl-1","choices":[{"index":0,"delta":{"content":"Hi"}}]}\n\n'
-FAILED = f"upstream: {GONE}"
+FAILED = f"upstream: {BrokenOff.why}"
 
 
 class Script(Incoming):
@@ -181,7 +181,12 @@ async def test_an_event_that_can_not_be_read_fails_the_message() -> None:
 
 
 @pytest.mark.parametrize(
-    ("problem", "said"), [(BrokenOff(), GONE), (Refused(TIMED_OUT, "nothing came"), "the stream broke off: The body")]
+    ("problem", "said"),
+    [
+        (BrokenOff(), "the stream broke off: whoever wrote it went away"),
+        (Stopping(), "the stream broke off: the gateway that it was written to was stopped"),
+        (Refused(TIMED_OUT, "nothing came"), "the stream broke off: The body"),
+    ],
 )
 async def test_a_stream_that_breaks_off_ends_as_one_that_failed(problem: Exception, said: str) -> None:
     """Whoever waits for the rest hears that there is none."""

@@ -48,6 +48,15 @@ def test_the_conversation_of_a_ticket_is_no_pattern(conversation: str) -> None:
     assert not ticket.allows("a", "read")
 
 
+def test_connections_are_counted_by_name_and_those_of_a_site_s_tickets_by_conversation() -> None:
+    """Whoever has a token of their own can't have more of them by tickets; who has no name is not counted."""
+    ticket = Grant("web", ("web-1",), frozenset({"read"}), source="12ab", by_ticket=True)
+    assert (READER.holder, ticket.holder) == ("web", "web, by tickets for web-1")
+    of_a_token = Grant("user", ("web-1",), frozenset({"read"}), expires=5.0, by_ticket=True)
+    nobody = Grant("", ("web-1",), frozenset({"read"}), by_ticket=True)
+    assert (of_a_token.holder, nobody.holder) == ("user", "")
+
+
 def test_a_name_owns_what_the_front_made_for_it() -> None:
     """Whatever its patterns are; nobody else's, nothing without a name, and no ticket's."""
     own = own_conversation("web", "x")

@@ -2,12 +2,18 @@
 
 import asyncio
 import signal
+from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
+from unittest.mock import create_autospec
 
 import pytest
+from aiohttp import ClientSession, web
 
+from tests.support.stage import until
 from tests.support.starting import waits_for_kafka
 from tests.support.topics import make_topics
+from tests.support.writes import serving
 from tokenmill.config import Config, Gateway, Kafka
 from tokenmill.gateway.host import SILENT_S, Process, run_gateway
 from tokenmill.process import Deadline
@@ -41,6 +47,25 @@ async def test_it_is_ready_while_kafka_answers_and_nobody_told_it_to_end() -> No
     assert process.readiness() == (False, "draining")
 
 
+async def test_a_drain_waits_for_answers_that_are_being_posted() -> None:
+    """For as long as it may: readers of one that is cut off have half of it, though its writer would go on."""
+    async with serving() as client:
+        for seconds, ends in ((5.0, True), (0.05, False)):
+            process, site = Process(Config(gateway=Gateway(drain_s=seconds)), Deadline()), create_autospec(web.BaseSite)
+            process._writes = client.writing
+            writer = await client.half("c/chunks?codec=text&message_id=m", b"Hi")
+            await until(lambda: bool(client.writing._tasks), "it is being posted")
+            draining = asyncio.create_task(process._drain(site))
+            await asyncio.wait([draining], timeout=0.02)
+            site.stop.assert_awaited_once()
+            assert not draining.done()
+            if ends:
+                writer.close()
+            await asyncio.wait_for(draining, 3)
+            assert bool(client.writing._tasks) is not ends
+        writer.close()
+
+
 async def test_it_waits_for_kafka_and_ends_when_it_is_told_to(tmp_path: Path) -> None:
     """Alive for its supervisor meanwhile, and not ready: clients find another one."""
     await waits_for_kafka(GatewayProcess, tmp_path, "tokenmill_gateway_build_info")
@@ -58,3 +83,35 @@ async def test_it_ends_when_it_is_told_to(kafka: str, unique: str, tmp_path: Pat
             process.send_signal(number)
             assert await asyncio.to_thread(process.wait, 15) == 0
             assert "Traceback" not in gateway.log.read_text()
+
+
+@pytest.mark.integration
+async def test_an_answer_that_is_being_posted_is_written_to_its_end(kafka: str, unique: str, tmp_path: Path) -> None:
+    """Before the process that takes it ends, which takes nothing new meanwhile."""
+    topics = {"events": f"events-{unique}", "tokens": f"tokens-{unique}", "tool_results": f"tool-results-{unique}"}
+    await make_topics(kafka, *topics.values(), partitions=1)
+    settings: dict[str, dict[str, Any]] = {
+        "kafka": {"bootstrap_servers": kafka},
+        "topics": topics,
+        "gateway": {"writes": True},
+    }
+    begun, stopped = asyncio.Event(), asyncio.Event()
+
+    async def body() -> AsyncIterator[bytes]:
+        yield b"Hi "
+        begun.set()
+        await stopped.wait()
+        yield b"there"
+
+    with GatewayProcess(tmp_path, settings) as gateway:
+        path = f"{gateway.url}/v1/conversations/c/chunks?codec=text&message_id=m"
+        async with ClientSession() as session:
+            posting = asyncio.create_task(session.post(path, data=body()))
+            await asyncio.wait_for(begun.wait(), 10)
+            await asyncio.sleep(0.2)  # the head has come, and a place is taken
+            gateway.process.send_signal(signal.SIGTERM)
+            await asyncio.sleep(2.5)  # longer than requests get that nobody waits for
+            stopped.set()
+            async with await posting as answer:
+                assert (answer.status, (await answer.json())["message_id"]) == (200, "m")
+        assert await asyncio.to_thread(gateway.process.wait, 15) == 0

@@ -9,7 +9,7 @@ import pytest
 from aiohttp import ClientSession, web
 
 from tokenmill.gateway import incoming
-from tokenmill.gateway.incoming import BrokenOff, Incoming
+from tokenmill.gateway.incoming import BrokenOff, Incoming, Stopping, broken_off
 from tokenmill.gateway.problems import Refused
 
 Read = Callable[[Incoming], Awaitable[bytes]]
@@ -151,17 +151,23 @@ async def test_a_lost_connection_is_no_end_of_a_body(framing: bytes) -> None:
         writer.write(b"POST / HTTP/1.1\r\nhost: x\r\n" + framing)
         await writer.drain()
         writer.close()
-        assert isinstance(await outcome(reader), BrokenOff)
+        lost = await outcome(reader)
+        assert type(lost) is BrokenOff
+        assert broken_off(lost).kind.status == 400
 
 
 async def test_a_server_that_closes_breaks_bodies_off() -> None:
-    """It tells whoever reads by a cancellation that is none of the reader's task."""
+    """By a cancellation that is none of the reader's task; the client is not said to have gone, and may come again."""
     async with reading(all_pieces) as reader:
         _, writer = await asyncio.open_connection("127.0.0.1", reader.port)
         writer.write(b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\n123")
         await asyncio.wait_for(reader.begun.wait(), 5)
-    assert isinstance(await outcome(reader), BrokenOff)
+    problem = await outcome(reader)
+    assert isinstance(problem, Stopping)
     writer.close()
+    refusal = broken_off(problem)
+    assert (refusal.kind.status, refusal.headers) == (503, {"retry-after": "2"})
+    assert "this gateway stops" in refusal.detail
 
 
 async def test_a_reader_that_is_cancelled_is_cancelled() -> None:

@@ -1,11 +1,12 @@
 """Open connections against their caps."""
 
+import logging
 from contextlib import ExitStack
 
 import pytest
 
 from tokenmill.gateway.grant import Grant
-from tokenmill.gateway.places import RETRY_S, Places
+from tokenmill.gateway.places import RETRY_S, SAID_S, Places
 from tokenmill.gateway.problems import Refused
 
 
@@ -64,3 +65,33 @@ def test_clients_are_told_to_come_again_at_different_times() -> None:
     places = Places(0, 1)
     seconds = {int(refusal(places, "").headers["retry-after"]) for _ in range(200)}
     assert seconds == set(range(RETRY_S[0], RETRY_S[1] + 1))
+
+
+def test_each_conversation_of_a_site_s_tickets_has_places_of_its_own() -> None:
+    """All its users come with tickets of one key; the site itself still has its places, and nothing piles up."""
+    places = Places(100, 2)
+    with ExitStack() as stack:
+        for number in range(20):
+            ticket = Grant("web", (f"c{number}",), frozenset({"read"}), source="12ab", by_ticket=True)
+            for _ in range(2):
+                stack.enter_context(places.taken(ticket))
+            with pytest.raises(Refused), places.taken(ticket):
+                raise AssertionError
+        stack.enter_context(places.taken(named("web")))
+    assert not places._by_name
+
+
+def test_whoever_is_refused_is_named_in_the_log_now_and_then(caplog: pytest.LogCaptureFixture) -> None:
+    """One who comes again and again does not fill it; whom a full process refuses is nobody in particular."""
+    now = 100.0
+    places = Places(2, 1, lambda: now)
+    with caplog.at_level(logging.WARNING), places.taken(named("web\n")):
+        refusal(places, "web\n")
+        refusal(places, "web\n")
+        assert caplog.messages == ["no more places for 'web\ufffd': 1 connections are open"]
+        now += SAID_S
+        with places.taken(named("app")):
+            refusal(places, "third")
+            assert len(caplog.messages) == 1
+        refusal(places, "web\n")
+        assert len(caplog.messages) == 2

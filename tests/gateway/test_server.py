@@ -38,12 +38,29 @@ async def away(_: web.Request) -> web.Response:
     raise Unavailable("Kafka: read: no answer within 15 s")
 
 
+async def mistaken(_: web.Request) -> web.Response:
+    raise KeyError("a secret")
+
+
+async def cut(request: web.Request) -> web.StreamResponse:
+    response = web.StreamResponse()
+    await response.prepare(request)
+    await response.write(b"half")
+    raise KeyError("a secret")
+
+
 async def body(request: web.Request) -> web.Response:
     return web.Response(body=await request.read())
 
 
 def app() -> web.Application:
-    routes = [web.get("/refused", refused), web.get("/away", away), web.post("/body", body)]
+    routes = [
+        web.get("/refused", refused),
+        web.get("/away", away),
+        web.get("/mistaken", mistaken),
+        web.get("/cut", cut),
+        web.post("/body", body),
+    ]
     return client_app(routes, Counts(), Origins(Gateway()), Deadlines(), 1_000)
 
 
@@ -71,6 +88,29 @@ async def test_every_refusal_is_a_problem(method: str, path: str, kind: str, sta
     if status == 503:
         assert answer.headers["retry-after"] == "2"
         assert "Kafka: read" not in answer.text
+
+
+async def test_what_nobody_foresaw_is_in_the_log_under_the_id_of_the_answer(caplog: pytest.LogCaptureFixture) -> None:
+    """Which is a problem, and says nothing of what failed."""
+    async with served(app()) as client:
+        answer = await client.get("/mistaken")
+    assert (answer.status_code, answer.headers["content-type"]) == (500, "application/problem+json")
+    assert answer.json()["type"] == "urn:tokenmill:problem:internal"
+    assert "secret" not in answer.text
+    (said,) = [record for record in caplog.records if record.levelname == "ERROR"]
+    assert answer.headers["x-request-id"] in said.getMessage()
+    assert said.exc_info is not None
+    assert isinstance(said.exc_info[1], KeyError)
+
+
+async def test_a_stream_that_fails_is_cut_off(caplog: pytest.LogCaptureFixture) -> None:
+    """No second answer is written into it, and no end that looks like one of the stream."""
+    async with served(app()) as client:
+        with pytest.raises(httpx.RemoteProtocolError, match="incomplete"):
+            await client.get("/cut")
+    (said,) = [record for record in caplog.records if record.levelname == "ERROR"]
+    assert said.exc_info is not None
+    assert isinstance(said.exc_info[1], KeyError)
 
 
 @pytest.mark.parametrize(

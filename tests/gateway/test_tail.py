@@ -177,6 +177,25 @@ async def test_a_topic_that_shrank_ends_the_reader(kafka: str, topic: str, monke
         await rig.tail.stop()
 
 
+async def test_a_broker_that_lags_behind_a_growth_ends_nothing(
+    kafka: str, topic: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It says fewer partitions than another one has said, and soon knows better."""
+    monkeypatch.setattr(module, "GROWTH_S", 0.02)
+    said = [2, 2, 3, 2, 2, 3]
+
+    async def count(_: Tail) -> int:
+        return said.pop(0) if len(said) > 1 else said[0]
+
+    async with running(kafka, topic) as rig, rig.window(0) as window:
+        monkeypatch.setattr(Tail, "_count", count)
+        await until(lambda: len(said) == 1, "all was said", 20)
+        await LOG.publish(kafka, topic, 0)
+        await until(lambda: window.end == len(LOG.records), "everything is read", 20)
+        assert rig.tail.partitions == 3
+    assert sum("2 partitions, and had 3" in message for message in caplog.messages) == 4
+
+
 async def test_a_topic_that_does_not_exist_is_said_with_what_makes_it(kafka: str, unique: str) -> None:
     """Nobody waits for it, and nobody has to stop what did not start."""
     rig = Rig(kafka, f"nothing-{unique}")

@@ -19,9 +19,10 @@ from tokenmill.gateway.server import client_app
 from tokenmill.gateway.ticket_posts import TicketPosts
 
 
-def app(door: Door, places: Places | None = None) -> web.Application:
+def app(door: Door, places: Places | None = None, readers: Places | None = None) -> web.Application:
     """The route alone."""
-    posts = TicketPosts(door, Admission(door, places or Places(100, 100)), 60)
+    admission = Admission(door, readers or Places(100, 100))
+    posts = TicketPosts(door, admission, 60, places or Places(100, 100))
     return client_app(posts.routes(), Counts(), Origins(Gateway()), Deadlines(), 1_000)
 
 
@@ -66,4 +67,15 @@ async def test_a_body_that_comes_has_a_place() -> None:
         writer.close()
         await until(lambda: places.taken_now == 0, "the place is free")
         async with client.post("/v1/conversations/c/ticket") as answer:
+            assert answer.status == 200
+
+
+async def test_readers_leave_room_for_the_next_ticket() -> None:
+    """Else a site whose users read, with the name of its key, could let in nobody else."""
+    readers, door = Places(1, 1), make_rights(Gateway())
+    with readers.taken(await door.grant(Credentials())):
+        async with (
+            TestClient(TestServer(app(door, readers=readers))) as client,
+            client.post("/v1/conversations/c/ticket") as answer,
+        ):
             assert answer.status == 200

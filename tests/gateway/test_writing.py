@@ -139,6 +139,38 @@ async def test_a_body_ends_with_the_rights_with_which_it_began(client: Client) -
     assert client.story() == {"chatcmpl-1": ["Hi", failed, "[error]"]}
 
 
+async def test_a_gateway_that_stops_is_named_to_writers_and_readers() -> None:
+    """Nobody is said to have gone: what can't be gone on with ends, and who numbers chunks comes to another one."""
+    going_on, answers = asyncio.Event(), list[asyncio.Task[Answer]]()
+
+    async def body(first: bytes) -> AsyncIterator[bytes]:
+        yield first
+        await going_on.wait()
+
+    async with serving() as client:
+        raw = client("c/chunks?codec=sse+openai", body(OPENAI), **EVENTS)
+        numbered = client("c/chunks", body(b'{"message_id":"m","seq":0,"delta":"a"}\n'), **NDJSON)
+        answers += map(asyncio.ensure_future, (raw, numbered))
+        await eventually(lambda: len(client.written.records) == 2)
+    for answer in await asyncio.gather(*answers):
+        assert (answer.status, answer.headers["retry-after"]) == (503, "2")
+        assert answer.body["type"] == "urn:tokenmill:problem:stopping"
+    failed = "upstream: the stream broke off: the gateway that it was written to was stopped"
+    assert client.story() == {"chatcmpl-1": ["Hi", failed, "[error]"], "m": ["a"]}
+
+
+async def test_it_is_known_when_what_is_being_written_is(client: Client) -> None:
+    """A gateway that stops waits for it; what never ends is for whoever waits to give up."""
+    await client.writing.settled()
+    writer = await client.half("c/chunks?codec=sse+openai", OPENAI)
+    await eventually(lambda: client.written.records)
+    waiting = asyncio.create_task(client.writing.settled())
+    await asyncio.wait([waiting], timeout=0.05)
+    assert not waiting.done()
+    writer.close()
+    await asyncio.wait_for(waiting, 5)
+
+
 async def test_bodies_take_the_places_of_the_process_but_not_those_of_their_name(client: Client) -> None:
     """A service writes many answers at once, with one key."""
     writers = [await client.half("c/chunks?codec=sse+openai", OPENAI) for _ in range(10)]

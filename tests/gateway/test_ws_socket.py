@@ -217,6 +217,19 @@ async def test_what_a_ticket_opened_goes_on_beyond_it(kafka: str, unique: str) -
     assert len(stand.written.records) == 1
 
 
+async def test_a_ticket_says_who_asks_and_not_what_is_wanted(kafka: str, unique: str) -> None:
+    """Beside it the first frame says that, as beside a header."""
+    Token.valid = True
+    door = Door(Token(), Tickets("", 60))
+    grant = await door.grant(Credentials({"authorization": "Bearer word"}))
+    async with stood(kafka, unique, door) as stand:
+        await stand.gate.say(answer("c1", "m", ["a"]))
+        async with stand.open(f"/v1/conversations/c1/ws?ticket={door.ticket(grant, 'c1', 'read')}") as socket:
+            await socket.send('{"from": "start", "until": "finish"}')
+            messages, code = await heard(socket)
+    assert ([each for each in messages if "event" in each], code) == ([], 1000)
+
+
 async def _answered(socket: ClientConnection, frame: dict[str, str]) -> dict[str, Any]:
     await socket.send(json.dumps(frame))
     async with asyncio.timeout(20):

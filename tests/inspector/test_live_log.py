@@ -155,9 +155,12 @@ async def test_a_page_is_told_no_more_than_it_can_show(log: Log, monkeypatch: py
             await anext(told._batches)
 
 
-async def test_no_more_events_are_kept_than_can_be_shown(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are read before their tokens."""
-    monkeypatch.setattr(live_log, "STEPS", 2)
+@pytest.mark.parametrize(("cap", "most"), [("STEPS", 2), ("PAST_BYTES", 100)])
+async def test_no_more_events_are_kept_than_can_be_shown(
+    log: Log, monkeypatch: pytest.MonkeyPatch, cap: str, most: int
+) -> None:
+    """Nor more bytes of them; they are read before their tokens."""
+    monkeypatch.setattr(live_log, cap, most)
     await log.publish(*await log.token(delta="a "))
     async with log.read() as told:
         (ended,) = await told.until(Ended)

@@ -2,13 +2,25 @@
 
 import msgspec
 import pytest
+from msgspec import UNSET
 
 from tokenmill.errors import BadOpen, ConfigError, UnknownCodec
-from tokenmill.events import Error, Finish, MessageStart, ReasoningDelta, TextDelta, ToolCall
+from tokenmill.events import (
+    AnyEvent,
+    Error,
+    Finish,
+    MessageStart,
+    ReasoningDelta,
+    TextDelta,
+    ToolCall,
+    decode_event,
+)
 from tokenmill.inspector import steps as module
 from tokenmill.inspector.steps import Asked, Stepped, stepped
 from tokenmill.inspector.watched import Step
 from tokenmill.library import Parser
+from tokenmill.partition import OutputSpec, Partition, PartitionSettings
+from tokenmill.records import InputRecord, Output
 
 CALL = '<tool_call>\n{"name":"f","arguments":{"a":1}}\n</tool_call>'
 TEXT = f"a {CALL} b"
@@ -30,6 +42,19 @@ STREAM = "\n".join(RECORDS)
 
 def said(found: Stepped, step: Step) -> str:
     return found.source[step.start : step.end]
+
+
+def of_a_worker(records: list[bytes]) -> dict[str, list[AnyEvent]]:
+    """The events of each message, without what says which it is, and where in it."""
+    out, settings = list[Output](), PartitionSettings(outputs=(OutputSpec("events"),), dlq="dlq")
+    partition = Partition(settings, "tokens", 0)
+    for offset, value in enumerate(records):
+        partition.process([InputRecord("tokens", 0, offset, 0, b"c", value)], out)
+    made = dict[str, list[AnyEvent]]()
+    for event in (decode_event(output.value or b"") for output in out if output.topic == "events"):
+        bare = msgspec.structs.replace(event, conversation_id="", message_id="", seq=UNSET, time=UNSET)
+        made.setdefault(event.message_id, []).append(bare)
+    return made
 
 
 def test_each_piece_says_where_the_parser_is_behind_it() -> None:
@@ -137,3 +162,36 @@ def test_a_stream_that_is_cut_off_is_read_to_its_end() -> None:
     assert [step.source for step in stepped(Asked(records=event, codec="sse+openai")).steps] == ["Hi", ""]
     (failed, _) = stepped(Asked(records=event[:-1], codec="sse+openai")).steps
     assert [type(made.event) for made in failed.made] == [MessageStart, Error]
+
+
+OPENING: dict[str, object] = {"message_id": "m", "open": {"format": "hermes"}, "delta": "Hi <tool"}
+
+
+@pytest.mark.parametrize(
+    ("chunks", "rejected"),
+    [
+        ([{"control": "cancel"}, {"delta": "late"}], ["record 3: the message had ended"]),
+        ([{"control": "timeout"}], []),
+        ([{"delta": "!", "control": "cancel"}], []),
+        ([{"error": "boom", "error_status": 503, "error_raw": "{busy}", "finish_reason": "error"}], []),
+        ([{"error": "boom"}, {"end": True}], []),
+        ([{"finish_reason": "length", "end": False}, {"usage": {"total_tokens": 3}}, {"end": True}], []),
+        ([{"message_id": "n", "open": {}, "delta": "no"}, {"end": True}], ["record 2: it is of another message, 'n'"]),
+        ([{"message_id": None, "delta": "no"}, {"end": True}], ["record 2: it is of another message, an unnamed one"]),
+    ],
+)
+def test_a_message_ends_where_a_worker_ends_it(chunks: list[dict[str, object]], rejected: list[str]) -> None:
+    """With its events; what is of another one, or comes behind the end, is told beside it."""
+    records = [msgspec.json.encode({"message_id": "m", **chunk}) for chunk in (OPENING, *chunks)]
+    found = stepped(Asked(records=b"\n".join(records).decode(), finish="length"))
+    assert [made.event for step in found.steps for made in step.made] == of_a_worker(records)["m"]
+    assert found.rejected == rejected
+
+
+def test_a_control_of_all_choices_is_one_of_the_choice_that_is_shown() -> None:
+    """As one that says no choice means all; what ends a message that has not begun does nothing."""
+    chunks = [{"control": "cancel"}, {"choice": 1, "delta": "Hi"}, {"choice": 0, "control": "cancel"}]
+    records = "\n".join(msgspec.json.encode(each).decode() for each in (*chunks, {"control": "timeout"}))
+    found = stepped(Asked(records=records, choice=1))
+    assert [m.event.reason for step in found.steps for m in step.made if isinstance(m.event, Finish)] == ["timeout"]
+    assert found.rejected == []

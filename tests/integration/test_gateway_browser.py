@@ -17,6 +17,7 @@ from tests.support.gateways import Gate, admission, answer, listening
 from tests.support.relay import Relay
 from tests.support.stage import until
 from tokenmill.config import Gateway
+from tokenmill.gateway.places import Places
 from tokenmill.gateway.rights import Door, make_rights
 from tokenmill.gateway.ticket_posts import TicketPosts
 
@@ -129,7 +130,7 @@ async def test_a_page_with_tickets_comes_back_when_its_ticket_has_expired(
         listening(
             kafka,
             unique,
-            lambda _: TicketPosts(door, admission(door), 1).routes(),
+            lambda _: TicketPosts(door, admission(door), 1, Places(100, 100)).routes(),
             rights=door,
             origins=[f"http://127.0.0.1:{port}"],
         ) as gate,

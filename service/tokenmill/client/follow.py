@@ -1,5 +1,6 @@
 """Follow a topic of outputs, repeats dropped."""
 
+import time
 from collections.abc import AsyncGenerator
 from types import TracebackType
 from typing import Self
@@ -19,9 +20,12 @@ POLL_MS = 200
 
 START_DEADLINE_S = 30.0
 
+GROWTH_S = 10.0
+"""Between two looks for new partitions."""
+
 
 class Follower:
-    """Reads all partitions of a topic without a consumer group, so that it disturbs nobody.
+    """Reads all partitions of a topic, new ones too, without a consumer group, so that it disturbs nobody.
 
         async with Follower(Connection("localhost:9092"), conversation_id="conversation-7") as follower:
             async for event in follower.events():
@@ -78,8 +82,11 @@ class Follower:
 
     async def records(self) -> AsyncGenerator[ConsumerRecord]:
         """Records as they come, each partition in order; ends only with `until_end`."""
-        consumer = self._started()
+        consumer, looked = self._started(), time.monotonic()
         while not await self._at_end(consumer):
+            if not self._until_end and time.monotonic() > looked + GROWTH_S:
+                await self._grow(consumer)
+                looked = time.monotonic()
             batches = await deadline(consumer.getmany(timeout_ms=POLL_MS), f"read {self.topic!r}")
             for partition, batch in batches.items():
                 self._pass(partition, batch[-1].offset + 1)
@@ -122,6 +129,21 @@ class Follower:
             consumer.seek(partition, offset)
         self._places = dict(starts)
         self._passed, self._offsets = 0, sum(self._ends.values()) - sum(starts.values())
+
+    async def _grow(self, consumer: AIOKafkaConsumer) -> None:
+        """Read partitions that were added, too, from their beginnings, and the others from where they were read to."""
+        try:
+            known = await deadline(fresh_metadata(consumer), f"look up the partitions of {self.topic!r}")
+        except Unavailable:
+            return  # who follows waits for Kafka as long as it takes
+        numbers = known.partitions_for_topic(self.topic) or ()
+        partitions = (TopicPartition(self.topic, number) for number in sorted(numbers))
+        new = [partition for partition in partitions if partition not in self._places]
+        if new:
+            self._places |= dict.fromkeys(new, 0)
+            consumer.assign(list(self._places))
+            for partition, offset in self._places.items():
+                consumer.seek(partition, offset)
 
     async def _at_end(self, consumer: AIOKafkaConsumer) -> bool:
         if not self._until_end:

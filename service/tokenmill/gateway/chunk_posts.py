@@ -30,9 +30,6 @@ event has so far, here and in the worker, so a client that sends its bytes one b
 DETAIL_CHARS = 1_000
 """Of what is wrong with a chunk: it may be wrong in ten thousand ways."""
 
-GONE = "the stream broke off: whoever wrote it went away"
-"""Why a message failed."""
-
 Numbered: TypeAlias = tuple[int, bytes]
 """A line with its number; what is no line has none, 0."""
 
@@ -54,15 +51,16 @@ class ChunkPost:
     async def native(self, chunks: NativeChunks, cut: Cut, seq: int | None) -> Accepted:
         """Write native chunks: one, or a line each; `seq` is that of the only one.
 
-        If the client goes away, messages end that nobody can go on with. Of what else may be wrong it hears, and of how
-        much was accepted before. Raises `Refused` and `BrokenOff`.
+        If the client goes away, or this server does, messages end that nobody can go on with: who repeats chunks
+        without numbers would double them. Of what else may be wrong it hears, and of how much was accepted before.
+        Raises `Refused` and `BrokenOff`.
         """
         try:
             await self._put_all(lambda line: chunks.record(line, seq), cut)
             return await self._accepted(chunks.message_id)
-        except BrokenOff:
+        except BrokenOff as lost:
             await self._sending.settled()
-            await self._end(chunks.broken_off(GONE))
+            await self._end(chunks.broken_off(lost.why))
             raise
         except Refused as refusal:
             await self._count(refusal)
@@ -80,8 +78,8 @@ class ChunkPost:
             if self._sending.put_any:
                 await self._sending.put(*stream.end())
             return await self._accepted(stream.message_id)
-        except BrokenOff:
-            await self._break_off(stream, GONE)
+        except BrokenOff as lost:
+            await self._break_off(stream, lost.why)
             raise
         except Refused as refusal:
             await self._count(refusal)

@@ -57,7 +57,7 @@ class Grant(msgspec.Struct, frozen=True):
     """What somebody may do."""
 
     name: str
-    """Whose it is: open connections are counted by it. Empty: they are not."""
+    """Whose it is: open connections are counted by it, see `holder`. Empty: they are not."""
     conversations: tuple[str, ...]
     """Patterns, in which `*` stands for any characters or none; upper and lower case differ. What begins with `~` fits
     those alone that do so, too: the front makes such conversations, each for one name."""
@@ -78,6 +78,16 @@ class Grant(msgspec.Struct, frozen=True):
         own = conversation.startswith(OWN)
         patterns = (each for each in self.conversations if not own or each.startswith(OWN))
         return self.owns(conversation) or any(fits(pattern, conversation) for pattern in patterns)
+
+    @property
+    def holder(self) -> str:
+        """Whom its open connections are counted by: its name, or one reader of a site.
+
+        A site gets the tickets of all its users with its one key, so those of each conversation are counted by
+        themselves. Whoever has a token of their own is one, however many conversations they get tickets for.
+        """
+        site = self.by_ticket and self.source and self.name
+        return f"{self.name}, by tickets for {', '.join(self.conversations)}" if site else self.name
 
     def owns(self, conversation: str) -> bool:
         """Whether it is one that the front made for this name, as its client named none."""

@@ -2,7 +2,7 @@
 
 Order of a start: the port of the operators, then Kafka, for as long as that may take, then the port of the clients, so
 that nobody is told to go away. Order of an end: `/readyz` fails, nobody new is let in, streams are told to come back
-and reset, then the rest.
+and reset, what is being posted gets the rest of that time, then the rest.
 """
 
 import asyncio
@@ -118,6 +118,7 @@ class Process:
         self._door = make_rights(settings)
         self._places = Places(settings.connections, settings.connections_per_principal)
         self._tls = server_context(settings)
+        self._writes: Writing | None = None
         self._begun = self._draining = False
 
     async def run(self) -> None:
@@ -164,6 +165,8 @@ class Process:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(self._settings.drain_s):
                 await self._flusher.emptied()
+                if self._writes is not None:  # an answer that is being posted is cut off for all who read it
+                    await self._writes.settled()
 
     def _operators(self) -> AbstractAsyncContextManager[web.BaseSite]:
         """The port of the operators."""
@@ -191,7 +194,8 @@ class Process:
         async with self._writing(admission, stop) as writing:
             writes = {"stop": writing.say_stop, "tool_result": writing.say_tool_result} if writing else {}
             sockets = WebSockets(serving, admission, writes)
-            tickets = TicketPosts(self._door, admission, settings.ticket_s)
+            places = Places(settings.connections, settings.connections_per_principal)
+            tickets = TicketPosts(self._door, admission, settings.ticket_s, places)
             routed = [part(serving, admission) for part in READING]
             parts = [*routed, sockets, tickets, *([writing] if writing else [])]
             routes = [route for part in parts for route in part.routes()]
@@ -209,7 +213,7 @@ class Process:
         producer = Producer(self._config.kafka, [topics.tokens, topics.tool_results])
         await before(stop, until_available(producer.start, self._config.kafka.startup_timeout_s))
         try:
-            writing = Writing(self._config, producer, admission, self._counts, self._open_messages)
+            writing = self._writes = Writing(self._config, producer, admission, self._counts, self._open_messages)
             try:
                 yield writing
             finally:

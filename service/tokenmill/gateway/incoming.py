@@ -3,7 +3,8 @@
 1. Nobody reads ahead: what is not asked for stays in the socket, so a client is slowed down by whoever reads it.
 2. Each wait has a deadline. A body that is silent for as long as a message may be has nothing more to say of one; what
    is to be read whole, and a line that has begun, come at once or not at all.
-3. A connection that is lost before the end of the body is told from its end: what came is not all there was.
+3. A connection that is lost before the end of the body is told from its end: what came is not all there was. So is
+   a server that closes, and its client is not said to have gone.
 4. A body may come for longer than the rights hold with which it began. Each piece is looked at for that.
 """
 
@@ -12,7 +13,7 @@ import asyncio
 from aiohttp import web
 
 from tokenmill.gateway.grant import unauthenticated
-from tokenmill.gateway.problems import BAD_REQUEST, TIMED_OUT, TOO_LARGE, UNSUPPORTED, Refused
+from tokenmill.gateway.problems import BAD_REQUEST, STOPPING, TIMED_OUT, TOO_LARGE, UNSUPPORTED, Refused
 from tokenmill.gateway.stream import Held, always
 
 WHOLE_S = 30.0
@@ -21,9 +22,21 @@ WHOLE_S = 30.0
 LINE_S = 30.0
 """For a line, from its first byte to its last: who writes lines has them before they are sent."""
 
+AGAIN_S = "2"
+"""After which a client comes again: whatever is between us no longer sends it here then."""
+
 
 class BrokenOff(Exception):
     """The client went away before the end of its body."""
+
+    why = "the stream broke off: whoever wrote it went away"
+    """How a message failed that is ended for it."""
+
+
+class Stopping(BrokenOff):
+    """The server closes before the end of a body; its client is there, and may go to another one."""
+
+    why = "the stream broke off: the gateway that it was written to was stopped"
 
 
 class Incoming:
@@ -61,7 +74,7 @@ class Incoming:
         except asyncio.CancelledError as end:
             if (task := asyncio.current_task()) is not None and task.cancelling():
                 raise
-            raise BrokenOff from end  # the server is closing: it says so to whoever reads
+            raise Stopping from end  # the server is closing: it says so to whoever reads
         except web.RequestPayloadError as problem:
             raise Refused(BAD_REQUEST, "the framing of the body (chunks, content-length) is broken") from problem
 
@@ -84,11 +97,14 @@ async def whole_body(request: web.Request) -> bytes:
     try:
         return await Incoming(request, WHOLE_S).whole(request.client_max_size)
     except BrokenOff as lost:
-        raise broken_off() from lost
+        raise broken_off(lost) from lost
 
 
-def broken_off() -> Refused:
+def broken_off(lost: BrokenOff | None = None) -> Refused:
     """What a client is told that may still read, though the end of its body did not come."""
+    if isinstance(lost, Stopping):
+        detail = "this gateway stops, and the end of the body had not come; send it through another one"
+        return Refused(STOPPING, detail, headers={"retry-after": AGAIN_S})
     return Refused(BAD_REQUEST, "the connection was lost before the end of the body")
 
 

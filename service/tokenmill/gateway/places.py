@@ -1,17 +1,26 @@
 """How many connections are open: of the process, and of each name.
 
-A place is taken before anything is read for a connection, and given back whatever ends it.
+A place is taken before anything is read for a connection, and given back whatever ends it. Who finds none is named in
+the log, now and then: metrics have no names.
 """
 
+import logging
 import random
+import time
 from collections import Counter
+from collections.abc import Callable
 from typing import Final
 
 from tokenmill.gateway.grant import Grant
-from tokenmill.gateway.problems import TOO_MANY, Refused
+from tokenmill.gateway.problems import TOO_MANY, Refused, shown
+
+log = logging.getLogger(__name__)
 
 RETRY_S: Final = (2, 10)
 """Between which times a client that found no place is told to come again: drawn, or all would come at once."""
+
+SAID_S: Final = 10.0
+"""Between two lines of the log: who is refused comes again within seconds, and thousands may be."""
 
 
 class Place:
@@ -36,22 +45,25 @@ class Place:
 class Places:
     """Open connections against their caps."""
 
-    def __init__(self, connections: int, per_principal: int) -> None:
+    def __init__(self, connections: int, per_principal: int, now: Callable[[], float] = time.monotonic) -> None:
         self._cap = connections
         self._cap_each = per_principal
+        self._now = now
+        self._said = -SAID_S
         self.taken_now = 0
         """Connections that are open."""
         self._by_name: Counter[str] = Counter()
 
     def taken(self, grant: Grant) -> Place:
         """A place for a connection; whoever has no name only counts for all."""
-        return Place(self, grant.name)
+        return Place(self, grant.holder)
 
     def take(self, name: str) -> None:
         """One place more. Raises `Refused` if there is none."""
         if self.taken_now >= self._cap:
             raise _full("this process has all the connections that it takes; come again, another one may answer")
         if name and self._by_name[name] >= self._cap_each:
+            self._say(name)
             raise _full(f"{self._cap_each} connections are open with these credentials; close one, or come again")
         self._count(name, 1)
 
@@ -62,6 +74,11 @@ class Places:
     def of(self, name: str) -> int:
         """Open connections of a name."""
         return self._by_name.get(name, 0)
+
+    def _say(self, name: str) -> None:
+        if self._now() >= self._said + SAID_S:
+            self._said = self._now()
+            log.warning("no more places for %s: %d connections are open", shown(name), self._cap_each)
 
     def _count(self, name: str, more: int) -> None:
         self.taken_now += more

@@ -38,8 +38,10 @@ TOO_LARGE = Kind("too-large", 413, "The body is too large")
 UNSUPPORTED = Kind("unsupported-type", 415, "The body is of a kind that is not read here")
 MISDIRECTED = Kind("misdirected", 421, "This server does not go by that name")
 TOO_MANY = Kind("too-many", 429, "Too much at once")
+INTERNAL = Kind("internal", 500, "The gateway failed")
 UNAVAILABLE = Kind("unavailable", 503, "Kafka does not answer")
 UNVERIFIABLE = Kind("unverifiable", 503, "Credentials can't be checked now")
+STOPPING = Kind("stopping", 503, "This gateway stops")
 
 KINDS = (
     BAD_REQUEST,
@@ -59,8 +61,10 @@ KINDS = (
     UNSUPPORTED,
     MISDIRECTED,
     TOO_MANY,
+    INTERNAL,
     UNAVAILABLE,
     UNVERIFIABLE,
+    STOPPING,
 )
 
 

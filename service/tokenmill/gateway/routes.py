@@ -20,6 +20,7 @@ EVERYWHERE = (
     p.NOT_ALLOWED,
     p.MISDIRECTED,
     p.TOO_MANY,
+    p.INTERNAL,
     p.UNAVAILABLE,
     p.UNVERIFIABLE,
 )
@@ -65,7 +66,7 @@ _STREAM = Answer(200, "The events as they come.", STREAMS)
 _OVER = Answer(204, "Nothing more comes: an `EventSource` does not come back.")
 _SOCKET = Answer(101, "The connection is a WebSocket now.")
 _JSON = ("application/json",)
-_OF_WRITES = (p.FOREIGN_ORIGIN, p.TIMED_OUT, p.TOO_LARGE, p.UNSUPPORTED)
+_OF_WRITES = (p.FOREIGN_ORIGIN, p.TIMED_OUT, p.TOO_LARGE, p.UNSUPPORTED, p.STOPPING)
 _OF_PAGES = (p.FOREIGN_ORIGIN,)
 
 PRODUCER = (
@@ -113,15 +114,15 @@ ROUTES: tuple[Route, ...] = (
         parameters=(CONVERSATION,),
         body=TicketAsked,
         answers=(Answer(200, "The ticket.", ("application/json",), TicketMade),),
-        problems=(p.FOREIGN_ORIGIN, p.TIMED_OUT, p.TOO_LARGE, p.UNSUPPORTED),
+        problems=_OF_WRITES,
     ),
     Route(
         method="GET",
         path="/v1/conversations/{conversation}/ws",
         summary="A WebSocket with one conversation",
-        text="Who asks by the URL is served at once; else the first message says what is wanted, with the same words, "
-        "and `authorization`, as browsers can't set headers. Each message is an object with `id` and `data`. `stop` "
-        "and `tool_result` may be said.",
+        text="Who asks by the URL is served at once; else, as with a ticket alone, the first message says what is "
+        "wanted, with the same words, and `authorization`, as browsers can't set headers. Each message is an object "
+        "with `id` and `data`. `stop` and `tool_result` may be said.",
         right="read",
         parameters=(CONVERSATION, *_SEEN, UNTIL),
         answers=(_SOCKET,),
@@ -143,7 +144,9 @@ ROUTES: tuple[Route, ...] = (
         path="/v1/conversations/{conversation}/chunks",
         summary="Write what a model says",
         text="Native chunks, one as JSON or one a line as NDJSON, or with `codec` the raw stream of a provider, read "
-        "as it comes, whatever its length. It is answered when all of it is in the log. Needs `gateway.writes`.",
+        "as it comes, whatever its length. It is answered when all of it is in the log. Needs `gateway.writes`. A "
+        "gateway that stops lets it go on within `gateway.drain_s`; then it is refused as `stopping`, messages whose "
+        "chunks have no `seq` end as failed, and others can be gone on with through another gateway.",
         right="write",
         parameters=(
             CONVERSATION,
@@ -253,7 +256,7 @@ ROUTES: tuple[Route, ...] = (
         right="read",
         body=RunAgentInput,
         answers=(Answer(200, "The run as it comes.", ("text/event-stream",)),),
-        problems=(p.FOREIGN_ORIGIN, p.TIMED_OUT, p.TOO_LARGE),
+        problems=(p.FOREIGN_ORIGIN, p.TIMED_OUT, p.TOO_LARGE, p.STOPPING),
     ),
 )
 """All of them. Ports for operators are no part of it."""

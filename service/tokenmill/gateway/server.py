@@ -11,9 +11,9 @@ from tokenmill.errors import Unavailable
 from tokenmill.gateway.counts import Counts
 from tokenmill.gateway.deadlines import Deadlines
 from tokenmill.gateway.origins import Origins, asks
-from tokenmill.gateway.problems import NOT_FOUND, TOO_LARGE, UNAVAILABLE, Kind, Refused
+from tokenmill.gateway.problems import INTERNAL, NOT_FOUND, TOO_LARGE, UNAVAILABLE, Kind, Refused, shown
 from tokenmill.gateway.strays import guarded
-from tokenmill.gateway.tracing import tracing
+from tokenmill.gateway.tracing import FAILED, tracing
 from tokenmill.observe.telemetry import NO_TELEMETRY, Telemetry
 
 log = logging.getLogger(__name__)
@@ -73,9 +73,11 @@ def answering(counts: Counts, origins: Origins, watch: Deadlines) -> Middleware:
         try:
             origins.check(request)
             response = origins.preflight(request) if asks(request) else await handler(request)
-        except (Refused, Unavailable, web.HTTPException) as problem:
+        except ConnectionError:  # the client went away while it was written to
+            raise
+        except Exception as problem:  # noqa: BLE001 -- it is logged, with the id that the answer has
             identity = _identity()
-            refusal = _refusal(problem, identity)
+            refusal = _refusal(request, problem, identity)
             counts.refused(refusal.kind)
             response = refusal.response()
             response.headers[REQUEST_ID] = identity
@@ -92,13 +94,19 @@ def _identity() -> str:
     return secrets.token_hex(8)
 
 
-def _refusal(problem: Refused | Unavailable | web.HTTPException, identity: str) -> Refused:
-    """What a client is told. Raises the problem itself if it is none of a client's."""
+def _refusal(request: web.Request, problem: Exception, identity: str) -> Refused:
+    """What a client is told. Raises the problem itself if that can't be told."""
     if isinstance(problem, Refused):
         return problem
     if isinstance(problem, Unavailable):
         log.warning("request %s: %s", identity, problem)
         return Refused(UNAVAILABLE, "try again in a moment", headers={"retry-after": "2"})
+    if not isinstance(problem, web.HTTPException):
+        if request.writer.output_size:  # a stream has begun: aiohttp cuts it off, and logs why
+            raise problem
+        request[FAILED] = type(problem).__name__
+        log.error("request %s: %s %s failed", identity, request.method, shown(request.path), exc_info=problem)
+        return Refused(INTERNAL, f"the gateway's log says under {identity} what failed")
     kind = _STATUS.get(problem.status)
     if kind is None:
         raise problem

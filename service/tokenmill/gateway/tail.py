@@ -4,7 +4,7 @@
 2. All partitions are assigned; those without readers are paused. One that is asked for begins at its end; what lies
    before is the business of `Past`. One that nobody has read for a minute is paused again, and its window forgotten.
 3. While no broker answers, nothing comes, and everybody waits. A task that ends, a topic that shrinks, a Kafka that is
-   away for too long: the process ends and is started anew.
+   away for too long: the process ends and is started anew. That the topic has shrunk is believed when it is said again.
 """
 
 import asyncio
@@ -36,6 +36,9 @@ BATCH = 2_000
 
 GROWTH_S = 10.0
 """Between two looks for new partitions, which also tell whether Kafka answers."""
+
+FEWER = 3
+"""Looks in a row that have to find fewer partitions: a broker that lags behind a growth does not know of it yet."""
 
 AWAY_S = 300.0
 """After so long without an answer of Kafka's the process ends: a fresh one may find what this one can't."""
@@ -177,14 +180,19 @@ class Tail:
                 client.lose()
 
     async def _tend(self) -> None:
+        fewer = 0
         while True:
             await asyncio.sleep(GROWTH_S)
             count = await self._answered()
             async with self._turn:
                 self._windows.expire(time.monotonic())
                 self._let_go()
-                if count < self._partitions:
-                    raise Unavailable(f"the topic {self._topic!r} has {count} partitions, and had {self._partitions}")
+                fewer = fewer + 1 if count < self._partitions else 0
+                if fewer:
+                    said = f"the topic {self._topic!r} has {count} partitions, and had {self._partitions}"
+                    if fewer == FEWER:
+                        raise Unavailable(said)
+                    log.warning("%s, as a broker says; it is asked again", said)
                 if count > self._partitions:
                     self._assign(count)
 

@@ -9,6 +9,7 @@ from tokenmill.errors import NOT_JSON
 from tokenmill.gateway.admission import Admission
 from tokenmill.gateway.asked import named
 from tokenmill.gateway.incoming import whole_body
+from tokenmill.gateway.places import Places
 from tokenmill.gateway.problems import BAD_REQUEST, Refused
 from tokenmill.gateway.rights import Door
 
@@ -30,12 +31,21 @@ class TicketMade(msgspec.Struct, frozen=True):
 
 
 class TicketPosts:
-    """The route."""
+    """The route.
 
-    def __init__(self, door: Door, admission: Admission, lifetime_s: int) -> None:
+    Args:
+        door: what makes tickets.
+        admission: whom to let in.
+        lifetime_s: of a ticket.
+        places: of the bodies. They are none of the places that readers have: who reads with tickets would keep their
+            site from getting any more of them.
+    """
+
+    def __init__(self, door: Door, admission: Admission, lifetime_s: int, places: Places) -> None:
         self._door = door
         self._admission = admission
         self._lifetime_s = lifetime_s
+        self._places = places
 
     def routes(self) -> list[web.RouteDef]:
         """For the application."""
@@ -45,7 +55,7 @@ class TicketPosts:
         """A ticket, for somebody who may do what it is for."""
         conversation = named(request.match_info["conversation"])
         grant = await self._admission.check(request, conversation, "read")
-        with self._admission.place(grant):
+        with self._places.taken(grant):
             first, *more = _asked(await whole_body(request)).actions or ("read",)
         ticket = self._door.ticket(grant, conversation, first, *more)
         made = msgspec.json.encode(TicketMade(ticket, self._lifetime_s))

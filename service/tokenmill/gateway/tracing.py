@@ -8,6 +8,9 @@ from tokenmill.observe.telemetry import Telemetry
 
 SERVER_ERROR = 500
 
+FAILED = web.RequestKey("tokenmill_failed", str)
+"""The kind of the exception that a request failed with, where nobody foresaw it."""
+
 
 def tracing(telemetry: Telemetry) -> list[Middleware]:
     """What is to be in front of all routes: nothing where nobody is told, as each middleware costs memory."""
@@ -24,7 +27,7 @@ def _spanned(telemetry: Telemetry) -> Middleware:
             response = await handler(request)
             span.say({"http.response.status_code": response.status})
             if response.status >= SERVER_ERROR:
-                span.failed(str(response.status))
+                span.failed(request.get(FAILED, str(response.status)))
             return response
 
     return spanned

@@ -96,6 +96,11 @@ class Writing:
             web.post(f"{CONVERSATION}/tool-results", self.post_tool_result),
         ]
 
+    async def settled(self) -> None:
+        """Wait for what is being written now, as long as its clients send it."""
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+
     async def close(self, seconds: float) -> None:
         """Wait for what is being written. Call it when no connection is left, and before the producer is stopped."""
         if self._tasks:
@@ -245,7 +250,7 @@ async def _answering(work: Coroutine[Any, Any, web.Response]) -> web.Response:
     try:
         return await work
     except BrokenOff as lost:
-        raise broken_off() from lost
+        raise broken_off(lost) from lost
 
 
 def _tell(task: "asyncio.Task[web.Response]") -> None:

@@ -18,6 +18,7 @@ from tokenmill.gateway.asked import Asked, named
 from tokenmill.gateway.grant import Action, Grant, must_allow, unauthenticated
 from tokenmill.gateway.problems import BAD_REQUEST, CONFLICT, NOT_FOUND, TOO_MANY, UNAVAILABLE, Refused, shown
 from tokenmill.gateway.reading import Gone
+from tokenmill.gateway.rights import TICKET
 from tokenmill.gateway.serving import Serving
 from tokenmill.gateway.stream import Outcome
 from tokenmill.gateway.ws_ending import ENDINGS, FAILED, FINISHED, LATER, LEFT, NOT_ALLOWED, SILENT, SLOW, Ending
@@ -122,8 +123,9 @@ class Socket:
         return ending
 
     async def _first(self) -> None:
-        if self._request.query_string and self._conversation is not None:
-            query = {name: value for name, value in self._request.query.items() if name != "ticket"}
+        # A ticket says who asks, as `authorization` does, and nothing of what is wanted.
+        query = {name: value for name, value in self._request.query.items() if name != TICKET}
+        if query and self._conversation is not None:
             await self._subscribe(read_subscribe(query))
             return
         self._place.enter_context(self._parts.admission.unnamed_place())

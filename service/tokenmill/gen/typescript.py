@@ -91,7 +91,7 @@ stream.onmessage = ({ data }) => {
   const event = parseEvent(data);
   if (event?.type === "text-delta") show(event.delta);
   if (event?.type === "tool-call" && !event.problem) run(event.name, event.arguments);
-  if (event?.type === "finish") stream.close();
+  if (event?.type === "finish" && !event.choices_left) stream.close();
 };
 ```
 

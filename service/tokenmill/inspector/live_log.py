@@ -48,6 +48,10 @@ LOOK_S = 10.0
 SOURCE_CHARS = 64 * MIB
 """Of all answers that a reader is told of: they are kept here until their events are published, and on the page."""
 
+PAST_BYTES = 64 * MIB
+"""Of the events in the log, which are kept until the tokens before them are read. Each may have a megabyte, so their
+number alone bounds nothing; eight readers at once (`live_routes.READERS`) hold half a gibibyte at most."""
+
 
 class TooMuch(Exception):
     """More than is shown; the text says what to do."""
@@ -171,12 +175,14 @@ class LiveLog:
         position = 0
         for _ in range(ROUNDS):
             start = (await self._starts(consumer, [events], self._since))[events]
-            past = list[ConsumerRecord]()
+            past, size = list[ConsumerRecord](), 0
             async for records, end in self._to_end(consumer, events, start):
                 past += records
+                size += sum(len(record.value or b"") for record in records)
                 position = end
-                if len(past) > STEPS:
-                    raise TooMuch(f"there are more than {STEPS} events to read; look back less far")
+                if len(past) > STEPS or size > PAST_BYTES:
+                    most = f"{STEPS} events or {PAST_BYTES // MIB} MiB"
+                    raise TooMuch(f"there are more than {most} of them to read; look back less far")
             began = min((_began(record) for record in past), default=self._since)
             if began >= self._since:
                 break

@@ -137,7 +137,7 @@ async def _asked(request: web.Request) -> Asked:
     try:
         return msgspec.json.decode(await Incoming(request, BODY_S).whole(BODY_BYTES), type=Asked)
     except BrokenOff as lost:
-        raise broken_off() from lost
+        raise broken_off(lost) from lost
     except NOT_JSON as problem:
         raise Refused(BAD_REQUEST, f"the body is not what is asked for: {problem}") from problem
 

@@ -4,12 +4,15 @@
 2. A captured stream is read by its codec. The source is what its chunks bring, in their order: text, reasoning that the
    provider separated, deltas of calls as JSON. Of several choices it is one.
 3. The source begins with what the format says that the prompt ends with, where the parser reads that first.
+4. One message is shown, the first that begins. It ends where a worker ends it; what is of another one, or comes behind
+   the end, is told beside it.
 """
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
+from msgspec import UNSET
 
 from tokenmill.codecs import Chunk, cut_anywhere, find_codec
 from tokenmill.dialects import Renderer, find_dialect
@@ -17,10 +20,11 @@ from tokenmill.dialects.native import NATIVE
 from tokenmill.errors import BadOpen, RecordError
 from tokenmill.events import AnyEvent
 from tokenmill.formats import compile_grammar
+from tokenmill.gateway.problems import shown
 from tokenmill.inspector.watched import Step, WatchedParser
 from tokenmill.limits import MIB
 from tokenmill.parser import Options, read_options
-from tokenmill.partition.identity import choice_index
+from tokenmill.partition.identity import choice_index, has_content, opens
 from tokenmill.records import InputRecord
 
 SOURCE_CHARS = 4 * MIB
@@ -62,7 +66,7 @@ class Stepped(msgspec.Struct):
     """Characters of the source that are the prompt's."""
     steps: list[Step]
     rejected: list[str]
-    """Records that can't be read, and why."""
+    """Records that can't be read, or are none of the message that is shown, and why."""
 
     @property
     def source(self) -> str:
@@ -87,7 +91,11 @@ class Stepper:
         dialect = find_dialect(asked.dialect)
         self._renderer = None if dialect is NATIVE else Renderer(dialect)
         self._seq = 0
-        self._reason: str | None = asked.finish
+        self._begun = False
+        self._message_id: str | None = None
+        """Of the message that has begun; None: an unnamed one."""
+        self._reason: str | None = None
+        """As the stream says it."""
         self._usage: Mapping[str, Any] | None = None
         self.rejected: list[str] = []
 
@@ -102,6 +110,14 @@ class Stepper:
         if not asked.records:
             yield from (Chunk(delta=piece) for piece in pieces(asked))
             return
+        for where, chunk in self._decoded():
+            whole = chunk.control is not None and not isinstance(chunk.choice, int)
+            if (whole or choice_index(chunk) == asked.choice) and self._is_shown(chunk, where):
+                yield chunk
+
+    def _decoded(self) -> Iterator[tuple[str, Chunk]]:
+        """The chunks of a captured stream, and where in it each is."""
+        asked = self._asked
         codec, state = find_codec(asked.codec), b""
         raw = cut_anywhere(codec)
         lines = asked.records.encode(errors="replace").splitlines(keepends=raw)  # as bytes: Unicode has more ends
@@ -109,12 +125,28 @@ class Stepper:
         for number, value in enumerate([*values, None], 1):
             if value is None and not state:
                 break  # the codec waits for nothing
+            where = "at the end" if value is None else f"record {number}"
             try:
                 state, found = codec.decode(state, InputRecord("tokens", 0, number, 0, b"inspect", value))
             except RecordError as problem:
-                self.rejected.append(f"{'at the end' if value is None else f'record {number}'}: {problem}")
+                self.rejected.append(f"{where}: {problem}")
                 continue
-            yield from (chunk for chunk in found if choice_index(chunk) == asked.choice)
+            yield from ((where, chunk) for chunk in found)
+
+    def _is_shown(self, chunk: Chunk, where: str) -> bool:
+        """Whether a chunk is of the message that is shown; of those behind its beginning it is told which are not."""
+        message_id = chunk.message_id or None
+        if not self._begun:
+            self._begun, self._message_id = opens(chunk) or has_content(chunk), message_id
+            return self._begun
+        if message_id != self._message_id:
+            named = "an unnamed one" if message_id is None else shown(message_id)
+            self.rejected.append(f"{where}: it is of another message, {named}")
+            return False
+        if self._parser.state.finished:
+            self.rejected.append(f"{where}: the message had ended")
+            return False
+        return True
 
     def _of(self, opened: Mapping[str, Any]) -> WatchedParser:
         """A parser with the options that are asked for, and over them those with which a message was opened."""
@@ -135,15 +167,20 @@ class Stepper:
         if (part := chunk.part) is not None:
             parser.part(part.kind, part.value, part.id)
         if chunk.error is not None:
-            parser.fail(chunk.error)
+            status, raw = chunk.error_status, chunk.error_raw
+            parser.fail(chunk.error, UNSET if status is None else status, UNSET if raw is None else raw)
         self._usage = chunk.usage or self._usage
         self._reason = chunk.finish_reason or self._reason
+        if chunk.control is not None:
+            parser.finish("timeout" if chunk.control == "timeout" else "cancelled", self._usage)
+        elif chunk.end is True:
+            parser.finish(self._reason, self._usage)
         yield from self._taken()
 
     def finish(self) -> Iterator[Step]:
-        """The end."""
+        """The end, as it was asked for where the stream has none."""
         if not self._parser.state.finished:
-            self._parser.finish(self._reason, self._usage)
+            self._parser.finish(self._reason or self._asked.finish, self._usage)
         yield from self._taken()
 
     def _taken(self) -> Iterator[Step]:

@@ -33,8 +33,10 @@ PROBLEMS = (
     "unsupported-type",
     "misdirected",
     "too-many",
+    "internal",
     "unavailable",
     "unverifiable",
+    "stopping",
 )
 """Kinds of refusals."""
 
