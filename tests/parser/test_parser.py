@@ -14,6 +14,7 @@ from tokenmill.parser import Call, Format, Grammar, MessageParser, Options, Sect
 from tokenmill.parser.bodies import JsonCall
 from tokenmill.parser.markers import SPACE_CHARS, marker
 from tokenmill.parser.modes.text import TextMode
+from tokenmill.parser.parser import UPSTREAM_CHARS
 from tokenmill.parser.run.state import PIECE_BYTES
 
 CALL = '<tool_call>{"name":"f","arguments":{"a":"bcdefghij"}}</tool_call>'
@@ -159,6 +160,15 @@ def test_a_failure_keeps_what_the_server_said_of_it() -> None:
     assert error.raw == "x" * RAW_CHARS
     (bare,) = named(MessageParser.of(grammar("hermes"), "m").fail("slow down"), Error)
     assert bare == Error("upstream", "slow down")
+
+
+def test_what_the_provider_says_is_quoted_up_to_a_bound() -> None:
+    """Its error, and its word for why it ended."""
+    parser = MessageParser.of(grammar(), "m")
+    (error,) = named(parser.fail("x" * (UPSTREAM_CHARS + 1)), Error)
+    (finish,) = named(parser.finish("y" * (UPSTREAM_CHARS + 1)), Finish)
+    assert error.message == "x" * UPSTREAM_CHARS
+    assert finish.raw_reason == "y" * UPSTREAM_CHARS
 
 
 def test_without_streaming_of_the_input_only_the_call_comes() -> None:

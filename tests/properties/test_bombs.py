@@ -76,6 +76,43 @@ def _laughs(size: int) -> str:
     return f"{head}<write_file><path>&l9;</path><content>{_flood('&l9;&#x41;&#xFFFFFFFF;&amp;amp;')(size)}</content>"
 
 
+def _levels(size: int) -> int:
+    """Of what doubles with each: 10 in a small bomb, 16 in a large one."""
+    return 8 + size // (16 * KIB)
+
+
+def _tool(schema: Callable[[int], Any], format_: str = "hermes", text: Callable[[int], str] | None = None) -> Bomb:
+    """A call of a tool with this schema; its arguments are objects in objects beside a long text."""
+
+    def nested(size: int) -> str:
+        levels = _levels(size)
+        return '{"l": ' + '{"l": ' * levels + "5" + "}" * levels + ', "text": "' + "x" * size + '"}'
+
+    def value(size: int) -> bytes:
+        tools = [{"type": "function", "function": {"name": "f", "parameters": schema(size)}}]
+        return _chunk((text or _call(nested))(size), format_, tools=tools)
+
+    return Bomb(value)
+
+
+def _asked(size: int) -> dict[str, Any]:
+    """Schemas inside of each other that all ask what the inner ones have seen."""
+    schema: dict[str, Any] = {"properties": {"l": {}, "text": {}}}
+    for _ in range(_levels(size)):
+        schema = {"allOf": [schema], "unevaluatedProperties": False}
+    return schema
+
+
+def _combined(size: int) -> dict[str, Any]:
+    """Definitions of which each leads twice to the next."""
+    levels = _levels(size)
+    steps = {f"d{n}": {"allOf": [{"$ref": f"#/$defs/d{n + 1}"}] * 2} for n in range(levels)}
+    elements = {"type": "array", "items": {"type": "object", "allOf": [{"$ref": "#/$defs/d0"}]}}
+    return {"properties": {"l": elements}, "$defs": steps | {f"d{levels}": {"type": "object"}}}
+
+
+_BRANCH = {"properties": {"l": {"anyOf": [{"$ref": f"#/anyOf/{n}"} for n in (0, 1)]}}, "required": ["l"]}
+
 BOMBS: dict[str, Bomb] = {
     "nested JSON in a record": Bomb(lambda size: b'{"part":' + b"[" * size),
     "nested JSON objects in a record": Bomb(lambda size: b'{"a":' * (size // 5)),
@@ -132,6 +169,11 @@ BOMBS: dict[str, Bomb] = {
     "entities in autobyteus_xml": _text(_laughs, "autobyteus_xml"),
     "entities in morph_xml": _text(
         _laughs, "morph_xml", tools=[{"type": "function", "function": {"name": "write_file"}}]
+    ),
+    "references into lists in a schema": _tool(lambda _: {"anyOf": [{"type": "object", **_BRANCH}] * 2}),
+    "unevaluated properties in a schema": _tool(_asked),
+    "combined definitions in a schema": _tool(
+        _combined, "morph_xml", lambda size: f"<f><l><k>1</k></l><text>{'x' * size}</text></f>"
     ),
     "nested tags": _text(_flood("<a><b c='d'>"), "autobyteus_xml"),
 }

@@ -76,6 +76,23 @@ def test_a_missing_id_is_made() -> None:
     assert [event.delta for event in named(events, ToolInputDelta)] == ['{"a":1}']
 
 
+@pytest.mark.parametrize(
+    ("text", "codes"),
+    [
+        ('{"name":"f","arguments":{"a":1},"name":"g"}', ["malformed-call"]),
+        ('{"name":"f","name":"g","arguments":{"a":1}}', ["malformed-call"]),
+        ('{"name":"f","arguments":{"a":1},"name":"f"}', []),
+        ('{"name":"f","arguments":{"a":1},"arguments":{"a":1}}', ["malformed-call"]),
+    ],
+)
+def test_a_call_with_two_names(text: str, codes: list[str]) -> None:
+    """Which of them is meant can't be told, as with two values of its arguments; one that is repeated is one."""
+    for chunks in ([f"<tool_call>{text}</tool_call>"], list(f"<tool_call>{text}</tool_call>")):
+        events = parse(grammar("hermes"), chunks)
+        assert codes_of(events) == codes
+        assert [(call.name, call.arguments) for call in named(events, ToolCall)] == ([] if codes else [("f", {"a": 1})])
+
+
 def test_arguments_alone_behind_a_header() -> None:
     """The name stands in front of the object."""
     text = '[CALLS][CALL]f[ARGS]{"a": [1, 2]}\n[CALL] g [ARGS]{}[END]x'

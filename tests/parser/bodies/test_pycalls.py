@@ -116,15 +116,41 @@ def test_a_call_that_is_cut(name: str, codes: list[str]) -> None:
         ("lfm2", '<|tool_call_start|>[run(code="print("hi")'),
     ],
 )
-def test_a_call_that_is_cut_in_a_string_with_bare_quotes(format_name: str, text: str) -> None:
-    """It ends at a bracket if the model ended there; else what would have followed may be more of the string."""
+def test_a_call_that_ends_in_a_string_with_bare_quotes(format_name: str, text: str) -> None:
+    """Whoever ended it, what would have followed may be more of the string: half a command is never run."""
     compiled = grammar(format_name, tools=[{"function": {"name": "run"}}])
     for chunks in ([text], list(text)):
-        assert [call.arguments for call in named(parse(compiled, chunks), ToolCall)] == [{"code": 'print("hi'}]
-        events = parse(compiled, chunks, "length")
-        assert not named(events, ToolCall)
-        assert codes_of(events) == ["unfinished-call"]
-        assert text_of(events) == text
+        for reason in ("stop", "length"):
+            events = parse(compiled, chunks, reason)
+            assert not named(events, ToolCall)
+            assert codes_of(events) == ["unfinished-call"]
+            assert text_of(events) == text
+
+
+@pytest.mark.parametrize(
+    ("format_name", "text"),
+    [
+        ("pythonic", '[run(code="print("hi")")]'),
+        ("llama4_pythonic", '[run(code="print("hi")")]'),
+        ("olmo3", '<function_calls>run(code="print("hi")")</function_calls>'),
+        ("olmo3", '<function_calls>run(code="print("hi")")\n'),
+        ("lfm2", '<|tool_call_start|>[run(code="print("hi")")]<|tool_call_end|>'),
+    ],
+)
+def test_a_call_with_bare_quotes_that_ends(format_name: str, text: str) -> None:
+    """What must stand behind a call ends its string, too."""
+    compiled = grammar(format_name, tools=[{"function": {"name": "run"}}])
+    for chunks in ([text], list(text)):
+        assert [call.arguments for call in named(parse(compiled, chunks), ToolCall)] == [{"code": 'print("hi")'}]
+
+
+def test_strings_that_python_would_join_break_their_call() -> None:
+    """Their siblings stay."""
+    compiled = grammar("pythonic", tools=[{"function": {"name": "f"}}])
+    for chunks in (['[f(a="x" "y"), f(a="z")]'], list('[f(a="x" "y"), f(a="z")]')):
+        events = parse(compiled, chunks)
+        assert [call.arguments for call in named(events, ToolCall)] == [{"a": "z"}]
+        assert codes_of(events) == ["malformed-call"]
 
 
 def test_a_call_that_is_cut_behind_a_plain_string() -> None:

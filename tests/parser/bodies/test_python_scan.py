@@ -60,11 +60,10 @@ def test_three_quotes() -> None:
     assert opening_quote("''", 0, final=True) == "'"
 
 
-def test_a_string_that_the_answer_is_cut_off_in() -> None:
-    """A bracket at the end of the text closes the call only where the model ended there."""
-    endings = Endings(torn=True)
-    assert string_closes("'", "x')", 1, "", endings, final=True) is True
-    assert string_closes("'", "x')", 1, "", endings, final=True, cut=True) is False
+def test_a_string_that_the_text_ends_in() -> None:
+    """A bracket at the end of the text closes the call only if the string has had no bare quote before."""
+    assert string_closes("'", "x')", 1, "", Endings(), final=True) is True
+    assert string_closes("'", "x')", 1, "", Endings(torn=True), final=True) is False
 
 
 def test_content() -> None:

@@ -3,9 +3,10 @@
 from typing import Any
 
 import pytest
+from msgspec import UNSET
 
 from tests.support.parsing import codes_of, grammar, named, reasoning_of, text_of
-from tokenmill.events import AnyEvent, ToolCall, ToolInputDelta, ToolInputEnd, ToolInputStart
+from tokenmill.events import AnyEvent, Error, ToolCall, ToolInputDelta, ToolInputEnd, ToolInputStart
 from tokenmill.limits import Limits
 from tokenmill.parser import MessageParser
 
@@ -175,7 +176,7 @@ def test_too_many_calls() -> None:
 
 def test_nonsense_is_passed_over() -> None:
     """Deltas without a function, or with values of other types, raise nothing."""
-    events = run({}, {"index": "x", "function": 7}, {"index": 0, "function": {"name": 5, "arguments": ["x"]}})
+    events = run({}, {"index": "x", "function": 7}, {"index": 0, "function": {"name": 5, "arguments": " "}})
     assert [event.type for event in events] == ["message-start", "finish"]
 
 
@@ -240,7 +241,82 @@ def test_nothing_is_kept_of_a_call_that_ended() -> None:
     assert parser.memory > 1000
     assert named(parser.tool_calls([delta(0, "c1", arguments='"}')]), ToolCall)
     assert parser.memory == 0
-    assert parser.tool_calls([delta(0, "c1", "f", '{"a": 1}')]) == []
+    assert parser.tool_calls([delta(0, "c1", "f", '{"a": "' + "x" * 1000 + '"}')]) == []
+
+
+@pytest.mark.parametrize(
+    "deltas",
+    [
+        [delta(arguments='{"a": 1}'), delta(id_="c1", name="f")],
+        [delta(arguments='{"a"'), delta(arguments=": 1"), delta(id_="c1", name="f", arguments="}")],
+        [delta(id_="c1", arguments='{"a":'), delta(name="f"), delta(arguments="1}")],
+        [delta(None, arguments='{"a": 1}'), delta(None, "c1", "f")],
+        [delta(None, "c1", arguments='{"a": '), delta(None, name="f", arguments="1}")],
+        [delta(None, "c1", arguments='{"a": '), delta(None, "c1", "f", arguments="1}")],
+    ],
+)
+def test_arguments_in_front_of_the_name(deltas: list[Any]) -> None:
+    """They wait for it: the call is one with them, whatever it is that tells whose they are."""
+    events = run(*deltas)
+    assert calls(events) == [("c1", "f", {"a": 1})]
+    assert "".join(event.delta for event in named(events, ToolInputDelta)).replace(" ", "") == '{"a":1}'
+    assert codes_of(events) == []
+
+
+@pytest.mark.parametrize(("reason", "code"), [("tool_calls", "malformed-call"), ("length", "unfinished-call")])
+def test_arguments_without_a_name(reason: str, code: str) -> None:
+    """They make no call, and are told; where the answer was cut off the name may have been to come."""
+    parser = MessageParser.of(grammar("plain"), "identity")
+    events = parser.tool_calls([delta(0, "c1", arguments='{"a": 1}'), delta(1, "c2", "g", "{}")])
+    events += parser.finish(reason)
+    assert calls(events) == [("c2", "g", {})]
+    assert codes_of(events) == [code]
+    assert named(events, Error)[0].raw == '{"a": 1}'
+
+
+def test_arguments_without_a_name_have_a_cap() -> None:
+    """The same as those of a call; nothing is read behind it."""
+    events = run(*[delta(arguments="x" * 6)] * 3, delta(name="f"), limits=Limits(call_chars=10))
+    assert codes_of(events) == ["limit"]
+    assert calls(events) == []
+
+
+@pytest.mark.parametrize("behind", ['{"a": 1}', "}", "</tool_call>", "{}x", " {} 1"])
+def test_what_comes_with_the_end_of_the_arguments_breaks_the_call(behind: str) -> None:
+    """Which of them were meant is not clear; its siblings stay."""
+    events = run(delta(0, "c1", "f", "{}" + behind), delta(1, "c2", "g", "{}"))
+    assert calls(events) == [("c2", "g", {})]
+    assert codes_of(events) == ["malformed-call"]
+    assert named(events, Error)[0].id == "c1"
+
+
+@pytest.mark.parametrize("whole", [True, False])
+@pytest.mark.parametrize("behind", [" \n", '{"a": 1}', ' {"a": 1} '])
+def test_arguments_that_are_repeated(behind: str, whole: bool) -> None:
+    """Servers that send them again with their end, or all at once in a last delta, mean one call."""
+    first = '{"a": 1}'
+    deltas = (
+        [delta(0, "c1", "f", first + behind * 2)] if whole else [delta(0, "c1", "f", first), delta(arguments=behind)]
+    )
+    events = run(*deltas)
+    assert calls(events) == [("c1", "f", {"a": 1})]
+    assert codes_of(events) == []
+
+
+@pytest.mark.parametrize("id_", [None, "c1"])
+def test_what_comes_behind_a_call_that_was_told(id_: str | None) -> None:
+    """The call stands, and what comes is told once, without its id: an `error` with it would be a second outcome."""
+    events = run(delta(0, "c1", "f", "{}"), delta(0, id_, arguments='{"a":'), delta(0, id_, arguments="1}"))
+    assert calls(events) == [("c1", "f", {})]
+    assert [(error.code, error.id, error.name, error.raw) for error in named(events, Error)] == [
+        ("malformed-call", UNSET, "f", '{"a":')
+    ]
+
+
+def test_what_comes_behind_a_call_that_failed() -> None:
+    """It has been told already that it did."""
+    events = run(delta(0, "c1", "f", "[1]"), delta(0, arguments="{}"), delta(0, "c1", arguments="{}"))
+    assert codes_of(events) == ["malformed-call"]
 
 
 def test_calls_without_a_name_are_counted() -> None:

@@ -44,3 +44,13 @@ def test_what_the_schema_says_of_arguments() -> None:
     assert not compiled.parameters("g")
     assert not compiled.required("g")
     assert compiled.coerced("g", {"i": "7"}) == ({"i": "7"}, False)
+
+
+def test_which_parameters_a_tool_takes() -> None:
+    """Those that its schema has, by name or otherwise; all of a tool of which nothing is known, or that names none."""
+    schema = {"properties": {"a": {}, "no": False}, "patternProperties": {"^x": {}}}
+    tools = [{"function": {"name": name, "parameters": said}} for name, said in (("f", schema), ("any", {}))]
+    listed = grammar(tools=tools)
+    assert [listed.takes("f", parameter) for parameter in ("a", "no", "x1", "b")] == [True, True, True, False]
+    assert listed.takes("any", "b")
+    assert listed.takes("g", "b")

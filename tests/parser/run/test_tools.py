@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tokenmill.parser.run.tools import MESSAGE_CHARS, SCHEMA_NODES, Tool, read_tools, schema_nodes, value_nodes
+from tokenmill.parser.values.checked import nulls_allowed
 
 REFERENCES = {
     "properties": {"a": {"$ref": "#/$defs/A"}, "loop": {"$ref": "#/$defs/L"}, "far": {"$ref": "http://127.0.0.1:9/x"}},
@@ -36,6 +37,33 @@ REFERENCES = {
 def test_types_of_a_parameter(schema: Any, expected: set[str]) -> None:
     """Every type that a schema allows, wherever it says so."""
     assert Tool("f", {"properties": {"a": schema}}).types("a") == expected
+
+
+COMBINED = {
+    "allOf": [{"properties": {"a": {"type": "integer"}}}, {"$ref": "#/$defs/S"}],
+    "anyOf": [{"properties": {"c": {"type": "integer"}}}, {"properties": {"c": {"type": "null"}, "d": {}}}],
+    "oneOf": "nonsense",
+    "properties": {"e": {"$ref": "#/anyOf/0/properties/c"}, "f": {"$ref": "#/%24defs/N%20M"}},
+    "patternProperties": {"^x": {"type": "boolean"}},
+    "additionalProperties": {"type": "number"},
+    "$defs": {"S": {"properties": {"b": {"type": "array"}}}, "N M": {"type": "integer"}},
+}
+
+
+def test_parameters_wherever_the_schema_says_them() -> None:
+    """In what it combines and refers to, by pattern, and for all others."""
+    tool = Tool("f", COMBINED)
+    assert tool.parameters == set("abcdef")
+    assert {name: set(tool.types(name)) for name in ("a", "b", "c", "d", "e", "f", "x1", "z")} == {
+        "a": {"integer"},
+        "b": {"array"},
+        "c": {"integer", "null"},
+        "d": set(),
+        "e": {"integer"},
+        "f": {"integer"},
+        "x1": {"boolean"},
+        "z": {"number"},
+    }
 
 
 def test_references() -> None:
@@ -131,18 +159,105 @@ def test_nodes() -> None:
     assert schema_nodes(branching(3)) > schema_nodes(branching(2)) + 10
     assert schema_nodes(branching(30)) > SCHEMA_NODES
     assert schema_nodes(TREE) > SCHEMA_NODES
-    assert schema_nodes({"$ref": "#/nowhere"}) == 3
+    assert schema_nodes({"properties": {"a": {"$ref": "#/$defs/A"}}, "$defs": {"A": {}}}) == 7
+    assert schema_nodes({"allOf": [{}], "unevaluatedItems": False}) == 8
     assert value_nodes({"a": [1, {"b": 2}]}) == 5
 
 
-@pytest.mark.parametrize("schema", [branching(30), TREE, {"$ref": "#"}])
+def twice(reference: str, **around: Any) -> dict[str, Any]:
+    """A schema of which each object holds two of the same: the library follows the reference."""
+    return {"type": "object", "properties": {"l": {"anyOf": [{"$ref": reference}] * 2}}, "required": ["l"], **around}
+
+
+def asked(depth: int, keyword: str = "allOf", **beside: Any) -> dict[str, Any]:
+    """A schema in a schema in a schema, each of which asks what the inner one has seen."""
+    schema: dict[str, Any] = {"properties": {"l": {}}}
+    for _ in range(depth):
+        schema = {keyword: schema if keyword == "if" else [schema], **(beside or {"unevaluatedProperties": False})}
+    return schema
+
+
+OTHER = {**twice("#/$defs/A"), "$id": "http://127.0.0.1/x", "$defs": {"A": twice("#/$defs/A")}}
+COSTLY: dict[str, dict[str, Any]] = {
+    "branches": branching(30),
+    "tree": TREE,
+    "circle": {"$ref": "#"},
+    "place in a list": {"anyOf": [twice("#/anyOf/0")]},
+    "escapes": {"$ref": "#/%24defs/A", "$defs": {"A": twice("#/%24defs/A")}},
+    "anchor": twice("#x", **{"$anchor": "x"}),
+    "address": twice("http://127.0.0.1/x", **{"$id": "http://127.0.0.1/x"}),
+    "relative address": twice(""),
+    "dynamic": {
+        "$dynamicAnchor": "x",
+        "type": "object",
+        "properties": {"l": {"anyOf": [{"$dynamicRef": "#x"}] * 2}},
+        "required": ["l"],
+    },
+    "recursive": {
+        "$schema": "https://json-schema.org/draft/2019-09/schema",
+        "$recursiveAnchor": True,
+        "type": "object",
+        "properties": {"l": {"anyOf": [{"$recursiveRef": "#"}] * 2}},
+        "required": ["l"],
+    },
+    "a root in the root": {"properties": {"l": OTHER}, "$defs": {"A": {}}},
+    "a root of an old draft": {
+        "$schema": "http://json-schema.org/draft-04/schema#",
+        "properties": {
+            "l": {"id": "http://127.0.0.1/x", **twice("#/definitions/A", definitions={"A": twice("#/definitions/A")})}
+        },
+        "definitions": {"A": {}},
+    },
+    "moved for a null": {"nullable": True, "allOf": [{}], "anyOf": [{}], **twice("#/anyOf/0")},
+    "unevaluated": asked(24),
+    "unevaluated items": asked(24, unevaluatedItems=False, unevaluatedProperties=False),
+    "unevaluated behind a condition": asked(24, "if"),
+    "unevaluated with a schema": asked(24, unevaluatedProperties={"type": "integer"}),
+}
+
+
+@pytest.mark.parametrize("name", COSTLY)
 @pytest.mark.timeout(5)
-def test_schemas_that_cost_too_much_check_nothing(schema: dict[str, Any]) -> None:
-    """Branching references and circles end at once, whatever the arguments."""
+def test_schemas_that_cost_too_much_check_nothing(name: str) -> None:
+    """Branching references and circles end at once, whatever the arguments; so does what is asked again and again."""
     nested: Any = 5
     for _ in range(100):
         nested = {"l": nested}
-    assert Tool("f", schema).mismatch({"a": nested}, 1000) is None
+    assert schema_nodes(nulls_allowed(COSTLY[name])) > SCHEMA_NODES
+    for arguments in ({"a": nested}, nested):
+        assert Tool("f", COSTLY[name]).mismatch(arguments, 1000) is None
+
+
+def test_a_schema_with_references_that_end_is_checked() -> None:
+    """Whatever they are written like; so is one with a name of its own."""
+    inner = {"anyOf": [{"type": "integer"}, {"type": "null"}]}
+    schema = {
+        "$id": "http://127.0.0.1/x",
+        "properties": {"a": inner, "b": {"$ref": "#/properties/a/anyOf/0"}, "c": {"$ref": "#/%24defs/A%20B"}},
+        "$defs": {"A B": {"type": "integer"}},
+        "unevaluatedProperties": False,
+    }
+    assert Tool("f", schema).mismatch({"a": None, "b": 1, "c": 1}, 10) is None
+    assert all(Tool("f", schema).mismatch({key: "x"}, 10) for key in "abc")
+
+
+@pytest.mark.timeout(5)
+def test_patterns_are_matched_in_linear_time() -> None:
+    """One that the engine refuses checks nothing; the others, and all else, are checked."""
+    schema = {
+        "properties": {
+            "a": {"type": "string", "pattern": "^(a*)*\\1b$"},
+            "b": {"type": "string", "pattern": "^x+$"},
+            "c": {"type": "string", "pattern": "^(x+x+)+y$"},
+        },
+        "patternProperties": {"^(?!y)": {"type": "integer"}},
+        "additionalProperties": False,
+    }
+    tool = Tool("f", schema)
+    assert tool.mismatch({"a": "a" * 1000, "b": "x"}, 10) is None
+    assert tool.mismatch({"z": 1}, 10) is None
+    for wrong in ({"a": 1}, {"b": "y"}, {"c": "x" * 10_000}):
+        assert tool.mismatch(wrong, 10) is not None
 
 
 @pytest.mark.timeout(5)

@@ -69,12 +69,45 @@ def test_at_the_end_everything_is_decided() -> None:
     assert Endings().ends("'); g()", 1, "", final=True) is True
 
 
-def test_where_the_answer_is_cut_off_a_torn_string_goes_on() -> None:
+def test_a_torn_string_goes_on_at_the_end_of_the_text() -> None:
     """The end of the text ends one that has had no bare quote; what must stand behind the call ends either."""
-    assert Endings().ends("')", 1, "", final=True, cut=True) is True
-    assert Endings(torn=True).ends("')", 1, "", final=True) is True
-    assert Endings(torn=True).ends("')", 1, "", final=True, cut=True) is False
-    assert Endings(torn=True).ends("')]", 1, "", final=True, cut=True) is True
+    assert Endings().ends("')", 1, "", final=True) is True
+    assert Endings(torn=True).ends("')", 1, "", final=True) is False
+    assert Endings(torn=True).ends("')]", 1, "", final=True) is True
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "'x' 'y'",
+        "\"x\" 'y'",
+        "'x'\n    'y'",
+        "'x' + \"y\"",
+        "'x'+'y'+'z'",
+        "'it\\'s' r'y'",
+        "['x' 'y']",
+        "{'x' 'y': 1}",
+    ],
+)
+def test_strings_that_python_would_join(text: str) -> None:
+    """They are no one string, whose text would be another."""
+    with pytest.raises(ValueError, match=r"not (one|a) string"):
+        read_value(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ('"say ""hi"" now"', 'say ""hi"" now'),
+        ("'echo 'a' 'b''", "echo 'a' 'b'"),
+        ('"print("a" + "b")"', 'print("a" + "b")'),
+        (r'"\"a\" \"b\""', '"a" "b"'),
+        ("\"'a' 'b'\"", "'a' 'b'"),
+    ],
+)
+def test_quotes_that_do_not_make_several_strings(text: str, value: str) -> None:
+    """Doubled or escaped ones, and those with other text around them."""
+    assert read_value(text)[0] == value
 
 
 @pytest.mark.parametrize(

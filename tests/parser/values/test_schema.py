@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from tokenmill.parser.run.tools import Tool
 from tokenmill.parser.values.schema import (
     KEYS,
     NO_SHAPE,
@@ -16,10 +15,42 @@ from tokenmill.parser.values.schema import (
     kinds,
     lists_key,
     matches,
-    nulls_allowed,
     renamed,
+    resolve,
     value_shapes,
 )
+
+REFERRED: dict[str, Any] = {
+    "anyOf": ["zero", {"a/b": "one"}],
+    "$defs": {"A B": "space", "~1": "tilde", "%": "percent", "0": "named", "ä": "letter"},
+}
+
+
+@pytest.mark.parametrize(
+    ("reference", "found"),
+    [
+        ("#", REFERRED),
+        ("#/anyOf/0", "zero"),
+        ("#/anyOf/1/a~1b", "one"),
+        ("#/anyOf/1/a%2Fb", None),
+        ("#/anyOf/2", None),
+        ("#/anyOf/-1", None),
+        ("#/anyOf/" + "0" * 5000, None),
+        ("#/anyOf/x", None),
+        ("#/%24defs/A%20B", "space"),
+        ("#/$defs/~01", "tilde"),
+        ("#/$defs/%25", "percent"),
+        ("#/$defs/0", "named"),
+        ("#/$defs/%C3%A4", "letter"),
+        ("#/$defs/%FF", None),
+        ("#/anyOf/0/x", None),
+        ("http://127.0.0.1/#/anyOf/0", None),
+    ],
+)
+def test_where_a_reference_leads(reference: str, found: Any) -> None:
+    """By keys and places in lists, with the escapes of JSON pointers and of addresses."""
+    assert resolve(reference, REFERRED) == found
+
 
 ROOT: dict[str, Any] = {
     "properties": {
@@ -225,6 +256,8 @@ STRICT = {**OBJECT, "additionalProperties": False}
         ({"oneOf": [STRICT, STRICT]}, "b", False),
         ({"$ref": "#/$defs/s", "$defs": {"s": STRICT}}, "b", False),
         ({"$ref": "#"}, "b", True),
+        ({"anyOf": [{"$ref": "#"}, STRICT], "properties": {"b": False}}, "b", False),
+        ({"allOf": [{"$ref": "#/allOf/1"}, STRICT]}, "b", False),
         (False, "a", False),
         (True, "a", True),
     ],
@@ -232,6 +265,15 @@ STRICT = {**OBJECT, "additionalProperties": False}
 def test_keys_that_a_schema_allows(schema: Any, key: str, allowed: bool) -> None:
     """Also through what it combines; circles end."""
     assert allows_key(shape(schema), key) is allowed
+
+
+@pytest.mark.timeout(5)
+def test_each_combined_schema_is_asked_once_for_a_key() -> None:
+    """Definitions of which each leads twice to the next are as many as they are, and not twice as many with each."""
+    definitions = {f"d{n}": {"allOf": [{"$ref": f"#/$defs/d{n + 1}"}] * 2} for n in range(30)}
+    root = {"$ref": "#/$defs/d0", "$defs": definitions | {"d30": {"type": "object"}}}
+    assert allows_key(shape(root), "a")
+    assert not allows_key(shape({**root, "$defs": definitions | {"d30": STRICT}}), "b")
 
 
 @pytest.mark.parametrize(
@@ -278,71 +320,3 @@ def test_what_is_remembered_of_keys_has_a_bound() -> None:
     assert len(known.keys) == KEYS
     assert (lists_key(known, "a"), lists_key(known, keys[-1])) == (True, False)
     assert [inner.types for inner in value_shapes(known, "a")] == [{"string"}]
-
-
-INTEGER = {"type": "integer"}
-
-
-@pytest.mark.parametrize(
-    ("schema", "expected"),
-    [
-        ({"type": "integer", "nullable": True}, {"type": ["integer", "null"], "nullable": True}),
-        ({"type": ["integer", "null"], "nullable": True}, {"type": ["integer", "null"], "nullable": True}),
-        ({"enum": [1], "nullable": True}, {"enum": [1, None], "nullable": True}),
-        ({"anyOf": [INTEGER], "nullable": True}, {"anyOf": [INTEGER, {"type": "null"}], "nullable": True}),
-        ({"type": "integer", "nullable": False}, {"type": "integer", "nullable": False}),
-        ({"type": "integer", "nullable": "yes"}, {"type": "integer", "nullable": "yes"}),
-        (
-            {"type": 5, "enum": "x", "anyOf": 7, "nullable": True},
-            {"type": 5, "enum": "x", "anyOf": 7, "nullable": True},
-        ),
-        ({"properties": {"nullable": True}, "items": "x"}, {"properties": {"nullable": True}, "items": "x"}),
-        ({"default": {"type": "integer", "nullable": True}}, {"default": {"type": "integer", "nullable": True}}),
-        (
-            {"nullable": True, "$ref": "#/$defs/A", "$defs": {"A": INTEGER}},
-            {"$defs": {"A": INTEGER}, "anyOf": [{"nullable": True, "$ref": "#/$defs/A"}, {"type": "null"}]},
-        ),
-    ],
-)
-def test_where_a_null_is_put(schema: Any, expected: Any) -> None:
-    """Beside the types or values that are listed; only a schema that lists none is put into another."""
-    assert nulls_allowed(schema) == expected
-
-
-@pytest.mark.parametrize(
-    "schema",
-    [
-        {"type": "integer", "nullable": True},
-        {"type": "integer", "enum": [1, 2], "nullable": True},
-        {"const": 1, "nullable": True},
-        {"$ref": "#/$defs/A", "nullable": True},
-        {"$ref": "#/$defs/N"},
-        {"allOf": [{"$ref": "#/$defs/A"}], "nullable": True},
-        {"anyOf": [INTEGER], "nullable": True},
-        {"anyOf": [{"type": "integer", "nullable": True}, {"type": "array", "nullable": True}]},
-        {"oneOf": [{"type": "integer", "nullable": True}, {"type": "array"}]},
-        {"oneOf": [{"type": "integer", "nullable": True}, {"type": "array", "nullable": True}]},
-        {"oneOf": [{"type": "integer", "nullable": True}, {"type": "array"}], "nullable": True},
-    ],
-)
-def test_a_null_fits(schema: Any) -> None:
-    """Wherever it is said; all else is judged as before, in arguments, elements and values of objects."""
-    definitions = {"A": INTEGER, "N": {"type": "integer", "nullable": True}}
-    for around, wrap in (
-        (schema, lambda value: value),
-        ({"type": "array", "items": schema}, lambda value: [value]),
-        ({"type": "object", "properties": {"b": schema}}, lambda value: {"b": value}),
-        ({"type": "object", "additionalProperties": schema}, lambda value: {"b": value}),
-    ):
-        tool = Tool("f", {"properties": {"a": around}, "$defs": definitions})
-        assert tool.mismatch({"a": wrap(None)}, 10) is None
-        assert tool.mismatch({"a": wrap(1)}, 10) is None
-        assert tool.mismatch({"a": wrap("x")}, 10) is not None
-
-
-def test_a_schema_that_is_nested_too_deep() -> None:
-    """It checks nothing, as other schemas that can't be compiled."""
-    schema: dict[str, Any] = {"type": "integer", "nullable": True}
-    for _ in range(5000):
-        schema = {"items": schema}
-    assert Tool("f", {"properties": {"a": schema}}).mismatch({"a": "x"}, 10) is None

@@ -201,7 +201,9 @@ class JsonReader:
             reading.end_arguments(position)
         elif state.capture:
             text, state.capture, state.text = decode_string(state.text, state.spelling), False, ""
-            if state.key in keys.name and state.name is None:
+            if state.key in keys.name:
+                if state.name not in (None, text):  # which of them is meant can't be told
+                    return Verdict.FAILED
                 state.name = text
             elif state.key in keys.id and state.id is None:
                 state.id = text

@@ -138,7 +138,6 @@ def fitting(rules: Rules, tool: str, arguments: dict[str, Any], repeated: int = 
     """The arguments that the tool has. Raises `ValueError` if one is repeated or one that is required is missing."""
     if repeated:
         raise ValueError("a parameter is repeated")
-    own = rules.parameters(tool)
     if missing := sorted(rules.required(tool) - arguments.keys()):
         raise ValueError(f"required parameters are missing: {', '.join(missing)}")
-    return {key: value for key, value in arguments.items() if key in own} if own else arguments
+    return {key: value for key, value in arguments.items() if rules.takes(tool, key)}

@@ -193,8 +193,7 @@ class ParamsReader:
 
     def _takes(self, rules: Rules, tool: str, key: str) -> bool:
         """Whether a parameter is certain to be among the arguments."""
-        own = rules.parameters(tool) if self._params.declared else None
-        return bool(key) and not may_wrap(rules, tool, key) and (not own or key in own)
+        return bool(key) and not may_wrap(rules, tool, key) and (not self._params.declared or rules.takes(tool, key))
 
     def _types(self, rules: Rules, call: OpenCall, key: str, wire_type: str) -> frozenset[str]:
         """The JSON types that a value may have: by the schema, else by its tag, else by the format."""

@@ -289,8 +289,7 @@ class _Reading(msgspec.Struct, gc=False):  # faster to make than other objects
         state, buffer = self.state, self.buffer
         stop, state.escaped = content_end(state.quote, buffer, at, escaped=state.escaped)
         endings = self.reader.endings[state.torn]
-        final, cut = self.final, self.run.cut
-        closes = string_closes(state.quote, buffer, stop, state.stack[-1:], endings, final=final, cut=cut)
+        closes = string_closes(state.quote, buffer, stop, state.stack[-1:], endings, final=self.final)
         if closes is False and stop < len(buffer):
             stop, state.torn = stop + 1, True
         self._grow(buffer[at:stop])

@@ -80,16 +80,13 @@ def content_end(quote: str, text: str, at: int, *, escaped: bool) -> tuple[int, 
     return (at + 1, True) if text.startswith("\\", at) else (at, False)
 
 
-def string_closes(
-    quote: str, text: str, at: int, around: str, endings: Endings, *, final: bool, cut: bool = False
-) -> bool | None:
+def string_closes(quote: str, text: str, at: int, around: str, endings: Endings, *, final: bool) -> bool | None:
     """Whether the string ends where its content stopped; None if that can't be told yet.
 
-    `around` is the bracket that the string stands in, empty for an argument itself; `cut` says that the answer was cut
-    off at the end of the text.
+    `around` is the bracket that the string stands in, empty for an argument itself.
     """
     if at == len(text):
         return False
     if not text.startswith(quote, at):
         return False if final else None
-    return len(quote) > 1 or endings.ends(text, at + len(quote), around, final=final, cut=cut)
+    return len(quote) > 1 or endings.ends(text, at + len(quote), around, final=final)

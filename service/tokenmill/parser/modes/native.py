@@ -1,7 +1,7 @@
 """Calls that a provider's own tool stream delivers: OpenAI tool-call deltas, by index.
 
 1. A call begins when its name is known; its source is its `arguments` text, passed on verbatim. Servers that send an
-   object in its place mean the JSON of it.
+   object in its place mean the JSON of it. Text that comes before the name waits for it.
 2. It is complete as soon as its JSON is; an empty one, or one that comes without arguments, when another of its index
    begins or the message ends. Where the model did not come to its end, the arguments may have been to come: it is
    unfinished.
@@ -10,15 +10,19 @@
    is repeated while the last one is open.
 4. What fails has no text in the model's own words, so an `error` is all that comes out.
 5. Behind a limit of the message no call begins and none is completed.
+6. What stands behind the arguments of a call breaks it, if it comes with their end. If it comes later, the call has
+   been told and stands, so that there is only an `error` without an id. White space is nothing, and so is what repeats
+   the arguments, as some servers do.
 """
 
 from collections.abc import Mapping, Sequence
+from hashlib import blake2b
 from typing import Any
 
 import msgspec
 
 from tokenmill.events import AnyEvent, Error
-from tokenmill.limits import NAME_CHARS
+from tokenmill.limits import NAME_CHARS, RAW_CHARS
 from tokenmill.parser.bodies import JsonArguments
 from tokenmill.parser.modes.repeat import came_again
 from tokenmill.parser.modes.text import UNPARSED, give_back, limit
@@ -71,14 +75,19 @@ def read_delta(run: Run, delta: Mapping[str, Any]) -> None:
     wire_id, name = _text(delta.get("id"))[:NAME_CHARS], _text(function.get("name"))
     arguments = _json(function.get("arguments"))
     native = _find(run, delta.get("index"), wire_id, name, whole=bool(name and arguments))
-    if native is None or native.complete:
+    if native is None:
         return
     call = native.call
+    if native.complete:
+        _behind(run, call, arguments)
+        return
     if not call.begun:
         call.id = call.id or wire_id
         call.name = (call.name + name)[:NAME_CHARS]
         if not call.name:
+            _wait(run, native, arguments)
             return
+        arguments, call.source = call.source.text() + arguments, Source()
         verdict = begin(run, call, call.name, call.id, _READER.encoding, provider=True)
         if verdict is not Verdict.MORE:
             _forget(native)
@@ -86,6 +95,28 @@ def read_delta(run: Run, delta: Mapping[str, Any]) -> None:
             return
     if arguments:
         _read(run, native, arguments)
+
+
+def _wait(run: Run, native: NativeCall, arguments: str) -> None:
+    """The name is still to come."""
+    source = native.call.source
+    room = run.rules.limits.call_chars - source.size
+    source.add(arguments[:room])
+    if len(arguments) > room:
+        _too_long(run, native)
+
+
+def _behind(run: Run, call: OpenCall, text: str) -> None:
+    """More arguments of a call that is complete; told once, of a call that others have been told of."""
+    if call.begun and text.strip() and _mark(text) != call.header:
+        call.begun = False
+        message = f"text stands behind the arguments of {call.id}"
+        run.out.append(Error("malformed-call", message, name=call.name, raw=text[:RAW_CHARS]))
+
+
+def _mark(text: str) -> str:
+    """What tells the same arguments from others."""
+    return blake2b(text.strip().encode(errors="replace"), digest_size=16).hexdigest()
 
 
 def _refuse(run: Run, name: str, verdict: Verdict) -> None:
@@ -140,7 +171,9 @@ def _next(known: Sequence[NativeCall], wire_id: str, name: str) -> int:
     if not known:
         return 0
     last = known[-1]
-    repeated = last.call.id == wire_id if wire_id else last.call.name == name and not last.complete
+    call, is_open = last.call, not last.complete
+    waits = is_open and not call.name  # for the name of arguments that came before it
+    repeated = call.id == wire_id or (waits and not call.id) if wire_id else waits or (is_open and call.name == name)
     return last.index if repeated or not (wire_id or name) else last.index + 1
 
 
@@ -149,15 +182,23 @@ def _read(run: Run, native: NativeCall, text: str) -> None:
     room = limits.call_chars - call.source.size
     stop, verdict = _READER.step(run, call, text[:room], 0)
     call.source.add(text[:stop])
-    if verdict is Verdict.DONE:
+    behind = text[stop:].strip()
+    if verdict is Verdict.DONE and behind and behind.replace(call.source.text().strip(), "").strip():
+        _forget(native)
+        fail(run, call, "malformed-call", "text stands behind the arguments")
+    elif verdict is Verdict.DONE:
         _complete(run, native)
     elif verdict is not Verdict.MORE:
         _forget(native)
         fail(run, call, "malformed-call", "the arguments are no JSON object")
     elif len(text) > room:
-        _forget(native)
-        fail(run, call, "limit", f"a call is longer than {limits.call_chars} characters")
-        _stop_parsing(run)
+        _too_long(run, native)
+
+
+def _too_long(run: Run, native: NativeCall) -> None:
+    call = _forget(native)
+    fail(run, call, "limit", f"a call is longer than {run.rules.limits.call_chars} characters")
+    _stop_parsing(run)
 
 
 def _stop_parsing(run: Run) -> None:
@@ -182,10 +223,12 @@ def _complete(run: Run, native: NativeCall) -> None:
         fail(run, call, "malformed-call", str(problem))
     else:
         complete(run, call, arguments, repaired=repaired)
+        told = native.call
+        told.begun, told.name, told.header = not call.dropped, call.name, _mark(call.source.text())
 
 
 def _forget(native: NativeCall) -> OpenCall:
-    """The call has ended: nothing of it is kept but its id."""
+    """The call has ended: nothing of it is kept but its id, and of one that is told what is needed to know it again."""
     call, native.call = native.call, OpenCall(Source(), id=native.call.id)
     native.complete = True
     return call
@@ -193,10 +236,13 @@ def _forget(native: NativeCall) -> OpenCall:
 
 def _end(run: Run, native: NativeCall) -> None:
     call = native.call
-    if native.complete or not call.name:
+    if native.complete:
         return
     _forget(native)
-    if call.source.text().strip() or run.state.mode == UNPARSED or run.cut:
+    if not call.name:
+        if call.source.text().strip() and run.state.mode != UNPARSED:
+            fail(run, call, "unfinished-call" if run.cut else "malformed-call", "the call has arguments and no name")
+    elif call.source.text().strip() or run.state.mode == UNPARSED or run.cut:
         fail(run, call, "unfinished-call", "the stream ended inside the call")
     else:
         complete(run, call, {}, repaired=False)

@@ -106,6 +106,11 @@ class Rules:
         tool = self._tools.get(name)
         return tool.parameters if tool else _NO_TYPES
 
+    def takes(self, name: str, parameter: str) -> bool:
+        """Whether the tool's schema has the parameter, by name or otherwise; it has all where it names none."""
+        own = self.parameters(name)
+        return not own or parameter in own or self._tools[name].has(parameter)
+
     def shape(self, name: str) -> Shape:
         """The schema of the tool's arguments; one that says nothing for a tool that is not known."""
         tool = self._tools.get(name)

@@ -3,11 +3,12 @@
 A schema comes from the producer and may be anything; what can't be understood is not checked, and nothing here raises.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from tokenmill.parser.values.schema import WRAPPER, Shape, lists_key, nulls_allowed, resolve
+from tokenmill.parser.values.checked import nulls_allowed, patterns_read
+from tokenmill.parser.values.schema import WRAPPER, Shape, compiled_for, lists_key, resolve, value_shapes
 
 MESSAGE_CHARS = 400
 """A mismatch is told in one sentence; the library quotes the value, which may be a whole file."""
@@ -31,7 +32,7 @@ class Tool:
     def types(self, parameter: str) -> frozenset[str]:
         """Every JSON type that the parameter may have; empty if the schema does not say."""
         if parameter not in self._types:
-            found = self.shape.child(parameter).types if parameter in self.parameters else frozenset[str]()
+            found = frozenset[str]().union(*(inner.types for inner in value_shapes(self.shape, parameter)))
             if len(self._types) == 1000:  # noqa: PLR2004 # names come from the model: no cache without a bound
                 return found
             self._types[parameter] = found
@@ -44,9 +45,9 @@ class Tool:
 
     @cached_property
     def parameters(self) -> frozenset[str]:
-        """The parameters that the schema names."""
-        properties = self._coercion.get("properties")
-        return frozenset(properties) if isinstance(properties, Mapping) else frozenset()
+        """The parameters that the schema names, whatever it is put together from."""
+        properties = [schema.get("properties") for schema in self.shape.alternatives]
+        return frozenset(name for named in properties if isinstance(named, Mapping) for name in named)
 
     def has(self, parameter: str) -> bool:
         """Whether the schema knows the parameter by name, by pattern or because it lists none."""
@@ -65,36 +66,39 @@ class Tool:
         return frozenset(name for name in names if isinstance(name, str)) if isinstance(names, list) else frozenset()
 
     @cached_property
-    def _nodes(self) -> int:
-        return schema_nodes(self._schema)
-
-    @cached_property
-    def _validator(self) -> Any:
-        if self._nodes > SCHEMA_NODES:
-            return None
-        import jsonschema_rs  # noqa: PLC0415 -- a quarter of the time of `import tokenmill`, for who has no schemas
-
+    def _check(self) -> tuple[int, Any]:
+        """The parts of the schema, and what holds arguments against it: None if nothing does."""
         try:
-            return jsonschema_rs.validator_for(nulls_allowed(self._schema), offline=True)
+            schema = nulls_allowed(self._schema)
+            nodes = schema_nodes(schema)
+            return nodes, None if nodes > SCHEMA_NODES else _compiled(schema)
         except (ValueError, TypeError, RecursionError):  # what the library refuses checks nothing
-            return None
+            return 0, None
 
     def mismatch(self, arguments: Mapping[str, Any], most: int) -> str | None:
         """Why the arguments do not fit the schema; None if they do, or if that can't be told.
 
         `most` is what the arguments have parts at most: then those of a short source need not be counted.
         """
-        if self._validator is None or (self._nodes * most > STEPS < self._nodes * value_nodes(arguments)):
+        nodes, validator = self._check
+        if validator is None or (nodes * most > STEPS < nodes * value_nodes(arguments)):
             return None
         try:
-            if self._validator.is_valid(arguments):  # nearly all are: no errors need be made
+            if validator.is_valid(arguments):  # nearly all are: no errors need be made
                 return None
-            for problem in self._validator.iter_errors(arguments):
+            for problem in validator.iter_errors(arguments):
                 where = "/".join(str(step) for step in problem.instance_path)
                 return (f"{where}: {problem.message}" if where else str(problem.message))[:MESSAGE_CHARS]
         except ValueError:  # text that can't be encoded
             return None
         return None
+
+
+def _compiled(schema: dict[str, Any]) -> Any:
+    try:
+        return compiled_for(schema)
+    except ValueError:
+        return compiled_for(patterns_read(schema))
 
 
 def read_tools(tools: Sequence[Mapping[str, Any]], originals: Mapping[str, Mapping[str, Any]]) -> dict[str, Tool]:
@@ -128,21 +132,58 @@ STEPS = 2_000_000
 """Parts of the schema times parts of the arguments: some tens of milliseconds."""
 
 
+_HERE = frozenset(
+    {
+        *("$ref", "allOf", "anyOf", "contains", "dependencies", "dependentSchemas"),
+        *("else", "if", "not", "oneOf", "then"),
+    }
+)
+"""Keywords whose schemas an `unevaluated…` beside or around them asks for what they have seen of the value."""
+
+_ASKED = 2
+"""How often a schema that is asked is held against the value, at most, to know whether what it has seen counts."""
+
+_UNEVALUATED = frozenset({"unevaluatedItems", "unevaluatedProperties"})
+_DYNAMIC = ("$dynamicRef", "$recursiveRef")
+
+
 def schema_nodes(schema: Mapping[str, Any]) -> int:
-    """The parts of a schema with its references followed; of a circle, as of all too large, `SCHEMA_NODES` and one."""
-    left = SCHEMA_NODES
-    stack: list[Any] = [schema]
+    """The parts of a schema with its references followed; of a circle, as of all too large, `SCHEMA_NODES` and one.
+
+    What is held against a value several times counts as often. A reference that may lead anywhere is as a circle: the
+    library knows more kinds of them than this one follows.
+    """
+    left, named, referred = SCHEMA_NODES, False, False
+    stack: list[tuple[Any, int, int]] = [(schema, 1, 0)]  # how often each is held against a value, and how often asked
     while stack and left >= 0:
-        part = stack.pop()
-        left -= 1
-        if isinstance(part, Mapping):
-            stack.extend(part.values())
-            reference = part.get("$ref")
-            if isinstance(reference, str):
-                stack.append(schema if reference == "#" else resolve(reference, schema))
-        elif isinstance(part, list):
-            stack.extend(part)
-    return SCHEMA_NODES - left
+        part, times, asked = stack.pop()
+        left -= times
+        if isinstance(part, list):
+            stack.extend([(inner, times, asked) for inner in part])
+        elif isinstance(part, Mapping):
+            asked += 0 if _UNEVALUATED.isdisjoint(part) else times
+            here = times + _ASKED * asked, asked
+            stack.extend([(inner, *(here if keyword in _HERE else (times, 0))) for keyword, inner in part.items()])
+            named = named or (part is not schema and _is_named(part, schema))
+            for found in _referred(part, schema):
+                referred = True
+                stack.append((found, *here))
+                left -= SCHEMA_NODES + 1 if found is None else 0
+    return SCHEMA_NODES + 1 if left < 0 or (named and referred) else SCHEMA_NODES - left
+
+
+def _referred(part: Mapping[str, Any], root: Mapping[str, Any]) -> Iterator[Any]:
+    """Where the references of a schema lead; None for one that may lead anywhere."""
+    if isinstance(reference := part.get("$ref"), str):
+        yield resolve(reference, root) if reference == "#" or reference.startswith("#/") else None
+    if any(isinstance(part.get(keyword), str) for keyword in _DYNAMIC):
+        yield None
+
+
+def _is_named(part: Mapping[str, Any], root: Mapping[str, Any]) -> bool:
+    """Whether references inside of a schema mean this one instead of the root."""
+    old = "draft-04" in str(root.get("$schema"))
+    return any(isinstance(part.get(keyword), str) for keyword in ("$id", "$schema", *(["id"] if old else [])))
 
 
 def value_nodes(value: Any) -> int:

@@ -1,11 +1,11 @@
 """String literals of Python as models write them: where one ends, and what its escapes stand for.
 
 Models forget to escape quotes. So a quote ends its string only if what follows can follow a string there: a comma and
-the next argument, or the end of the call. Where the source is valid Python, the first bare quote always does; strings
-side by side, which Python would join, are not in the grammar.
+the next argument, or the end of the call. Where the source is valid Python, the first bare quote always does. Strings
+side by side or added, which Python would join, break their call: they have been sent as another text by then.
 
-The end of the stream is that of the call as well. Where the answer was cut off there, a string that had a bare quote
-goes on: what would have followed may be more of it.
+The end of the stream is that of the call as well. A string that had a bare quote goes on there: it may be the half of a
+text that has such quotes.
 
 Models forget what stands between calls, too. So a quote in front of the call's bracket and another call also ends its
 string, but only the first bare one in it: behind others this may as well be code in the string.
@@ -69,23 +69,21 @@ class Endings:
             argument = rf",{_ANY_SPACE}(?:\)|{_NAME}{_ANY_SPACE}=)"
             return re.compile(rf"{_ANY_SPACE}(?:{argument}|\)(?:{space}{after}{call}))")
 
-        self._torn = torn
-        self._argument, self._last = ending(f"[{behind}{firsts}]"), ending(rf"(?:[{behind}{firsts}]|\Z)")
+        self._argument = ending(f"[{behind}{firsts}]")
+        self._last = self._argument if torn else ending(rf"(?:[{behind}{firsts}]|\Z)")
         call = "" if torn else rf"|{_GAP}{_EMPTY}(?:\Z|{_OPENING}(?:\Z|{_NAME}{_SPACE}\Z|\){space}\Z))"
         argument = rf",{_ANY_SPACE}(?:\Z|{_NAME}{_ANY_SPACE}\Z)"
         self._begun = re.compile(rf"{_ANY_SPACE}(?:\Z|{argument}|\)(?:{space}\Z{call}))")
 
-    def ends(self, text: str, behind: int, around: str, *, final: bool, cut: bool = False) -> bool | None:
+    def ends(self, text: str, behind: int, around: str, *, final: bool) -> bool | None:
         """Whether a quote in front of `behind` ends its string; None if that can't be told yet.
 
-        `around` is the bracket that the string stands in, empty for an argument itself; `cut` says that the answer was
-        cut off at the end of the text.
+        `around` is the bracket that the string stands in, empty for an argument itself.
         """
         if around:
             complete, begun = _NESTED[around]
         else:
-            over = final and not (cut and self._torn)
-            complete, begun = (self._last if over else self._argument), self._begun
+            complete, begun = (self._last if final else self._argument), self._begun
         if complete.match(text, behind):
             return True
         return None if not final and begun.match(text, behind) else False
@@ -160,6 +158,10 @@ def _decoded(found: re.Match[str]) -> str:
 
 _QUOTE = r"([rRuU]?+)\s*+('''|\"\"\"|'|\")"
 _STRING = re.compile(rf"\s*+{_QUOTE}")
+_PLAIN = r"[rRuU]?+(?:'(?:[^'\\\n]++|\\.)*+'|\"(?:[^\"\\\n]++|\\.)*+\")"
+_JOINED = re.compile(rf"{_PLAIN}(?:(?:\s*+\+\s*+|\s++){_PLAIN})++\Z", re.DOTALL)
+"""Strings side by side or added. Without white space a quote behind a quote is one that was doubled to escape it."""
+
 _BEGIN = re.compile(rf"\s*+(?:([\[({{])\s*+|{_QUOTE}|([^\s,:'\"()\[\]{{}}]++))")
 """A value's bracket, or its prefix and quote, or the word that it is."""
 
@@ -219,8 +221,14 @@ class _Values:
             if quote in bare or bare.endswith(("\\", quote[0])):
                 if len(quote) > 1:
                     raise ValueError(f"not one string: {text[:80]!r}")
-                self.repaired = True
+                self._torn(f"{quote}{raw}{quote}")
         return self._decoded(raw, prefix, quote)
+
+    def _torn(self, source: str) -> None:
+        """A string has bare quotes, unless it is several."""
+        if _JOINED.match(source):
+            raise ValueError(f"not one string: {source[:80]!r}")
+        self.repaired = True
 
     def _read(self, around: str) -> Any:
         """The next value; `around` is the bracket that it stands in."""
@@ -237,6 +245,7 @@ class _Values:
 
     def _string(self, prefix: str, quote: str, around: str) -> str:
         begin = at = self._at
+        torn = False
         while True:
             content = CONTENT[quote].match(self._text, at)
             assert content is not None  # the pattern matches the empty string, too
@@ -245,9 +254,10 @@ class _Values:
                 raise ValueError("a string does not end")
             if len(quote) > 1 or _ENDINGS.ends(self._text, at + 1, around, final=True):
                 break
-            self.repaired = True
-            at += 1
+            torn, at = True, at + 1
         self._at = at + len(quote)
+        if torn:
+            self._torn(self._text[begin - 1 : self._at])
         return self._decoded(self._text[begin:at], prefix, quote)
 
     def _decoded(self, raw: str, prefix: str, quote: str) -> str:

@@ -4,9 +4,10 @@ A schema comes from the producer and may be anything; what can't be understood s
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property, lru_cache
 from typing import Any
+from urllib.parse import unquote
 
 _KINDS: dict[str, str] = {
     **{kind: kind for kind in ("null", "integer", "number", "boolean", "object", "array", "string")},
@@ -132,15 +133,22 @@ def _kind(value: Any) -> str:
 
 
 def resolve(reference: str, root: Mapping[str, Any]) -> Any:
-    """A reference inside the same schema: `#/$defs/Name`, or `#` for all of it."""
+    """A reference inside the same schema: `#/$defs/Name`, `#/anyOf/0`, or `#` for all of it; None if it finds none."""
     if not reference.startswith("#"):
         return None
     found: Any = root
-    path = reference.removeprefix("#").removeprefix("/")
+    path = unquote(reference).removeprefix("#").removeprefix("/")
     for step in path.split("/") if path else ():
         key = step.replace("~1", "/").replace("~0", "~")
-        found = found.get(key) if isinstance(found, Mapping) else None
+        if isinstance(found, list):
+            found = found[int(key)] if key.isdecimal() and len(key) < _INDEX_DIGITS and int(key) < len(found) else None
+        else:
+            found = found.get(key) if isinstance(found, Mapping) else None
     return found
+
+
+_INDEX_DIGITS = 10
+"""Of a place in a list: fewer than this."""
 
 
 NO_SHAPE = Shape(None, {})
@@ -158,21 +166,29 @@ PATTERN_CHARS = 1024
 
 def matches(pattern: str, text: str) -> bool:
     """Whether the pattern is found in the text, as JSON Schema means it."""
-    compiled = _compiled(pattern) if len(pattern) <= PATTERN_CHARS else None
+    compiled = _remembered(pattern) if len(pattern) <= PATTERN_CHARS else None
     try:
         return compiled is not None and bool(compiled.is_valid(text))
     except ValueError:  # text that can't be encoded
         return False
 
 
-@lru_cache(maxsize=256)
-def _compiled(pattern: str) -> Any:
+def compiled_for(schema: dict[str, Any]) -> Any:
+    """What holds values against a schema. Raises `ValueError` or another error if the library can't read it."""
     import jsonschema_rs  # noqa: PLC0415 -- a quarter of the time of `import tokenmill`, for who has no schemas
 
+    return jsonschema_rs.validator_for(schema, offline=True, pattern_options=jsonschema_rs.RegexOptions())
+
+
+def compiled_pattern(pattern: str) -> Any:
+    """What finds a pattern in a text; None if the engine refuses it."""
     try:
-        return jsonschema_rs.validator_for({"pattern": pattern}, pattern_options=jsonschema_rs.RegexOptions())
+        return compiled_for({"pattern": pattern})
     except ValueError:
         return None
+
+
+_remembered = lru_cache(maxsize=256)(compiled_pattern)
 
 
 # What a JSON schema says of the keys of an object and of the elements of an array, beyond their first schema.
@@ -251,22 +267,36 @@ def _lists_key(shape: Shape, key: str) -> bool:
 
 def allows_key(shape: Shape, key: str) -> bool:
     """Whether the schema lets an object have this key."""
-    return _allows(shape.schema, shape.root, key, _BRANCHES)
+    return _Allowed(shape.root, key).by(shape.schema, _BRANCHES)
 
 
-def _allows(schema: Any, root: Mapping[str, Any], key: str, left: int) -> bool:
-    if not isinstance(schema, Mapping) or not left:
-        return schema is not False
-    if any(inner is False for inner in _said(schema, key)):
-        return False
-    if schema.get("additionalProperties") is False and not any(True for _ in _said(schema, key)):
-        return False
-    for combined, holds in (("allOf", all), ("anyOf", any), ("oneOf", any)):
-        parts = schema.get(combined)
-        if isinstance(parts, list) and parts and not holds(_allows(part, root, key, left - 1) for part in parts):
+class _Allowed:
+    """Whether schemas let an object have one key, each asked once: several may lead to one, or in a circle."""
+
+    def __init__(self, root: Mapping[str, Any], key: str) -> None:
+        self._root = root
+        self._key = key
+        self._known: dict[int, bool] = {}
+
+    def by(self, schema: Any, left: int) -> bool:
+        if not isinstance(schema, Mapping) or not left:
+            return schema is not False
+        found = self._known.get(id(schema))
+        if found is None:
+            self._known[id(schema)] = True  # what leads back to itself forbids nothing by that
+            found = self._known[id(schema)] = self._read(schema, left - 1)
+        return found
+
+    def _read(self, schema: Mapping[str, Any], left: int) -> bool:
+        said = list(_said(schema, self._key))
+        if any(inner is False for inner in said) or (not said and schema.get("additionalProperties") is False):
             return False
-    reference = schema.get("$ref")
-    return not isinstance(reference, str) or _allows(resolve(reference, root), root, key, left - 1)
+        for combined, holds in (("allOf", all), ("anyOf", any), ("oneOf", any)):
+            parts = schema.get(combined)
+            if isinstance(parts, list) and parts and not holds(self.by(part, left) for part in parts):
+                return False
+        reference = schema.get("$ref")
+        return not isinstance(reference, str) or self.by(resolve(reference, self._root), left)
 
 
 def item_shapes(shape: Shape, count: int) -> list[Shape]:
@@ -301,75 +331,3 @@ def _alike(name: str, wanted: str, *, plural: bool) -> bool:
     """Whether two names differ only in how their words are joined, or in that the wanted one is the plural."""
     first, second = (text.replace("_", "").lower() for text in (name, wanted))
     return first == second or (plural and second in (f"{first}s", f"{first}es", f"{first[:-1]}ies"))
-
-
-# OpenAPI's `nullable: true`, said as JSON Schema says it: validators know no such keyword, and would refuse a null.
-#
-# Nothing moves that a reference may point to, but what is beside a `$ref` or an `allOf`.
-
-_ONE = frozenset(
-    {
-        *("additionalItems", "additionalProperties", "contains", "else", "if", "items", "not", "propertyNames", "then"),
-        *("unevaluatedItems", "unevaluatedProperties"),
-    }
-)
-_SEVERAL = frozenset({"allOf", "anyOf", "items", "oneOf", "prefixItems"})
-_NAMED = frozenset({"$defs", "definitions", "dependentSchemas", "patternProperties", "properties"})
-"""Keywords whose value is a schema, a list of them, or some by name."""
-
-_ROOT = frozenset({"$defs", "$id", "$schema", "definitions"})
-_NULL = {"type": "null"}
-
-
-def nulls_allowed(schema: Any) -> Any:
-    """The schema with a null wherever it is nullable. Raises `RecursionError` for one that is nested too deep."""
-    if not isinstance(schema, Mapping):
-        return schema
-    found = {keyword: _inside(keyword, value) for keyword, value in schema.items()}
-    found = _with_null(found) if is_nullable(schema) else found
-    if isinstance(branches := found.get("oneOf"), list) and isinstance(said := schema.get("oneOf"), list):
-        found["oneOf"] = _one_null(said, branches)
-    return found
-
-
-def _inside(keyword: str, value: Any) -> Any:
-    if keyword in _NAMED and isinstance(value, Mapping):
-        return {name: nulls_allowed(schema) for name, schema in value.items()}
-    if keyword in _SEVERAL and isinstance(value, list):
-        return [nulls_allowed(schema) for schema in value]
-    return nulls_allowed(value) if keyword in _ONE else value
-
-
-def _with_null(schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema, or null. Only where it says the type, or all that it may be, there is a place for it."""
-    if schema.keys() & {"$ref", "allOf", "const", "not"}:
-        around = {keyword: value for keyword, value in schema.items() if keyword in _ROOT}
-        return {**around, "anyOf": [{key: value for key, value in schema.items() if key not in around}, _NULL]}
-    return {keyword: _PLACES[keyword](value) if keyword in _PLACES else value for keyword, value in schema.items()}
-
-
-def _one_null(said: list[Any], branches: list[Any]) -> list[Any]:
-    """Branches of which only one may take a null: several that do would refuse it."""
-    nullable = [isinstance(branch, Mapping) and is_nullable(branch) for branch in said]
-    if sum(nullable) + (len(branches) > len(said)) < 2:  # noqa: PLR2004 -- one may
-        return branches
-    return [
-        nulls_allowed({**branch, "nullable": False}) if may else allowed
-        for branch, may, allowed in zip(said, nullable, branches[: len(said)], strict=True)
-    ] + [_NULL]
-
-
-def _among(values: Any) -> Any:
-    return [*values, None] if isinstance(values, list) and None not in values else values
-
-
-def _typed(types: Any) -> Any:
-    kinds = [types] if isinstance(types, str) else types
-    return [*kinds, "null"] if isinstance(kinds, list) and "null" not in kinds else types
-
-
-def _either(schemas: Any) -> Any:
-    return [*schemas, _NULL] if isinstance(schemas, list) and _NULL not in schemas else schemas
-
-
-_PLACES: dict[str, Callable[[Any], Any]] = {"type": _typed, "enum": _among, "anyOf": _either, "oneOf": _either}
