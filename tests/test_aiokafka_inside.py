@@ -89,9 +89,10 @@ async def test_records_that_are_written_and_read(kafka: str, topic: str) -> None
         batch.close()
         assert (await (await producer.send_batch(batch, topic, partition=0))).offset == 0
         consumer.assign([tp])
-        assert inside.position(consumer, tp) == -1
+        assert (inside.position(consumer, tp), inside.positions(consumer)) == (-1, {tp: None})
         first = await consumer.getone()
         assert (inside.position(consumer, tp), first.value, list(first.headers)) == (1, b"first", [("h", b"1")])
+        assert inside.positions(consumer) == {tp: 1}
         inside.give_plain_records(consumer, lambda _, record: record)
         second = await consumer.getone()
         assert (type(second) is not type(first), second.value, second.offset) == (True, b"second", 1)

@@ -131,6 +131,12 @@ def position(consumer: AIOKafkaConsumer, partition: TopicPartition) -> int:
     return state.position if state is not None and state.has_valid_position else -1
 
 
+def positions(consumer: AIOKafkaConsumer) -> dict[TopicPartition, int | None]:
+    """The same of all that is assigned, to compare: before each read, so it takes no call for each partition."""
+    assignment = consumer._subscription.subscription.assignment
+    return {tp: state._position for tp, state in assignment._tp_state.items()} if assignment else {}
+
+
 def give_plain_records(consumer: AIOKafkaConsumer, convert: Callable[[Any, Any], Any]) -> None:
     """Have what was fetched, and not yet given out, made into records by `convert`: there is no option for it."""
     for batch in _fetched(consumer):

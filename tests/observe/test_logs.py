@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from tokenmill.observe import setup_logs
+from tokenmill.observe.logs import WORDINGS, Repeats
 
 
 @pytest.fixture(autouse=True)
@@ -68,6 +69,25 @@ def test_other_lines_are_all_said() -> None:
     for number in range(10):
         logging.getLogger("aiokafka").error(f"fact {number}")  # noqa: G004 -- ten wordings
     assert len(stream.getvalue().splitlines()) == 10
+
+
+def test_wordings_that_never_come_again_are_forgotten() -> None:
+    """A loop's own complaints have addresses in them. What goes on is remembered, so that it is not said anew."""
+    repeats = Repeats()
+
+    def said(wording: str, second: float) -> bool:
+        record = logging.LogRecord("asyncio", logging.ERROR, "", 0, wording, (), None)
+        record.created = 1_000_000 + second
+        return repeats.filter(record)
+
+    for number in range(3 * WORDINGS):
+        assert said(f"Future exception was never retrieved: 0x{number:x}", number)
+        going_on = [said("a socket was closed", number) for _ in range(5)]
+        assert len(repeats._said) <= WORDINGS
+    assert going_on == [False] * 5
+    burst = [said(f"once: 0x{number:x}", 9_999) for number in range(3 * WORDINGS)]
+    assert all(burst)
+    assert len(repeats._said) <= WORDINGS
 
 
 def test_the_host_does_not_repeat_a_failure() -> None:

@@ -6,6 +6,7 @@ import pytest
 from opentelemetry.trace import SpanKind, StatusCode
 
 from tests.support.spans import HEADERS, PARENT, TRACE, Kept, ids_of
+from tokenmill.observe.otel import LATEST_MS
 
 
 def test_a_span_is_part_of_the_trace_that_came() -> None:
@@ -82,6 +83,16 @@ def test_a_span_may_be_told_when_it_is_over() -> None:
     assert (first.start_time, first.end_time) == (1_000_000_000, 2_500_000_000)
     assert (first.status.status_code, second.status.status_code) == (StatusCode.ERROR, StatusCode.UNSET)
     assert (second.start_time, second.end_time) == (1_000_000_000, 1_000_000_000)
+
+
+@pytest.mark.parametrize(
+    ("said", "told"), [(-1, 0), (1_700_000_000_000_000, LATEST_MS), (2**63 - 1, LATEST_MS)], ids=["none", "us", "most"]
+)
+def test_a_time_that_no_span_can_say_takes_no_other_span_with_it(said: int, told: int) -> None:
+    """Times are those of records, which may be any number. Spans that are sent together are encoded together."""
+    kept = Kept()
+    kept.telemetry.past("p", "consumer", HEADERS, {}, said, said)
+    assert (kept.only.start_time, kept.only.end_time) == (told * 1_000_000, told * 1_000_000)
 
 
 def test_measurements_are_histograms() -> None:

@@ -9,6 +9,7 @@ from tests.partition.logs import SETTINGS, events, log, partition, record, run, 
 from tokenmill.events import Error, Finish, Part, TextDelta
 from tokenmill.limits import CHOICES, DETAIL_BYTES
 from tokenmill.partition import Partition
+from tokenmill.partition.message import Open
 
 
 def test_fields_apply_in_the_order_of_the_contract() -> None:
@@ -48,6 +49,17 @@ def test_usage_above_its_cap_is_left_out_and_that_is_said() -> None:
     (error,) = [event for event in events(out) if isinstance(event, Error)]
     (finish,) = [event for event in events(out) if isinstance(event, Finish)]
     assert (error.code, finish.usage) == ("limit", msgspec.UNSET)
+
+
+def test_a_finish_reason_is_kept_up_to_its_cap() -> None:
+    """It is kept in memory and in snapshots until the end, too."""
+    state = partition({"message_id": "m", "delta": "a", "finish_reason": "x" * (DETAIL_BYTES + 1), "end": False})
+    message = state._messages.find(b"c", "m")
+    assert message is not None
+    choice = message.choice(0)
+    assert choice is not None
+    assert isinstance(choice.state, Open)
+    assert choice.state.reason == "x" * DETAIL_BYTES
 
 
 def test_a_late_chunk_moves_the_start_of_replays() -> None:

@@ -159,6 +159,7 @@ def test_streams_are_named_once_when_they_begin() -> None:
 def test_what_a_snapshot_must_write_is_noted() -> None:
     """Where something is remembered, with its last record."""
     reads = intake("text")
+    reads.noting = True
     reads.read(record(0, b"a"))
     assert list(reads.changed) == []
     reads.read(record(1, b"\xe2"))

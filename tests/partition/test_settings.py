@@ -3,6 +3,7 @@
 import msgspec
 import pytest
 
+from tests.support.processes import printed
 from tokenmill.config import Config, Gateway, Topics
 from tokenmill.errors import ConfigError
 from tokenmill.limits import Limits
@@ -146,8 +147,15 @@ def test_the_fingerprint_leaves_out_what_does_not() -> None:
 
 def test_the_fingerprint_is_the_same_in_every_process() -> None:
     """It is compared with that of another worker, so it must not depend on Python's hash seed."""
-    assert PartitionSettings().fingerprint() == PartitionSettings().fingerprint()
-    assert len(PartitionSettings().fingerprint()) == 16
+    types = ["error", "finish", "text-delta", "tool-call", "tool-input-start"]
+    script = (
+        "from tokenmill.partition import OutputSpec, PartitionSettings\n"
+        f"settings = PartitionSettings(outputs=(OutputSpec('events', events=frozenset({types})),))\n"
+        "print(settings.fingerprint())"
+    )
+    one, other = (printed(["-c", script], seed) for seed in ("1", "2"))
+    assert one == other
+    assert len(one.strip()) == 16
 
 
 def test_what_is_kept_of_answers_has_outputs_where_it_has_topics() -> None:

@@ -71,6 +71,18 @@ def test_pauses_double_up_to_a_longest_one() -> None:
     assert pauses[-1] == LONGEST_PAUSE_S
 
 
+async def test_what_is_owned_elsewhere_goes_though_the_breaker_is_open() -> None:
+    """It is this process alone that forgets."""
+    store, clock = Moody(), Clock()
+    guarded = _guarded(store, clock, [])
+    await guarded.write_full("tokens", 0, None, Place(1, 1), b"", {})
+    store.away = True
+    with pytest.raises(Unavailable):
+        await guarded.load("tokens", 0)
+    guarded.keep([])
+    assert await store.head("tokens", 0) is None
+
+
 async def test_a_whole_operation_has_a_deadline() -> None:
     """A store that never answers is a store that is away."""
     store, failures = Moody(), list[str]()

@@ -15,3 +15,12 @@ async def test_what_a_reader_does_to_a_snapshot_stays_with_the_reader() -> None:
     second = await store.load("tokens", 0)
     assert second is not None
     assert second.fields == {b"a": b"1"}
+
+
+async def test_what_went_elsewhere_is_forgotten() -> None:
+    """Who has it now keeps snapshots of its own, and nobody would ever ask for this one."""
+    store = MemoryStore()
+    for partition in range(3):
+        await store.write_full("tokens", partition, None, Place(1, 1), b"", {})
+    store.keep([("tokens", 1), ("tokens", 7)])
+    assert [await store.head("tokens", partition) is not None for partition in range(3)] == [False, True, False]

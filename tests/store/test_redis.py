@@ -70,6 +70,27 @@ async def test_a_snapshot_that_lost_fields_is_none(store: RedisStore, client: re
     client.close()
 
 
+@pytest.mark.parametrize(("field", "value"), [("epoch", b"x"), ("offset", b"1.5"), ("generation", b"\xff")])
+async def test_a_head_that_is_none_of_ours_is_none(
+    store: RedisStore, client: redis.Redis, field: str, value: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Somebody has written there: a restore does without, a writer hears that it is not the head it knows."""
+    head = await store.write_full("tokens", 0, None, Place(1, 10), b"", {b"a": b"1"})
+    client.hset("mill:{kafka:group:tokens:0}:head", field, value)
+    assert (await store.load("tokens", 0), await store.head("tokens", 0)) == (None, None)
+    assert "the head of a snapshot can't be read" in caplog.text
+    with pytest.raises(HeadChanged) as refused:
+        await store.write_full("tokens", 0, head, Place(1, 20), b"", {})
+    assert refused.value.head is None
+
+
+async def test_what_others_own_stays(store: RedisStore) -> None:
+    """The next owner reads it here."""
+    head = await store.write_full("tokens", 0, None, Place(1, 10), b"", {})
+    store.keep([])
+    assert await store.head("tokens", 0) == head
+
+
 async def test_an_interrupted_delta_is_no_snapshot_until_a_full_write(store: RedisStore, client: redis.Redis) -> None:
     """Between its first and last page readers see nothing; a full write on the old head makes it good."""
     head = await store.write_full("tokens", 0, None, Place(1, 10), b"", {b"a": b"1"})

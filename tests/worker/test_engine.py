@@ -1,16 +1,20 @@
 """The cycle on a real Kafka, turned by hand: reading, pausing, what becomes of tasks, ending."""
 
 import asyncio
+from typing import Any
 
 import pytest
 from aiokafka import TopicPartition
-from aiokafka.errors import GroupAuthorizationFailedError, NoOffsetForPartitionError
+from aiokafka.consumer.fetcher import PartitionRecords
+from aiokafka.errors import CorruptRecordException, GroupAuthorizationFailedError, NoOffsetForPartitionError
 
 from tests.support.gate import Gate
 from tests.support.rig import Rig, rigged
 from tests.support.stage import Stage, until
 from tokenmill.errors import FatalError
+from tokenmill.header_names import Fetched
 from tokenmill.worker import engine as engine_module
+from tokenmill.worker.watch import Watch
 
 pytestmark = pytest.mark.integration
 
@@ -82,6 +86,77 @@ async def test_errors_of_the_client_are_waited_out_and_then_fatal(
         now[0] = 62
         with pytest.raises(FatalError, match="reading has failed for 61 s"):
             await rig.engine.read()
+
+
+async def test_what_came_before_an_error_is_read_again(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The client drops what it has of a partition when the next one's batch is broken, and says where it was not."""
+    monkeypatch.setattr(engine_module, "READ_ERROR_PAUSE_S", 0)
+    async with rigged(stage) as rig:
+        await _live(rig)
+        first, second = places = [TopicPartition(stage.topics.tokens, number) for number in range(2)]
+        for seq in range(3):
+            await stage.send("c", {"message_id": "m", "seq": seq, "delta": "x"}, partition=0)
+        await stage.send("d", {"message_id": "m", "seq": 0, "delta": "x"}, partition=1)
+        fetched = rig.engine.consumer._fetcher._records
+        await until(lambda: len(fetched) == len(places), "both are fetched")
+        fetched[second] = fetched.pop(second)  # they are read in this order
+        batch = fetched[second]._partition_records
+        batch._records = Fetched(batch._records.data[:-1] + b"?")
+        assert await rig.turn() == 0
+        assert rig.engine.position(first) == 0
+
+        async def read() -> bool:
+            await rig.turn()
+            return [rig.engine.lanes[place].partition.offset for place in places] == [3, 1]
+
+        await until(read, "all is read", 20)
+
+
+async def test_an_error_moves_nothing_that_was_given(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A position behind a transaction's marker, which is no record, stays: the log may have lost what is before it."""
+    monkeypatch.setattr(engine_module, "READ_ERROR_PAUSE_S", 0)
+    async with rigged(stage) as rig:
+        await _live(rig)
+        place = TopicPartition(stage.topics.tokens, 0)
+        await stage.send("c", {"message_id": "m", "delta": "x"}, partition=0)
+        while rig.engine.position(place) < 1:
+            await rig.turn()
+        rig.engine.consumer.seek(place, 2)
+
+        async def refused(**_: object) -> None:
+            raise GroupAuthorizationFailedError("group")
+
+        monkeypatch.setattr(rig.engine.consumer, "getmany", refused)
+        await rig.turn()
+        assert rig.engine.position(place) == 2
+
+
+async def test_a_batch_that_stays_broken_ends_the_worker(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Though others are read meanwhile: its own partition makes no progress."""
+    monkeypatch.setattr(engine_module, "READ_ERROR_PAUSE_S", 0)
+    async with rigged(stage) as rig:
+        await _live(rig)
+        broken = TopicPartition(stage.topics.tokens, 1)
+        unpack = PartitionRecords._unpack_records
+
+        def unpacked(batch: Any) -> Any:
+            if batch._tp == broken:
+                raise CorruptRecordException(f"Invalid CRC - {broken}")
+            yield from unpack(batch)
+
+        monkeypatch.setattr(PartitionRecords, "_unpack_records", unpacked)
+        await stage.send("d", {"message_id": "m", "seq": 0, "delta": "x"}, partition=1)
+        now = [0.0]
+        rig.engine.clock = lambda: now[0]
+        watch, problems = Watch(rig.engine, 60), list[str]()
+        for seq in range(4):
+            await stage.send("c", {"message_id": "m", "seq": seq, "delta": "x"}, partition=0)
+            await rig.parsed(seq + 1)
+            await until(lambda: rig.engine.end(broken) == 1, "its record is fetched")
+            await rig.lane().drained()
+            problems += watch.problems()
+            now[0] += 25
+        assert problems == [f"{broken.topic}/1: lag without progress for 60 s at offset 0"]
 
 
 async def test_a_mistake_of_ours_is_no_error_of_the_client(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -156,19 +156,27 @@ async def test_a_fenced_worker_commits_nothing_and_ends(stage: Stage) -> None:
         assert zombie.engine.numbers.value("tokenmill_commits_total", "failed") == 1
 
 
-async def test_a_lane_that_is_closed_may_fail(stage: Stage) -> None:
-    """It was given up while its transaction was under way: the next owner does the same again."""
+async def test_a_lane_that_is_closed_may_fail(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was given up while its transaction was under way: the next owner does the same again. An open one may not."""
+    gives_up = False
+
+    async def fenced(*_: object) -> None:
+        if gives_up:
+            lane.close()
+        raise FatalError("it is fenced")
+
     async with rigged(stage, delivery=DELIVERY) as rig:
         lane = await _live(rig)
         await _parsed(stage, rig)
         lane.mark()
         mark = lane.committable()
         assert mark is not None
-        under_way = asyncio.create_task(rig.engine.committer.commit({lane: mark}))
-        await asyncio.sleep(0)
-        lane.close()
-        in_transactions(lane).transaction._seconds = 0.1
-        await asyncio.wait_for(under_way, 20)
+        monkeypatch.setattr(in_transactions(lane).transaction, "commit", fenced)
+        with pytest.raises(FatalError, match="it is fenced"):
+            await rig.engine.committer.commit({lane: mark})
+        gives_up = True
+        await rig.engine.committer.commit({lane: mark})
+        assert rig.engine.numbers.value("tokenmill_commits_total", "failed") == 2
         assert rig.failures == []
         assert lane.committable() is None
 

@@ -47,6 +47,7 @@ def _engine(lane: _Lane, pause: Callable[[object], None] = lambda _: None, **wor
     """As much of one as a look asks."""
     return SimpleNamespace(
         config=SimpleNamespace(worker=SimpleNamespace(**worker)),
+        clock=time.monotonic,
         lanes={lane.topic_partition: lane},
         caught_up=lambda _: True,
         pause=pause,
@@ -65,6 +66,20 @@ def test_no_answer_is_cut_for_what_has_ended(monkeypatch: pytest.MonkeyPatch, *,
     IdleCloser(_engine(lane, paused.append, idle_timeout_s=900, state_mib=1)).look()
     assert state.size > 100_000
     assert (len(lane.written), len(paused)) == ((0, 0) if ended else (1, 1))
+
+
+def test_a_clock_that_is_set_closes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither too early, as when it is set on by an hour, nor never: what counts is the time that has passed."""
+    lane, now = _Lane(partition({"message_id": "m", "delta": "x"})), [0.0]
+    engine = _engine(lane, idle_timeout_s=300, state_mib=1)
+    engine.clock = lambda: now[0]
+    closer, written = IdleCloser(engine), []
+    for step, set_to in ((0, 1e9), (85, 1e9 + 3_600), (210, 1e9 - 3_600), (85, 0)):
+        now[0] += step
+        monkeypatch.setattr(time, "time", lambda said=set_to: said)
+        closer.look()
+        written.append(len(lane.written))
+    assert written == [0, 0, 0, 1]
 
 
 async def _opened(stage: Stage, rig: Rig, count: int) -> None:

@@ -6,10 +6,11 @@ import pytest
 from aiokafka import TopicPartition
 from aiokafka.structs import OffsetAndMetadata
 
+from tests.partition.logs import log
 from tests.support.gate import Gate
 from tests.support.rig import Rig, rigged
 from tests.support.stage import Stage, until
-from tokenmill.store import MemoryStore
+from tokenmill.store import MemoryStore, Place
 from tokenmill.worker.lane import Phase
 from tokenmill.worker.restore import Plan
 
@@ -55,6 +56,20 @@ async def test_a_new_group_begins_at_the_first_record(stage: Stage) -> None:
         await _restored(rig)
         assert sorted(rig.hooks.restores) == [(0, "empty", 0), (1, "empty", 0)]
         assert rig.engine.numbers.value("tokenmill_rebalances_total") == 1
+
+
+async def test_snapshots_of_partitions_that_went_elsewhere_are_not_kept(stage: Stage) -> None:
+    """Those that are in this process alone; the others stay, as their state may be needed."""
+    store = MemoryStore()
+    async with rigged(stage, store) as rig:
+        await _talk(stage, rig, 0, 3)
+        await rig.engine.ownership.on_partitions_revoked([])
+        kept = TopicPartition(stage.topics.tokens, 0)
+        await store.write_full(kept.topic, 1, await store.head(kept.topic, 1), Place(1, 1), b"", {})
+        assert len(store._snapshots) == 2
+        rig.engine.ownership.on_partitions_assigned([kept])
+        assert list(store._snapshots) == [kept]
+        await _restored(rig)
 
 
 async def test_state_is_kept_through_a_rebalance(stage: Stage) -> None:
@@ -202,6 +217,26 @@ async def test_a_replay_ends_though_its_last_records_are_gone(stage: Stage) -> N
             phases.append(lane.phase)
         assert phases == [Phase.REPLAYING, Phase.LIVE]
         assert lane.partition.offset == 9
+
+
+async def test_a_replay_keeps_no_note_of_what_it_has_passed(stage: Stage) -> None:
+    """There may be a day of it: neither of messages that are gone, nor of what would have been counted."""
+    async with rigged(stage) as rig:
+        await _restored(rig)
+        place = TopicPartition(stage.topics.tokens, 0)
+        lane = rig.engine.lanes[place]
+        lane.phase = Phase.REPLAYING
+        ahead = lane.partition.mark().__class__(offset=90_000, low_water=0, fingerprint="other")
+        lane.partition.begin_replay(ahead, lossy=False)
+        rig.engine.ownership._marks[place] = Plan("replay", 0, ahead)
+        held = []
+        for start in range(0, 3_000, 1_000):
+            ends = ({"message_id": str(number), "delta": "x", "end": True} for number in range(start, start + 1_000))
+            assert rig.engine.ownership.replay(lane, log(*ends, start=start)) == []
+            held += [len(lane.partition._messages._touched), len(lane.partition.tally.opened)]
+        assert lane.partition.offset == 3_000
+        assert max(held) == 0
+        assert lane.phase is Phase.REPLAYING
 
 
 async def test_what_the_topic_no_longer_holds_is_decided_anew(stage: Stage) -> None:

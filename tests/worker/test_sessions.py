@@ -25,6 +25,9 @@ class Store:
     def __init__(self) -> None:
         self.calls: list[Any] = []
         self.down = False
+        self.hold = asyncio.Event()
+        """Unless it is set, records take for ever."""
+        self.hold.set()
 
     async def renew(self) -> None:
         """Refuses while it is down."""
@@ -32,6 +35,7 @@ class Store:
 
     async def put(self, records: Iterable[Named]) -> None:
         """The same."""
+        await self.hold.wait()
         self._do([record.value for record in records])
 
     async def close(self) -> None:
@@ -118,6 +122,48 @@ async def test_the_last_records_are_written_on_the_way_out() -> None:
     writer.take(named(1))
     await writer.close()
     assert store.calls == [[b"1"], "closed"]
+
+
+async def test_all_that_waits_is_written_on_the_way_out() -> None:
+    """Also what was being written when the task was cancelled, in its order."""
+    store = Store()
+    writer = writer_of(store)
+    for number in range(3 * PAGE_RECORDS):
+        writer.take(named(number))
+    store.hold.clear()
+    running = asyncio.create_task(writer.run())
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    running.cancel()
+    with suppress(asyncio.CancelledError):
+        await running
+    store.hold.set()
+    await writer.close()
+    *pages, last = store.calls
+    assert [value for page in pages for value in page] == [b"%d" % number for number in range(3 * PAGE_RECORDS)]
+    assert last == "closed"
+
+
+async def test_a_store_that_does_not_answer_keeps_no_end_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is left is said to be missing, if that can be said."""
+    monkeypatch.setattr(sessions, "LAST_S", 0.05)
+    monkeypatch.setattr(sessions, "RENEW_S", 0.05)
+    store = Store()
+    store.hold.clear()
+    writer = writer_of(store)
+    writer.take(named(1))
+    await writer.close()
+    assert store.calls == ["renew", "closed"]
+
+
+async def test_a_store_that_is_down_keeps_no_end_waiting() -> None:
+    """The next owner of the partitions ends the generation."""
+    store = Store()
+    store.down = True
+    writer = writer_of(store)
+    writer.take(named(1))
+    await writer.close()
+    assert store.calls == ["closed"]
 
 
 async def test_only_what_is_acknowledged_is_taken() -> None:

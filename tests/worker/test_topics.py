@@ -22,6 +22,7 @@ from tokenmill.worker.topics import (
     largest_records,
     output_topics,
     partition_counts,
+    stamped_anew,
 )
 
 pytestmark = pytest.mark.integration
@@ -101,6 +102,26 @@ async def test_what_is_for_those_who_watch_is_kept_for_a_short_time(config: Conf
     assert kept["live"] == {"retention.ms": 3_600_000, "segment.ms": 900_000}
     assert kept["brief"] == {"retention.ms": 60_000, "segment.ms": 60_000}
     assert kept["extra"]["retention.ms"] == int(SETTINGS["log.retention.ms"])
+
+
+async def test_outputs_keep_the_times_of_their_input(config: Config) -> None:
+    """Whatever the broker does by itself. One that was made otherwise is named, with the command that sets it right."""
+    await create_topics(config, 2)
+    topic = config.topics.events
+    async with make_admin(config.kafka) as admin:
+        outputs = output_topics(config)
+        assert await until_available(lambda: stamped_anew(admin, outputs), 30) == []
+        other = {"message.timestamp.type": "LogAppendTime"}
+        await admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, topic, other)])
+
+        async def told() -> list[str]:
+            return await stamped_anew(admin, outputs)
+
+        (sentence,) = await until(told, "the topic is another one")
+    assert sentence.startswith(f"topic {topic}: its message.timestamp.type is LogAppendTime, so ")
+    assert f"--entity-name {topic} --add-config message.timestamp.type=CreateTime`" in sentence
+    (differs,) = [change.differs for change in await create_topics(config, 2) if change.topic == topic]
+    assert "message.timestamp.type: LogAppendTime, not CreateTime" in differs
 
 
 async def test_what_is_kept_of_answers_has_topics_if_they_have_names(config: Config, unique: str) -> None:

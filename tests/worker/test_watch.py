@@ -11,6 +11,8 @@ from tests.support.rig import Rig, rigged
 from tests.support.stage import Stage, until
 from tokenmill.errors import FatalError
 from tokenmill.observe import Numbers
+from tokenmill.store import MemoryStore, Snapshot
+from tokenmill.worker import ownership as ownership_module
 from tokenmill.worker import watch as watch_module
 from tokenmill.worker.lane import Phase
 from tokenmill.worker.watch import Pulse, Watch
@@ -85,6 +87,63 @@ async def test_a_partition_without_progress_is_found(stage: Stage) -> None:
         lane.outboxes[stage.topics.events].acked += 1
         lane.settle()
         assert stuck() == []
+
+
+class OneByOne(MemoryStore):
+    """A store whose loads end when they are told to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.may_answer = asyncio.Semaphore(0)
+
+    async def load(self, topic: str, partition: int) -> Snapshot | None:
+        """As its model, in its turn."""
+        await self.may_answer.acquire()
+        return await super().load(topic, partition)
+
+
+async def test_a_restore_is_given_time_from_its_turn_on(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Loads of a slow store are no death, however many wait for their turn; one that does not end is."""
+    monkeypatch.setattr(ownership_module, "RESTORES", 1)
+    store = OneByOne()
+    async with rigged(stage, store) as rig:
+        lanes = rig.engine.lanes
+        await until(lambda: any(lane.placed for lane in lanes.values()), "one is restored")
+        (first,) = [place for place, lane in lanes.items() if lane.placed]
+        now, problems = [0.0], list[str]()
+        rig.engine.clock = lambda: now[0]
+        watch, load_s = Watch(rig.engine, PATIENCE_S), rig.engine.store.load_s
+
+        def look(seconds: float) -> None:
+            now[0] += seconds
+            problems.extend(problem for problem in watch.problems() if "restoring" in problem)
+
+        look(0)
+        look(PATIENCE_S + load_s - 1)
+        store.may_answer.release()
+        await until(lambda: all(lane.placed for lane in lanes.values()), "the other is restored")
+        look(1)
+        look(PATIENCE_S + load_s - 1)
+        assert problems == []
+        look(2)
+        (other,) = lanes.keys() - {first}
+        told = f"{other.topic}/{other.partition}: state restoring without progress for {PATIENCE_S + load_s:g} s"
+        assert problems == [f"{told} at offset 0"]
+
+
+async def test_before_the_first_restore_nothing_but_kafka_is_waited_for(stage: Stage) -> None:
+    """Every question to it has a deadline of its own, so there is less patience."""
+    async with rigged(stage) as rig:
+        await _live(rig)
+        now = [0.0]
+        rig.engine.clock = lambda: now[0]
+        watch = Watch(rig.engine, PATIENCE_S)
+        for lane in rig.engine.lanes.values():
+            lane.phase, lane.placed = Phase.RESTORING, False
+        assert list(watch.problems()) == []
+        now[0] = PATIENCE_S + 1
+        assert all("state restoring without progress for 60 s" in problem for problem in watch.problems())
+        assert len(list(watch.problems())) == 2
 
 
 async def test_a_broker_that_answers_nobody_is_found(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:

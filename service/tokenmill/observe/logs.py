@@ -34,6 +34,9 @@ SAID_AT_ONCE = 3
 
 STRETCH_S = 30.0
 
+WORDINGS = 1_000
+"""Wordings that are remembered: some, as those of a loop's own complaints, have an address in them and come once."""
+
 _STANDARD = frozenset(logging.LogRecord("", 0, "", 0, "", (), None).__dict__) | {"message", "asctime", "taskName"}
 
 
@@ -71,6 +74,8 @@ class Repeats(logging.Filter):
         if not any(record.name == name or record.name.startswith(f"{name}.") for name in REPEATED):
             return True
         wording = (record.name, str(record.msg))
+        if len(self._said) >= WORDINGS:
+            self._forget(record.created)
         began, lines = self._said.get(wording, (0.0, 0))
         if record.created - began < STRETCH_S:
             self._said[wording] = (began, lines + 1)
@@ -79,6 +84,11 @@ class Repeats(logging.Filter):
         if left_out := max(0, lines - SAID_AT_ONCE):
             record.msg, record.args = f"{record.getMessage()} (and {left_out:,} more like this before)", None
         return True
+
+    def _forget(self, now: float) -> None:
+        """Wordings with which nothing goes on; all of them where so many are new."""
+        going_on = {wording: said for wording, said in self._said.items() if now - said[0] < STRETCH_S}
+        self._said = going_on if len(going_on) < WORDINGS else {}
 
 
 def not_an_echo(record: logging.LogRecord) -> bool:

@@ -34,6 +34,9 @@ from tokenmill.records import Headers
 CLOSE_S = 5.0
 """For the last spans to be sent: less than a process has for its end."""
 
+LATEST_MS = (2**63 - 1) // 1_000_000
+"""The last time that a span can say: it counts nanoseconds in 64 bits."""
+
 _KINDS: Mapping[Kind, trace.SpanKind] = {
     "client": trace.SpanKind.CLIENT,
     "consumer": trace.SpanKind.CONSUMER,
@@ -146,12 +149,13 @@ class OpenTelemetry(Telemetry):
     def past(
         self, name: str, kind: Kind, parent: Headers, attributes: Attributes, began_ms: int, ended_ms: int
     ) -> None:
+        began_ms = _told(began_ms)
         span = self._tracer.start_span(
             name, _context(parent), _KINDS[kind], dict(attributes), start_time=began_ms * 1_000_000
         )
         if (kind_of_error := attributes.get("error.type")) is not None:
             _Span(span).failed(str(kind_of_error))
-        span.end(max(began_ms, ended_ms) * 1_000_000)
+        span.end(max(began_ms, _told(ended_ms)) * 1_000_000)
 
     def measure(self, what: Measure, value: float, attributes: Attributes) -> None:
         self._histograms[what].record(value, dict(attributes))
@@ -161,6 +165,11 @@ class OpenTelemetry(Telemetry):
         self._tracers.force_flush(int(CLOSE_S * 1000))
         self._tracers.shutdown()
         self._meters.shutdown(max(0.1, until - time.monotonic()) * 1000)
+
+
+def _told(time_ms: int) -> int:
+    """The time of a record, which may be any number: one that no span can say would take others with it."""
+    return min(max(0, time_ms), LATEST_MS)
 
 
 def _context(parent: Headers) -> Context:

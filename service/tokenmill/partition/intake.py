@@ -69,6 +69,8 @@ class Intake:
         self.memory = 0
         """About how many bytes the streams take: a sum that is kept, for there may be a hundred thousand."""
         self.tally = tally
+        self.noting = False
+        """There is a snapshot, so it is of use to know what has changed since."""
         self.changed: dict[Place, None] = {}
         """Places of which the state changed since the last snapshot, in that order."""
         self._set_plain()
@@ -118,7 +120,8 @@ class Intake:
         return find_codec(name.decode(errors="replace")) if name is not None else self._codec, stream
 
     def _keep(self, place: Place, kept: Kept | None, state: bytes, record: Record) -> None:
-        self.changed[place] = None
+        if self.noting:
+            self.changed[place] = None
         if kept is None:
             kept = Kept(place, state, self._low_water.root(record.offset), record.offset, b"")
             self.put(kept)

@@ -36,6 +36,11 @@ class Messages:
     def __iter__(self) -> Iterator[Message]:
         return iter(self._by_id.values())
 
+    @property
+    def known(self) -> int:
+        """How many messages there are, those included that have ended and are remembered."""
+        return len(self._by_id)
+
     # Finding
 
     def find(self, key: bytes, message_id: str | None) -> Message | None:

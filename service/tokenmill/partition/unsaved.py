@@ -16,6 +16,10 @@ from tokenmill.partition.snapshot import (
     message_field,
 )
 
+NOTES_SPARE = 10_000
+"""Notes that may be there beside two for each thing that there is. With more, most are of what came and went since, as
+in a long replay: to write the whole is less."""
+
 
 class Fields:
     """Fields of a snapshot to write, and fields to remove."""
@@ -47,12 +51,19 @@ class Unsaved:
 
     def note(self, messages: Iterable[Message]) -> None:
         """These have changed."""
-        if self.base:
-            self._idents.update((message.ident, None) for message in messages)
+        if not self.base:
+            return
+        self._idents.update((message.ident, None) for message in messages)
+        known = self._messages.known + len(self._intake)
+        if len(self._idents) + len(self._intake.changed) > 2 * known + NOTES_SPARE:
+            self._begin(base=False)
 
     def reset(self) -> None:
         """What there is now has been saved."""
-        self.base = True
+        self._begin(base=True)
+
+    def _begin(self, *, base: bool) -> None:
+        self.base = self._intake.noting = base
         self._idents.clear()
         self._intake.changed.clear()
         self._options = set(self._messages.options)

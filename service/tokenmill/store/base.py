@@ -13,7 +13,7 @@ A snapshot at offset O is right whoever wrote it, because state is a function of
 two of them mix. The rules above are about that.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
 import msgspec
@@ -84,6 +84,9 @@ class SnapshotStore(Protocol):
         removed: Sequence[bytes],
     ) -> Head:
         """Apply changes on top of `base`. Raises `HeadChanged` if that is not what the store has, whole."""
+
+    def keep(self, places: Collection[tuple[str, int]]) -> None:
+        """These partitions are owned here, and no others: what only this process has of those may go."""
 
     async def close(self) -> None:
         """Let go of connections."""

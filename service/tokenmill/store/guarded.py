@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import TypeVar
 
 from tokenmill.errors import Unavailable
@@ -64,6 +64,11 @@ class GuardedStore:
         """Whether an operation would be refused now: what is meant for the store need not be made."""
         return self._breaker.open
 
+    @property
+    def load_s(self) -> float:
+        """How long a load may take."""
+        return self._deadline * LOAD_PATIENCE
+
     async def load(self, topic: str, partition: int) -> Snapshot | None:
         """As `SnapshotStore.load`."""
         return await self._guard("load", self._store.load, topic, partition, patience=LOAD_PATIENCE)
@@ -92,6 +97,10 @@ class GuardedStore:
         return await self._guard(
             "write", self._store.write_delta, topic, partition, base, place, meta, changed, removed
         )
+
+    def keep(self, places: Collection[tuple[str, int]]) -> None:
+        """As `SnapshotStore.keep`."""
+        self._store.keep(places)
 
     async def close(self) -> None:
         """As `SnapshotStore.close`."""

@@ -1,6 +1,6 @@
 """The in-memory twin of the Redis store: for tests, and for a worker that needs no fast recovery."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import count
 
 from tokenmill.store.base import Head, HeadChanged, Place, Snapshot
@@ -52,6 +52,10 @@ class MemoryStore:
         head = Head(base.generation, place.epoch, place.offset, len(fields))
         self._snapshots[topic, partition] = Snapshot(head, meta, fields)
         return head
+
+    def keep(self, places: Collection[tuple[str, int]]) -> None:
+        """As `SnapshotStore.keep`."""
+        self._snapshots = {place: snapshot for place, snapshot in self._snapshots.items() if place in places}
 
     async def close(self) -> None:
         """Nothing to let go of."""

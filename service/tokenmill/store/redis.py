@@ -12,8 +12,9 @@ though its answer was lost is found out by the next one: a delta names exactly t
 a full write replaces exactly the head it knows (`switch.lua`).
 """
 
+import logging
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from importlib.resources import files
 from typing import Any
@@ -26,6 +27,8 @@ from redis.exceptions import ReadOnlyError, RedisError
 from tokenmill.errors import CLOSED, Unavailable
 from tokenmill.limits import SNAPSHOT_PAGE_BYTES, SNAPSHOT_PAGE_FIELDS
 from tokenmill.store.base import Head, HeadChanged, Place, Snapshot
+
+log = logging.getLogger(__name__)
 
 CONNECTIONS = 8
 """Restores run side by side after a rebalance; one writer task needs one."""
@@ -141,6 +144,9 @@ class RedisStore:
                 _check(answer)
         return Head(base.generation, place.epoch, place.offset, int(answer[1]))
 
+    def keep(self, places: Collection[tuple[str, int]]) -> None:
+        """Whoever has a partition next needs what is there; what nobody needs expires."""
+
     async def close(self) -> None:
         """Close all connections."""
         await close(self._redis)
@@ -235,7 +241,11 @@ def _head(values: Sequence[bytes | None]) -> Head | None:
     if len(values) < 4 or any(value is None for value in values[:4]):  # noqa: PLR2004 -- the four fields of a head
         return None
     generation, epoch, offset, fields = (value or b"" for value in values[:4])
-    return Head(generation.decode(), int(epoch), int(offset), int(fields))
+    try:
+        return Head(generation.decode(), int(epoch), int(offset), int(fields))
+    except ValueError as problem:
+        log.warning("redis: the head of a snapshot can't be read and is taken for none: %s", problem)
+        return None
 
 
 async def reply(call: Awaitable[Any] | Callable[..., Any]) -> Any:

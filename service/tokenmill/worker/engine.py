@@ -14,12 +14,12 @@ byte for byte, and loses none (P4). How 3 to 6 are done is the `Delivery`'s: wit
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 
 from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError, NoOffsetForPartitionError, OffsetOutOfRangeError
 
-from tokenmill.aiokafka_inside import position
+from tokenmill.aiokafka_inside import position, positions
 from tokenmill.errors import CLOSED, FatalError, Unavailable
 from tokenmill.kafka import stopped
 from tokenmill.limits import MIB
@@ -45,6 +45,9 @@ LANE_UNACKED_BYTES = 8 * MIB
 
 READ_ERROR_PAUSE_S = 0.5
 """The client raises errors of the group at once and without a pause."""
+
+READING = (Phase.LIVE, Phase.REPLAYING)
+"""Phases in which a lane is given what is read."""
 
 DELIVERIES = {"at-least-once": AtLeastOnce, "exactly-once": ExactlyOnce}
 """By `worker.delivery`."""
@@ -133,6 +136,7 @@ class Engine:
     async def read(self) -> dict[TopicPartition, Sequence[Record]]:
         """Step 1. Also the place where the client says that something is wrong."""
         unwrap_fetched(self.consumer)
+        before = positions(self.consumer)
         try:
             batch: dict[TopicPartition, Sequence[Record]] = await self.consumer.getmany(
                 timeout_ms=POLL_MS, max_records=SLICE_RECORDS
@@ -144,6 +148,7 @@ class Engine:
         except NoOffsetForPartitionError:
             log.debug("a partition without a commit; its lane decides where to begin")
         except KafkaError as problem:
+            self._read_again(before)
             await self._read_failed(problem)
         except RuntimeError as problem:  # of a heartbeat: the client joins anew, or the watch notices that it does not
             if CLOSED not in str(problem):
@@ -153,6 +158,17 @@ class Engine:
             self._failing_since = None
             return batch
         return {}
+
+    def _read_again(self, before: Mapping[TopicPartition, int | None]) -> None:
+        """Go back to what nobody was given in a read that failed.
+
+        The client reads one partition after the other. At a batch that is broken it raises, drops what it has of those
+        before, and their positions stay behind that. A position that has not moved may be behind transaction markers.
+        """
+        for tp, now in positions(self.consumer).items():
+            lane = self.lanes.get(tp)
+            if lane is not None and lane.phase in READING and now not in (before.get(tp), lane.next_read):
+                self.consumer.seek(tp, lane.next_read)
 
     async def _read_failed(self, problem: Exception) -> None:
         now = self.clock()
@@ -168,6 +184,7 @@ class Engine:
         if lane is None:
             return
         if records:
+            lane.next_read = records[-1].offset + 1
             lane.partition.epoch = max(lane.partition.epoch, self._epochs.at(tp, records[-1].offset))
         if lane.phase is Phase.REPLAYING:
             records = self.ownership.replay(lane, records)

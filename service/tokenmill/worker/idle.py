@@ -5,7 +5,6 @@ names the last offset that its message had, and is ignored if newer chunks have 
 """
 
 import logging
-import time
 from collections.abc import Iterable
 
 from tokenmill.limits import MIB
@@ -50,7 +49,7 @@ class IdleCloser:
         for lane in live:
             # Behind a backlog a message looks idle though its chunks are only waiting to be read.
             if self._engine.caught_up(lane.topic_partition):
-                lane.write_controls(lane.partition.idle(int(time.time() * 1000), self._timeout_ms))
+                lane.write_controls(lane.partition.idle(int(self._engine.clock() * 1000), self._timeout_ms))
         if size_of([lane.partition for lane in live]) > self._state_bytes:
             self._relieve(current)
 

@@ -143,8 +143,12 @@ class Lane:
         """Leads back to the input: for control records."""
         self.topic_partition = TopicPartition(partition.topic, partition.number)
         self.phase = Phase.RESTORING
+        self.placed = False
+        """It is one of the few that are restored at a time, or was: others wait for their turn."""
         self.committed: Mark | None = None
         """What the broker has, as far as we know."""
+        self.next_read = 0
+        """Offset from which on the consumer has given nothing yet, since it was told where to begin."""
         self.paused = False
         self.hold = 0
         """How many batches the inbox must have acknowledged before a paused lane goes on."""

@@ -136,6 +136,7 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
             tp: worker.delivery.make_lane(Partition(worker.settings, tp.topic, tp.partition)) for tp in assigned
         }
         self._farewells.keep(self.lanes)
+        worker.store.keep(self.lanes.keys())
         self.assignments += 1
         self.outside = False
         worker.numbers.add("tokenmill_rebalances_total")
@@ -176,6 +177,7 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
 
             async def one(tp: TopicPartition) -> None:
                 async with places:
+                    lanes[tp].placed = True
                     await self._restore(lanes[tp], committed.get(tp), ends[tp])
 
             with collector_at_rest():
@@ -235,8 +237,7 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
             self.finish_replay(lane, extent)
         else:
             log.info("%s/%d: replaying %d to %d", *tp, chosen.start, chosen.mark.offset)
-            self._worker.consumer.seek(tp, chosen.start)
-            self._worker.consumer.resume(tp)
+            self._read_from(lane, chosen.start)
 
     async def _rebuild(self, lane: Lane, committed: Committed | None, extent: Extent) -> Plan:
         """The partition as the store has it, or an empty one, at the offset where the replay starts."""
@@ -269,6 +270,8 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
         until = self._marks[lane.topic_partition].mark.offset
         old = [record for record in records if record.offset < until]
         lane.partition.process(old, [])
+        lane.partition.mark()  # else it would note each message that it passes, until it is live
+        lane.partition.drain()  # what is read again counts as nothing
         self._worker.numbers.add("tokenmill_records_replayed_total", by=len(old))
         self._worker.hooks.replayed(lane.partition.topic, lane.partition.number, len(old))
         if lane.partition.offset >= until or len(old) < len(records):
@@ -316,5 +319,9 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
         worker.hooks.restored(tp.topic, tp.partition, source, lane.partition.offset)
         log.info("%s/%d: live at %d after %.3f s, from %s", *tp, lane.partition.offset, seconds, source)
         if extent is not None:  # nothing was replayed, so the consumer has to be told where to begin
-            worker.consumer.seek(tp, max(lane.partition.offset, extent.first))
-            worker.consumer.resume(tp)
+            self._read_from(lane, max(lane.partition.offset, extent.first))
+
+    def _read_from(self, lane: Lane, offset: int) -> None:
+        lane.next_read = offset
+        self._worker.consumer.seek(lane.topic_partition, offset)
+        self._worker.consumer.resume(lane.topic_partition)

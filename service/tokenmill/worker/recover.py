@@ -178,6 +178,7 @@ class _Trial:
             old = [record for record in batches.get(tp, ()) if record.offset < until]
             partition.process(old, [])
             partition.mark()
+            partition.drain()
             count += len(old)
             await asyncio.sleep(0)
         return count

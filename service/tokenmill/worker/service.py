@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
 from mode import Service
@@ -39,6 +39,7 @@ from tokenmill.worker.topics import (
     output_topics,
     partition_counts,
     refuse_compacted,
+    stamped_anew,
 )
 from tokenmill.worker.watch import Pulse, Watch
 
@@ -127,6 +128,7 @@ class WorkerService(Service):
             counts = await partition_counts(admin, topics)
             check_topics(config, counts)
             refuse_compacted(config.topics.tokens, await cleanup_policy(admin, config.topics.tokens))
+            self._warn(await stamped_anew(admin, output_topics(config)))
             settings = fitting_limits(settings, await largest_records(admin, output_topics(config)))
             log_id = self._identified(await look(network(admin), config.topics.tokens))
         size = batch_bytes(settings)
@@ -158,12 +160,16 @@ class WorkerService(Service):
         return engine
 
     def _identified(self, found: TopicLog) -> LogId:
-        """Say once what can't be recognised of a broker that does not tell all."""
-        for lost in unrecognised(found):
-            if lost not in self._said:
-                log.warning("the broker %s", lost)
-                self._said.add(lost)
+        """Say what can't be recognised of a broker that does not tell all."""
+        self._warn(f"the broker {lost}" for lost in unrecognised(found))
         return found.log
+
+    def _warn(self, sentences: Iterable[str]) -> None:
+        """Say each once, however often a start is tried."""
+        for sentence in sentences:
+            if sentence not in self._said:
+                log.warning("%s", sentence)
+                self._said.add(sentence)
 
     def _store(self, cluster: str) -> GuardedStore:
         store: SnapshotStore = configured(RedisStore, self._config, cluster) or MemoryStore()

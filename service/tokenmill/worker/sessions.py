@@ -8,6 +8,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 
 from tokenmill.errors import Unavailable
 from tokenmill.observe import Numbers
@@ -26,6 +27,13 @@ OP = "session"
 
 CALL_S = 5.0
 """Deadline of one call to the store."""
+
+
+LAST_S = 3.0
+"""For the records that wait when the worker ends."""
+
+RENEW_S = 1.0
+"""For saying that some are missing, after that; both are within an end's own deadline."""
 
 
 class SessionWriter:
@@ -78,15 +86,24 @@ class SessionWriter:
             self._numbers.add("tokenmill_redis_errors_total", OP)
             log.warning("%d session records are not in Redis: %s", len(page), problem)
             return False
+        except BaseException:  # cut off: how much of it is there is not known, and writing it again changes nothing
+            self._waiting.extendleft(reversed(page))
+            raise
         self._breaker.succeeded()
         if not self._waiting and not self._missed:
             self._work.clear()
         return True
 
     async def close(self) -> None:
-        """Write the last records, and let go of the store."""
-        if self._waiting and not self._breaker.open:
-            await self.write()
+        """Write the last records, and let go of the store. Where it does not get all, its generation ends."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LAST_S):
+                while self._waiting and not self._breaker.open and await self.write():
+                    pass
+        if self._waiting or self._missed:
+            with suppress(TimeoutError, Unavailable):  # then the next owners end it
+                async with asyncio.timeout(RENEW_S):
+                    await self._store.renew()
         await self._store.close()
 
 

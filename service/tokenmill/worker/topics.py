@@ -34,6 +34,9 @@ KEPT_MS = 7 * 86_400_000
 ASKED_MS = 86_400_000
 """How long `requests` keeps what was asked: longer than any answer takes. Prompts are in it."""
 
+TIMESTAMPS = "message.timestamp.type"
+"""Setting of a topic: whether its records keep the time that their producer gave them."""
+
 Heard: TypeAlias = Callable[[str, int, int], None]
 """Is told how far something is: what comes now, how many are done, how many there are."""
 
@@ -160,6 +163,23 @@ async def largest_records(admin: AIOKafkaAdminClient, topics: Iterable[str]) -> 
     return {topic: int(value) for topic, value in found.items()}
 
 
+async def stamped_anew(admin: AIOKafkaAdminClient, topics: Iterable[str]) -> list[str]:
+    """What is wrong with the topics whose records get the broker's time. Nothing if the broker won't say."""
+    try:
+        found = await _setting(admin, topics, TIMESTAMPS)
+    except Unavailable as problem:
+        if not isinstance(problem.__cause__, IncompatibleBrokerVersion):
+            raise
+        return []
+    return [
+        f"topic {topic}: its {TIMESTAMPS} is {kind}, so its records do not have the times of their input: when an "
+        f"offset is set by hand, what was published can't be told well: `kafka-configs --bootstrap-server … --alter "
+        f"--entity-type topics --entity-name {topic} --add-config {TIMESTAMPS}=CreateTime`"
+        for topic, kind in found.items()
+        if kind == "LogAppendTime"
+    ]
+
+
 async def cleanup_policy(admin: AIOKafkaAdminClient, topic: str) -> str:
     """That of a topic. Empty if the broker won't say."""
     try:
@@ -219,9 +239,9 @@ def _settings(config: Config, topic: str) -> dict[str, str]:
         longest = 2 * config.limits.output_bytes + SPARE
         return {"cleanup.policy": "compact,delete", "max.message.bytes": str(longest), "retention.ms": str(KEPT_MS)}
     policy = "compact" if topic == config.topics.sessions else "delete"
-    return {"cleanup.policy": policy, "max.message.bytes": str(config.limits.output_bytes + SPARE)} | _retention(
-        config, topic
-    )
+    longest = config.limits.output_bytes + SPARE
+    settings = {"cleanup.policy": policy, "max.message.bytes": str(longest), TIMESTAMPS: "CreateTime"}
+    return settings | _retention(config, topic)
 
 
 def _retention(config: Config, topic: str) -> dict[str, str]:

@@ -90,14 +90,27 @@ class Watch:
         end, offset, phase = self._engine.end(tp), lane.partition.offset, lane.phase
         behind = end is not None and max(offset, self._engine.position(tp)) < end
         done: tuple[object, ...]
+        allowed = self._patience
         if lane.in_flight or lane.paused:
             what, done = "unacknowledged output", (lane.acknowledged, lane.inbox.acked, lane.committed)
+        elif phase is Phase.RESTORING:
+            what, (done, allowed) = "state restoring", self._restoring(lane)
         elif phase is not Phase.HELD and (behind or phase is not Phase.LIVE):
             what, done = "lag" if phase is Phase.LIVE else f"state {phase.value}", (offset,)
         else:
             return
-        if self._too_long((tp, what), done):
-            yield f"{tp.topic}/{tp.partition}: {what} without progress for {self._patience:g} s at offset {offset}"
+        if self._too_long((tp, what), done, allowed):
+            yield f"{tp.topic}/{tp.partition}: {what} without progress for {allowed:g} s at offset {offset}"
+
+    def _restoring(self, lane: Lane) -> tuple[tuple[object, ...], float]:
+        """What moves while a lane is restored, and how long it may stand still.
+
+        A few have their turn, each for as long as a load of its snapshot may take and some more. The others move when
+        one of these is through. Before the first has its turn only Kafka is asked.
+        """
+        turns = sum(each.placed for each in self._engine.lanes.values())
+        done = ("in turn",) if lane.placed else ("waiting", turns)
+        return done, self._patience + (self._engine.store.load_s if turns else 0.0)
 
     def _too_long(self, key: object, value: object, allowed: float | None = None) -> bool:
         """Whether this value has been the same for longer than the patience, or what is allowed."""
