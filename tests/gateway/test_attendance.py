@@ -16,6 +16,7 @@ from tokenmill.gateway.framing import LINES, SSE, Framing
 from tokenmill.gateway.outbox import PIECE_BYTES
 from tokenmill.gateway.reading import Since
 from tokenmill.gateway.stream import Held, Outcome, always
+from tokenmill.gateway.window import TURN_BYTES
 
 pytestmark = pytest.mark.integration
 
@@ -135,16 +136,40 @@ async def test_a_hole_in_another_message_is_not_told(gate: Gate) -> None:
 
 @pytest.mark.parametrize("framing", [SSE, LINES], ids=lambda framing: framing.name)
 async def test_a_hole_is_told_to_those_that_do_not_take_it_for_an_event(gate: Gate, framing: Framing) -> None:
-    """SDKs of OpenAI's read each block of data as one of their own, whatever its name, and break on another."""
+    """SDKs of some read each block of data as one of their own, whatever its name, and break on another."""
     await gate.hear(answer("c", "m", ["a"]))
     told = dict[str, bool]()
-    for name in ("native", "openai", "openai_responses"):
+    for name in ("native", "openai", "openai_responses", "ai_sdk_ui", "ag_ui"):
         asked, pipe = msgspec.structs.replace(ASKED, dialect=find_dialect(name), framing=framing), Memory()
         async with gate.serving.begun(asked) as begun:
             begun.reading.gap = True
             assert await gate.serving.attend(asked, begun, pipe) == "finished"
         told[name] = b'{"to":' in pipe.taken
-    assert told == {"native": True} | dict.fromkeys(["openai", "openai_responses"], framing is LINES)
+    assert told == {"native": True} | dict.fromkeys(
+        ["openai", "openai_responses", "ai_sdk_ui", "ag_ui"], framing is LINES
+    )
+
+
+@pytest.mark.parametrize(("name", "said"), [("ai_sdk_ui", "error"), ("ag_ui", "RUN_ERROR")])
+async def test_an_answer_without_its_beginning_is_an_error_of_their_own(gate: Gate, name: str, said: str) -> None:
+    """Where nothing of it can be shown: then that is its end, though it goes on."""
+    await gate.hear(answer("c", "m", ["a", "b", "c"])[1:-1])
+    pipe = Memory()
+    asked = msgspec.structs.replace(ASKED, dialect=find_dialect(name)).only(b"m")
+    async with gate.serving.begun(asked) as begun:
+        assert await asyncio.wait_for(gate.serving.attend(asked, begun, pipe), 10) == "finished"
+    told = [line.removeprefix(b"data: ") for line in pipe.taken.split(b"\n") if line.startswith(b"data: ")]
+    assert [msgspec.json.decode(each)["type"] for each in told] == [said]
+
+
+async def test_what_is_past_goes_out_in_pieces(gate: Gate) -> None:
+    """A client that takes them slowly has some seconds for each, not for all that one turn of reading found."""
+    records = answer("c", "m", ["x" * 10_000] * 100)
+    await gate.say(records)
+    pipe = Full()
+    assert await attended(gate, pipe) == "finished"
+    assert payloads(pipe.taken) == shown(records, "ai_sdk_ui")
+    assert max(pipe.sent) < TURN_BYTES + 16_384 < sum(pipe.sent)
 
 
 async def test_rights_that_end_end_the_stream(gate: Gate) -> None:

@@ -45,3 +45,4 @@ async def test_records_are_told_from_others(window: int | None) -> None:
     assert [await records.there(offset) for offset in (-5, 0, 30)] == [0, 0, 30]
     log.first = 10
     assert await records.there(4) == (4 if window == 0 else 10)
+    assert await records.has(0) == (window == 0)

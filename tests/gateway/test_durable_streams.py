@@ -14,10 +14,11 @@ from tests.support.gateways import Gate, admission, answer, listening, shown
 from tests.support.judging import run_node
 from tests.support.stage import until
 from tokenmill.errors import Unavailable
-from tokenmill.gateway import serving
+from tokenmill.gateway import serving, tail
 from tokenmill.gateway.durable_streams import POLL_S, DurableStreams, Waiter
 from tokenmill.gateway.position import Position, read_position
 from tokenmill.gateway.view import Frame
+from tokenmill.kafka import partition_of
 from tokenmill.records import Output
 
 pytestmark = pytest.mark.integration
@@ -359,3 +360,25 @@ async def test_offsets_that_are_none_are_refused(client: httpx.AsyncClient, quer
     refused = await client.get(f"{S}?{query}")
     assert refused.status_code == status
     assert refused.json()["detail"]
+
+
+@pytest.mark.parametrize("form", [{}, {"live": "long-poll"}, {"live": "sse"}], ids=str)
+async def test_an_offset_of_before_the_topic_grew_leads_on(
+    gate: Gate, client: httpx.AsyncClient, kafka: str, monkeypatch: pytest.MonkeyPatch, form: dict[str, str]
+) -> None:
+    """Also where it takes long to see that the old partition has no more, which is looked at once."""
+    monkeypatch.setattr(serving, "PEEK_S", -1)
+    monkeypatch.setattr(tail, "GROWTH_S", 0.1)
+    home = gate.serving.tail.partition_of(b"c")
+    partitions = next(count for count in range(3, 9) if partition_of(b"c", count) != home)
+    await gate.say(answer("c", "m", ["a"]))
+    offset = (await client.get(S, params={"offset": "-1"})).headers["stream-next-offset"]
+    await gate.say(answer("other", "x", ["no"] * 9), home)
+    await gate.grow(kafka, partitions)
+    second = answer("c", "n", ["b"])
+    await gate.say(second)
+    led = await client.get(S, params={"offset": offset, **form, "until": "finish"})
+    told = [json.loads(line[5:]) for line in led.text.splitlines() if line.startswith('data:{"streamNext')]
+    onward = told[-1]["streamNextOffset"] if told else led.headers["stream-next-offset"]
+    assert (read_position(onward).partition, "stream-closed" in led.headers) == (partition_of(b"c", partitions), False)
+    assert (await client.get(S, params={"offset": onward})).json() == values(second)

@@ -2,6 +2,7 @@
 
 import sys
 
+import msgspec
 import pytest
 
 from tests.support.event_log import EventLog, Logged, of, spoken
@@ -26,6 +27,15 @@ def test_the_first_event_of_a_message_and_the_last_are_known_without_reading_the
     came = EventLog(of("c", spoken("m", "Hello"))).entries()
     assert [entry.starts for entry in came] == [True, *[False] * (len(came) - 1)]
     assert [entry.finishes for entry in came] == [*[False] * (len(came) - 1), True]
+
+
+def test_an_event_is_known_by_its_mark_wherever_it_is() -> None:
+    """What is repeated has the same one; another message, choice, attempt or number has another."""
+    entry = Entry(3, 7, b"c", b"{}", message=b"m", choice=b"0", seq=5, opened=99)
+    others = {"message": b"n", "choice": b"1", "seq": 6, "opened": 98}
+    marks = {msgspec.structs.replace(entry, **{name: value}).mark for name, value in others.items()}
+    assert (len(marks), entry.mark in marks) == (4, False)
+    assert msgspec.structs.replace(entry, partition=0, offset=9, value=b"").mark == entry.mark
 
 
 @pytest.mark.parametrize(

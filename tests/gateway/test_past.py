@@ -6,13 +6,14 @@ from contextlib import asynccontextmanager
 
 import pytest
 from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka.admin import RecordsToDelete
 
 from tests.support.event_log import START_MS, EventLog, of, spoken
-from tests.support.topics import make_topics
+from tests.support.topics import admin_of, make_topics
 from tokenmill.client import Connection
 from tokenmill.errors import Unavailable
 from tokenmill.gateway.entry import Entry
-from tokenmill.gateway.past import Past
+from tokenmill.gateway.past import Passed, Past
 
 pytestmark = pytest.mark.integration
 
@@ -140,3 +141,24 @@ async def test_a_name_that_reads_much_keeps_no_other_waiting(kafka: str, unique:
         group.create_task(read(past, ""))
     assert max(order.index("bob"), order.index("")) <= 4
     assert len(order) == 14
+
+
+async def test_retention_that_has_come_to_a_place_is_told_from_a_hole(kafka: str, unique: str, log: EventLog) -> None:
+    """With where the log begins now; also where nothing is left of it."""
+    place = TopicPartition(f"past-{unique}", 1)
+    async with past_of(kafka, f"past-{unique}") as past:
+        for first in (log.end // 2, log.end):
+            async with admin_of(kafka) as admin:
+                await admin.delete_records({place: RecordsToDelete(first)})
+            with pytest.raises(Passed) as passed:
+                await past.read(1, first - 1, b"c3")
+            assert passed.value.first == first
+            assert (await past.read(1, first, b"c3"))[1] == log.end
+
+
+async def test_a_place_has_the_time_of_the_record_before_it(kafka: str, unique: str, log: EventLog) -> None:
+    """Whoever's it is; before the first one there is none."""
+    async with past_of(kafka, f"past-{unique}") as past:
+        for offset in (1, 60, log.end):
+            assert await past.time_before(1, offset) == log.records[offset - 1].timestamp
+        assert [await past.time_before(1, 0), await past.time_before(0, 0)] == [0, 0]

@@ -12,7 +12,8 @@ OFFSETS = st.integers(0, 2**63 - 1)
 @st.composite
 def positions(draw: st.DrawFn) -> Position:
     offset = draw(OFFSETS)
-    return Position(draw(st.integers(0, 99_999)), offset, draw(st.integers(0, 99_999)), draw(st.integers(0, offset)))
+    part, back, mark = draw(st.integers(0, 99_999)), draw(st.integers(0, offset)), draw(st.integers(0, 2**32 - 1))
+    return Position(draw(st.integers(0, 99_999)), offset, part, back, mark)
 
 
 @given(positions())
@@ -27,7 +28,7 @@ def test_an_id_is_read_as_it_was_written(position: Position) -> None:
 @given(st.lists(positions(), min_size=2, max_size=2))
 def test_ids_sort_as_their_frames_do(two: list[Position]) -> None:
     """Within a partition; Durable Streams' clients compare ids as text."""
-    first, second = (position._replace(partition=3, back=0) for position in two)
+    first, second = (position._replace(partition=3, back=0, mark=0) for position in two)
     assert (str(first) < str(second)) == (first.place < second.place)
 
 
@@ -39,6 +40,17 @@ def test_any_text_is_an_id_or_refused(text: str) -> None:
     except BadPosition:
         return
     assert read_position(str(position)) == position
+
+
+def test_an_id_may_say_no_mark() -> None:
+    """Then it is believed without one."""
+    assert read_position("1.8.2~3") == Position(1, 8, 2, 3)
+    assert read_position("1.8.2~3~4") == Position(1, 8, 2, 3, 4)
+
+
+def test_who_stands_in_front_of_the_first_record_may_have_had_an_end() -> None:
+    """On another partition, from which it was led there."""
+    assert read_position("3.0.0~1") == Position(3, 0, 0, 1)
 
 
 @pytest.mark.parametrize(

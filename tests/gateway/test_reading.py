@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.event_log import EventLog, Said, frames_of, of, position_of, spoken, woven
-from tests.support.readings import NOW, TEXT, others, reading_of, shown, talk
+from tests.support.readings import FAR, NOW, TEXT, others, reading_of, shown, talk
 from tokenmill.dialects import DIALECTS, Dialect, find_dialect
 from tokenmill.dialects.native import NATIVE
 from tokenmill.errors import Unavailable
@@ -160,6 +160,14 @@ async def test_a_place_in_another_conversation_is_gone() -> None:
             await shown(reading_of(log), position_of(frame))
 
 
+async def test_a_place_in_a_topic_that_was_made_anew_is_gone() -> None:
+    """Where another event of the same conversation is there now."""
+    log, anew = EventLog(of("c", spoken("old", TEXT))), EventLog(of("c", spoken("new", TEXT)))
+    for frame in frames_of(log.entries(), NATIVE):
+        with pytest.raises(Gone):
+            await shown(reading_of(anew), position_of(frame))
+
+
 async def test_a_place_that_retention_passed_is_gone() -> None:
     """The record itself; or the beginning of its message, without which a dialect can't go on."""
     log = EventLog([*others(600), *of("c", spoken("m", TEXT)), *others(3)])
@@ -187,6 +195,52 @@ async def test_a_message_without_its_beginning_is_a_gap() -> None:
     assert [frame.payload for frame in frames if frame.message == b"m"] == [b""]
     behind = [frame for frame in frames if frame.message == b"n"]
     assert behind == [frame for frame in frames_of(log.entries(len(log.records)), OPENAI) if frame.message == b"n"]
+
+
+@pytest.mark.parametrize("dialect", [NATIVE, OPENAI], ids=lambda dialect: dialect.name)
+async def test_retention_that_comes_to_a_reader_is_a_gap(dialect: Dialect) -> None:
+    """It deletes what the reader was about to read; who begins there sees the same."""
+    log = EventLog(of("c", spoken("m", "0123456789" * 20)))
+    whole = frames_of(log.entries(), dialect)
+    reading = reading_of(log, dialect)
+    await reading.begin(position_of(whole[2]), FAR, NOW)
+    got = list[Frame]()
+    async for frames in reading.frames():
+        got += frames
+        if len(got) > 10 and not log.first:
+            shown_before, log.first = len(got), log.end // 2
+    assert reading.gap
+    behind = await shown(reading_of(log, dialect), Position(0, log.first, 0, 0))
+    assert [frame.payload for frame in got[shown_before:]] == [frame.payload for frame in behind]
+
+
+@pytest.mark.parametrize("message", [b"", b"one"])
+async def test_messages_that_vanish_before_they_are_read_are_a_gap(message: bytes) -> None:
+    """Nothing of them is there that would tell of it. Of a message that was read to its end nothing is missing."""
+    log = EventLog(
+        [*of("c", spoken("one", "One.")), *of("c", spoken("two", TEXT)), *of("c", spoken("three", "Three."))]
+    )
+    three = next(entry.offset for entry in log.entries() if entry.message == b"three")
+    reading = Reading(log, log.window(), b"c", NATIVE, 0, message)  # type: ignore[arg-type] # reads like `Past`
+    await reading.begin(Position(0, 0, 0, 0), FAR, NOW)
+    got = list[Frame]()
+    async for frames in reading.frames():
+        got += frames
+        if b"one" in reading.view.ended():
+            log.first = three
+    assert {frame.message for frame in got[-3:]} == {b"three"}
+    assert reading.gap is not bool(message)
+
+
+async def test_an_event_that_is_missing_is_a_gap() -> None:
+    """The numbers of a message's events have no hole but where some are gone."""
+    for message, gap in ((b"", True), (b"m", True), (b"other", False)):
+        log = EventLog(woven(of("c", spoken("m", TEXT)), of("c", spoken("other", TEXT))))
+        lost = [record for record in log.records if dict(record.headers)["tm-message-id"] == b"m"][3]
+        log.records.remove(lost)
+        reading = Reading(log, log.window(), b"c", NATIVE, 0, message)  # type: ignore[arg-type] # reads like `Past`
+        frames = await shown(reading, "start")
+        assert (len(frames), reading.gap) == (len(log.records), gap)
 
 
 @pytest.mark.parametrize("lost", [False, True])

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import time
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -10,19 +11,23 @@ from aiohttp import web
 
 from tests.support.event_log import EventLog, frames_of, of, position_of, spoken
 from tests.support.gateway_clients import answer, blocks, events_path, read_events
+from tests.support.readings import others
 from tests.support.stage import until
 from tokenmill.config import Gateway
 from tokenmill.dialects.native import NATIVE
 from tokenmill.errors import Unavailable
+from tokenmill.gateway import serving as serving_module
 from tokenmill.gateway.asked import asked
 from tokenmill.gateway.counts import Counts
 from tokenmill.gateway.deadlines import Deadlines
 from tokenmill.gateway.flusher import Flusher
-from tokenmill.gateway.hub import Hub
+from tokenmill.gateway.hub import Client, Hub
 from tokenmill.gateway.origins import Origins
+from tokenmill.gateway.position import read_position
 from tokenmill.gateway.server import client_app
 from tokenmill.gateway.serving import Serving
 from tokenmill.gateway.stream import always
+from tokenmill.gateway.tail import AWAY_S
 from tokenmill.gateway.window import Window, Windows
 
 TEXT = "Hello, and more of it."
@@ -60,13 +65,48 @@ class MemoryTail:
         self.hub.dispatch(came)
 
 
+class Grown(MemoryTail):
+    """Of a topic that had one partition: the conversation goes on on the second one. Reads like `Past`, too."""
+
+    partitions = 2
+    home = 1
+
+    def __init__(self, old: EventLog, new: EventLog) -> None:
+        super().__init__(old, old.end)
+        self.logs = old, new
+        self.windows.open(1, new.end)
+
+    def partition_of(self, _key: bytes) -> int:
+        return self.home
+
+    async def pin(self, partition: int) -> Window:
+        window = self.windows.get(partition)
+        assert window is not None
+        return window
+
+    def of(self, _name: str) -> "Grown":
+        return self
+
+    async def read(self, partition: int, *more: Any) -> Any:
+        return await self.logs[partition].read(partition, *more)
+
+    async def bounds(self, partition: int) -> tuple[int, int]:
+        return await self.logs[partition].bounds(partition)
+
+    async def since(self, partition: int, time_ms: int) -> int | None:
+        return await self.logs[partition].since(partition, time_ms)
+
+    async def time_before(self, partition: int, offset: int) -> int:
+        return await self.logs[partition].time_before(partition, offset)
+
+
 @contextlib.asynccontextmanager
-async def served(log: EventLog, at: int | None = None, **settings: Any) -> AsyncIterator[tuple[int, MemoryTail]]:
+async def served(
+    log: EventLog | Grown, at: int | None = None, **settings: Any
+) -> AsyncIterator[tuple[int, MemoryTail]]:
     """A port, and the head of the log."""
-    gateway, tail = (
-        Gateway(**{"flush_ms": 1, "lookback_s": 1e9, **settings}),
-        MemoryTail(log, log.end if at is None else at),
-    )
+    gateway = Gateway(**{"flush_ms": 1, "lookback_s": 1e9, **settings})
+    tail = log if isinstance(log, Grown) else MemoryTail(log, log.end if at is None else at)
     flusher = Flusher(gateway.flush_ms / 1000, gateway.heartbeat_s)
     serving = Serving(gateway, tail, log, tail.hub, flusher)  # type: ignore[arg-type] # they read like the real ones
 
@@ -115,6 +155,89 @@ async def test_behind_the_end_there_is_nothing() -> None:
                 assert (found.status, await found.body()) == (204, b"")
         async with answer(port, events_path("c", from_=last)) as found:
             assert found.status == 200
+
+
+async def sent(port: int, last: str, **query: str) -> tuple[int, list[str], str]:
+    """What one that comes back with an id is sent until it is cut off, and the id with which it comes back again."""
+    ids, got = [last], list[str]()
+    async with answer(port, events_path("c", **query), {"last-event-id": last}) as found:
+        if found.status == 200:
+            with contextlib.suppress(ConnectionError, TimeoutError):
+                async with asyncio.timeout(8):
+                    got += [block.data async for block in blocks(found, ids.append)]
+    return found.status, got, ids[-1]
+
+
+async def test_behind_the_end_a_long_look_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It takes longer than headers can wait, so the answer is an id that is further on; with that comes the 204."""
+    monkeypatch.setattr(serving_module, "PEEK_S", -1)
+    log = EventLog([*of("c", spoken("m", TEXT)), *others(300)])
+    first = last = str(position_of(frames_of(log.entries(), NATIVE)[-1]))
+    async with served(log) as (port, _):
+        seen = []
+        for _ in range(2):
+            status, got, last = await sent(port, last, until="finish")
+            seen.append((status, got))
+        assert seen == [(200, []), (200, [])]
+        assert last > first
+        monkeypatch.setattr(serving_module, "PEEK_S", 60)
+        assert await sent(port, last, until="finish") == (204, [], last)
+        log.say(of("c", spoken("n", "More.")))
+    async with served(log) as (port, _):
+        assert len((await sent(port, last, until="finish"))[1]) == len(log.entries(read_position(last).offset))
+
+
+@pytest.mark.parametrize("peek_s", [60, -1], ids=["seen at once", "seen late"])
+async def test_an_id_of_before_the_topic_grew_leads_to_all_that_came_since(
+    monkeypatch: pytest.MonkeyPatch, peek_s: float
+) -> None:
+    """However long ago: nobody looks back from now on, but from the time on at which the client was."""
+    monkeypatch.setattr(serving_module, "PEEK_S", peek_s)
+    old, new = EventLog([*of("c", spoken("one", TEXT)), *others(30)]), EventLog(of("c", spoken("two", TEXT)))
+    last = str(position_of(frames_of(old.entries(), NATIVE)[-1]))
+    async with served(Grown(old, new), lookback_s=1) as (port, _):
+        for _ in range(2 if peek_s < 0 else 1):  # the first time it hears only where to go on
+            status, got, last = await sent(port, last, until="finish")
+        assert (status, got) == (200, [entry.value.decode() for entry in new.entries()])
+        assert last.startswith("1.")
+
+
+async def test_behind_the_end_on_an_old_partition_there_is_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on any other, once it is led to where the conversation would go on."""
+    monkeypatch.setattr(serving_module, "PEEK_S", -1)
+    old = EventLog([*of("c", spoken("one", TEXT)), *others(30)])
+    last = str(position_of(frames_of(old.entries(), NATIVE)[-1]))
+    async with served(Grown(old, EventLog())) as (port, _):
+        status, got, last = await sent(port, last, until="finish")
+        assert (status, got, last.split(".")[0]) == (200, [], "1")
+        assert await sent(port, last, until="finish") == (204, [], last)
+
+
+def _known(client: Client) -> int:
+    """How many partitions it knows of."""
+    return int(getattr(getattr(client, "leaves", None), "_known", 0))
+
+
+async def test_who_waits_while_the_topic_grows_looks_back_for_minutes() -> None:
+    """Not to the last frame that it has, which may be days old: what is elsewhere is younger than the growth."""
+    old, new = EventLog([*of("c", spoken("one", TEXT)), *others(3)]), EventLog(others(30))
+    starts = list[int]()
+    grown = Grown(old, new)
+    grown.partitions, last = 1, str(position_of(frames_of(old.entries(), NATIVE)[-1]))
+    grown.home = 0
+
+    async def since(partition: int, time_ms: int) -> int | None:
+        starts.append(time_ms)
+        return await grown.logs[partition].since(partition, time_ms)
+
+    grown.since = since  # type: ignore[method-assign] # to see what is asked
+    async with served(grown) as (port, _):
+        waiting = asyncio.create_task(sent(port, last))
+        await until(lambda: any(_known(each) for each in grown.hub.clients(0)), "it waits", 10)
+        grown.partitions, grown.home = 2, 1
+        status, got, last = await waiting
+    assert (status, got, read_position(last)[:2]) == (200, [], (1, new.end))
+    assert time.time() - AWAY_S - 120 < starts[-1] / 1000 < time.time() - AWAY_S
 
 
 async def test_a_place_that_is_gone_is_refused_or_told() -> None:

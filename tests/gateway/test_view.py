@@ -240,3 +240,19 @@ def test_what_is_no_event_is_not_shown(value: bytes, dialect: Dialect) -> None:
     view.take(came[0])
     frames = view.take(foreign)
     assert [frame for frame in frames if frame.payload != b"[]"] == []
+
+
+def test_a_hole_in_the_numbers_is_a_jump() -> None:
+    """Of one attempt at one choice; what is repeated is none, nor what another choice or attempt begins with."""
+    said = woven(of("c", spoken("m", TEXT)), of("c", spoken("m", TEXT, choice=1)))
+    log = EventLog(said)
+    log.repeat(3, 9)
+    view = View(NATIVE, 0)
+    came = log.entries()
+    at = next(entry.offset for entry in came if entry.seq == 4 and entry.choice == b"1")
+    jumped = []
+    for entry in came:
+        if entry.offset != at:
+            view.take(entry)
+            jumped.append((entry.seq, entry.choice) if view.jumped else None)
+    assert [each for each in jumped if each] == [(5, b"1")]

@@ -9,6 +9,7 @@ from aiokafka import AIOKafkaProducer
 
 from tokenmill.dialects import Dialect
 from tokenmill.gateway.entry import Entry, entries
+from tokenmill.gateway.past import Passed
 from tokenmill.gateway.position import Position
 from tokenmill.gateway.view import Frame, View
 from tokenmill.gateway.window import Window, Windows
@@ -96,7 +97,9 @@ class EventLog:
     async def read(
         self, _partition: int, start: int, key: bytes, _stop: float = inf, most: int = 7
     ) -> tuple[list[Entry], int]:
-        """Some records, few at a time."""
+        """Some records, few at a time. Raises `Passed`."""
+        if start < self.first:
+            raise Passed(self.first)
         some = [record for record in self.records if record.offset >= max(start, self.first)][: min(most, 7)]
         after = some[-1].offset + 1 if some else self.end
         return entries(0, [record for record in some if record.key == key]), after
@@ -109,6 +112,10 @@ class EventLog:
         """The first offset of that time."""
         found = (each.offset for each in self.records if each.offset >= self.first and each.timestamp >= time_ms)
         return next(found, None)
+
+    async def time_before(self, _partition: int, offset: int) -> int:
+        """Of the last record there; 0 if there is none."""
+        return max((each.timestamp for each in self.records if self.first <= each.offset < offset), default=0)
 
 
 def spoken(message: str, text: str, step: int = 5, **more: Any) -> list[dict[str, Any]]:

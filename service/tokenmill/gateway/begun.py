@@ -17,21 +17,17 @@ class Begun(NamedTuple):
     came_at: float
     """When it was asked for, in monotonic seconds."""
     peeked: Sequence[Frame] | None = ()
-    """None: there are none up to the log's head."""
+    """None: there are none up to the log's head. Empty: none have come up yet, and the head is further on."""
 
     def nothing_comes(self, asked: Asked) -> bool:
         """Whether the client has all there will be: it came back behind the end of what it asked for."""
-        if self.peeked is not None or not asked.until_finish:
-            return False
-        if asked.message:
-            return asked.message in self.reading.view.ended()
-        return self.reading.answered
+        return self.peeked is None and asked.until_finish and self.reading.has_all(asked.message)
 
 
 async def peek(reading: Reading, message: bytes, seconds: float) -> Sequence[Frame] | None:
     """The next frames of a message, or of any if it is empty; None if there are none up to the head.
 
-    After so many seconds it says whatever it has. Raises `Gone`.
+    After so many seconds it says whatever it has, which may be nothing. Raises `Gone`.
     """
     until = time.monotonic() + seconds
     async with aclosing(reading.frames()) as batches:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from tokenmill.errors import Unavailable
 from tokenmill.gateway.entry import Entry
-from tokenmill.gateway.past import BATCH, PastOf
+from tokenmill.gateway.past import BATCH, Passed, PastOf
 from tokenmill.gateway.window import OFFSET, Window
 
 FIRST_RECORDS = 64
@@ -23,10 +23,10 @@ LOOK_S = 0.01
 class Conversation:
     """Reads what one client needs of it. Raises `Unavailable` when Kafka does not answer."""
 
-    __slots__ = ("_past", "_window", "key", "partition")
+    __slots__ = ("_window", "key", "partition", "past")
 
     def __init__(self, past: PastOf, window: Window, key: bytes, partition: int) -> None:
-        self._past = past
+        self.past = past
         self._window = window
         self.key = key
         self.partition = partition
@@ -50,19 +50,19 @@ class Conversation:
         """Whether the log has not come to an offset, which our reader may not have come to yet."""
         if offset <= self._window.end:
             return False
-        _, end = await self._past.bounds(self.partition)
+        _, end = await self.past.bounds(self.partition)
         return offset > end
 
     async def there(self, wanted: int) -> int:
         """An offset that is there, or the first one that is."""
         if wanted >= self._window.first or not self._window.first:
             return max(0, wanted)
-        first, _ = await self._past.bounds(self.partition)
+        first, _ = await self.past.bounds(self.partition)
         return max(first, wanted)
 
     async def since(self, time_ms: int) -> int | None:
         """The first offset of a time, in milliseconds since the epoch; None: all are older."""
-        return await self._past.since(self.partition, time_ms)
+        return await self.past.since(self.partition, time_ms)
 
     async def has(self, offset: int) -> bool:
         """Whether a record of the conversation is at this offset, once our reader has come there."""
@@ -71,15 +71,18 @@ class Conversation:
         if offset < self._window.first:
             found, after = [], offset
         while not found and after <= offset:
-            found, after = await self._past.read(self.partition, offset, self.key, offset + 1, 1)
+            try:
+                found, after = await self.past.read(self.partition, offset, self.key, offset + 1, 1)
+            except Passed:
+                return False
         return bool(found) and found[0].offset == offset
 
     async def come_to_end(self) -> None:
         """Wait until our reader has come to the conversation's last record in the log, as it is now."""
-        _, end = await self._past.bounds(self.partition)
+        _, end = await self.past.bounds(self.partition)
         last, after = -1, self._window.end
         while after < end:
-            found, after = await self._past.read(self.partition, after, self.key, end)
+            found, after = await self.past.read(self.partition, after, self.key, end)
             last = found[-1].offset if found else last
         await self._seen(last)
 
@@ -93,10 +96,10 @@ class Conversation:
     async def before_window(self, start: int, soon: int | None) -> tuple[Sequence[Entry], int]:
         """Records from an offset on that lie before the window, and where to go on.
 
-        With `soon`, not many more are read than lie up to that offset.
+        With `soon`, not many more are read than lie up to that offset. Raises `Passed`.
         """
         most = BATCH if soon is None else max(0, soon - start) + FIRST_RECORDS
-        return await self._past.read(self.partition, start, self.key, self._window.first, min(most, BATCH))
+        return await self.past.read(self.partition, start, self.key, self._window.first, min(most, BATCH))
 
     def in_window(self, start: int, soon: int | None) -> tuple[Sequence[Entry], int]:
         """The same for the window."""

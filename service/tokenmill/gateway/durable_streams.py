@@ -134,16 +134,19 @@ class DurableStreams:
                 frames, full = await anext(parts)
         except Gone as problem:
             raise Refused(GONE, "the log has no such position; begin with -1 or now") from problem
-        if live and not frames and not _closed(wanted, begun, frames):
+        led_on = not frames and self._serving.away(begun.reading)
+        closed = not led_on and _closed(wanted, begun, frames)
+        if live and not frames and not closed and not led_on:
             frames = await self._wait(wanted, begun)
-        at = _behind(begun, frames)
+            closed = _closed(wanted, begun, frames)
+        at = await self._serving.onward(wanted, begun.reading) if led_on else _behind(begun, frames)
         headers = {NEXT: str(at), "cache-control": "no-store"} | SECURITY
         headers |= {} if full else {UP_TO_DATE: "true"}
         if begun.reading.gap:
             headers[GAP] = "true"
         elif full:  # where something is missing there may be less of it later
             headers |= self._kept()
-        if _closed(wanted, begun, frames):
+        if closed:
             headers[CLOSED] = "true"
         elif live:
             headers[CURSOR] = _cursor(request)
@@ -182,11 +185,13 @@ class DurableStreams:
         try:
             await _replay(begun, past, live, pipe, stays)
             outcome: Outcome = "finished"
-            if not _closed(wanted, begun, ()):
+            if self._serving.away(begun.reading) or not _closed(wanted, begun, ()):
                 wanted, rest = msgspec.structs.replace(wanted, framing=live), begun._replace(peeked=())
                 outcome = await self._serving.attend(wanted, rest, pipe, stays)
             if outcome == "finished":
                 await pipe.send(live.control(begun.reading.standing, closed=True))
+            elif outcome == "moved":
+                await pipe.send(live.control(begun.reading.standing))
             if outcome != "slow":  # an end that says nothing of a close is none: the client comes back with its offset
                 await pipe.finish()
                 return response

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from tokenmill.client import Connection
+from tokenmill.errors import Unavailable
 from tokenmill.gateway.entry import Entry, entries
 from tokenmill.gateway.turns import Turns
 from tokenmill.kafka import deadline, started, stopped
@@ -31,10 +32,19 @@ FETCH_WAIT_MS = 10
 """The next one's fetch waits until the broker has answered this one's, which may be at the log's end."""
 
 LAST = 50
-"""Records at a log's end that are looked at for their times; ends of transactions are among them."""
+"""Offsets at a log's end, or before a place, that are looked at for their times; ends of transactions are among
+them."""
 
 BATCH = 5_000
 """Records of one poll: 50 ms of the loop at most, in which nobody else is served."""
+
+
+class Passed(Unavailable):
+    """Retention has deleted the place to read from: the log begins behind it."""
+
+    def __init__(self, first: int) -> None:
+        super().__init__(f"the log begins at offset {first} now")
+        self.first = first
 
 
 class Past:
@@ -113,7 +123,7 @@ class Past:
     def _client(self) -> AIOKafkaConsumer:
         return AIOKafkaConsumer(
             isolation_level="read_committed",
-            auto_offset_reset="earliest",  # retention may pass a reader: it is told by the gap in the offsets
+            auto_offset_reset="earliest",  # retention may pass a reader: see `_must_reach`
             enable_auto_commit=False,
             **self._connection.consuming(fetch_max_wait_ms=FETCH_WAIT_MS),
         )
@@ -125,7 +135,7 @@ class Past:
 
         A turn ends when something was found: a client that takes it slowly keeps nobody else waiting. Behind `stop` it
         looks no further: at the log's end it would wait. `most` are the records of anybody that are read before the
-        first look: each takes some time, needed or not.
+        first look: each takes some time, needed or not. Raises `Passed` if the log begins behind `start` by now.
         """
         place = TopicPartition(self._topic, partition)
         async with self._reader(place, name) as consumer:
@@ -135,9 +145,19 @@ class Past:
                 found = await deadline(consumer.getmany(place, timeout_ms=POLL_MS, max_records=most), "read the past")
                 records, most = found.get(place, ()), BATCH
                 after = records[-1].offset + 1 if records else await deadline(consumer.position(place), "read the past")
+                if start < (records[0].offset if records else after):
+                    await self._must_reach(consumer, place, start)
                 came = entries(partition, [record for record in records if record.key == key])
                 if came or after >= stop or time.monotonic() > until:
                     return came, after
+                start = after
+
+    @staticmethod
+    async def _must_reach(consumer: AIOKafkaConsumer, place: TopicPartition, start: int) -> None:
+        """What lies between an offset and the next record may be ends of transactions, or deleted. Raises `Passed`."""
+        first = await deadline(consumer.beginning_offsets([place]), "look up the log's beginning")
+        if first[place] > start:
+            raise Passed(first[place])
 
     async def bounds(self, partition: int, name: str = "") -> tuple[int, int]:
         """The partition's first offset, and the one behind its last committed record."""
@@ -159,6 +179,15 @@ class Past:
                 return int(found[place].offset)
         first, end = await self.bounds(partition, name)
         return first if await self._is_younger(place, max(first, end - LAST), time_ms, name) else None
+
+    async def time_before(self, partition: int, offset: int, name: str = "") -> int:
+        """When the last record before an offset was made, in milliseconds since the epoch; 0: there is none."""
+        place = TopicPartition(self._topic, partition)
+        async with self._reader(place, name) as consumer:
+            self._seek(consumer, place, max(0, offset - LAST))
+            found = await deadline(consumer.getmany(place, timeout_ms=POLL_MS, max_records=LAST), "read the past")
+            times = [record.timestamp for record in found.get(place, ()) if record.offset < offset]
+            return times[-1] if times else 0
 
     async def _is_younger(self, place: TopicPartition, start: int, time_ms: int, name: str) -> bool:
         """Whether any record from here on is."""
@@ -197,3 +226,7 @@ class PastOf:
     async def since(self, partition: int, time_ms: int) -> int | None:
         """See `Past.since`."""
         return await self._past.since(partition, time_ms, self._name)
+
+    async def time_before(self, partition: int, offset: int) -> int:
+        """See `Past.time_before`."""
+        return await self._past.time_before(partition, offset, self._name)

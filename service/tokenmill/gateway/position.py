@@ -1,9 +1,13 @@
 """The id of a frame: its place in the log, which any gateway understands and no gateway has to remember.
 
-`<partition>.<offset>.<part>~<back>`: the record that the frame is made of, which of the frames made of it (from 1), and
-how many offsets before it the oldest message begins that a reader has to know to go on behind it. Offset and part are
+`<partition>.<offset>.<part>~<back>~<mark>`: the record that the frame is made of, which of the frames made of it (from
+1), how many offsets before it the oldest message begins that a reader has to know to go on behind it, and which event
+the record is: in a topic that was made anew another one may be there. Offset and part are
 padded with zeros, so that ids of a partition sort as text in the order of their frames. No character of it means
 anything in a URL, in a header, in JSON or in a line of server-sent events.
+
+Part 0 stands in front of a record, whoever's it is. `~1` there says that the client has the end of an answer, and was
+led on from it: what lies between is not read again.
 """
 
 import re
@@ -12,7 +16,7 @@ from typing import NamedTuple
 LONGEST = 256
 """Characters of an id that are looked at. Longer ones are none of ours, which have 60 at most."""
 
-_ID = re.compile(r"(\d{1,9})\.(\d{1,20})\.(\d{1,9})~(\d{1,20})", flags=re.ASCII)
+_ID = re.compile(r"(\d{1,9})\.(\d{1,20})\.(\d{1,9})~(\d{1,20})(?:~(\d{1,10}))?", flags=re.ASCII)
 
 
 class BadPosition(ValueError):
@@ -27,10 +31,13 @@ class Position(NamedTuple):
     part: int
     """Of the frames made of the record, from 1; 0 stands in front of them."""
     back: int
-    """How far before `offset` reading has to begin."""
+    """How far before `offset` reading has to begin. In front of a record: 1 behind the end of an answer, else 0."""
+    mark: int = 0
+    """`Entry.mark` of the record; 0: not known."""
 
     def __str__(self) -> str:
-        return f"{self.partition}.{self.offset:020d}.{self.part:05d}~{self.back}"
+        text = f"{self.partition}.{self.offset:020d}.{self.part:05d}~{self.back}"
+        return f"{text}~{self.mark}" if self.mark else text
 
     @property
     def place(self) -> tuple[int, int]:
@@ -43,7 +50,7 @@ def read_position(text: str) -> Position:
     match = _ID.fullmatch(text) if len(text) <= LONGEST else None
     if match is None:
         raise BadPosition("an id of a frame looks like 0.00000000000000000042.00001~7; send it as you got it")
-    position = Position(*map(int, match.groups()))
-    if position.back > position.offset:
+    position = Position(*map(int, match.groups("0")))
+    if position.part and position.back > position.offset:
         raise BadPosition("the id points before the log's beginning; send it as you got it")
     return position

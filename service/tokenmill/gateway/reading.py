@@ -23,7 +23,7 @@ from tokenmill.dialects import Dialect
 from tokenmill.dialects.native import NATIVE
 from tokenmill.gateway.conversation import Conversation
 from tokenmill.gateway.entry import Entry
-from tokenmill.gateway.past import PastOf
+from tokenmill.gateway.past import Passed, PastOf
 from tokenmill.gateway.position import Position
 from tokenmill.gateway.view import Frame, View
 from tokenmill.gateway.window import Window
@@ -111,7 +111,7 @@ class Reading:
         self._whole = False
         """Everything is to be shown from its beginning on."""
         self.gap = False
-        """The beginning of a message that is wanted is not there any more: its frames, or some, can't be shown."""
+        """Of a message that is wanted something is not there any more: its frames, or some, can't be shown."""
 
     async def begin(self, start: Start, lookback: Lookback, now_ms: int) -> None:
         """Find where reading has to begin. Raises `Gone` and `Unavailable`."""
@@ -186,7 +186,31 @@ class Reading:
     @property
     def answered(self) -> bool:
         """Whether the client had the last frame there is: it came back behind the end of an answer."""
-        return bool(self.standing.part) and self.view.idle
+        return self._had_an_end and self.view.idle
+
+    @property
+    def _had_an_end(self) -> bool:
+        """Whether the client may stand behind the end of an answer."""
+        return bool(self.standing.part or self.standing.back)
+
+    def has_all(self, message: bytes) -> bool:
+        """Whether a client that was shown nothing up to the head had the end of this message; of the answer, if empty.
+
+        One that was led on from there is read for from behind it.
+        """
+        if not message:
+            return self.answered
+        led_on = self._had_an_end and not self.standing.part
+        return message in self.view.ended() or (led_on and not self.view.knows(message))
+
+    def led_on(self) -> Position:
+        """The head, for a client that has all: coming back from there it waits for no long look once more."""
+        return Position(self.partition, self._offset, 0, 1)
+
+    @property
+    def past(self) -> PastOf:
+        """As its client reads it."""
+        return self._records.past
 
     @property
     def lost(self) -> bool:
@@ -219,7 +243,7 @@ class Reading:
                 self._begin_at(kept)
         while True:
             while self._offset < self._records.kept_from:
-                yield await self._show(*await self._records.before_window(self._offset, self._soon))
+                yield await self._before_window()
             came, after = self._records.in_window(self._offset, self._soon)
             if not came:
                 self._offset = max(self._offset, after)
@@ -228,6 +252,16 @@ class Reading:
             yield await self._show(came, after)
             if after < self._records.end:
                 await asyncio.sleep(0)  # whoever takes much and waits for nobody lets others have their turn
+
+    async def _before_window(self) -> list[Frame]:
+        """What is to be shown of the next records of the past, unless retention has come to them first."""
+        try:
+            return await self._show(*await self._records.before_window(self._offset, self._soon))
+        except Passed as passed:
+            ended = self._message and self._message in self.view.ended()
+            self.gap |= passed.first > self.place[0] + 1 and not ended
+            self._begin_at(passed.first)  # what was open has lost an event, which may be its end
+            return []
 
     async def _show(self, came: Sequence[Entry], after: int) -> list[Frame]:
         """The frames of records; reading goes on behind them, or begins elsewhere where the view misses a beginning."""
@@ -239,6 +273,7 @@ class Reading:
             else:
                 self._checked(entry.offset)
                 frames = view.take(entry)
+                self.gap |= view.jumped and self._message in (b"", entry.message)
                 if view.missing is None and not self._confirmed(entry, frames):
                     return []
                 shown += [frame for frame in frames if frame.place > self.place and frame.message not in self._muted]
@@ -283,10 +318,12 @@ class Reading:
         check = self._check
         if check is None or entry.offset != check.offset:
             return True
+        if check.mark not in (0, entry.mark):
+            raise Gone
         if check.part <= len(frames):
             self._check = None
             return True
-        if frames or self._began == check.offset - check.back:
+        if frames or self._began >= check.offset - check.back:
             raise Gone
         self._begin_at(check.offset - check.back)
         return False

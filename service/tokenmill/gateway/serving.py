@@ -1,7 +1,8 @@
 """From a checked request to a stream: first what is in the log, then what comes, until it ends for some reason.
 
 An id names its partition, and what follows it is read there. Where the topic has grown since, and nothing of the
-conversation is left or open there, the client goes on where the conversation does.
+conversation is left or open there, the client goes on where the conversation does: from the time on at which it was,
+however long ago.
 """
 
 import asyncio
@@ -29,15 +30,20 @@ from tokenmill.gateway.outbox import Pipe
 from tokenmill.gateway.past import Past, PastOf
 from tokenmill.gateway.position import Position
 from tokenmill.gateway.problems import GONE, Refused
-from tokenmill.gateway.reading import Gone, Lookback, Reading
+from tokenmill.gateway.reading import Gone, Lookback, Reading, Since
 from tokenmill.gateway.stream import Held, Outcome, always
-from tokenmill.gateway.tail import Tail
+from tokenmill.gateway.tail import AWAY_S, Tail
 from tokenmill.observe.telemetry import NO_TELEMETRY, Telemetry
 
 log = logging.getLogger(__name__)
 
 PEEK_S = 2.0
-"""How long a client that comes back may wait for headers: so long is looked whether there is anything for it at all."""
+"""How long a client that comes back may wait for headers: so long is looked whether there is anything for it at all.
+What is seen later is said in the stream, with an id behind all that was looked at."""
+
+CLOCKS_MS = 60_000
+"""By how much the clocks of those that write to a topic may differ: so much earlier begins what follows a time. On a
+partition that a conversation has just come to there is hardly more of it than that."""
 
 RETRY_MS = (500, 5_000)
 """Between these a client is told to wait before it comes back: EventSources have no jitter of their own, so all clients
@@ -116,10 +122,42 @@ class Serving:
         """Where the conversation goes on in a topic that has grown, once the old partition has no more of it."""
         if old.peeked is not None or not old.reading.view.idle:
             return old
-        anew = msgspec.structs.replace(asked, start="start")
+        reading = await self._elsewhere(asked, old.reading, past, pins)
+        return Begun(reading, old.came_at, await peek(reading, asked.message, PEEK_S))
+
+    async def _elsewhere(
+        self, asked: Asked, old: Reading, past: PastOf, pins: Pins, grown_ms: float = -math.inf
+    ) -> Reading:
+        """A reading of what a client has not of its conversation on another partition, once it has all of the old one.
+
+        What is there came later than what the client has, and not before the topic had grown.
+        """
+        at = old.standing
+        time_ms = int(max(await past.time_before(at.partition, at.offset + bool(at.part)), grown_ms))
+        anew = msgspec.structs.replace(asked, start=Since(max(0, time_ms - CLOCKS_MS)))
         reading = await self._reading(anew, self.tail.partition_of(asked.key), past, pins)
-        found = Begun(reading, old.came_at, await peek(reading, asked.message, PEEK_S))
-        return old if found.peeked is None and old.nothing_comes(asked) else found
+        reading.standing = reading.standing._replace(back=int(old.has_all(asked.message)))
+        return reading
+
+    def away(self, old: Reading) -> bool:
+        """Whether a conversation goes on on another partition than the one that was read up to the head."""
+        return old.view.idle and old.partition != self.tail.partition_of(old.key)
+
+    async def onward(self, asked: Asked, old: Reading, grown_ms: float = -math.inf) -> Position:
+        """Where a client goes on that has all of the old partition; the topic had not grown before this time.
+
+        Raises `Unavailable`.
+        """
+        pins: Pins = []
+        try:
+            return (await self._elsewhere(asked, old, old.past, pins, grown_ms)).standing
+        finally:
+            self.unpin(pins)
+
+    def unpin(self, pins: Pins) -> None:
+        """Their windows are needed no more."""
+        for partition in pins:
+            self.tail.unpin(partition)
 
     async def answer(
         self,
@@ -158,7 +196,7 @@ class Serving:
         """
         self.counts.first_byte(time.monotonic() - begun.came_at)
         self.telemetry.current().event("stream begun")
-        leaves = _Leaves(self, begun.reading.key, begun.reading.partition, held)
+        leaves = _Leaves(self, asked, begun.reading, held)
         attendance = Attendance(self.settings, self.hub, self.flusher, self.counts, asked, begun.reading, pipe, leaves)
         return attendance.attend(begun.peeked or ())
 
@@ -178,15 +216,11 @@ class _Beginning:
         try:
             return await self._serving.begin(self._asked, self._past, self._pins)
         except BaseException:
-            self._unpin()
+            self._serving.unpin(self._pins)
             raise
 
     async def __aexit__(self, *_: object) -> None:
-        self._unpin()
-
-    def _unpin(self) -> None:
-        for partition in self._pins:
-            self._serving.tail.unpin(partition)
+        self._serving.unpin(self._pins)
 
 
 class _Leaves:
@@ -194,22 +228,30 @@ class _Leaves:
     partition, and nothing of it is open on this one.
     """
 
-    __slots__ = ("_away", "_held", "_key", "_known", "_partition", "_serving")
+    __slots__ = ("_asked", "_away", "_grown_ms", "_held", "_known", "_reading", "_serving")
 
-    def __init__(self, serving: Serving, key: bytes, partition: int, held: Held) -> None:
+    def __init__(self, serving: Serving, asked: Asked, reading: Reading, held: Held) -> None:
         self._serving = serving
-        self._key = key
-        self._partition = partition
+        self._asked = asked
+        self._reading = reading
         self._held = held
         self._known, self._away = 0, False
+        self._grown_ms = -math.inf
+        """Before this time the topic had not grown: a client that waits for days need not look back for days."""
 
     def __call__(self) -> Outcome | None:
-        tail = self._serving.tail
+        tail, key, partition = self._serving.tail, self._reading.key, self._reading.partition
         if self._known != tail.partitions:  # a hash in every second of each client would cost a tenth of a core
-            self._known, self._away = tail.partitions, tail.partition_of(self._key) != self._partition
+            if self._known:
+                self._grown_ms = (time.time() - AWAY_S) * 1000
+            self._known, self._away = tail.partitions, tail.partition_of(key) != partition
         if not self._held():
             return "expired"
-        return "moved" if self._away and not self._serving.hub.open_messages(self._partition, self._key) else None
+        return "moved" if self._away and not self._serving.hub.open_messages(partition, key) else None
+
+    async def onward(self) -> Position:
+        """Where it goes on then."""
+        return await self._serving.onward(self._asked, self._reading, self._grown_ms)
 
 
 async def _sent_back(pipe: HttpPipe, goodbye: bytes) -> None:

@@ -1,7 +1,8 @@
 """One conversation in one dialect: its records in, frames out. A function of the records, whoever reads them, and when.
 
 1. A record comes once: what a worker published again, at a later offset, is known by its message, attempt and `tm-seq`.
-   An attempt is told by `tm-opened`, as a message's id may be used again.
+   An attempt is told by `tm-opened`, as a message's id may be used again. The numbers of an attempt have no hole: what
+   lies between is gone (`jumped`).
 2. A dialect's state begins with a message's first event. A record of a message that began before what was read says so
    (`missing`): whoever reads goes back to that time. If the log no longer has it, the message is given up: readers are
    told of the gap, and what can be said without the beginning is said.
@@ -58,6 +59,8 @@ class Frame(NamedTuple):
     """No message is open behind it."""
     ends: bool = False
     """Its message is over: no choice of it is open behind it."""
+    mark: int = 0
+    """See `Position`."""
 
     @property
     def place(self) -> tuple[int, int]:
@@ -66,7 +69,7 @@ class Frame(NamedTuple):
 
     def id(self, partition: int) -> Position:
         """Its id: the place behind it."""
-        return Position(partition, self.offset, self.part, self.back)
+        return Position(partition, self.offset, self.part, self.back, self.mark)
 
 
 class _Known(msgspec.Struct):
@@ -91,7 +94,7 @@ class _Known(msgspec.Struct):
 class View:
     """What was read of a conversation, and what its dialect made of it."""
 
-    __slots__ = ("_given_up", "_known", "_missing", "_open", "_renderer", "_skips", "partition")
+    __slots__ = ("_given_up", "_known", "_missing", "_open", "_renderer", "_skips", "jumped", "partition")
 
     def __init__(self, dialect: Dialect, partition: int, given_up: frozenset[Attempt] = frozenset()) -> None:
         self.partition = partition
@@ -101,6 +104,8 @@ class View:
         self._open: dict[Who, _Known] = {}
         self._missing: Attempt | None = None
         self._given_up = given_up
+        self.jumped = False
+        """Events of its message are missing between the record that was taken last and the one before."""
 
     @property
     def missing(self) -> int | None:
@@ -158,6 +163,7 @@ class View:
 
     def take(self, entry: Entry) -> Sequence[Frame]:
         """The frames of a record; none for one that came before, or whose message's beginning is `missing`."""
+        self.jumped = False
         known = self._place(entry)
         if known is None:
             return ()
@@ -168,7 +174,7 @@ class View:
         first, known.shown = not known.shown, known.shown or bool(payloads)
         count, last = len(payloads), entry.finishes and not self._open
         ends = entry.finishes and all(message != entry.message for message, _ in self._open)
-        back = entry.offset - min(since, known.since)
+        back, mark = entry.offset - min(since, known.since), entry.mark
         return [
             Frame(
                 entry.offset,
@@ -179,6 +185,7 @@ class View:
                 first=first and part == 1,
                 last=last and part == count,
                 ends=ends and part == count,
+                mark=mark,
             )
             for part, payload in enumerate(payloads, 1)
         ]
@@ -211,6 +218,7 @@ class View:
             return None
         if known.over or entry.opened != known.opened:
             return self._new(who, entry, (*known.before, known.opened)[-ATTEMPTS_KEPT:])
+        self.jumped = entry.seq > known.seq + 1
         known.seq = entry.seq
         return known
 

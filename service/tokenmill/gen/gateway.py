@@ -81,12 +81,13 @@ Frames that come within `gateway.flush_ms` are written together; the first of a 
 """,
     "## Ids",
     """
-`<partition>.<offset>.<part>~<back>` names a frame by its record in the log, and how far before it reading has to begin
-to go on behind it. Any gateway understands it, and none remembers it. Ids of a partition sort as text in the order of
-their frames. A client sends back what it got, as `Last-Event-ID`, `last_event_id` or `from`. Each is checked against
-the record that it names, so an id of another conversation or another log is none. Who comes back with such a one
-(`Last-Event-ID`, `last_event_id`) can't see a refusal, and gets the notice `gap` and what there is; with `from` it is
-refused (410). Text that is no id at all always is (400).
+`<partition>.<offset>.<part>~<back>~<mark>` names a frame by its record in the log, how far before it reading has to
+begin to go on behind it, and which event the record is. An id with the part 0 stands in front of a record. Any gateway
+understands ids, and none remembers them. Those of a partition sort as text in the order of their frames. A client sends
+back what it got, as `Last-Event-ID`, `last_event_id` or `from`. Each is checked against the record that it names, so an
+id of another conversation or another log is none. Who comes back with such a one (`Last-Event-ID`, `last_event_id`)
+can't see a refusal, and gets the notice `gap` and what there is; with `from` it is refused (410). Text that is no id at
+all always is (400).
 """,
     "## How a stream ends",
     """
@@ -94,14 +95,15 @@ refused (410). Text that is no id at all always is (400).
 | --- | --- | --- |
 | the answer is over (`until=finish`, one message) | a complete end | is done; an `EventSource` comes back to a 204 |
 | the gateway stops, the client is slow, rights end | `retry`, then a **reset** | comes back with its id |
-| the topic has grown, and the conversation goes on elsewhere in it | the same | comes back with its id |
+| the topic has grown, and the conversation goes on elsewhere | an id of there, then the same | comes back with that |
 | what follows its id is gone | the notice `gap`, then what there is | may have to show that something is missing |
 | the client leaves | | nothing is stopped by it |
 """,
     """
 A cut never looks like an end: a client that sees a complete end of the answer has all of it. An `EventSource` gets no
 reason for a refusal and does not come back from one; what a page does then is in the how-to. Among server-sent events
-of the dialects `openai` and `openai_responses` there is no notice `gap`: clients take each event for one of the API's.
+of the dialects `openai`, `openai_responses`, `ai_sdk_ui` and `ag_ui` there is no notice `gap`: clients take each event
+for one of the API's. In the last two one answer whose beginning is gone is an error, which ends the stream.
 """,
     """
 A WebSocket is closed with 1000 behind the end of an answer, 1001 where the gateway stops, 1008 for what is not allowed
