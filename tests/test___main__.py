@@ -126,6 +126,14 @@ def test_nobody_has_to_listen() -> None:
     assert (run.returncode, run.stderr) == (0, b"")
 
 
+@pytest.mark.parametrize("arguments", ["parse", "parse --batch", "parse --records", "publish", "inspect -"])
+def test_nobody_has_to_say_anything(arguments: str) -> None:
+    """A command that reads what there is not says so in a sentence."""
+    command = f"{sys.executable} -m tokenmill {arguments} <&-"
+    run = subprocess.run(["sh", "-c", command], capture_output=True, timeout=60, check=False)
+    assert (run.returncode, run.stderr) == (2, b"Error: stdin is closed; name a FILE\n")
+
+
 def test_parsing_starts_fast() -> None:
     """A command imports what it needs: neither Kafka nor the host is loaded to parse text."""
     code = "import sys; from tokenmill.__main__ import main; main(['parse', '/dev/null']); print(*sys.modules)"

@@ -11,6 +11,7 @@ import tokenmill
 from tokenmill import Conversion, convert, convert_async, sse
 from tokenmill.codecs import CODECS
 from tokenmill.codecs.codec import Codec
+from tokenmill.codecs.native import NATIVE
 from tokenmill.dialects import DIALECTS
 from tokenmill.dialects.dialect import Dialect
 from tokenmill.errors import BadOpen, ConfigError, MessageEnded, Undecodable, UnknownCodec
@@ -63,6 +64,28 @@ def test_an_answer_that_was_cut_off_is_ended(codec: str) -> None:
     held, *_, last = map(json.loads, conversion.end())
     assert (held["delta"], last["type"]) == ("<tool", "finish")
     assert conversion.end() == []
+
+
+@pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
+@pytest.mark.parametrize("named", [{"message_id": "m"}, {}], ids=["named", "unnamed"])
+def test_native_chunks_that_were_cut_off_are_ended_in_every_dialect(dialect: Dialect, named: dict[str, str]) -> None:
+    """Every choice that is open, whether anything came out of it before or not; what was held comes out."""
+    first = {"delta": "a <tool", "open": {"format": "hermes"}} | named
+    begun = [json.dumps(chunk) for chunk in (first, {"delta": "<tool", "choice": 1} | named)]
+    ends = [json.dumps({"end": True, "choice": choice} | named) for choice in range(2)]
+    values = [record.encode() for record in begun + ends]
+    payloads = list(convert(begun, "native", dialect.name, message_id="other"))
+    assert payloads == as_a_worker_does(NATIVE, dialect, values)
+
+
+def test_native_chunks_of_several_messages_are_all_ended() -> None:
+    """Each under its own id; what has ended is left as it is, and a record that is none opens nothing."""
+    conversion = Conversion("native", "native")
+    for record in ({"message_id": "a", "delta": "x"}, {"delta": "y"}, {"message_id": "b", "finish_reason": "stop"}):
+        conversion.feed(record)
+    with pytest.raises(Undecodable):
+        conversion.feed({"message_id": 5})
+    assert len({event["message_id"] for event in map(json.loads, conversion.end()) if event["type"] == "finish"}) == 2
 
 
 def test_all_at_once() -> None:

@@ -54,7 +54,12 @@ def _run(arguments: Sequence[str] | None) -> int:
     given = None if arguments is None else list(arguments)
     for argument in sys.argv[1:] if given is None else given:
         _look_at(argument)
-    answer = tokenmill.main(args=given, prog_name="tokenmill", standalone_mode=False)
+    try:
+        answer = tokenmill.main(args=given, prog_name="tokenmill", standalone_mode=False)
+    except RuntimeError as problem:
+        if sys.stdin is None and "stdin" in str(problem):  # how click says it
+            raise click.UsageError("stdin is closed; name a FILE") from problem
+        raise
     _flush()  # a reader that went away, or a full disk, is noticed here, not at the interpreter's exit
     return answer if isinstance(answer, int) else 0
 

@@ -108,7 +108,12 @@ def test_a_call_that_does_not_fit_is_not_made(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "arguments", "says"),
-    [("forecast", "{}", "no server has the tool"), ("weather__forecast", "[]", "expected a JSON object")],
+    [
+        ("forecast", "{}", "no server has the tool"),
+        ("weather__forecast", "[]", "expected a JSON object"),
+        ("weather__forecast", '{"a":' + "[" * 9_000 + "]" * 9_000 + "}", "expected a JSON object"),
+    ],
+    ids=["unknown", "list", "deep"],
 )
 def test_what_is_no_call_is_said_so(tmp_path: Path, name: str, arguments: str, says: str) -> None:
     """Before any server is started."""

@@ -20,6 +20,8 @@ BROKEN: list[tuple[str, dict[str, Any]]] = [
     ("gateway.jwt_audience", {"auth": "jwt", "jwt_secret": KEY}),
     ("gateway.jwt_keys", {"auth": "jwt", "jwt_audience": "a"}),
     ("gateway.jwt_keys", {"auth": "jwt", "jwt_audience": "a", "jwt_secret": KEY, "jwt_keys": "keys.json"}),
+    ("gateway.jwt_keys", {"auth": "jwt", "jwt_audience": "a", "jwt_keys": "https://u:s3cret@login.example.com/keys"}),
+    ("gateway.jwt_keys", {"auth": "jwt", "jwt_audience": "a", "jwt_keys": "https://s3cret@login.example.com/keys"}),
     ("gateway.jwt_secret", {"auth": "jwt", "jwt_audience": "a", "jwt_secret": "short"}),
     ("gateway.ticket_secret", {"ticket_secret": "short"}),
     ("gateway.origins", {"origins": ["https://app.example.com/"]}),
@@ -32,6 +34,8 @@ SOUND: list[dict[str, Any]] = [
     {"bind": EVERYWHERE, "auth": "keys", "keys_file": "keys.toml"},
     {"port": 0, "ops_port": 0},
     {"auth": "jwt", "jwt_audience": "a", "jwt_secret": KEY},
+    {"auth": "jwt", "jwt_audience": "a", "jwt_keys": "https://login.example.com/keys?p=a@b"},
+    {"auth": "jwt", "jwt_audience": "a", "jwt_keys": "/etc/keys@2026.json"},
     {"origins": ["*", "https://app.example.com", "http://localhost:3000"], "dialects": ["openai"]},
 ]
 
@@ -46,6 +50,7 @@ def test_a_broken_relation_names_its_key(key: str, settings: dict[str, Any]) -> 
     """One sentence, which begins with the key."""
     (sentence,) = said(settings)
     assert sentence.startswith(f"{key}: ")
+    assert "s3cret" not in sentence
 
 
 @pytest.mark.parametrize("settings", SOUND)

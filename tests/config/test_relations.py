@@ -72,6 +72,7 @@ def test_the_defaults_hold() -> None:
             ("worker.transaction_timeout_ms", "worker.stall_timeout_s"),
             {"worker": {"delivery": "exactly-once", "stall_timeout_s": 15}},
         ),
+        (("worker.transaction_timeout_ms",), {"worker": {"transaction_timeout_ms": 1_000_000}}),
         (
             ("worker.transaction_timeout_ms",),
             {

@@ -14,11 +14,14 @@ from tokenmill.config.shown import shown
         ("redis://h:6379/0", "redis://h:6379/0"),
         ("redis://u:s3cret@h:6379/0", "redis://u:***@h:6379/0"),
         ("redis://:s3cret@h:6379/0", "redis://:***@h:6379/0"),
+        ("redis://s3cret@h:6379/0", "redis://***@h:6379/0"),
+        ("redis://s3cret:@h:6379/0", "redis://***@h:6379/0"),
+        ("redis://u:s3@cret@h:6379/0", "redis://u:***@h:6379/0"),
         ("redis://h:6379/0?password=s3cret", "***"),
     ],
 )
 def test_of_a_url_only_the_password_is_masked(url: str, masked: str) -> None:
-    """Wherever it stands."""
+    """Wherever it stands; a user without one is a token."""
     assert shown(load_config(None, {"TOKENMILL_REDIS__URL": url}))["redis"]["url"] == masked
 
 

@@ -73,6 +73,17 @@ def test_native_chunks_may_stand_between_texts() -> None:
     assert events[-1]["reason"] == "length"
 
 
+def test_every_choice_is_ended() -> None:
+    """Whatever the codec is: a native one is not told that nothing follows."""
+    chunks = [{"delta": "a <tool"}, {"delta": "b <tool", "choice": 1}]
+    events = parse_batch({"name": "x", "format": "hermes", "chunks": chunks})["events"]
+    assert [text([event for event in events if event.get("choice", 0) == choice]) for choice in (0, 1)] == [
+        "a <tool",
+        "b <tool",
+    ]
+    assert [event.get("choice", 0) for event in events if event["type"] == "finish"] == [0, 1]
+
+
 def test_chunks_go_through_the_codec() -> None:
     """Bytes that are not text are given in base64; what the codec still holds at the end comes out."""
     line = {

@@ -108,9 +108,9 @@ def fail(words: str) -> str:
 
 
 @SERVER.tool()
-def refuse() -> str:
+def refuse(code: int = -32602, words: str = "not like this") -> str:
     """Answer with an error of the protocol."""
-    raise MCPError(-32602, "not like this")
+    raise MCPError(code, words)
 
 
 @SERVER.tool()

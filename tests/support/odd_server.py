@@ -4,6 +4,7 @@ Run as `python -m tests.support.odd_server`.
 """
 
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -67,9 +68,30 @@ def huge(number: int, arguments: Arguments) -> None:
     answer(number, "x" * int(arguments["size"]), behind=bool(arguments.get("behind")))
 
 
-def spawn(number: int, _: Arguments) -> None:
-    """A process that wants to outlive its parent."""
-    child = subprocess.Popen([sys.executable, "-c", STUBBORN], stdin=subprocess.DEVNULL)
+def raw(number: int, arguments: Arguments) -> None:
+    """A line as it is given, of which each character is a byte."""
+    sys.stdout.flush()
+    sys.stdout.buffer.write(str(arguments["line"]).replace("NUMBER", str(number)).encode("latin-1") + b"\n")
+    sys.stdout.buffer.flush()
+
+
+def run(number: int, _: Arguments) -> None:
+    """Far ahead, beyond all numbers, and done."""
+    for done, total in (("1", "NaN"), ("1e400", "2"), ("2", "2")):
+        fields = f'"progressToken":{number},"progress":{done},"total":{total}'
+        sys.stdout.write(f'{{"jsonrpc":"2.0","method":"notifications/progress","params":{{{fields}}}}}\n')
+    answer(number, "there")
+
+
+def process(number: int, _: Arguments) -> None:
+    """Which one it is."""
+    answer(number, str(os.getpid()))
+
+
+def spawn(number: int, arguments: Arguments) -> None:
+    """A process that wants to outlive its parent, in its group or in one of its own."""
+    detached = bool(arguments.get("detached"))
+    child = subprocess.Popen([sys.executable, "-c", STUBBORN], stdin=subprocess.DEVNULL, start_new_session=detached)
     answer(number, str(child.pid))
 
 
@@ -138,6 +160,9 @@ TOOLS: dict[str, Callable[[int, Arguments], None]] = {
         late,
         release,
         huge,
+        raw,
+        process,
+        run,
         spawn,
         grow,
         change,

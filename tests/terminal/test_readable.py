@@ -107,6 +107,9 @@ def test_what_can_not_be_printed_is_escaped() -> None:
         (events.ToolProgress("call_1", "f", 1.5, 10, "half-way"), "  progress   f 1.5 of 10 half-way"),
         (events.ToolResult("call_1", "f", result=[1]), "  result     f [1]"),
         (events.ToolResult("call_1", "f", error="timed out"), "  result     f timed out"),
+        (events.ToolResult("call_1", "f", error=""), "  result     f without a result"),
+        (events.ToolResult("call_1", "f"), "  result     f without a result"),
+        (events.ToolResult("call_1", "f", result=None), "  result     f null"),
     ],
 )
 def test_every_other_event_is_one_line(event: events.AnyEvent, line: str) -> None:

@@ -1,6 +1,7 @@
 """A server of tools by HTTP that knows its sessions until a test says otherwise. It speaks the older protocol by hand.
 
-Its tool `note` counts its calls. Its tool `promise` says what it answers, and answers something else.
+Its tool `note` counts its calls, its tool `slow` waits until a test lets it go on. Its tool `promise` says what it
+answers, and answers something else.
 """
 
 import asyncio
@@ -17,6 +18,7 @@ SESSION = "mcp-session-id"
 
 TOOLS: list[dict[str, Any]] = [
     {"name": "note", "inputSchema": {"type": "object"}},
+    {"name": "slow", "inputSchema": {"type": "object"}},
     {
         "name": "promise",
         "inputSchema": {"type": "object"},
@@ -43,6 +45,12 @@ class HttpTools:
         """The error in the body of what is refused."""
         self.slow_s = 0.0
         """How long it takes to refuse."""
+        self.fails: dict[str, Any] | None = None
+        """The error that each call is answered with."""
+        self.cut = False
+        """The answer to a call is a stream that ends without it."""
+        self.let_go = asyncio.Event()
+        """What `slow` waits for."""
 
     def forget(self) -> None:
         """As a server does that was started anew."""
@@ -62,6 +70,8 @@ class HttpTools:
             self.forget()
         if request.headers.get(SESSION) not in self.sessions:
             return await self._refused(method)
+        if method == "tools/call" and asked["params"]["name"] == "slow":
+            await self.let_go.wait()
         return web.Response(status=202) if number is None else self._answered(number, method, asked)
 
     def _began(self, number: int, version: str) -> web.Response:
@@ -80,6 +90,10 @@ class HttpTools:
 
     def _answered(self, number: int, method: str, asked: dict[str, Any]) -> web.Response:
         result: dict[str, Any] = {"tools": TOOLS}
+        if method == "tools/call" and self.cut:
+            return web.Response(body=b": nothing\n\n", content_type="text/event-stream")
+        if method == "tools/call" and self.fails:
+            return web.json_response({"jsonrpc": "2.0", "id": number, "error": self.fails})
         if method == "tools/call":
             self.noted += 1
             result = {"content": [{"type": "text", "text": "noted"}]}

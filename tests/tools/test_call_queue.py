@@ -2,6 +2,7 @@
 
 import asyncio
 
+import msgspec
 import pytest
 
 from tests.support.call_queues import FUTURE_MS, config_of, desk_of, progress, record, results, states
@@ -11,8 +12,8 @@ from tokenmill.config import Config
 from tokenmill.errors import FatalError
 from tokenmill.records import InputRecord
 from tokenmill.tools import call_queue
-from tokenmill.tools.call import Call
-from tokenmill.tools.outcome import Outcome
+from tokenmill.tools.call import Call, Written
+from tokenmill.tools.outcome import Code, Outcome
 from tokenmill.tools.places import Places
 
 pytestmark = pytest.mark.integration
@@ -96,6 +97,33 @@ async def test_who_takes_over_shuts_out_the_owner_before(config: Config) -> None
         "one": "in-doubt",
         "two": "made again",
         "three": "made again",
+    }
+
+
+async def test_of_what_may_have_been_made_nothing_is_denied(kafka: str, unique: str) -> None:
+    """It may be made again, and can't be; or the policy of today wants a person to be asked, and nobody was."""
+    config = await config_of(kafka, unique, repeat=("w__*",), policy=("ask w__risky",))
+    codes: dict[str, Code] = {"away": "unavailable", "other": "denied", "slow": "timeout"}
+
+    async def run(call: Call) -> Outcome:
+        return Outcome(error="why", code=codes[call.id])
+
+    async with desk_of(config, run) as queue:
+        for offset, id_ in enumerate([*codes, "asked"]):
+            call = Call("c", "m", 0, 7, id_, "w__risky" if id_ == "asked" else "w__note", {}, FUTURE_MS)
+            queue.read(call.key, msgspec.json.encode(Written("running", FUTURE_MS, call)), offset)
+        queue.begin_at(4)
+        queue.give([record(4, "new")])
+        codes["new"] = "unavailable"
+        working = asyncio.create_task(queue.work())
+        await until(lambda: queue.taken == 5 and not queue.unfinished, "all are over")
+        working.cancel()
+    assert {result.id: result.code for result in await results(config)} == {
+        "away": "in-doubt",
+        "other": "in-doubt",
+        "slow": "timeout",
+        "asked": "in-doubt",
+        "new": "unavailable",
     }
 
 

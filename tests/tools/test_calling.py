@@ -57,6 +57,7 @@ async def test_what_goes_wrong_is_told_apart() -> None:
         ("fail", {"words": "no such city"}, "tool", "no such city"),
         ("forecast", {}, "tool", "city"),
         ("refuse", {}, "protocol", "not like this"),
+        ("refuse", {"code": -32000, "words": "Connection closed"}, "protocol", "Connection closed"),
         ("die", {}, "transport", "Connection closed"),
         ("forecast", {"city": "Rome"}, "transport", "Connection closed"),
     ]
@@ -97,3 +98,14 @@ async def test_a_call_of_a_session_that_is_forgotten_was_not_made() -> None:
             came = await outcome(client, "note")
             assert (came.code, came.error) == ("unavailable", "the server has forgotten the session")
         assert tools.noted == 0
+
+
+async def test_an_error_of_a_server_is_no_lost_connection() -> None:
+    """The code -32000 is the SDK's for that, and any server's for what it likes."""
+    async with http_tools() as tools, connected(tools.server, PATIENCE_S) as client:
+        tools.fails = {"code": -32000, "message": "quota exceeded"}
+        came = await outcome(client, "note")
+        assert (came.code, came.error) == ("protocol", "quota exceeded")
+        tools.cut = True
+        came = await outcome(client, "note")
+        assert (came.code, came.error) == ("transport", "SSE stream ended without a response")

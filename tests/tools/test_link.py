@@ -84,6 +84,16 @@ async def test_a_result_that_is_none_leaves_the_connection_as_it_is() -> None:
         assert (tools.begun, tools.noted) == (1, 2)
 
 
+async def test_an_error_of_a_server_leaves_it_as_it_is() -> None:
+    """Whatever its code is: the program goes on, and so do its other calls."""
+    refusal = '{"jsonrpc":"2.0","id":NUMBER,"error":{"code":-32000,"message":"quota exceeded"}}'
+    async with linked(ODD) as link:
+        before = await link.make(call("process"))
+        refused = await link.make(call("raw", line=refusal))
+        assert (refused.code, refused.error) == ("protocol", "quota exceeded")
+        assert (await link.make(call("process"))).result == before.result
+
+
 @pytest.mark.parametrize("says", [None, {"code": -32600, "message": "Session not found"}])
 async def test_a_call_of_a_forgotten_session_is_made_on_the_next(says: dict[str, Any] | None) -> None:
     """It reached no tool, so it is still made once."""
@@ -103,6 +113,22 @@ async def test_a_server_that_forgets_each_session_is_given_up() -> None:
         assert outcome.code == "unavailable"
         assert outcome.error == "the call was not made: the server has forgotten the session"
         assert (tools.noted, tools.refused) == (0, 2)
+
+
+async def test_a_broken_connection_to_a_remote_server_holds_nobody_up() -> None:
+    """Its other calls go on and have their results, while new ones take the next connection."""
+    async with http_tools() as tools, linked(tools.server, connect_s=5) as link:
+        await link.make(call("note"))
+        slow = asyncio.create_task(link.make(call("slow")))
+        await asyncio.sleep(0.3)
+        tools.cut = True
+        assert (await link.make(call("note"))).code == "transport"
+        tools.cut = False
+        assert (await link.make(call("note"))).error is UNSET
+        assert not slow.done()
+        tools.let_go.set()
+        assert (await slow).error is UNSET
+        assert tools.begun == 2
 
 
 async def test_a_call_that_is_made_again_has_the_time_that_is_left() -> None:
@@ -172,6 +198,14 @@ async def test_how_far_a_call_is_can_be_heard() -> None:
     assert heard == [Progress(1, 3, "1 done"), Progress(2, 3, "2 done"), Progress(3, 3, "3 done")]
 
 
+async def test_no_progress_is_beyond_all_numbers() -> None:
+    """A record with it could not be read."""
+    heard = list[Progress]()
+    async with linked(ODD) as link:
+        assert (await link.make(call("run"), progress=heard.append)).error is UNSET
+    assert heard == [Progress(1, None), Progress(2, 2)]
+
+
 @pytest.mark.parametrize(
     ("server", "change", "new"), [(WEATHER, "learn", "trick"), (ODD, "change", "more")], ids=["newer", "older"]
 )
@@ -201,6 +235,34 @@ async def test_a_server_that_does_not_answer_any_more_is_gone(monkeypatch: pytes
         await until(lambda: not link.up, "it is given up")
         await until(lambda: link.up, "it is started anew")
         assert str((await link.make(call("twice"))).result).count("first") == 1
+
+
+async def test_a_server_that_hangs_is_gone_however_many_call_it() -> None:
+    """There is always a call that it may be at work for. It has said nothing for as long as one may take."""
+    async with linked(ODD, connect_s=1, call_s=1.5) as link:
+        before = await link.make(call("process"))
+        ended = asyncio.Event()
+
+        async def calls(wait_s: float) -> None:
+            await asyncio.sleep(wait_s)
+            while not ended.is_set():
+                await link.make(call("hang"))
+
+        callers = [asyncio.create_task(calls(wait_s)) for wait_s in (0, 0.5, 1)]
+        await until(lambda: not link.up, "it is given up", 20)
+        ended.set()
+        await asyncio.gather(*callers)
+        await until(lambda: link.up, "it is started anew", 20)
+        assert (await link.make(call("process"))).result != before.result
+
+
+async def test_a_server_that_answers_others_is_not_gone() -> None:
+    """One call that takes too long says nothing about it."""
+    async with linked(ODD, connect_s=1, call_s=1.5) as link:
+        before = await link.make(call("process"))
+        outcome, *_ = await asyncio.gather(link.make(call("late")), link.make(call("late")))
+        assert outcome.code == "timeout"
+        assert (await link.make(call("process"))).result == before.result
 
 
 async def test_a_server_at_work_may_leave_its_list_for_later() -> None:

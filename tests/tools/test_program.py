@@ -6,8 +6,10 @@ import os
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from mcp import Client
 
@@ -19,7 +21,7 @@ from tokenmill.tools.calling import CallOptions, called
 from tokenmill.tools.catalogue import Tool
 from tokenmill.tools.connection import ServerFailed, connected
 from tokenmill.tools.outcome import Outcome
-from tokenmill.tools.program import TOO_LONG
+from tokenmill.tools.program import TOO_LONG, UNREADABLE
 from tokenmill.tools.server_file import Program
 
 ODD = Program("odd", sys.executable, ("-m", "tests.support.odd_server"))
@@ -92,10 +94,48 @@ async def test_an_answer_of_any_size_is_not_taken_in(behind: bool) -> None:
         assert text(await call(client, "huge", size=KIB * KIB, behind=behind)).startswith("xxx")
 
 
-async def test_nothing_outlives_the_connection() -> None:
-    """Neither the program nor what it started, even if that does not listen."""
+ANSWER = '{"jsonrpc":"2.0","id":NUMBER,"result":{"content":[{"type":"text","text":"%s"}]}}'
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ("cut \\ud83d", "cut \N{REPLACEMENT CHARACTER}"),
+        ("caf\xe9", "caf\N{REPLACEMENT CHARACTER}"),
+        ("\\ud83d\\ude00 \\ude00", "\N{GRINNING FACE} \N{REPLACEMENT CHARACTER}"),
+    ],
+    ids=["half", "latin", "both"],
+)
+async def test_an_answer_with_a_part_of_a_character_is_read(written: str, read: str) -> None:
+    """Programs cut a text at its 1,000th unit; what is left is as good as before."""
     async with odd() as client:
-        child = int(text(await call(client, "spawn")))
+        assert text(await call(client, "raw", line=ANSWER % written)) == read
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"jsonrpc":"2.0","id":NUMBER,"result":{"n":' + "9" * 5000 + "}}",
+        '{"result":{"n":' + "[" * 5000 + "]" * 5000 + '},"jsonrpc":"2.0","id":NUMBER}',
+        '{"jsonrpc":"2.0","id":NUMBER,"result":"text"}',
+        '{"jsonrpc":"2.0","id":NUMBER,"result":',
+    ],
+    ids=["number", "deep", "shape", "half"],
+)
+async def test_an_answer_that_cannot_be_read_is_one(line: str) -> None:
+    """Whoever waits for it is told at once; a line with a number that is no answer is passed over."""
+    async with odd() as client:
+        outcome = await call(client, "raw", line=line)
+        assert (outcome.code, outcome.error) == ("protocol", UNREADABLE)
+        for none in ('{"level":"info","id":NUMBER}', '{"jsonrpc":"2.0","id":NUMBER,"method":5}'):
+            assert (await call(client, "raw", 0.3, line=none)).code == "timeout"
+
+
+@pytest.mark.parametrize("detached", [False, True])
+async def test_nothing_outlives_the_connection(detached: bool) -> None:
+    """Neither the program nor what it started, even if that does not listen, or has left its group."""
+    async with odd() as client:
+        child = int(text(await call(client, "spawn", detached=detached)))
         assert there(child)
     await until(lambda: not there(child), "the child has ended", 20)
 
@@ -169,4 +209,18 @@ async def test_a_command_with_its_arguments_is_told_of() -> None:
     """The commonest mistake in such a file."""
     with pytest.raises(ServerFailed, match="no program 'mcp-server-time --utc'; its arguments belong into \"args\""):
         async with connected(Program("odd", "mcp-server-time --utc"), CALL_S):
+            pass
+
+
+async def test_a_command_in_a_folder_is_looked_for_where_it_runs(tmp_path: Path) -> None:
+    """Not where we do."""
+    script = tmp_path / "bin" / "server"
+    script.parent.mkdir()
+    script.write_text(f"#!/bin/sh\nexec {sys.executable} -m tests.support.odd_server\n")
+    script.chmod(0o755)
+    server = Program("odd", "bin/server", (), {"PYTHONPATH": str(Path.cwd())}, str(tmp_path))
+    async with connected(server, CALL_S) as client:
+        assert text(await call(client, "twice")) == "first"
+    with pytest.raises(ServerFailed, match="there is no program 'bin/server'"):
+        async with connected(msgspec.structs.replace(server, cwd=""), CALL_S):
             pass

@@ -102,6 +102,12 @@ def test_of_what_may_have_been_made_nothing_is_denied() -> None:
     assert steps(found, 5_000) == [("a", "in-doubt")]
 
 
+def test_the_policy_says_about_whom_somebody_is_asked() -> None:
+    """Whoever has a call that may have been made has to know."""
+    found = waiting(policy=("ask w__risky",))
+    assert [found.asks(call(name=name)) for name in ("w__risky", "w__note")] == [True, False]
+
+
 def test_people_are_asked_a_bounded_number_of_questions(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is more is answered."""
     monkeypatch.setattr(module, "ASKING", 1)

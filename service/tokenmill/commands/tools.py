@@ -14,7 +14,7 @@ from msgspec import UNSET
 from tokenmill.commands.settings import Function, config_option, configuration, kafka_options, need_tools
 from tokenmill.commands.tools_control import approve, cancel
 from tokenmill.config import Tools
-from tokenmill.errors import ConfigError, Unavailable
+from tokenmill.errors import NOT_JSON, ConfigError, Unavailable
 from tokenmill.templates.rendering import CannotRender, prompt, read_template
 from tokenmill.terminal.console import Terminal
 from tokenmill.terminal.tables import print_table
@@ -90,7 +90,7 @@ def call(*, name: str, arguments: str, path: Path | None, config_path: Path | No
     settings = configuration(config_path).tools
     try:
         values = msgspec.json.decode(arguments, type=dict[str, Any])
-    except msgspec.DecodeError as problem:
+    except NOT_JSON as problem:
         raise click.BadParameter(f"expected a JSON object: {problem}", param_hint="ARGUMENTS") from problem
     server = next((each for each in _servers(path, settings) if name.startswith(f"{each.name}__")), None)
     if server is None:

@@ -12,6 +12,9 @@ from tokenmill.dialects import DIALECTS
 ORIGIN = re.compile(r"https?://[^/\s?#]+")
 """What a browser sends as `Origin`: no path, not even a slash."""
 
+CREDENTIALS = re.compile(r"https?://[^/?#]*@", re.IGNORECASE)
+"""How a URL begins that has some. They are not said: a configuration is shown, and read by many."""
+
 SECRET_BYTES = 32
 """The least that a secret of HMAC-SHA256 should have (RFC 7518, 3.2)."""
 
@@ -68,6 +71,8 @@ def _auth(gateway: Gateway) -> Iterator[Contradiction]:
             yield _one(name, f"is needed where gateway.auth is {gateway.auth}")
     if gateway.auth == "jwt" and bool(gateway.jwt_keys) == bool(gateway.jwt_secret):
         yield _one("jwt_keys", "one of jwt_keys and jwt_secret is needed where gateway.auth is jwt, not both")
+    if CREDENTIALS.match(gateway.jwt_keys):
+        yield _one("jwt_keys", "must be an address without user and password; such keys are public")
     for name in ("jwt_secret", "ticket_secret"):
         if 0 < len(getattr(gateway, name).encode()) < SECRET_BYTES:
             yield _one(name, f"is shorter than {SECRET_BYTES} bytes; `openssl rand -hex 32` makes one")

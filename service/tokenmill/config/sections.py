@@ -149,15 +149,16 @@ class Worker(Section, frozen=True, kw_only=True):
     is something to say. Exactly-once."""
     transaction_timeout_ms: PositiveInt = 15_000
     """A transaction that is not over by then is aborted, and its partition begins again with what is committed. For so
-    long a dead worker's transaction can hold readers back, if nobody takes its partition over. Exactly-once."""
+    long a dead worker's transaction can hold readers back, if nobody takes its partition over. With exactly-once,
+    and always for `tokenmill tools run`."""
     snapshot_interval_s: Positive = 10
     """Between two snapshots of a partition: what a crash makes the next owner parse again, silently."""
     idle_timeout_s: Positive = 900
     """A message without a chunk for this long is finished with reason `timeout`."""
     max_age_s: Positive = 86_400
     """A message that is open for this long by the timestamps of the log is finished with reason `timeout`, though it
-    still gets chunks. The input's `retention.ms` should be at least twice this and more than the longest outage, lest
-    a message loses its beginning."""
+    still gets chunks. The input's `retention.ms` should be longer than this and the longest outage together, lest a
+    message loses its beginning."""
     shutdown_timeout_s: Positive = 25
     """From SIGTERM to exit; below the 30 s that Kubernetes gives by default."""
     state_mib: PositiveInt = 2_048

@@ -27,8 +27,10 @@ def _shown(value: Any) -> Any:
 
 
 def _masked(key: str, value: str) -> str:
-    """A secret; of a URL only the password is one, wherever it stands."""
+    """A secret; of a URL only the password is one, wherever it stands, or a user who has none."""
     url = urlsplit(value)
     if key != "url" or url.query:
         return MASKED
-    return value.replace(f":{url.password}@", f":{MASKED}@") if url.password else value
+    credentials, at, _ = url.netloc.rpartition("@")
+    user, _, password = credentials.partition(":")
+    return value.replace(credentials + at, (f"{user}:{MASKED}" if password else MASKED) + at, 1) if at else value

@@ -96,7 +96,7 @@ class Posts:
         try:
             return await Incoming(request, BODY_S).whole(self._cap, BODY_S)
         except BrokenOff as lost:
-            raise broken_off() from lost
+            raise broken_off(lost) from lost
         except Refused as problem:
             if problem.kind is TOO_LARGE:
                 raise Refused(TOO_LARGE, f"the body may have {self._cap} bytes (front.body_kib)") from problem

@@ -79,6 +79,8 @@ class Stream:
             self._partition = Partition(settings, "tokens", 0)
         except RecursionError as problem:  # the fingerprint goes a little deeper
             raise BadOpen(f"the options are nested too deep: {problem}") from problem
+        self._choices: dict[int, None] = {}
+        """Those that may be open, in the order in which they came."""
         self.rejected: list[str] = []
 
     def feed(self, chunk: Any) -> list[Any]:
@@ -99,7 +101,7 @@ class Stream:
     def end(self) -> list[Any]:
         """The events of the end of the stream; a codec that waits for more is told by a null value."""
         flushed = self._decode(None) if self._kept else []
-        return flushed + list(self._events([Chunk(end=True)]))
+        return flushed + list(self._events([Chunk(choice=choice, end=True) for choice in self._choices or (0,)]))
 
     def _value(self, chunk: Any) -> bytes:
         if isinstance(chunk, str) and self._codec.name == "native":
@@ -120,6 +122,7 @@ class Stream:
     def _events(self, chunks: Sequence[Chunk]) -> Iterator[Any]:
         out: list[Output] = []
         for chunk in chunks:
+            self._choices[chunk.choice or 0] = None
             self._partition.process([self._record(msgspec.json.encode(self._fixed(chunk)))], out)
         for output in out:
             if output.topic == "events":

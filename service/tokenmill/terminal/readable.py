@@ -4,6 +4,7 @@ import json
 from typing import TypeAlias
 
 import msgspec
+from msgspec import UNSET
 from rich.console import Console
 from rich.text import Text
 
@@ -143,13 +144,17 @@ def sentence(event: events.AnyEvent) -> tuple[str, str, str]:
             said = f"{name} {progress:g}{f' of {event.total:g}' if event.total else ''} {event.message or ''}"
             label, style, said = "progress", "magenta", said.rstrip()
         case events.ToolResult(name=name):
-            label, style, said = "result", "bold magenta", f"{name} {event.error or compact(event.result)}"
+            label, style, said = "result", "bold magenta", f"{name} {_came(event)}"
     return label, style, said
 
 
 def _call(event: events.ToolCall) -> str:
     notes = ["repaired"] * event.repaired + [event.problem] * bool(event.problem)
     return f"{event.name} {compact(event.arguments)}" + (f"  ({', '.join(map(str, notes))})" if notes else "")
+
+
+def _came(event: events.ToolResult) -> str:
+    return event.error or ("without a result" if event.result is UNSET else compact(event.result))
 
 
 def compact(value: object) -> str:

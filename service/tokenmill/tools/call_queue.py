@@ -6,7 +6,7 @@
 1. A call is sent to its server when its claim is committed, not before. It has one final record, with its result.
 2. Offsets go on once a call is in `tool-state`: one that takes minutes holds nobody up.
 3. Of what the owner before left, calls that only waited are run. What was claimed is run again if its tool may be, and
-   is in doubt otherwise.
+   is in doubt otherwise; so it is if it can't be run again.
 4. A call that a person has to approve of is checked first: nobody is asked about what can't be run. It is run as it was
    approved of, or not at all.
 5. Whatever goes wrong with a transaction ends the process: nothing of it was seen, and the next owner knows as much.
@@ -31,7 +31,7 @@ from tokenmill.tools.call import Call, read_calls
 from tokenmill.tools.catalogue import server_of
 from tokenmill.tools.content import quoted
 from tokenmill.tools.control import Orders
-from tokenmill.tools.outcome import LOST, Outcome, Progress
+from tokenmill.tools.outcome import LOST, NOT_MADE, Outcome, Progress
 from tokenmill.tools.places import Places
 from tokenmill.tools.policy import fits
 from tokenmill.tools.state_log import StateLog
@@ -72,6 +72,8 @@ class CallQueue:
         self._inbox: deque[Record] = deque()
         self._waiting = Waiting(config.tools, orders, self._book)
         self._lost: deque[Call] = deque()
+        self._again: set[bytes] = set()
+        """Calls that are made again: whoever had them before may have made them."""
         self._taken = self._committed = self._writing = 0
         self._end, self._held_back = 0, False
         self._paused = False
@@ -135,8 +137,9 @@ class CallQueue:
         for call, written in self._book.at("asking"):
             self._waiting.asking.put(Asked(call, written.fingerprint, written.until))
         for call, written in self._book.at("running"):
-            if self._may_repeat(call):
-                granted = Asked(call, written.fingerprint, written.until) if written.until else None
+            granted = Asked(call, written.fingerprint, written.until) if written.until else None
+            if self._may_repeat(call) and (granted is not None or not self._waiting.asks(call)):
+                self._again.add(call.key)
                 self._waiting.put(call, granted, claimed=True)
             else:
                 self._lose(call)
@@ -241,7 +244,9 @@ class CallQueue:
             yield Step(self._lost.popleft(), "done", LOST)
         while self._underway.over:
             call, outcome = self._underway.over.popleft()
-            yield Step(call, "done", outcome)
+            may_be_made = call.key in self._again and outcome.code in NOT_MADE  # not now, but by who was lost
+            self._again.discard(call.key)
+            yield Step(call, "done", LOST if may_be_made else outcome)
 
     def _settled(self, now: int) -> Iterator[Step]:
         """What people have said, and what is too old. Most of the time there is neither."""

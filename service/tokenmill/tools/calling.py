@@ -5,12 +5,14 @@
 """
 
 import asyncio
+import math
 import time
 from collections.abc import Callable
 from typing import Any
 
 import msgspec
 from mcp import Client, MCPError
+from mcp.types import CONNECTION_CLOSED
 
 from tokenmill.tools.catalogue import Tool
 from tokenmill.tools.connection import told
@@ -18,11 +20,8 @@ from tokenmill.tools.content import error_of, result_of
 from tokenmill.tools.outcome import Code, Outcome, Progress
 from tokenmill.tools.remote import FORGOTTEN
 
-CLOSED = -32_000
-"""The code of the SDK's error for a connection that is gone: no server has said it."""
-
-CODES: dict[int, Code] = {CLOSED: "transport", FORGOTTEN: "unavailable"}
-"""What is no answer of the server's. Behind the second it is known that the tool was not called."""
+GONE = "Connection closed", "SSE stream "
+"""How the SDK begins to say that a connection is gone, under a code that servers use for errors of their own."""
 
 REPEAT_KEY = "tokenmill/idempotencyKey"
 """In a request's `_meta`: the protocol has no word for it."""
@@ -53,8 +52,8 @@ async def _called(client: Client, tool: Tool, arguments: dict[str, Any], options
     hear, seconds = options.progress, options.seconds
 
     async def heard(progress: float, total: float | None, message: str | None) -> None:
-        if hear is not None:
-            hear(Progress(progress, total, message))
+        if hear is not None and math.isfinite(progress):  # JSON has no other numbers, so no record would
+            hear(Progress(progress, total if total is None or math.isfinite(total) else None, message))
 
     try:
         async with asyncio.timeout(seconds):  # before the SDK's own, whose error looks like one of the protocol
@@ -68,7 +67,7 @@ async def _called(client: Client, tool: Tool, arguments: dict[str, Any], options
     except TimeoutError:
         return Outcome(error=f"no answer within {seconds:g} s", code="timeout")
     except MCPError as problem:
-        return Outcome(error=told(problem), code=CODES.get(problem.error.code, "protocol"))
+        return Outcome(error=told(problem), code=_code_of(problem))
     except (ValueError, RuntimeError) as problem:  # what is no result, or not what the tool promised
         return Outcome(error=told(problem), code="protocol")
     except Exception as problem:  # noqa: BLE001 -- the SDK, its HTTP client and the system each have errors of their own
@@ -77,3 +76,11 @@ async def _called(client: Client, tool: Tool, arguments: dict[str, Any], options
     if answer.is_error:
         return Outcome(error=error_of(content), code="tool")
     return Outcome(result=result_of(content, answer.structured_content))
+
+
+def _code_of(problem: MCPError) -> Code:
+    """Whose error it is. Of a call that the server has no session for it is known that the tool was not called."""
+    error = problem.error
+    if error.code == FORGOTTEN:
+        return "unavailable"
+    return "transport" if error.code == CONNECTION_CLOSED and error.message.startswith(GONE) else "protocol"

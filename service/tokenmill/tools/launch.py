@@ -3,8 +3,9 @@
     python -I -S launch.py PARENT BYTES COMMAND [ARGUMENT]...
 
 It leads a group of processes. When the program ends, when it is told to (SIGTERM), or when its parent is gone, it ends
-the group: politely, then not. `BYTES` is how much memory each process of the group may have; 0 sets no limit. It is run
-as a file, and imports little: each server waits for it.
+the group: politely, then not. So it does with what has left the group for a session of its own; but only on Linux, as
+elsewhere nobody tells who started that. `BYTES` is how much memory each process may have; 0 sets no limit. It is run as
+a file, and imports little: each server waits for it.
 """
 
 import ctypes
@@ -13,33 +14,57 @@ import resource
 import signal
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 PR_SET_PDEATHSIG = 1
+PR_SET_CHILD_SUBREAPER = 36
 
-GRACE_S = 2.0
-"""Between SIGTERM and SIGKILL."""
+GRACE_S = 1.5
+"""Between SIGTERM and SIGKILL: less than whoever wanted the program waits for us."""
+
+LAST_S = 0.3
+"""For what has left the group to be gone behind that."""
 
 LOOK_S = 0.02
+
+NOT_RUN = 126
+"""The exit code of shells for what they can't run."""
+
+DEFAULTS = signal.SIGTERM, signal.SIGPIPE, signal.SIGXFSZ
+"""Signals that a program takes as it would if we had not started it: Python ignores the last two."""
 
 
 def main(arguments: Sequence[str]) -> int:
     """The exit code of the program, as shells have it."""
     parent, memory, *command = arguments
     if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+        system = ctypes.CDLL(None)
+        system.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+        system.prctl(PR_SET_CHILD_SUBREAPER, 1)  # whose parent has ended becomes our child
     if os.getppid() != int(parent):  # it ended before we asked to be told
         return 1
     if limit := int(memory):
         resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
     signal.signal(signal.SIGTERM, _told)
-    child = os.posix_spawnp(command[0], command, os.environ, setsigdef=[signal.SIGTERM])
     try:
-        _, status = os.waitpid(child, 0)
+        status = _run(command)
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    except OSError as problem:
+        print(f"can't run {command[0]}: {problem.strerror}", file=sys.stderr)  # noqa: T201 -- the parent logs it
+        return NOT_RUN
     except Ended:
         status = 0
-    end_group()
+    end_all()
     return os.waitstatus_to_exitcode(status) & 0x7F
+
+
+def _run(command: list[str]) -> int:
+    """The status with which the program ends; whoever else becomes our child and ends is let go of."""
+    child = os.posix_spawnp(command[0], command, os.environ, setsigdef=DEFAULTS)
+    while True:
+        ended, status = os.waitpid(-1, 0)
+        if ended == child:
+            return status
 
 
 class Ended(Exception):
@@ -47,28 +72,57 @@ class Ended(Exception):
 
 
 def _told(*_: object) -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
     raise Ended
 
 
-def end_group() -> None:
-    """End whoever is in our group, but for us; us too, if others do not go."""
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+def end_all() -> None:
+    """End whoever is in our group or has left it, but for us; us too, if others of the group do not go."""
     os.killpg(0, signal.SIGTERM)
+    _send(signal.SIGTERM, _outside())
     until = time.monotonic() + GRACE_S
     while _others() and time.monotonic() < until:
+        time.sleep(LOOK_S)
+    until = time.monotonic() + LAST_S
+    while (left := _outside()) and time.monotonic() < until:
+        _send(signal.SIGKILL, left)  # again and again: what they have started meanwhile becomes ours
         time.sleep(LOOK_S)
     if _others():
         os.killpg(0, signal.SIGKILL)
 
 
-def _others() -> bool:
-    """Whether anybody else is in the group."""
+def _send(what: signal.Signals, processes: Iterable[int]) -> None:
+    for pid in processes:
+        try:  # noqa: SIM105 -- contextlib is one more to import
+            os.kill(pid, what)
+        except OSError:  # it has ended, or is another user's
+            pass
+
+
+def _outside() -> list[int]:
+    return [pid for pid in _others() if _group(pid) != os.getpgrp()]
+
+
+def _others() -> list[int]:
+    """Whoever else is in the group, and whoever has left it."""
     try:
         while os.waitpid(-1, os.WNOHANG)[0]:  # who has ended counts until somebody has looked
             pass
     except ChildProcessError:
         pass
-    return any(_group(pid) == os.getpgrp() for pid in _processes() if pid != os.getpid())
+    ours, parents = {os.getpid()}, {pid: _parent(pid) for pid in _processes()}
+    ours |= {pid for pid in parents if _group(pid) == os.getpgrp()}
+    while more := {pid for pid, parent in parents.items() if parent in ours} - ours:
+        ours |= more
+    return list(ours - {os.getpid()})
+
+
+def _parent(pid: int) -> int:
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123 -- pathlib is slow to import
+            return int(file.read().rpartition(b")")[2].split()[1])
+    except OSError:
+        return -1
 
 
 def _processes() -> list[int]:

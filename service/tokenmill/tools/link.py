@@ -4,9 +4,10 @@
 2. A server that does not come, or dies, is tried again with growing pauses. Calls wait for it for a while; those that
    were not sent say so.
 3. What it offers is read again when it says that this has changed, and now and then. One that does not answer then is
-   gone.
-4. A connection that broke takes no new calls. It is closed when those on it are over. So is that of a program that ends
-   while nobody calls, at once.
+   gone. Who is at work may not answer; but that is no excuse where a call has had no answer in its time, and no other.
+4. A connection that broke takes no new calls. It is closed when those on it are over; a server that is reached by HTTP
+   has the next one meanwhile, a program is started again behind it. So is that of a program that ends while nobody
+   calls, at once.
 5. A call that a server refused because it has forgotten our session was not made. It is made on the next connection, in
    the time that is left of it.
 """
@@ -26,7 +27,7 @@ from tokenmill.tools.calling import CallOptions, called
 from tokenmill.tools.catalogue import Catalogue, Tool, server_of
 from tokenmill.tools.connection import connected, hear_changes, offered, told
 from tokenmill.tools.outcome import Outcome, Progress, checked
-from tokenmill.tools.server_file import Server
+from tokenmill.tools.server_file import Remote, Server
 
 log = logging.getLogger(__name__)
 
@@ -56,8 +57,28 @@ class _Held:
     def __init__(self) -> None:
         self.news = asyncio.Event()
         """The server offers other tools, or the connection is not used any more."""
+        self.left = asyncio.Event()
+        """The next connection may be made."""
         self.calls = 0
+        self.heard = 0
+        """How much has come from the server."""
+        self.silent = False
+        """Nothing has, for as long as a call may take."""
         self.broken = False
+
+    def hear(self) -> None:
+        """Something has come from the server."""
+        self.heard += 1
+        self.silent = False
+
+    def hearing(self, progress: Callable[[Progress], None]) -> Callable[[Progress], None]:
+        """The same, which counts as hearing from the server."""
+
+        def heard(step: Progress) -> None:
+            self.hear()
+            progress(step)
+
+        return heard
 
     def over(self) -> bool:
         """Whether it takes no calls, and has none."""
@@ -76,6 +97,7 @@ class Link:
         self._settings = settings
         self._held: asyncio.Future[_Held] = asyncio.get_running_loop().create_future()
         self._problem = "it was not reached yet"
+        self._connections = set[asyncio.Task[None]]()
 
     @property
     def up(self) -> bool:
@@ -90,23 +112,36 @@ class Link:
     async def run(self) -> None:
         """Until cancelled."""
         pause = FIRST_PAUSE_S
-        while True:
-            began = time.monotonic()
-            try:
-                await self._connect()
-            except (Unavailable, ConfigError) as problem:
-                self._problem = str(problem)
-                log.warning("%s; next try in %g s", problem, pause)
-            except Exception as problem:  # noqa: BLE001 -- the SDK raises whatever broke while it closes
-                log.info("%s: closed: %s", self._server, told(problem))
-            if time.monotonic() - began > STEADY_S:
-                pause = FIRST_PAUSE_S
-            await asyncio.sleep(pause)
-            pause = min(2 * pause, LONGEST_PAUSE_S)
+        try:
+            while True:
+                began, held = time.monotonic(), _Held()
+                connection = asyncio.create_task(self._connection(held, pause))
+                self._connections.add(connection)
+                connection.add_done_callback(self._connections.discard)
+                await held.left.wait()
+                if time.monotonic() - began > STEADY_S:
+                    pause = FIRST_PAUSE_S
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, LONGEST_PAUSE_S)
+        finally:
+            connections = list(self._connections)
+            for connection in connections:
+                connection.cancel()
+            await asyncio.gather(*connections, return_exceptions=True)
 
-    async def _connect(self) -> None:
-        held = _Held()
+    async def _connection(self, held: _Held, pause: float) -> None:
+        """One of them, from its beginning to its end, whatever that is."""
+        try:
+            await self._connect(held)
+        except (Unavailable, ConfigError) as problem:
+            self._problem = str(problem)
+            log.warning("%s; next try in %g s", problem, pause)
+        except Exception as problem:  # noqa: BLE001 -- the SDK raises whatever broke while it closes
+            log.info("%s: closed: %s", self._server, told(problem))
+        finally:
+            held.left.set()
 
+    async def _connect(self, held: _Held) -> None:
         def ended() -> None:
             self._leave(held, f"{self._server}: ended by itself")
 
@@ -128,8 +163,9 @@ class Link:
             with suppress(TimeoutError):
                 async with asyncio.timeout(LOOK_AGAIN_S):
                     await held.news.wait()
-            if not held.over() and (held.news.is_set() or not held.calls):  # who is at work may not answer
-                held.news.clear()
+            told_so = held.news.is_set()
+            held.news.clear()
+            if not held.broken and (told_so or not held.calls):  # who is at work may not answer
                 await self._look_again(held)
                 await asyncio.sleep(CHANGES_S)
 
@@ -137,9 +173,13 @@ class Link:
         """A server that says at work that its list has changed may not be able to show it: its calls go on."""
         try:
             held.catalogue = Catalogue(await offered(held.client, self._server.name))
-        except (Unavailable, ConfigError):
+            held.hear()
+        except (Unavailable, ConfigError) as problem:
             if not held.calls:
                 raise
+            if held.silent:
+                log.warning("%s; it gets no more calls, and is connected again", problem)
+                self._leave(held, str(problem))
             held.news.set()
 
     def _leave(self, held: _Held, problem: str = "") -> None:
@@ -147,6 +187,8 @@ class Link:
         if problem and not held.broken:
             self._problem = problem
         held.broken = True
+        if isinstance(self._server, Remote):  # of a program there is only one
+            held.left.set()
         held.look()
         if self._held.done() and self._held.result() is held:
             self._held = asyncio.get_running_loop().create_future()
@@ -166,10 +208,10 @@ class Link:
             if isinstance(found, Outcome):
                 return found
             held, tool = found
+            heard = progress and held.hearing(progress)
             if fingerprint and fingerprint != tool.fingerprint:
                 return Outcome(error="the tool is another one than the call was approved for", code="denied")
-            options = CallOptions(left_s, call.repeat_key, progress, call.tracing)
-            outcome = await self._sent(held, tool, call, options)
+            outcome = await self._sent(held, tool, call, CallOptions(left_s, call.repeat_key, heard, call.tracing))
             if outcome.code != "unavailable":
                 return outcome
             left_s -= outcome.elapsed_ms / 1000
@@ -178,6 +220,7 @@ class Link:
     async def _sent(self, held: _Held, tool: Tool, call: Call, options: CallOptions) -> Outcome:
         """What came of a call on a connection, which is left where that is the end of it."""
         held.calls += 1
+        before = held.heard
         try:
             outcome = await called(held.client, tool, call.arguments, options)
         finally:
@@ -185,6 +228,11 @@ class Link:
             held.look()
         if outcome.code in {"transport", "unavailable"}:
             self._leave(held, str(outcome.error))
+        elif outcome.code != "timeout":
+            held.hear()
+        elif held.heard == before:
+            held.silent = True
+            held.news.set()
         return outcome
 
     def _not_made(self) -> Outcome:

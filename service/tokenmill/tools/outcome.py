@@ -35,6 +35,9 @@ Code: TypeAlias = Literal[
 """Why there is no result."""
 
 
+NOT_MADE: frozenset[Code] = frozenset({"unknown-tool", "schema-mismatch", "limit", "denied", "unavailable", "expired"})
+"""Behind these the call was not made."""
+
 NAMED = 20
 """Tools that a model is told of that called one which is not there: it was given the list."""
 

@@ -1,14 +1,16 @@
 """A server that is a program: started, spoken to over its standard streams, and ended with all that it started.
 
-1. A line is a message. One that is longer than `ANSWER_BYTES` is not kept: whoever waits for it is told.
+1. A line is a message. One that is longer than `ANSWER_BYTES` is not kept: whoever waits for it is told, as of
+   an answer that can't be read.
 2. What is no message is passed over and counted; after `JUNK_LINES` the server is given up.
 3. What it writes to its standard error goes into our log, line by line, so many a second; the rest is counted.
 4. It gets the variables of its entry and the few that every program needs, and nothing else of ours.
-5. Its group of processes ends with the connection, and with us: see `launch`.
+5. Whatever it started ends with the connection, and with us: see `launch`.
 6. When its output ends this is told at once, whether anybody waits for an answer or not.
 """
 
 import asyncio
+import json
 import logging
 import os
 import re
@@ -26,9 +28,17 @@ import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.client.stdio import get_default_environment
 from mcp.shared.message import SessionMessage
-from mcp.types import ErrorData, JSONRPCError, jsonrpc_message_adapter
+from mcp.types import (
+    CONNECTION_CLOSED,
+    INTERNAL_ERROR,
+    ErrorData,
+    JSONRPCError,
+    JSONRPCMessage,
+    jsonrpc_message_adapter,
+)
 
 from tokenmill.limits import KIB
+from tokenmill.parser.values.repair import HALF_PAIR, whole_characters
 from tokenmill.tools import launch
 from tokenmill.tools.content import plain
 from tokenmill.tools.lines import Line, LineReader
@@ -40,6 +50,8 @@ ANSWER_BYTES = 8 * KIB * KIB
 """Of a message: far more than is kept of a result, and read in a tenth of a second."""
 
 TOO_LONG = f"the answer is longer than {ANSWER_BYTES} bytes"
+
+UNREADABLE = "the answer can't be read"
 
 JUNK_LINES = 1_000
 """Lines that are no messages: a program that prints what it does instead of writing it to its standard error prints
@@ -106,7 +118,7 @@ async def spoken_to(
 
 async def _started(server: Program) -> _Running:
     environment = get_default_environment() | dict(server.env)
-    command = shutil.which(server.command, path=environment.get("PATH"))
+    command = _found(server, environment.get("PATH"))
     if command is None:
         hint = '; its arguments belong into "args"' if " " in server.command else ""
         raise FileNotFoundError(f"there is no program {server.command!r}{hint}")
@@ -125,6 +137,12 @@ async def _started(server: Program) -> _Running:
     if process.stdin is None or process.stdout is None or process.stderr is None:
         raise RuntimeError("a process that was to have pipes has none")
     return _Running(process, process.stdin, process.stdout, process.stderr)
+
+
+def _found(server: Program, path: str | None) -> str | None:
+    """Where the program is: by its name on the path, or as seen from the folder in which it will run."""
+    inside = os.sep in server.command
+    return shutil.which(str(Path(server.cwd).absolute() / server.command) if inside else server.command, path=path)
 
 
 async def _by_itself(server: Program, running: _Running) -> None:
@@ -175,13 +193,34 @@ async def _hear(name: str, stdout: asyncio.StreamReader, put: MemoryObjectSendSt
 
 def _message(line: Line) -> SessionMessage | None:
     if line.cut:
-        found = _IDS[0].match(line.data) or _IDS[1].search(line.data)
-        error = ErrorData(code=-32603, message=TOO_LONG)
-        return SessionMessage(JSONRPCError(jsonrpc="2.0", id=int(found[1]), error=error)) if found else None
+        return _failed(line.data, TOO_LONG)
     try:
-        return SessionMessage(jsonrpc_message_adapter.validate_json(line.data, by_name=False))
+        message = _read(line.data)
+    except (ValueError, RecursionError):
+        answer = b'"jsonrpc"' in line.data and b'"method"' not in line.data
+        return _failed(line.data, UNREADABLE) if answer else None
+    if isinstance(message, JSONRPCError) and message.error.code == CONNECTION_CLOSED:
+        message.error.code = INTERNAL_ERROR  # the connection is as good as before
+    return SessionMessage(message)
+
+
+def _read(data: bytes) -> JSONRPCMessage:
+    """Raises `ValueError` or `RecursionError`. U+FFFD stands for what is only a part of a character."""
+    try:
+        return jsonrpc_message_adapter.validate_json(data, by_name=False)
     except ValueError:
-        return None
+        text = data.decode(errors="replace")
+        if "\ufffd" not in text and not HALF_PAIR.search(data):
+            raise
+        whole = whole_characters(json.loads(text))
+        return jsonrpc_message_adapter.validate_json(json.dumps(whole), by_name=False)
+
+
+def _failed(data: bytes, why: str) -> SessionMessage | None:
+    """For whoever waits for an answer, if the line says who does."""
+    found = _IDS[0].match(data) or _IDS[1].search(data)
+    error = ErrorData(code=INTERNAL_ERROR, message=why)
+    return SessionMessage(JSONRPCError(jsonrpc="2.0", id=int(found[1]), error=error)) if found else None
 
 
 async def _say(stdin: asyncio.StreamWriter, take: MemoryObjectReceiveStream[SessionMessage]) -> None:

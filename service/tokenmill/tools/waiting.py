@@ -66,11 +66,15 @@ class Waiting:
     def __contains__(self, key: bytes) -> bool:
         return key in self._calls
 
+    def asks(self, call: Call) -> bool:
+        """Whether somebody has to approve of it."""
+        return verdict(self._policy, call.name, call.arguments) == "ask"
+
     def put(self, call: Call, granted: Asked | None = None, *, claimed: bool = False) -> None:
         """It waits for a place."""
         self._calls[call.key] = call
         self._oldest = min(self._oldest, call.time)
-        if granted is None and verdict(self._policy, call.name, call.arguments) == "ask":
+        if granted is None and self.asks(call):
             self._unasked.append(call.key)
         else:
             self._queues[server_of(call.name)].append(call.key)
