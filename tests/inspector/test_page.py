@@ -6,10 +6,20 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
+from tests.support.policy import directives
 from tokenmill.inspector.page import ASSETS, INDEX, REPLAY, TYPES, Page, assets
 
 PAGE_BYTES = 100 * 1024
 """All files together, as they are served; the saved page is made of them."""
+
+PROTECTING = {
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "cache-control": "no-cache",
+}
+"""Headers beside the policy."""
 
 
 def app() -> web.Application:
@@ -50,9 +60,19 @@ async def test_a_file_comes_with_its_policy(name: str) -> None:
             assert (again.status, await again.read()) == (304, b"")
     assert body == assets()[name or INDEX].body
     assert answer.content_type == TYPES[(name or INDEX).rpartition(".")[2]]
-    assert "default-src 'none'" in answer.headers["content-security-policy"]
-    assert "unsafe" not in answer.headers["content-security-policy"]
-    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert {name: answer.headers[name] for name in PROTECTING} == PROTECTING
+    assert directives(answer.headers["content-security-policy"]) == {
+        "default-src": {"'none'"},
+        "script-src": {"'self'"},
+        "style-src": {"'self'"},
+        "connect-src": {"'self'"},
+        "img-src": {"'self'", "data:"},
+        "base-uri": {"'none'"},
+        "form-action": {"'none'"},
+        "frame-ancestors": {"'none'"},
+        "require-trusted-types-for": {"'script'"},
+        "trusted-types": {"worker"},
+    }
 
 
 @pytest.mark.parametrize("name", ["page.py", "..%2fpage.py", "none.js"])

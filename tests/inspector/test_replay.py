@@ -6,6 +6,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from tests.support.judging import node
+from tests.support.policy import directives
 from tokenmill.inspector.page import REPLAY, assets
 from tokenmill.inspector.replay import bundle
 
@@ -31,10 +32,18 @@ def test_the_page_s_policy_allows_its_own_script_and_style_alone() -> None:
     """By their hashes; nothing comes from a network, and there is one place for the recording."""
     page = assets()[REPLAY].body.decode()
     policy = page.partition('content="')[2].partition('"')[0]
-    assert "default-src 'none'" in policy
+    hashes = dict[str, set[str]]()
     for tag, name in (("<style>", "style-src"), ('<script type="module">', "script-src")):
         content = page.partition(tag)[2].partition(f"</{tag[1:].split('>')[0].split()[0]}>")[0]
         digest = b64encode(sha256(content.encode()).digest()).decode()
-        assert f"{name} 'sha256-{digest}'" in policy
+        hashes[name] = {f"'sha256-{digest}'"}
+    assert directives(policy) == {
+        "default-src": {"'none'"},
+        **hashes,
+        "img-src": {"data:"},
+        "base-uri": {"'none'"},
+        "form-action": {"'none'"},
+        "require-trusted-types-for": {"'script'"},
+    }
     assert page.count(">RECORDING</script>") == 1
     assert "https://" not in page.replace("http://www.w3.org/", "")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.stage import Stage, until
+from tests.support.stage import Stage, counted, until
 from tokenmill.servers import KafkaServer
 from tokenmill.servers.process import free_port
 from tokenmill.servers.worker import WorkerProcess
@@ -29,7 +29,7 @@ async def test_sigterm_in_the_middle_of_a_stream_repeats_nothing(stage: Stage) -
     worker = await stage.start()
     chunks = [("c", {"message_id": "m", "seq": seq, "delta": f"{seq} "}) for seq in range(20_000)]
     sending = asyncio.create_task(stage.send_all(chunks))
-    await until(lambda: "records_consumed_total 0.0" not in worker.metrics(), "the worker is at work")
+    await until(lambda: counted(worker, "tokenmill_records_consumed_total"), "the worker is at work")
     os.kill(worker.pid, signal.SIGTERM)
     assert await _ended(worker) == 0
     await sending

@@ -1,4 +1,4 @@
-"""The rights that SECURITY.md lists are enough, and none of them is too much."""
+"""The rights that SECURITY.md lists are enough."""
 
 import asyncio
 from collections.abc import Iterator

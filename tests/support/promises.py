@@ -5,7 +5,7 @@
 3. Source and argument deltas belong to an input that is open. An input that was opened ends, and the next events are of
    its id: one `tool-call`, an `error`, or an `error` and then the call that it is about.
 4. Ids of calls differ.
-5. At most one `limit`. Behind it nothing is parsed: no input and no call begins, and visible text is all there is.
+5. At most one `limit`. Behind it no input begins and no call comes: an input that is open ends with an `error`.
 """
 
 from collections.abc import Callable, Iterable

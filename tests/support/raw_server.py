@@ -34,6 +34,8 @@ class RawServer:
         self.requests: list[bytes] = []
         self.answers = 0
         """How many were written."""
+        self.written = 0
+        """How many pieces of them were."""
         self.left = asyncio.Event()
         """Its client has closed the connection."""
         self.url = ""
@@ -66,6 +68,7 @@ class RawServer:
             if isinstance(piece, float):
                 await asyncio.sleep(piece)
                 continue
+            self.written += 1
             writer.write(piece)
             await writer.drain()
             for _ in range(TURNS):

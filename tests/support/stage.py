@@ -279,6 +279,12 @@ def asked(worker: WorkerProcess, path: str) -> tuple[int, str]:
         return 0, ""
 
 
+def counted(worker: WorkerProcess, sample: str) -> float | None:
+    """The number behind a name with its labels in the worker's metrics; None if there is none, or no answer."""
+    lines = worker.metrics().splitlines()
+    return next((float(line.removeprefix(f"{sample} ")) for line in lines if line.startswith(f"{sample} ")), None)
+
+
 def without_repeats(contents: Iterable[Content]) -> list[Content]:
     """First occurrences, in order. What is published again must be the same, byte for byte (P4)."""
     seen: dict[tuple[bytes | None, ...], Content] = {}
