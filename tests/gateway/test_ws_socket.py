@@ -238,14 +238,17 @@ async def _answered(socket: ClientConnection, frame: dict[str, str]) -> dict[str
 
 
 async def test_a_socket_reads_so_many_conversations(stand: Stand, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One more is refused, and ends the socket."""
+    """One more is refused, and so is one that is read already; those that are read go on."""
     monkeypatch.setattr("tokenmill.gateway.ws_socket.SUBSCRIPTIONS", 2)
     async with stand.open("/v1/ws") as socket:
         assert "event" not in await _answered(socket, {"conversation": "c1"})
         assert "event" not in await _answered(socket, {"conversation": "c2"})
         refused = await _answered(socket, {"conversation": "c3"})
         assert (refused["event"], refused["data"]["status"]) == ("error", 429)
-        assert await heard(socket) == ([], 1008)
+        refused = await _answered(socket, {"conversation": "c2"})
+        assert (refused["event"], refused["data"]["status"]) == ("error", 409)
+        assert (await _answered(socket, {"type": "unsubscribe", "conversation": "c1"}))["event"] == "unsubscribed"
+        assert "event" not in await _answered(socket, {"conversation": "c3"})
 
 
 async def test_what_a_socket_reads_of_the_past_is_its_name_s(

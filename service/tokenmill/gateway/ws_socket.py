@@ -205,10 +205,11 @@ class Socket:
     # What it reads
 
     async def _subscribe(self, wanted: Subscribe) -> None:
-        conversation = self._of(wanted)
+        conversation = self._meant(wanted.conversation)
         asked = wanted.asked(conversation, self._framing(conversation))
         request = self._showing(wanted.authorization) if wanted.authorization else self._request
         try:
+            self._check_room(conversation)
             grant = await self._let_in(request, conversation)
         except Refused as refusal:
             if self._conversation is not None or not self._reads:
@@ -218,14 +219,12 @@ class Socket:
         task = self._reads[conversation] = asyncio.create_task(self._read(asked, grant))
         task.add_done_callback(self._failed)
 
-    def _of(self, wanted: Subscribe) -> str:
-        """The conversation that is to be read. Raises `Refused`."""
-        conversation = self._meant(wanted.conversation)
+    def _check_room(self, conversation: str) -> None:
+        """Raise `Refused` for one that is read already, and for one too many."""
         if conversation in self._reads:
             raise Refused(CONFLICT, f"{shown(conversation)} is read already; unsubscribe it first")
         if len(self._reads) >= SUBSCRIPTIONS:
             raise Refused(TOO_MANY, f"a socket reads at most {SUBSCRIPTIONS} conversations; open another")
-        return conversation
 
     def _showing(self, authorization: str) -> web.BaseRequest:
         """The handshake with other credentials. Raises `Refused`."""
