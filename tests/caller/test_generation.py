@@ -24,7 +24,7 @@ from tests.support.model_servers.speech import Call as Spoken
 from tests.support.model_servers.speech import Script
 from tests.support.model_servers.vllm import Vllm
 from tokenmill.caller.failure import UpstreamFailed
-from tokenmill.caller.generation import Generation
+from tokenmill.caller.generation import BROKEN_OFF, Generation
 from tokenmill.caller.kinds import find_kind
 from tokenmill.codecs import Chunk
 
@@ -301,6 +301,23 @@ async def test_an_answer_that_ends_for_a_failure_was_broken_off(reason: str, bef
     taken, generation, problem = await failed(*before, finish(reason), USAGE, DONE)
     assert (problem.kind, problem.status, problem.again) == ("broken-off", 502, True)
     assert (generation.begun, taken.ends) == (bool(before), [])
+
+
+@pytest.mark.parametrize("before", [[], [said("Hel")]])
+async def test_a_body_that_ends_inside_of_an_event_was_broken_off(before: Sequence[bytes]) -> None:
+    """Half an event is nobody's refusal."""
+    taken, _, problem = await failed(*before, said("lo").rstrip()[:-20])
+    assert (str(problem), problem.kind, problem.again) == (BROKEN_OFF, "broken-off", True)
+    assert taken.ends == []
+
+
+async def test_text_that_comes_with_the_failure_is_told() -> None:
+    """Behind the first token; before it, the answer may be tried again."""
+    last = event(choices=[{"index": 0, "delta": {"content": "lo"}, "finish_reason": "abort"}])
+    taken, _, problem = await failed(said("Hel"), last)
+    assert (taken.text(), taken.ends, problem.kind) == ("Hello", [], "broken-off")
+    first, generation, _ = await failed(last)
+    assert (first.chunks, generation.begun) == ([], False)
 
 
 @pytest.mark.parametrize("reason", ["length", "content_filter", "sensitive", "novel"])

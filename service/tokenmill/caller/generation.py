@@ -16,6 +16,7 @@ from msgspec import UNSET
 from tokenmill.caller.failure import AGAIN, BAD_GATEWAY, UpstreamFailed, refusal
 from tokenmill.caller.pace import joined
 from tokenmill.codecs import Chunk, find_codec
+from tokenmill.codecs.sse_stream import UNREADABLE
 from tokenmill.errors import RecordError
 from tokenmill.events import FinishReason
 from tokenmill.parser.run.reasons import finish_reason
@@ -87,7 +88,7 @@ class Generation:
         """To the end. Raises `UpstreamFailed`; nothing is to be tried again once it has `begun`."""
         while self._open:
             piece = await self._next(pieces)
-            await self._take(joined(self._decoded(piece)))  # None: what has come of a line is all of it
+            await self._take(joined(self._decoded(piece)), last=piece is None)  # a line need not end then
             if piece is None:
                 break
             if self.begun and self._missing and (pause := self._taker.pause_s):
@@ -124,15 +125,19 @@ class Generation:
             raise UpstreamFailed(f"{message}: {problem}", "unreadable", logged=message) from problem
         return chunks
 
-    async def _take(self, chunks: Sequence[Chunk]) -> None:
+    async def _take(self, chunks: Sequence[Chunk], *, last: bool) -> None:
         for chunk in chunks:
             choice = choice_index(chunk)
             if chunk.error is not None and self._missing:  # whichever choice it names, no other will be whole
+                if last and chunk.error.startswith(UNREADABLE):  # it is half of one
+                    break
                 status = chunk.error_status or BAD_GATEWAY
                 raise refusal(status, chunk.error, chunk.error_raw or "", again=status in AGAIN)
             if choice not in self._open or chunk.error is not None:
                 continue  # behind its end, or one that nobody asked for
             if choice not in self._reasoned and _breaks_off(chunk):
+                if self.begun and has_content(chunk):
+                    await self._put(msgspec.structs.replace(chunk, finish_reason=None, end=UNSET))
                 raise UpstreamFailed(BROKEN_OFF, "broken-off")
             if chunk.finish_reason is not None:
                 self._reasoned.add(choice)

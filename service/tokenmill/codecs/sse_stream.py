@@ -112,7 +112,7 @@ class SseCodec:
         try:
             return self._decode(data, known, record)
         except RecordError as problem:
-            return _failure(f"an event can't be read: {problem}", known, record)
+            return _failure(f"{UNREADABLE}: {problem}", known, record)
 
     def _decode(self, value: bytes | None, known: _State, record: Record) -> Sequence[Chunk]:
         event = InputRecord("", 0, record.offset, record.timestamp, record.key, value, list(record.headers))
@@ -120,6 +120,10 @@ class SseCodec:
         for chunk in chunks:
             known.note(chunk)
         return chunks
+
+
+UNREADABLE = "an event can't be read"
+"""How an error begins that is ours, and none of the provider's."""
 
 
 def _is_event(data: str) -> bool:

@@ -20,9 +20,8 @@ from tokenmill.dialects.native import NATIVE
 from tokenmill.errors import BadOpen, RecordError
 from tokenmill.events import AnyEvent
 from tokenmill.formats import compile_grammar
-from tokenmill.gateway.problems import shown
 from tokenmill.inspector.watched import Step, WatchedParser
-from tokenmill.limits import MIB
+from tokenmill.limits import MIB, NAME_CHARS
 from tokenmill.parser import Options, read_options
 from tokenmill.partition.identity import choice_index, has_content, opens
 from tokenmill.records import InputRecord
@@ -140,7 +139,7 @@ class Stepper:
             self._begun, self._message_id = opens(chunk) or has_content(chunk), message_id
             return self._begun
         if message_id != self._message_id:
-            named = "an unnamed one" if message_id is None else shown(message_id)
+            named = "an unnamed one" if message_id is None else repr(message_id[:NAME_CHARS])
             self.rejected.append(f"{where}: it is of another message, {named}")
             return False
         if self._parser.state.finished:
