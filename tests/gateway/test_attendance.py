@@ -109,6 +109,19 @@ async def test_an_end_that_comes_at_once_goes_out_in_pieces(gate: Gate) -> None:
     assert max(pipe.sent) <= PIECE_BYTES < sum(pipe.sent)
 
 
+async def test_who_is_led_on_gets_what_lies_unsent(gate: Gate) -> None:
+    """It does not come back for that: it goes on where it is led to, on another partition."""
+    records = answer("c", "m", ["a", "b"])
+    pipe = Full()
+    client = asyncio.create_task(attended(gate, pipe, start="now", until_finish=False))
+    await gate.attended()
+    await gate.hear(records)
+    for stream in gate.serving.flusher.streams:
+        stream.end("moved")
+    assert await client == "moved"
+    assert payloads(pipe.taken) == shown(records, "ai_sdk_ui")
+
+
 async def test_the_first_message_that_comes_is_the_only_one(gate: Gate) -> None:
     """Where one is wanted, whichever it is."""
     await gate.say(answer("c", "m0", ["before"]))

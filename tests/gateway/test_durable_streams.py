@@ -380,5 +380,6 @@ async def test_an_offset_of_before_the_topic_grew_leads_on(
     led = await client.get(S, params={"offset": offset, **form, "until": "finish"})
     told = [json.loads(line[5:]) for line in led.text.splitlines() if line.startswith('data:{"streamNext')]
     onward = told[-1]["streamNextOffset"] if told else led.headers["stream-next-offset"]
+    assert ("stream-up-to-date" in led.headers or "upToDate" in led.text) is False  # who is up to date may stop
     assert (read_position(onward).partition, "stream-closed" in led.headers) == (partition_of(b"c", partitions), False)
     assert (await client.get(S, params={"offset": onward})).json() == values(second)

@@ -8,7 +8,7 @@ from typing import Any
 from unittest.mock import create_autospec
 
 import pytest
-from aiohttp import ClientSession, web
+from aiohttp import ClientConnectionError, ClientSession, web
 
 from tests.support.stage import until
 from tests.support.starting import waits_for_kafka
@@ -49,8 +49,8 @@ async def test_it_is_ready_while_kafka_answers_and_nobody_told_it_to_end() -> No
 
 async def test_a_drain_waits_for_answers_that_are_being_posted() -> None:
     """For as long as it may: readers of one that is cut off have half of it, though its writer would go on."""
-    async with serving() as client:
-        for seconds, ends in ((5.0, True), (0.05, False)):
+    for seconds, ends in ((5.0, True), (0.05, False)):
+        async with serving() as client:
             process, site = Process(Config(gateway=Gateway(drain_s=seconds)), Deadline()), create_autospec(web.BaseSite)
             process._writes = client.writing
             writer = await client.half("c/chunks?codec=text&message_id=m", b"Hi")
@@ -59,11 +59,13 @@ async def test_a_drain_waits_for_answers_that_are_being_posted() -> None:
             await asyncio.wait([draining], timeout=0.02)
             site.stop.assert_awaited_once()
             assert not draining.done()
+            assert process._watch.draining
+            assert (await client("c/chunks?codec=text", b"Hi")).status == 503
             if ends:
                 writer.close()
             await asyncio.wait_for(draining, 3)
             assert bool(client.writing._tasks) is not ends
-        writer.close()
+            writer.close()
 
 
 async def test_it_waits_for_kafka_and_ends_when_it_is_told_to(tmp_path: Path) -> None:
@@ -105,12 +107,16 @@ async def test_an_answer_that_is_being_posted_is_written_to_its_end(kafka: str, 
 
     with GatewayProcess(tmp_path, settings) as gateway:
         path = f"{gateway.url}/v1/conversations/c/chunks?codec=text&message_id=m"
-        async with ClientSession() as session:
+        async with ClientSession() as session, ClientSession() as kept:
+            await (await kept.get(f"{gateway.url}/v1/nothing")).read()
             posting = asyncio.create_task(session.post(path, data=body()))
             await asyncio.wait_for(begun.wait(), 10)
             await asyncio.sleep(0.2)  # the head has come, and a place is taken
             gateway.process.send_signal(signal.SIGTERM)
             await asyncio.sleep(2.5)  # longer than requests get that nobody waits for
+            assert (await kept.get(f"{gateway.url}/v1/nothing")).headers["connection"] == "close"
+            with pytest.raises(ClientConnectionError):  # as there is no other process
+                await kept.get(f"{gateway.url}/v1/nothing")
             stopped.set()
             async with await posting as answer:
                 assert (answer.status, (await answer.json())["message_id"]) == (200, "m")

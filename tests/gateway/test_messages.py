@@ -1,13 +1,17 @@
 """One message as a stream of its own: `gateway/messages.py`."""
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator
 
 import httpx
 import pytest
 
 from tests.support.gateways import Gate, admission, answer, listening, payloads, shown
+from tokenmill.gateway import serving, tail
 from tokenmill.gateway.messages import Messages
+from tokenmill.gateway.position import read_position
+from tokenmill.kafka import partition_of
 
 pytestmark = pytest.mark.integration
 
@@ -24,6 +28,15 @@ async def client(gate: Gate) -> AsyncIterator[httpx.AsyncClient]:
     """Of the gateway."""
     async with httpx.AsyncClient(base_url=gate.url, timeout=20) as client:
         yield client
+
+
+async def read(client: httpx.AsyncClient, path: str, last: str) -> tuple[int, str]:
+    """The status for one that has this id, and the id that it has when its stream ends or is cut off."""
+    async with client.stream("GET", path, headers={"last-event-id": last} if last else {}) as response:
+        with contextlib.suppress(httpx.HTTPError):
+            async for line in response.aiter_lines():
+                last = line.removeprefix("id: ") if line.startswith("id: ") else last
+    return response.status_code, last
 
 
 @pytest.mark.parametrize("dialect", ["native", "openai", "anthropic", "ai_sdk_ui"])
@@ -58,6 +71,26 @@ async def test_whoever_has_the_end_is_told_that_nothing_comes(gate: Gate, client
     last = [line.removeprefix("id: ") for line in body.text.splitlines() if line.startswith("id: ")][-1]
     again = await client.get("/v1/conversations/c/messages/m1/events", headers={"last-event-id": last})
     assert again.status_code == 204
+
+
+@pytest.mark.parametrize("peek_s", [60, -1], ids=["seen at once", "seen late"])
+async def test_whoever_has_the_end_is_told_so_where_the_topic_grew(
+    gate: Gate, client: httpx.AsyncClient, kafka: str, monkeypatch: pytest.MonkeyPatch, peek_s: float
+) -> None:
+    """The partition that it is led to never had the message, which is not missing for that."""
+    monkeypatch.setattr(tail, "GROWTH_S", 0.1)
+    home = gate.serving.tail.partition_of(b"c")
+    partitions = next(count for count in range(3, 9) if partition_of(b"c", count) != home)
+    await gate.say(answer("c", "m1", ["Hello"]))
+    path = "/v1/conversations/c/messages/m1/events"
+    _, at = await read(client, path, "")
+    await gate.say(answer("other", "x", ["no"] * 9), home)
+    await gate.grow(kafka, partitions)
+    monkeypatch.setattr(serving, "PEEK_S", peek_s)
+    if peek_s < 0:  # it hears only where to go on
+        status, at = await read(client, path, at)
+        assert (status, read_position(at).partition) == (200, partition_of(b"c", partitions))
+    assert await read(client, path, at) == (204, at)
 
 
 async def test_every_place_is_gone_on_from(gate: Gate, client: httpx.AsyncClient) -> None:

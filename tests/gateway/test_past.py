@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
 from aiokafka import AIOKafkaConsumer, TopicPartition
@@ -12,6 +13,7 @@ from tests.support.event_log import START_MS, EventLog, of, spoken
 from tests.support.topics import admin_of, make_topics
 from tokenmill.client import Connection
 from tokenmill.errors import Unavailable
+from tokenmill.gateway import past as past_module
 from tokenmill.gateway.entry import Entry
 from tokenmill.gateway.past import Passed, Past
 
@@ -162,3 +164,24 @@ async def test_a_place_has_the_time_of_the_record_before_it(kafka: str, unique: 
         for offset in (1, 60, log.end):
             assert await past.time_before(1, offset) == log.records[offset - 1].timestamp
         assert [await past.time_before(1, 0), await past.time_before(0, 0)] == [0, 0]
+
+
+async def test_a_poll_without_anything_does_not_say_that_there_is_no_record(
+    kafka: str, unique: str, log: EventLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A connection may just be made: the time of no record would have all of a partition read."""
+    polls, wait = 0, 2
+    getmany = AIOKafkaConsumer.getmany
+
+    async def late(consumer: AIOKafkaConsumer, *places: TopicPartition, **more: Any) -> Any:
+        nonlocal polls
+        polls += 1
+        return await getmany(consumer, *places, **more) if polls > wait else {}
+
+    monkeypatch.setattr(AIOKafkaConsumer, "getmany", late)
+    async with past_of(kafka, f"past-{unique}") as past:
+        assert await past.time_before(1, 3) == log.records[2].timestamp
+        polls, wait = 0, 1_000_000
+        monkeypatch.setattr(past_module, "TIME_S", 0.1)
+        with pytest.raises(Unavailable, match="no record"):
+            await past.time_before(1, 3)

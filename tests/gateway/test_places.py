@@ -81,6 +81,25 @@ def test_each_conversation_of_a_site_s_tickets_has_places_of_its_own() -> None:
     assert not places._by_name
 
 
+def test_all_tickets_of_a_site_have_half_of_the_places() -> None:
+    """However many conversations they are for: whoever has its key may invent some, and others come, too."""
+    places = Places(9, 3)
+    with ExitStack() as stack:
+        tickets = [
+            Grant("web", (f"c{number}",), frozenset({"read"}), source="12ab", by_ticket=True) for number in "abcde"
+        ]
+        for ticket in tickets[:4]:
+            stack.enter_context(places.taken(ticket))
+        with pytest.raises(Refused, match="4 connections"), places.taken(tickets[4]):
+            raise AssertionError
+        stack.enter_context(places.taken(named("web")))
+        other = Grant("app", ("c",), frozenset({"read"}), source="34cd", by_ticket=True)
+        stack.enter_context(places.taken(other))
+    with places.taken(tickets[4]):
+        assert places.taken_now == 1
+    assert (places.taken_now, places._by_name, places._by_site) == (0, {}, {})
+
+
 def test_whoever_is_refused_is_named_in_the_log_now_and_then(caplog: pytest.LogCaptureFixture) -> None:
     """One who comes again and again does not fill it; whom a full process refuses is nobody in particular."""
     now = 100.0

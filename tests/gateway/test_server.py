@@ -113,6 +113,19 @@ async def test_a_stream_that_fails_is_cut_off(caplog: pytest.LogCaptureFixture) 
     assert isinstance(said.exc_info[1], KeyError)
 
 
+async def test_connections_are_closed_behind_each_answer_while_the_process_drains() -> None:
+    """Whoever comes back at once finds another process, and does not ask this one again and again."""
+    watch = Deadlines()
+    routes = [web.get("/refused", refused), web.post("/body", body)]
+    async with served(client_app(routes, Counts(), Origins(Gateway()), watch, 1_000)) as client:
+        said = [(await client.post("/body", content=b"x")).headers.get("connection") for _ in range(2)]
+        watch.draining = True
+        answers = [await client.post("/body", content=b"x"), await client.get("/refused"), await client.get("/no")]
+        assert said == [None, None]
+        assert [answer.status_code for answer in answers] == [200, 409, 404]
+        assert [answer.headers["connection"] for answer in answers] == ["close"] * 3
+
+
 @pytest.mark.parametrize(
     "head",
     [

@@ -59,6 +59,15 @@ async def test_lines_are_taken_as_they_come(client: Client) -> None:
     assert (answer.status, answer.body["type"]) == (413, "urn:tokenmill:problem:too-large")
 
 
+async def test_no_new_body_of_chunks_is_begun_while_the_process_drains(client: Client) -> None:
+    """It would be cut off; a stop is a moment's work."""
+    client.writing.drain()
+    refused = await client("c/chunks", {"message_id": "m", "delta": "a"})
+    assert (refused.status, refused.body["type"]) == (503, "urn:tokenmill:problem:stopping")
+    assert (refused.headers["retry-after"], client.written.records) == ("2", [])
+    assert (await client("c/stop", {"message_id": "m"})).status == 202
+
+
 async def test_a_stream_of_a_provider_is_a_message(client: Client) -> None:
     """With options from the address or a header, and the request's tracing."""
     trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"

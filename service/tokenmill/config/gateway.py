@@ -88,7 +88,8 @@ class Gateway(Section, frozen=True, kw_only=True):
     """Open connections of the process; about 16 KiB each."""
     connections_per_principal: PositiveInt = 16
     """Of one name that `auth` tells: a browser opens six, a leaked key should not open all. Without `auth` unused.
-    Who reads with tickets of a key is counted by conversation: a site has one key for all its users."""
+    Who reads with tickets of a key is counted by conversation, as a site has one key for all its users; all of them
+    together may have half of `connections`."""
     body_kib: PositiveInt = 1_024
     """The longest record that a client may write, and the longest body of a request that is read whole."""
     drain_s: Positive = 10

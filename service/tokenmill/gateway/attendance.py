@@ -212,7 +212,7 @@ class Attendance:
             self._flusher.remove(stream)
         if stream.last is not None:
             reading.standing = stream.last.id(reading.partition)
-        if outcome in ("finished", "back"):
+        if outcome in ("finished", "back", "moved"):
             while piece := outbox.piece():  # what its socket did not take at once
                 await self._send(piece)
         if outcome == "back":

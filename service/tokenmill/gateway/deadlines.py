@@ -37,6 +37,8 @@ class Deadlines:
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self._now = now
+        self.draining = False
+        """The process ends: connections are closed behind each answer, as whoever comes again is to find another."""
         self._busy: set[Connection] = set()
         self._since: dict[Connection, float] = {}
         """Since when each of the others waits."""

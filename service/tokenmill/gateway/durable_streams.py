@@ -11,7 +11,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from hashlib import blake2b
 from typing import Final
@@ -39,7 +39,7 @@ from tokenmill.gateway.http_pipe import HttpPipe, sent_whole
 from tokenmill.gateway.hub import Subject
 from tokenmill.gateway.position import Position
 from tokenmill.gateway.problems import BAD_POSITION, BAD_REQUEST, GONE, Refused, shown
-from tokenmill.gateway.reading import Gone
+from tokenmill.gateway.reading import Gone, Reading
 from tokenmill.gateway.serving import Serving
 from tokenmill.gateway.stream import Held, Outcome
 from tokenmill.gateway.view import Frame
@@ -141,7 +141,8 @@ class DurableStreams:
             closed = _closed(wanted, begun, frames)
         at = await self._serving.onward(wanted, begun.reading) if led_on else _behind(begun, frames)
         headers = {NEXT: str(at), "cache-control": "no-store"} | SECURITY
-        headers |= {} if full else {UP_TO_DATE: "true"}
+        more = full or (not closed and self._serving.away(begun.reading))
+        headers |= {} if more else {UP_TO_DATE: "true"}
         if begun.reading.gap:
             headers[GAP] = "true"
         elif full:  # where something is missing there may be less of it later
@@ -183,7 +184,7 @@ class DurableStreams:
         response = web.StreamResponse(headers=past.headers)
         pipe = await HttpPipe.opened(request, response, self._serving.settings.stall_s)
         try:
-            await _replay(begun, past, live, pipe, stays)
+            await _replay(begun, past, live, pipe, stays, self._serving.away)
             outcome: Outcome = "finished"
             if self._serving.away(begun.reading) or not _closed(wanted, begun, ()):
                 wanted, rest = msgspec.structs.replace(wanted, framing=live), begun._replace(peeked=())
@@ -191,7 +192,7 @@ class DurableStreams:
             if outcome == "finished":
                 await pipe.send(live.control(begun.reading.standing, closed=True))
             elif outcome == "moved":
-                await pipe.send(live.control(begun.reading.standing))
+                await pipe.send(past.control(begun.reading.standing))  # there may be more where it is led to
             if outcome != "slow":  # an end that says nothing of a close is none: the client comes back with its offset
                 await pipe.finish()
                 return response
@@ -243,12 +244,19 @@ async def _batches(begun: Begun) -> AsyncGenerator[Sequence[Frame]]:
             yield frames
 
 
-async def _replay(begun: Begun, past: DurableEvents, live: DurableEvents, pipe: HttpPipe, stays: Held) -> None:
-    """Send what is past, as long as the client may stay."""
+async def _replay(
+    begun: Begun,
+    past: DurableEvents,
+    live: DurableEvents,
+    pipe: HttpPipe,
+    stays: Held,
+    away: Callable[[Reading], bool],
+) -> None:
+    """Send what is past, as long as the client may stay; the rest may be `away`."""
     async with aclosing(_parts(begun)) as parts:
         async for frames, full in parts:
             at = begun.reading.standing = _behind(begun, frames)
-            control = (past if full else live).control(at, gap=begun.reading.gap)
+            control = (past if full or away(begun.reading) else live).control(at, gap=begun.reading.gap)
             begun.reading.gap = False  # it is said
             await pipe.send(data(frames) + control)
             if not stays():

@@ -86,8 +86,12 @@ class Grant(msgspec.Struct, frozen=True):
         A site gets the tickets of all its users with its one key, so those of each conversation are counted by
         themselves. Whoever has a token of their own is one, however many conversations they get tickets for.
         """
-        site = self.by_ticket and self.source and self.name
-        return f"{self.name}, by tickets for {', '.join(self.conversations)}" if site else self.name
+        return f"{self.name}, by tickets for {', '.join(self.conversations)}" if self.site else self.name
+
+    @property
+    def site(self) -> str:
+        """The name whose key its ticket came of: all readers of a site are counted by it, too. Empty: there is none."""
+        return self.name if self.by_ticket and self.source else ""
 
     def owns(self, conversation: str) -> bool:
         """Whether it is one that the front made for this name, as its client named none."""

@@ -1,8 +1,8 @@
 """The process: starts the parts, waits for a signal or a failure, drains, and ends in time.
 
 Order of a start: the port of the operators, then Kafka, for as long as that may take, then the port of the clients, so
-that nobody is told to go away. Order of an end: `/readyz` fails, nobody new is let in, streams are told to come back
-and reset, what is being posted gets the rest of that time, then the rest.
+that nobody is told to go away. Order of an end: `/readyz` fails, nobody new is let in, connections end with their
+answers, streams are told to come back and reset, what is being posted gets the rest of that time, then the rest.
 """
 
 import asyncio
@@ -119,6 +119,7 @@ class Process:
         self._places = Places(settings.connections, settings.connections_per_principal)
         self._tls = server_context(settings)
         self._writes: Writing | None = None
+        self._watch = Deadlines()
         self._begun = self._draining = False
 
     async def run(self) -> None:
@@ -159,7 +160,9 @@ class Process:
             await asyncio.gather(*parts, stopping, return_exceptions=True)
 
     async def _drain(self, clients: web.BaseSite) -> None:
-        self._draining = True
+        self._draining = self._watch.draining = True
+        if self._writes is not None:
+            self._writes.drain()
         await clients.stop()  # whoever comes now is refused, and finds another process
         log.info("draining: %d streams are told to come back", self._hub.close())
         with contextlib.suppress(TimeoutError):
@@ -178,7 +181,7 @@ class Process:
     @contextlib.asynccontextmanager
     async def _served(self, stop: asyncio.Event) -> AsyncIterator[web.BaseSite]:
         """The port of the clients, open."""
-        settings, watch = self._settings, Deadlines()
+        settings, watch = self._settings, self._watch
         serving = Serving(settings, self._tail, self._past, self._hub, self._flusher, self._counts, self._telemetry)
         async with (
             self._routed(serving, watch, stop) as clients,

@@ -100,11 +100,15 @@ async def whole_body(request: web.Request) -> bytes:
         raise broken_off(lost) from lost
 
 
+def stopping(detail: str) -> Refused:
+    """What a client is told that is to come to another gateway."""
+    return Refused(STOPPING, detail, headers={"retry-after": AGAIN_S})
+
+
 def broken_off(lost: BrokenOff | None = None) -> Refused:
     """What a client is told that may still read, though the end of its body did not come."""
     if isinstance(lost, Stopping):
-        detail = "this gateway stops, and the end of the body had not come; send it through another one"
-        return Refused(STOPPING, detail, headers={"retry-after": AGAIN_S})
+        return stopping("this gateway stops, and the end of the body had not come; send it through another one")
     return Refused(BAD_REQUEST, "the connection was lost before the end of the body")
 
 

@@ -11,6 +11,7 @@ from aiohttp import web
 from tokenmill.gateway.admission import Admission
 from tokenmill.gateway.asked import asked, identifier
 from tokenmill.gateway.problems import BAD_REQUEST, NOT_FOUND, Refused, shown
+from tokenmill.gateway.reading import Reading
 from tokenmill.gateway.serving import Serving
 
 PATH = "/v1/conversations/{conversation}/messages/{message}/events"
@@ -37,9 +38,14 @@ class Messages:
         grant = await self._admission.check(request, wanted.conversation, "read")
         with self._admission.place(grant):
             async with self._serving.begun(wanted, grant.name) as begun:
-                if begun.peeked is None and not wait and not begun.reading.view.knows(wanted.message):
+                if begun.peeked is None and not wait and _missing(begun.reading, wanted.message):
                     raise Refused(NOT_FOUND, MISSING)
                 return await self._serving.answer(request, wanted, {}, self._admission.held(grant), begun)
+
+
+def _missing(reading: Reading, message: bytes) -> bool:
+    """Whether nothing is known of it. Of a client that was led on from its end the place alone says that it had it."""
+    return not reading.view.knows(message) and not reading.has_all(message)
 
 
 def _waits(word: str) -> bool:

@@ -28,6 +28,10 @@ TURN_S = 0.2
 
 START_S = 30.0
 
+TIME_S = 5.0
+"""How long the record before an offset is waited for: it is there, and a connection to its broker may have to be made.
+"""
+
 FETCH_WAIT_MS = 10
 """The next one's fetch waits until the broker has answered this one's, which may be at the log's end."""
 
@@ -181,13 +185,21 @@ class Past:
         return first if await self._is_younger(place, max(first, end - LAST), time_ms, name) else None
 
     async def time_before(self, partition: int, offset: int, name: str = "") -> int:
-        """When the last record before an offset was made, in milliseconds since the epoch; 0: there is none."""
+        """When the last record before an offset was made, in milliseconds since the epoch; 0: there is none.
+
+        A poll without anything does not say so, but only that nothing came yet. Raises `Unavailable`.
+        """
         place = TopicPartition(self._topic, partition)
         async with self._reader(place, name) as consumer:
             self._seek(consumer, place, max(0, offset - LAST))
-            found = await deadline(consumer.getmany(place, timeout_ms=POLL_MS, max_records=LAST), "read the past")
-            times = [record.timestamp for record in found.get(place, ()) if record.offset < offset]
-            return times[-1] if times else 0
+            until = time.monotonic() + TIME_S
+            while await deadline(consumer.position(place), "read the past") < offset:
+                found = await deadline(consumer.getmany(place, timeout_ms=POLL_MS, max_records=LAST), "read the past")
+                if times := [record.timestamp for record in found.get(place, ()) if record.offset < offset]:
+                    return int(times[-1])
+                if time.monotonic() > until:
+                    raise Unavailable(f"Kafka: read the past: no record before offset {offset} within {TIME_S:g} s")
+            return 0
 
     async def _is_younger(self, place: TopicPartition, start: int, time_ms: int, name: str) -> bool:
         """Whether any record from here on is."""

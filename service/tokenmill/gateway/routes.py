@@ -145,8 +145,9 @@ ROUTES: tuple[Route, ...] = (
         summary="Write what a model says",
         text="Native chunks, one as JSON or one a line as NDJSON, or with `codec` the raw stream of a provider, read "
         "as it comes, whatever its length. It is answered when all of it is in the log. Needs `gateway.writes`. A "
-        "gateway that stops lets it go on within `gateway.drain_s`; then it is refused as `stopping`, messages whose "
-        "chunks have no `seq` end as failed, and others can be gone on with through another gateway.",
+        "gateway that stops refuses new ones as `stopping`, and lets this one go on within `gateway.drain_s`; then it "
+        "is refused, too, messages whose chunks have no `seq` end as failed, and others can be gone on with through "
+        "another gateway.",
         right="write",
         parameters=(
             CONVERSATION,

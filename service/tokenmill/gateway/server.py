@@ -83,6 +83,8 @@ def answering(counts: Counts, origins: Origins, watch: Deadlines) -> Middleware:
             response.headers[REQUEST_ID] = identity
         finally:
             watch.ends(request.protocol)
+        if watch.draining:
+            response.force_close()
         if not response.prepared:
             response.headers.setdefault(REQUEST_ID, _identity())
         return response

@@ -29,7 +29,7 @@ from tokenmill.gateway.chunk_posts import ChunkPost
 from tokenmill.gateway.compiling import BodyOptions, Compiling
 from tokenmill.gateway.counts import Counts
 from tokenmill.gateway.grant import Action, Grant
-from tokenmill.gateway.incoming import BrokenOff, Incoming, broken_off
+from tokenmill.gateway.incoming import BrokenOff, Incoming, broken_off, stopping
 from tokenmill.gateway.native_chunks import NATIVE, NativeChunks, read_tm_open
 from tokenmill.gateway.places import Places
 from tokenmill.gateway.problems import BAD_REQUEST, UNSUPPORTED, Refused
@@ -86,6 +86,7 @@ class Writing:
         self._open_messages = open_messages or (lambda _: None)
         self._sequences = Sequences()
         self._tasks: set[asyncio.Task[web.Response]] = set()
+        self._draining = False
 
     def routes(self) -> list[web.RouteDef]:
         """For the application."""
@@ -95,6 +96,10 @@ class Writing:
             web.delete(f"{CONVERSATION}/messages/{{message}}", self.delete_message),
             web.post(f"{CONVERSATION}/tool-results", self.post_tool_result),
         ]
+
+    def drain(self) -> None:
+        """Begin no body of chunks any more, as it would be cut off; what is being written goes on."""
+        self._draining = True
 
     async def settled(self) -> None:
         """Wait for what is being written now, as long as its clients send it."""
@@ -136,6 +141,8 @@ class Writing:
 
     async def _chunks(self, request: web.Request) -> web.Response:
         conversation, grant = await self._admitted(request, "write")
+        if self._draining:
+            raise stopping("this gateway stops, and begins to take no body any more; send it through another one")
         cut, codec = how_to_read(request.content_type, request.query.get("codec"))
         message_id = message_id_of(request.query["message_id"]) if "message_id" in request.query else None
         claim, brought = claim_of(request.headers), BodyOptions(self._compiling, grant.name)
@@ -180,12 +187,12 @@ class Writing:
 
     async def say_stop(self, conversation: str, fields: Mapping[str, Any]) -> Mapping[str, object]:
         """A stop that came as a message of a WebSocket, whose rights were asked. Raises `Refused`."""
-        stopping, _ = await self._stopped(conversation, _converted(fields, Stop))
-        return msgspec.structs.asdict(stopping)
+        told, _ = await self._stopped(conversation, _converted(fields, Stop))
+        return msgspec.structs.asdict(told)
 
     async def _stop(self, conversation: str, stop: Stop) -> web.Response:
-        stopping, ended = await self._stopped(conversation, stop)
-        return _answer(stopping, status=200 if ended else 202)
+        told, ended = await self._stopped(conversation, stop)
+        return _answer(told, status=200 if ended else 202)
 
     async def _stopped(self, conversation: str, stop: Stop) -> tuple[Stopping, bool]:
         """What is being stopped, and whether it had ended."""
