@@ -111,6 +111,29 @@ def _combined(size: int) -> dict[str, Any]:
     return {"properties": {"l": elements}, "$defs": steps | {f"d{levels}": {"type": "object"}}}
 
 
+def _each_with_one(size: int) -> dict[str, Any]:
+    """Alternatives with a name each."""
+    return {"anyOf": [{"properties": {f"a{n}": {}}} for n in range(size // 32)]}
+
+
+def _names_and_nothing(size: int) -> dict[str, Any]:
+    """As many alternatives as names, that say nothing."""
+    names: dict[str, Any] = {f"a{n}": {} for n in range(size // 16)}
+    return {"properties": names, "anyOf": [{} for _ in names]}
+
+
+def _all_to_all(size: int) -> dict[str, Any]:
+    """Names that all lead to the same alternatives."""
+    names = {f"a{n}": {"$ref": "#/$defs/d"} for n in range(size // 64)}
+    return {"properties": names, "$defs": {"d": {"anyOf": [{"type": "string"} for _ in range(size // 40)]}}}
+
+
+def _names_and_patterns(size: int) -> dict[str, Any]:
+    """As many patterns as names."""
+    numbers = range(size // 32)
+    return {"properties": {f"a{n}": {} for n in numbers}, "patternProperties": {f"b{n}": {} for n in numbers}}
+
+
 _BRANCH = {"properties": {"l": {"anyOf": [{"$ref": f"#/anyOf/{n}"} for n in (0, 1)]}}, "required": ["l"]}
 
 BOMBS: dict[str, Bomb] = {
@@ -175,6 +198,10 @@ BOMBS: dict[str, Bomb] = {
     "combined definitions in a schema": _tool(
         _combined, "morph_xml", lambda size: f"<f><l><k>1</k></l><text>{'x' * size}</text></f>"
     ),
+    "names in alternatives of a schema": _tool(_each_with_one),
+    "names beside alternatives of a schema": _tool(_names_and_nothing),
+    "names that lead to alternatives of a schema": _tool(_all_to_all),
+    "names beside patterns of a schema": _tool(_names_and_patterns),
     "nested tags": _text(_flood("<a><b c='d'>"), "autobyteus_xml"),
 }
 

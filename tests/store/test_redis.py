@@ -18,7 +18,7 @@ from tests.support.stage import until
 from tokenmill.errors import Unavailable
 from tokenmill.limits import SNAPSHOT_PAGE_BYTES, SNAPSHOT_PAGE_FIELDS
 from tokenmill.servers import RedisServer
-from tokenmill.store import Breaker, GuardedStore, HeadChanged, Place, RedisStore
+from tokenmill.store import Breaker, GuardedStore, HeadChanged, Place, RedisStore, Snapshot
 from tokenmill.store.guarded import LONGEST_PAUSE_S
 from tokenmill.store.redis import pages, redis_client, translated
 
@@ -70,7 +70,7 @@ async def test_a_snapshot_that_lost_fields_is_none(store: RedisStore, client: re
     client.close()
 
 
-@pytest.mark.parametrize(("field", "value"), [("epoch", b"x"), ("offset", b"1.5"), ("generation", b"\xff")])
+@pytest.mark.parametrize(("field", "value"), [("epoch", b"x"), ("offset", b"1.5")])
 async def test_a_head_that_is_none_of_ours_is_none(
     store: RedisStore, client: redis.Redis, field: str, value: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -82,6 +82,39 @@ async def test_a_head_that_is_none_of_ours_is_none(
     with pytest.raises(HeadChanged) as refused:
         await store.write_full("tokens", 0, head, Place(1, 20), b"", {})
     assert refused.value.head is None
+    again = await store.write_full("tokens", 0, None, Place(1, 20), b"", {b"a": b"2"})
+    assert await store.load("tokens", 0) == Snapshot(again, b"", {b"a": b"2"})
+    client.close()
+
+
+@pytest.mark.parametrize("field", ["generation", "epoch", "offset", "fields"])
+async def test_a_head_that_lost_something_is_replaced(store: RedisStore, client: redis.Redis, field: str) -> None:
+    """One full write makes it good, and the next builds on that."""
+    await store.write_full("tokens", 0, None, Place(1, 10), b"", {b"a": b"1"})
+    client.hdel("mill:{kafka:group:tokens:0}:head", field)
+    head = await store.write_full("tokens", 0, await store.head("tokens", 0), Place(1, 20), b"", {b"a": b"2"})
+    head = await store.write_delta("tokens", 0, head, Place(1, 30), b"", {b"b": b"3"}, [])
+    assert await store.load("tokens", 0) == Snapshot(head, b"", {b"a": b"2", b"b": b"3"})
+    client.close()
+
+
+async def test_a_sound_head_is_not_replaced_by_who_knows_of_none(store: RedisStore) -> None:
+    """It is told instead."""
+    head = await store.write_full("tokens", 0, None, Place(1, 10), b"", {b"a": b"1"})
+    with pytest.raises(HeadChanged) as refused:
+        await store.write_full("tokens", 0, None, Place(1, 20), b"", {})
+    assert refused.value.head == head
+
+
+async def test_a_generation_of_any_name_is_replaced(store: RedisStore, client: redis.Redis) -> None:
+    """Also of one that is no text."""
+    await store.write_full("tokens", 0, None, Place(1, 10), b"", {b"a": b"1"})
+    client.hset("mill:{kafka:group:tokens:0}:head", "generation", b"\xff")
+    found = await store.head("tokens", 0)
+    assert await store.load("tokens", 0) is None
+    head = await store.write_full("tokens", 0, found, Place(1, 20), b"", {b"a": b"2"})
+    assert await store.load("tokens", 0) == Snapshot(head, b"", {b"a": b"2"})
+    client.close()
 
 
 async def test_what_others_own_stays(store: RedisStore) -> None:

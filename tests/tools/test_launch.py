@@ -45,6 +45,16 @@ open(sys.argv[1], "w").write(f"{os.getpid()} {child.pid}")
 time.sleep(600)
 """
 
+RESTLESS = """
+import signal, subprocess, sys, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+with open(sys.argv[1], "w") as file:
+    while True:
+        file.write(f"{subprocess.Popen(['sleep', '600'], start_new_session=True).pid} ")
+        file.flush()
+        time.sleep(0.01)
+"""
+
 
 def launched(*command: str, parent: int | None = None, **pipes: int) -> "subprocess.Popen[bytes]":
     arguments = ["-I", "-S", launch.__file__, str(parent or os.getpid()), "0", *command]
@@ -99,3 +109,13 @@ async def test_a_family_ends_with_its_parent(how: signal.Signals, where: str, tm
     parent.send_signal(how)
     await parent.wait()
     await until(lambda: not any(map(there, pids)), "all have ended", 20)
+
+
+async def test_whoever_goes_on_starting_others_is_ended_with_them(tmp_path: Path) -> None:
+    """It does not listen, and each that it starts has a group of its own."""
+    path = tmp_path / "pids"
+    process = launched(sys.executable, "-c", RESTLESS, str(path))
+    await until(lambda: path.exists() and path.read_text(), "it runs", 20)
+    process.terminate()
+    assert await asyncio.to_thread(process.wait, 20) == 0
+    assert not [pid for pid in map(int, path.read_text().split()) if there(pid)]

@@ -1,5 +1,6 @@
 """Topics are made once, grow, and never shrink."""
 
+from collections.abc import Iterable, Mapping
 from functools import partial
 
 import msgspec
@@ -18,6 +19,7 @@ from tokenmill.worker.connect import Admin, make_admin, until_available
 from tokenmill.worker.topics import (
     all_topics,
     check_topics,
+    cleanup_policy,
     create_topics,
     largest_records,
     output_topics,
@@ -144,6 +146,23 @@ async def test_settings_of_a_topic_that_is_not_there_are_unavailable(config: Con
     async with make_admin(config.kafka) as admin:
         with pytest.raises(Unavailable, match=config.topics.tokens):
             await largest_records(admin, [config.topics.tokens])
+
+
+async def test_what_the_broker_leaves_out_is_not_known(config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some say less of a topic than they are asked for, and are right for what they do say."""
+    await create_topics(config, 2)
+    say = topics._found
+
+    async def less(admin: AIOKafkaAdminClient, asked: Mapping[str, Iterable[str]]) -> dict[str, dict[str, str]]:
+        return await say(admin, asked) | {config.topics.events: {}}
+
+    monkeypatch.setattr(topics, "_found", less)
+    async with make_admin(config.kafka) as admin:
+        known = config.topics.events, config.topics.dlq
+        found = await until_available(lambda: largest_records(admin, known), 30)
+        assert list(found) == [config.topics.dlq]
+        assert await stamped_anew(admin, known) == []
+        assert await cleanup_policy(admin, config.topics.events) == ""
 
 
 async def test_a_refusal_is_said(config: Config) -> None:

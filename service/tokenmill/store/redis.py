@@ -180,6 +180,7 @@ def redis_client(url: str, timeout: float) -> Redis:
         socket_connect_timeout=timeout,
         retry=Retry(NoBackoff(), 1),
         health_check_interval=HEALTH_CHECK_S,
+        encoding_errors="surrogateescape",  # the name of a generation may be anybody's
     )
     return Redis(connection_pool=pool)
 
@@ -242,7 +243,7 @@ def _head(values: Sequence[bytes | None]) -> Head | None:
         return None
     generation, epoch, offset, fields = (value or b"" for value in values[:4])
     try:
-        return Head(generation.decode(), int(epoch), int(offset), int(fields))
+        return Head(generation.decode(errors="surrogateescape"), int(epoch), int(offset), int(fields))
     except ValueError as problem:
         log.warning("redis: the head of a snapshot can't be read and is taken for none: %s", problem)
         return None

@@ -23,7 +23,7 @@ GRACE_S = 1.5
 """Between SIGTERM and SIGKILL: less than whoever wanted the program waits for us."""
 
 LAST_S = 0.3
-"""For what has left the group to be gone behind that."""
+"""For whoever is left to be gone behind that."""
 
 LOOK_S = 0.02
 
@@ -77,17 +77,17 @@ def _told(*_: object) -> None:
 
 
 def end_all() -> None:
-    """End whoever is in our group or has left it, but for us; us too, if others of the group do not go."""
+    """End whoever is in our group or has left it, but for us; us too, if some of them do not go."""
     os.killpg(0, signal.SIGTERM)
     _send(signal.SIGTERM, _outside())
     until = time.monotonic() + GRACE_S
     while _others() and time.monotonic() < until:
         time.sleep(LOOK_S)
     until = time.monotonic() + LAST_S
-    while (left := _outside()) and time.monotonic() < until:
+    while (left := _others()) and time.monotonic() < until:
         _send(signal.SIGKILL, left)  # again and again: what they have started meanwhile becomes ours
         time.sleep(LOOK_S)
-    if _others():
+    if left:
         os.killpg(0, signal.SIGKILL)
 
 

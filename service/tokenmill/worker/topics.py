@@ -183,7 +183,7 @@ async def stamped_anew(admin: AIOKafkaAdminClient, topics: Iterable[str]) -> lis
 async def cleanup_policy(admin: AIOKafkaAdminClient, topic: str) -> str:
     """That of a topic. Empty if the broker won't say."""
     try:
-        return (await _setting(admin, [topic], "cleanup.policy"))[topic]
+        return (await _setting(admin, [topic], "cleanup.policy")).get(topic, "")
     except Unavailable as problem:
         if not isinstance(problem.__cause__, IncompatibleBrokerVersion):
             raise
@@ -202,9 +202,9 @@ def refuse_compacted(topic: str, policy: str) -> None:
 
 
 async def _setting(admin: AIOKafkaAdminClient, topics: Iterable[str], key: str) -> dict[str, str]:
-    """One setting of each topic."""
+    """One setting of each topic; topics of which the broker does not say it are left out."""
     found = await _found(admin, dict.fromkeys(topics, (key,)))
-    return {topic: values[key] for topic, values in found.items()}
+    return {topic: values[key] for topic, values in found.items() if key in values}
 
 
 async def _found(admin: AIOKafkaAdminClient, asked: Mapping[str, Iterable[str]]) -> dict[str, dict[str, str]]:

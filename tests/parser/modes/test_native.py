@@ -253,6 +253,13 @@ def test_nothing_is_kept_of_a_call_that_ended() -> None:
         [delta(None, arguments='{"a": 1}'), delta(None, "c1", "f")],
         [delta(None, "c1", arguments='{"a": '), delta(None, name="f", arguments="1}")],
         [delta(None, "c1", arguments='{"a": '), delta(None, "c1", "f", arguments="1}")],
+        [delta(arguments="{}"), delta(id_="c1", name="f", arguments='{"a": 1}')],
+        [
+            delta(arguments="{"),
+            delta(arguments=" }\n"),
+            delta(id_="c1", name="f", arguments='{"a":'),
+            delta(arguments="1}"),
+        ],
     ],
 )
 def test_arguments_in_front_of_the_name(deltas: list[Any]) -> None:

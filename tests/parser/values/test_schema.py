@@ -6,15 +6,16 @@ from typing import Any
 import pytest
 
 from tokenmill.parser.values.schema import (
+    FEW,
+    FOLLOWED,
     KEYS,
     NO_SHAPE,
-    PATTERN_CHARS,
+    PATTERNS,
     Shape,
     allows_key,
     item_shapes,
     kinds,
     lists_key,
-    matches,
     renamed,
     resolve,
     value_shapes,
@@ -140,40 +141,6 @@ def test_one_shape_for_one_place() -> None:
     shape = Shape(root, root)
     assert shape.child("a") is shape.child("a")
     assert shape.item.child("a") is shape.item.item.child("a") is shape.child("a")
-
-
-@pytest.mark.parametrize(
-    ("pattern", "text", "found"),
-    [
-        ("^x-", "x-a", True),
-        ("^x-", "ax-", False),
-        ("b", "abc", True),
-        (r"^\d+$", "12", True),
-        (r"^(\x61+)+$", "aaa", True),
-        ("^é$", "é", True),
-    ],
-)
-def test_as_json_schema_means_it(pattern: str, text: str, found: bool) -> None:
-    """Found anywhere, unless the pattern says where."""
-    assert matches(pattern, text) is found
-
-
-@pytest.mark.parametrize("pattern", ["(", "(?=a)", r"(a)\1", "a" * (PATTERN_CHARS + 1)])
-def test_what_is_no_pattern_matches_nothing(pattern: str) -> None:
-    """Nor does one that no linear engine can take, or one too long."""
-    assert not matches(pattern, "aaaa")
-
-
-def test_text_that_cannot_be_encoded_matches_nothing() -> None:
-    """Half a surrogate pair."""
-    assert not matches("a", "a\ud83d")
-
-
-def test_no_pattern_takes_long() -> None:
-    """Those that other engines go back and forth in take no longer than any."""
-    begun = time.perf_counter()
-    assert not matches("^(a+)+$", "a" * 100_000 + "!")
-    assert time.perf_counter() - begun < 1
 
 
 OBJECT = {"type": "object", "properties": {"a": {"type": "string"}}}
@@ -320,3 +287,49 @@ def test_what_is_remembered_of_keys_has_a_bound() -> None:
     assert len(known.keys) == KEYS
     assert (lists_key(known, "a"), lists_key(known, keys[-1])) == (True, False)
     assert [inner.types for inner in value_shapes(known, "a")] == [{"string"}]
+
+
+def test_what_many_alternatives_say_is_told_by_name() -> None:
+    """As if each were asked: by name, by pattern, in their order, and of all others."""
+    ends = [{"patternProperties": {"^a": {"const": 1}}}, {"additionalProperties": {"type": "null"}}, {"properties": 5}]
+    few = [{"properties": {"a0": {"type": "string"}}}, *ends, {"properties": {"a0": {"type": "integer"}, "b": False}}]
+    many = shape({"anyOf": [{"properties": {f"x{n}": {}}} for n in range(2 * FEW)] + few})
+    for key in ("a0", "a1", "b", "c"):
+        said = value_shapes(many, key), value_shapes(shape({"anyOf": few}), key)
+        assert [inner.schema for inner in said[0]] == [inner.schema for inner in said[1]], key
+        assert lists_key(many, key) is lists_key(shape({"anyOf": few}), key), key
+    assert many.child("b").schema is False
+    assert [inner.schema for inner in value_shapes(many, "x1")] == [{}]
+
+
+@pytest.mark.parametrize(("size", "types"), [(FEW // 2, {"integer"}), (FEW + 1, {"integer"}), (FOLLOWED, set())])
+def test_what_leads_to_too_much_says_only_what_it_says_itself(size: int, types: set[str]) -> None:
+    """Many properties that all lead to many schemas; what leads to few is followed as ever."""
+    ends = {"ends": {"anyOf": [{"type": "integer"}] + [{} for _ in range(min(size, 2000))]}}
+    lead = {f"p{n}": {"$ref": "#/$defs/ends"} for n in range(1 + FOLLOWED // 2000 * (size == FOLLOWED))}
+    schema = {"properties": lead | {"few": {"$ref": "#/$defs/few"}}, "$defs": ends | {"few": {"type": "null"}}}
+    known = shape(schema)
+    assert known.child("few").types == {"null"}
+    assert known.child("p0").types == types
+    assert lists_key(known, "p0")
+
+
+def test_what_many_places_lead_to_is_read_once() -> None:
+    """Many values of one list, and a place that is named at length."""
+    long = "/".join(["#", *("$defs" for _ in range(200))])
+    ends: dict[str, Any] = {"e": {"enum": list(range(20_000))}, "l": {"allOf": [{"$ref": long} for _ in range(30)]}}
+    leads = {f"p{n}": {"$ref": f"#/$defs/{'el'[n % 2]}"} for n in range(3000)}
+    begun = time.process_time()
+    known = shape({"properties": leads, "$defs": ends})
+    types = [value_shapes(known, name)[0].types for name in leads]
+    assert types == [{"integer"}, set()] * 1500
+    assert time.process_time() - begun < 2
+
+
+def test_a_key_is_held_against_so_many_patterns() -> None:
+    """Those of all alternatives together; names are found as ever."""
+    first: Any = {"patternProperties": {f"^{n}$": {} for n in range(PATTERNS - 1)}}
+    last: Any = {"patternProperties": {"^a": {}, "^b": {}}, "properties": {"c": {}}}
+    for schema in ({"anyOf": [first, last]}, {"anyOf": [first, *({} for _ in range(FEW)), last]}):
+        known = shape(schema)
+        assert [lists_key(known, key) for key in ("7", "a", "b", "c")] == [True, True, False, True]

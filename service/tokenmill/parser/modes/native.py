@@ -1,7 +1,8 @@
 """Calls that a provider's own tool stream delivers: OpenAI tool-call deltas, by index.
 
 1. A call begins when its name is known; its source is its `arguments` text, passed on verbatim. Servers that send an
-   object in its place mean the JSON of it. Text that comes before the name waits for it.
+   object in its place mean the JSON of it. Text that comes before the name waits for it; an empty object is nothing
+   where the name comes with arguments.
 2. It is complete as soon as its JSON is; an empty one, or one that comes without arguments, when another of its index
    begins or the message ends. Where the model did not come to its end, the arguments may have been to come: it is
    unfinished.
@@ -87,7 +88,7 @@ def read_delta(run: Run, delta: Mapping[str, Any]) -> None:
         if not call.name:
             _wait(run, native, arguments)
             return
-        arguments, call.source = call.source.text() + arguments, Source()
+        arguments, call.source = _with_waiting(call.source.text(), arguments), Source()
         verdict = begin(run, call, call.name, call.id, _READER.encoding, provider=True)
         if verdict is not Verdict.MORE:
             _forget(native)
@@ -95,6 +96,11 @@ def read_delta(run: Run, delta: Mapping[str, Any]) -> None:
             return
     if arguments:
         _read(run, native, arguments)
+
+
+def _with_waiting(waiting: str, arguments: str) -> str:
+    """The arguments that waited for the name, and those that come with it; an empty object only held their place."""
+    return arguments if arguments.strip() and "".join(waiting.split()) == "{}" else waiting + arguments
 
 
 def _wait(run: Run, native: NativeCall, arguments: str) -> None:

@@ -8,7 +8,8 @@ from functools import cached_property
 from typing import Any
 
 from tokenmill.parser.values.checked import nulls_allowed, patterns_read
-from tokenmill.parser.values.schema import WRAPPER, Shape, compiled_for, lists_key, resolve, value_shapes
+from tokenmill.parser.values.patterns import compiled_for
+from tokenmill.parser.values.schema import WRAPPER, Shape, lists_key, resolve, value_shapes
 
 MESSAGE_CHARS = 400
 """A mismatch is told in one sentence; the library quotes the value, which may be a whole file."""

@@ -3,7 +3,8 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tokenmill.parser.values.schema import compiled_pattern, is_nullable
+from tokenmill.parser.values.patterns import compiled_pattern
+from tokenmill.parser.values.schema import is_nullable
 
 # OpenAPI's `nullable: true`, said as JSON Schema says it: validators know no such keyword, and would refuse a null.
 #

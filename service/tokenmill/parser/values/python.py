@@ -158,8 +158,15 @@ def _decoded(found: re.Match[str]) -> str:
 
 _QUOTE = r"([rRuU]?+)\s*+('''|\"\"\"|'|\")"
 _STRING = re.compile(rf"\s*+{_QUOTE}")
-_PLAIN = r"[rRuU]?+(?:'(?:[^'\\\n]++|\\.)*+'|\"(?:[^\"\\\n]++|\\.)*+\")"
-_JOINED = re.compile(rf"{_PLAIN}(?:(?:\s*+\+\s*+|\s++){_PLAIN})++\Z", re.DOTALL)
+_QUOTED = (
+    r"(?:'{3}(?:[^'\\]++|\\.|'(?!''))*+'{3}|\"{3}(?:[^\"\\]++|\\.|\"(?!\"\"))*+\"{3}"
+    r"|'(?:[^'\\\n]++|\\.)*+'|\"(?:[^\"\\\n]++|\\.)*+\")"
+)
+_PLAIN = rf"[rRuUbBfF]{{0,2}}+{_QUOTED}"
+_BETWEEN = r"(?:\s|\\\r?\n|#[^\n]*+\n)"
+"""White space, the end of a line that goes on, a comment."""
+
+_JOINED = re.compile(rf"{_PLAIN}(?:(?:{_BETWEEN}*+\+{_BETWEEN}*+|{_BETWEEN}++){_PLAIN})++\Z", re.DOTALL)
 """Strings side by side or added. Without white space a quote behind a quote is one that was doubled to escape it."""
 
 _BEGIN = re.compile(rf"\s*+(?:([\[({{])\s*+|{_QUOTE}|([^\s,:'\"()\[\]{{}}]++))")

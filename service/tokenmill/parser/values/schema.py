@@ -4,10 +4,13 @@ A schema comes from the producer and may be anything; what can't be understood s
 """
 
 import re
-from collections.abc import Iterator, Mapping
-from functools import cached_property, lru_cache
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import islice
 from typing import Any
 from urllib.parse import unquote
+
+from tokenmill.parser.values.patterns import matches
 
 _KINDS: dict[str, str] = {
     **{kind: kind for kind in ("null", "integer", "number", "boolean", "object", "array", "string")},
@@ -28,39 +31,143 @@ WRAPPER = "jsonSchema"
 """Key under which some libraries hold a schema."""
 
 
+# How far schemas are followed. Each value's may lead to all the others, so that it can be too much for all of them.
+
+FEW = 64
+"""Schemas that one leads to, and nobody asks how many others there are."""
+
+FOLLOWED = 100_000
+"""Schemas, and properties in them, that those of one root lead to which lead to more than a few: some tenths of a
+second. Above it, those say only what they say themselves."""
+
+_COMBINED = ("anyOf", "oneOf", "allOf")
+_LEADS = frozenset({*_COMBINED, "$ref", WRAPPER})
+
+
+class _Places:
+    """What is known of the places of a root."""
+
+    def __init__(self, root: Mapping[str, Any]) -> None:
+        self._root = root
+        self.shapes: dict[int, Shape] = {}
+        """By the identity of their schemas."""
+        self._types: dict[int, set[str]] = {}
+        self._referred: dict[str, Any] = {}
+
+    def alternatives(self, schema: Any, most: int) -> tuple[list[Mapping[str, Any]], int]:
+        """The schema and all that `anyOf`, `oneOf`, `allOf`, `$ref` and wrappers lead to, each once: circles end.
+
+        Also how many places were looked at: `most` of them at most, and one more if there were others.
+        """
+        said, waiting, seen, looked = list[Mapping[str, Any]](), [schema], set[int](), 0
+        while waiting and looked < most:
+            looked += 1
+            found = waiting.pop()
+            if isinstance(found, Mapping) and id(found) not in seen:
+                seen.add(id(found))
+                said.append(found)
+                if not _LEADS.isdisjoint(found):
+                    waiting += reversed(list(self._led_to(found, most)))
+        return said, looked + bool(waiting)
+
+    def _led_to(self, schema: Mapping[str, Any], most: int) -> Iterator[Any]:
+        for several in map(schema.get, _COMBINED):
+            if isinstance(several, list):
+                yield from several[:most]
+        if isinstance(reference := schema.get("$ref"), str):
+            if reference not in self._referred:
+                self._referred[reference] = resolve(reference, self._root)
+            yield self._referred[reference]
+        yield schema.get(WRAPPER)
+
+    def types(self, schema: Mapping[str, Any]) -> set[str]:
+        """What the schema says itself; many places may lead to it."""
+        found = self._types.get(id(schema))
+        if found is None:
+            found = self._types[id(schema)] = _own_types(schema)
+        return found
+
+    @cached_property
+    def tangled(self) -> bool:
+        """Whether it is too much to follow all. It is the same whatever was asked before, as values are read again."""
+        left, waiting = FOLLOWED, list[Any]([self._root])
+        while waiting and left > 0:
+            part = waiting.pop()
+            if isinstance(part, list):
+                waiting += part
+            elif isinstance(part, Mapping):
+                waiting += part.values()
+                if self.alternatives(part, FEW)[1] > FEW:
+                    found, looked = self.alternatives(part, left)
+                    left -= looked + sum(len(_named_in(each, "properties")) for each in found)
+        return left <= 0
+
+
 class Shape:
     """One value's schema, and the root in which its references are resolved.
 
     What it says is read once: there is one shape for each place of the root, however many values are read by it.
     """
 
-    def __init__(self, schema: Any, root: Mapping[str, Any], known: "dict[int, Shape] | None" = None) -> None:
-        """`known` are the shapes of the same root by the identity of their schemas."""
+    def __init__(self, schema: Any, root: Mapping[str, Any], known: _Places | None = None) -> None:
+        """`known` is what other shapes of the same root have read."""
         self.schema = schema
         self.root = root
-        self.alternatives = tuple(alternatives(schema, root))
+        self._known = _Places(root) if known is None else known
+        self.alternatives = self._followed()
         """The schema and all that it leads to."""
         self.keys: dict[str, tuple[list[Shape], bool]] = {}
         """Of keys that were asked for: the schemas of the value, and whether the schema has the key."""
-        self._known = {} if known is None else known
+
+    def _followed(self) -> Sequence[Mapping[str, Any]]:
+        found, looked = self._known.alternatives(self.schema, FEW)
+        if looked <= FEW:
+            return found
+        return found[:1] if self._known.tangled else self._known.alternatives(self.schema, FOLLOWED)[0]
 
     @cached_property
     def types(self) -> frozenset[str]:
         """Every JSON type that the value may have; empty if the schema does not say."""
         found: set[str] = set()
         for schema in self.alternatives:
-            found |= _own_types(schema)
+            found |= self._known.types(schema)
         if found and any(is_nullable(schema) for schema in self.alternatives):
             found.add("null")
         return frozenset(found)
 
     def child(self, name: str) -> "Shape":
         """The schema of an object's value of this key."""
-        for schema in self.alternatives:
-            properties = schema.get("properties")
-            if isinstance(properties, Mapping) and name in properties:
+        for schema in self.saying(name):
+            properties = _named_in(schema, "properties")
+            if name in properties:
                 return self.inner(properties[name])
         return self._others
+
+    def saying(self, name: str) -> Sequence[Mapping[str, Any]]:
+        """Those of the alternatives that may say something of this key by name or by pattern."""
+        if len(self.alternatives) <= FEW:
+            return self.alternatives
+        named, patterned = self._by_name
+        return [self.alternatives[place] for place in sorted({*named.get(name, ()), *patterned})]
+
+    @cached_property
+    def _by_name(self) -> tuple[dict[str, list[int]], list[int]]:
+        """Where among the alternatives a name is, and where there are patterns."""
+        named: dict[str, list[int]] = {}
+        for place, schema in enumerate(self.alternatives):
+            for name in _named_in(schema, "properties"):
+                named.setdefault(name, []).append(place)
+        schemas = enumerate(self.alternatives)
+        return named, [place for place, schema in schemas if _named_in(schema, "patternProperties")][:PATTERNS]
+
+    @cached_property
+    def others(self) -> Sequence[Any]:
+        """What is said of keys that are neither named nor fit a pattern: all values of `additionalProperties`.
+
+        A schema that has none allows no others if it says anything of keys, which counts as False.
+        """
+        schemas = [each for each in self.alternatives if any(keyword in each for keyword in _STRUCTURED["object"])]
+        return [schema.get("additionalProperties", False) for schema in schemas]
 
     @cached_property
     def _others(self) -> "Shape":
@@ -79,27 +186,15 @@ class Shape:
 
     def inner(self, schema: Any) -> "Shape":
         """The shape of a schema that is a part of this one."""
-        found = self._known.get(id(schema))
+        found = self._known.shapes.get(id(schema))
         if found is None:
-            found = self._known[id(schema)] = Shape(schema, self.root, self._known)
+            found = self._known.shapes[id(schema)] = Shape(schema, self.root, self._known)
         return found
 
 
-def alternatives(schema: Any, root: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """The schema and all that `anyOf`, `oneOf`, `allOf`, `$ref` and wrappers lead to, each once: circles end."""
-    waiting, seen = [schema], set[int]()
-    while waiting:
-        found = waiting.pop()
-        if not isinstance(found, Mapping) or id(found) in seen:
-            continue
-        seen.add(id(found))
-        yield found
-        parts = [found.get(combined) for combined in ("anyOf", "oneOf", "allOf")]
-        inner = [part for several in parts if isinstance(several, list) for part in several]
-        if isinstance(reference := found.get("$ref"), str):
-            inner.append(resolve(reference, root))
-        inner.append(found.get(WRAPPER))
-        waiting += reversed(inner)
+def _named_in(schema: Mapping[str, Any], keyword: str) -> Mapping[Any, Any]:
+    found = schema.get(keyword)
+    return found if isinstance(found, Mapping) else {}
 
 
 def is_nullable(schema: Mapping[str, Any]) -> bool:
@@ -155,42 +250,6 @@ NO_SHAPE = Shape(None, {})
 """A schema that says nothing."""
 
 
-# Regular expressions that come from outside, in schemas: matched in linear time, whatever they are.
-#
-# The library that checks schemas brings such an engine. A pattern that it refuses (one that looks around or back, or is
-# no pattern) matches nothing.
-
-PATTERN_CHARS = 1024
-"""A pattern before it is none: compiled ones take memory."""
-
-
-def matches(pattern: str, text: str) -> bool:
-    """Whether the pattern is found in the text, as JSON Schema means it."""
-    compiled = _remembered(pattern) if len(pattern) <= PATTERN_CHARS else None
-    try:
-        return compiled is not None and bool(compiled.is_valid(text))
-    except ValueError:  # text that can't be encoded
-        return False
-
-
-def compiled_for(schema: dict[str, Any]) -> Any:
-    """What holds values against a schema. Raises `ValueError` or another error if the library can't read it."""
-    import jsonschema_rs  # noqa: PLC0415 -- a quarter of the time of `import tokenmill`, for who has no schemas
-
-    return jsonschema_rs.validator_for(schema, offline=True, pattern_options=jsonschema_rs.RegexOptions())
-
-
-def compiled_pattern(pattern: str) -> Any:
-    """What finds a pattern in a text; None if the engine refuses it."""
-    try:
-        return compiled_for({"pattern": pattern})
-    except ValueError:
-        return None
-
-
-_remembered = lru_cache(maxsize=256)(compiled_pattern)
-
-
 # What a JSON schema says of the keys of an object and of the elements of an array, beyond their first schema.
 
 _STRUCTURED = {"object": ("properties", "patternProperties", "additionalProperties"), "array": ("items", "prefixItems")}
@@ -198,6 +257,9 @@ _STRUCTURED = {"object": ("properties", "patternProperties", "additionalProperti
 
 KEYS = 256
 """Keys of an object for which a shape remembers what is said of them: they come from the model."""
+
+PATTERNS = 64
+"""Patterns that a key is held against: each of many keys costs so much."""
 
 _BRANCHES = 64
 """Combined schemas inside of each other, at most: references may lead in circles."""
@@ -239,30 +301,31 @@ def _value_shapes(shape: Shape, key: str) -> list[Shape]:
     found = [shape.inner(inner) for inner in _own(shape, key) if isinstance(inner, Mapping)]
     if found:
         return found
-    rest = (schema.get("additionalProperties") for schema in shape.alternatives)
-    return [shape.inner(inner) for inner in rest if isinstance(inner, Mapping)][:1]
+    rest = next((inner for inner in shape.others if isinstance(inner, Mapping)), None)
+    return [] if rest is None else [shape.inner(rest)]
 
 
 def _own(shape: Shape, key: str) -> Iterator[Any]:
     """What is said of a key by name or by pattern."""
-    for schema in shape.alternatives:
-        yield from _said(schema, key)
+    left = PATTERNS
+    for schema in shape.saying(key):
+        yield from _said(schema, key, left)
+        left = max(left - len(_named_in(schema, "patternProperties")), 0)
 
 
-def _said(schema: Mapping[str, Any], key: str) -> Iterator[Any]:
-    properties, patterns = schema.get("properties"), schema.get("patternProperties")
-    if isinstance(properties, Mapping) and key in properties:
+def _said(schema: Mapping[str, Any], key: str, most: int = PATTERNS) -> Iterator[Any]:
+    properties, patterns = _named_in(schema, "properties"), _named_in(schema, "patternProperties")
+    if key in properties:
         yield properties[key]
-    if isinstance(patterns, Mapping):
-        yield from (inner for pattern, inner in patterns.items() if isinstance(pattern, str) and matches(pattern, key))
+    asked = ((pattern, inner) for pattern, inner in islice(patterns.items(), most) if isinstance(pattern, str))
+    yield from (inner for pattern, inner in asked if matches(pattern, key))
 
 
 def _lists_key(shape: Shape, key: str) -> bool:
     said = list(_own(shape, key))
     if said:
         return not any(inner is False for inner in said)
-    schemas = [schema for schema in shape.alternatives if any(keyword in schema for keyword in _STRUCTURED["object"])]
-    return not schemas or any(schema.get("additionalProperties", False) is not False for schema in schemas)
+    return not shape.others or any(inner is not False for inner in shape.others)
 
 
 def allows_key(shape: Shape, key: str) -> bool:
