@@ -186,7 +186,8 @@ class Keys(Rights):
 
     async def grant(self, credentials: Credentials) -> Grant:
         if credentials.key not in ("mine", "yours"):
-            raise unauthenticated("this key opens nothing", "wrong" if credentials.key else "missing")
+            why = "wrong" if credentials.key else "missing"
+            raise unauthenticated("this key opens nothing" if credentials.key else "there is no key", why)
         return Grant(credentials.key, (f"{credentials.key}*",), frozenset({"read"}))
 
 

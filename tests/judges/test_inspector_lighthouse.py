@@ -33,25 +33,30 @@ LEAST_SPEED = 0.9
 """What Lighthouse calls good; it is 1.0 here, beside two busy processes, too."""
 
 TRIES = 3
-"""To be found fast: whatever else the machine does can only make a page slower."""
+"""To be found fast, as whatever else the machine does can only make a page slower; and to be looked at: where the browser
+has left out the beginning of its trace, Lighthouse asks to be run again."""
 
 
 async def test_lighthouse_finds_no_flaw(tmp_path: Path) -> None:
     """Every audit that counts is passed, and the page is fast."""
     speeds = list[float]()
-    while not speeds or (speeds[-1] < LEAST_SPEED and len(speeds) < TRIES):
-        await judge(tmp_path / "report.json")
+    for _ in range(TRIES):
+        if not await judge(tmp_path / "report.json"):
+            continue
         report = json.loads((tmp_path / "report.json").read_bytes())
         assert report.get("runtimeError") is None
         assert [flaw for category in WITHOUT_FLAW for flaw in found(report, category)] == []
         scores = {name: category["score"] for name, category in report["categories"].items()}
         assert [scores[name] for name in WITHOUT_FLAW] == [1, 1]
         speeds.append(scores["performance"])
+        if speeds[-1] >= LEAST_SPEED:
+            break
+    assert speeds, "Lighthouse could not look at the page"
     assert speeds[-1] >= LEAST_SPEED, speeds
 
 
-async def judge(path: Path) -> None:
-    """Lighthouse's report into a file: it exits before a pipe has taken more than fits into one."""
+async def judge(path: Path) -> bool:
+    """Lighthouse's report into a file: it exits before a pipe has taken more than fits into one. False: it could not."""
     async with TestServer(inspector_app(None, Deadlines())) as server:
         process = await asyncio.create_subprocess_exec(
             *(node(), str(PROGRAM), f"http://127.0.0.1:{server.port}/inspect/", *OPTIONS, f"--output-path={path}"),
@@ -59,7 +64,7 @@ async def judge(path: Path) -> None:
         )
         try:
             async with asyncio.timeout(RUN_S):
-                assert await process.wait() == 0
+                return await process.wait() == 0
         finally:
             if process.returncode is None:
                 process.terminate()
