@@ -186,8 +186,9 @@ class Keys(Rights):
 
     async def grant(self, credentials: Credentials) -> Grant:
         if credentials.key not in ("mine", "yours"):
-            why = "wrong" if credentials.key else "missing"
-            raise unauthenticated("this key opens nothing" if credentials.key else "there is no key", why)
+            if not credentials.key:
+                raise unauthenticated("there is no key", "missing")
+            raise unauthenticated("this key opens nothing", "wrong")
         return Grant(credentials.key, (f"{credentials.key}*",), frozenset({"read"}))
 
 

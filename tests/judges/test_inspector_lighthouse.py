@@ -33,7 +33,7 @@ LEAST_SPEED = 0.9
 """What Lighthouse calls good; it is 1.0 here, beside two busy processes, too."""
 
 TRIES = 3
-"""To be found fast, as whatever else the machine does can only make a page slower; and to be looked at: where the browser
+"""To be found fast, as whatever else the machine does can only make a page slower; and to be looked at: where a browser
 has left out the beginning of its trace, Lighthouse asks to be run again."""
 
 
@@ -56,7 +56,7 @@ async def test_lighthouse_finds_no_flaw(tmp_path: Path) -> None:
 
 
 async def judge(path: Path) -> bool:
-    """Lighthouse's report into a file: it exits before a pipe has taken more than fits into one. False: it could not."""
+    """Lighthouse's report into a file: it exits before a pipe has taken more than fits into one. False: none."""
     async with TestServer(inspector_app(None, Deadlines())) as server:
         process = await asyncio.create_subprocess_exec(
             *(node(), str(PROGRAM), f"http://127.0.0.1:{server.port}/inspect/", *OPTIONS, f"--output-path={path}"),
