@@ -23,6 +23,16 @@ async def _live(rig: Rig) -> None:
     await until(lambda: rig.engine.ready, "every partition is live")
 
 
+async def _one_read(rig: Rig, stage: Stage) -> TopicPartition:
+    """The partition that a record was read of."""
+    await _live(rig)
+    place = TopicPartition(stage.topics.tokens, 0)
+    await stage.send("c", {"message_id": "m", "delta": "x"}, partition=0)
+    while rig.engine.position(place) < 1:
+        await rig.turn()
+    return place
+
+
 async def test_a_started_engine_reads_publishes_and_commits(stage: Stage) -> None:
     """By itself, until it is drained; then it is not ready any more."""
     async with rigged(stage, commit_interval_ms=20) as rig:
@@ -116,11 +126,7 @@ async def test_an_error_moves_nothing_that_was_given(stage: Stage, monkeypatch: 
     """A position behind a transaction's marker, which is no record, stays: the log may have lost what is before it."""
     monkeypatch.setattr(engine_module, "READ_ERROR_PAUSE_S", 0)
     async with rigged(stage) as rig:
-        await _live(rig)
-        place = TopicPartition(stage.topics.tokens, 0)
-        await stage.send("c", {"message_id": "m", "delta": "x"}, partition=0)
-        while rig.engine.position(place) < 1:
-            await rig.turn()
+        place = await _one_read(rig, stage)
         rig.engine.consumer.seek(place, 2)
 
         async def refused(**_: object) -> None:
@@ -218,10 +224,6 @@ async def test_a_task_that_ends_is_a_failure(stage: Stage) -> None:
 async def test_position_and_end_are_what_the_client_knows(stage: Stage) -> None:
     """Lag is between them; of a partition that is not ours there is none."""
     async with rigged(stage) as rig:
-        await _live(rig)
-        place = TopicPartition(stage.topics.tokens, 0)
-        await stage.send("c", {"message_id": "m", "delta": "x"}, partition=0)
-        while rig.engine.position(place) < 1:
-            await rig.turn()
+        place = await _one_read(rig, stage)
         assert rig.engine.end(place) == 1
         assert rig.engine.end(TopicPartition("other", 0)) is None

@@ -65,6 +65,11 @@ _MESSAGES = ("message", "detail", "error")
 """Where servers say what was wrong."""
 
 
+def _never() -> bool:
+    """Of an answer that is left as soon as nobody reads on."""
+    return False
+
+
 class Http:
     """A session, inside its `async with` block."""
 
@@ -93,7 +98,7 @@ class Http:
 
     async def whole(self, url: str, call: Call, headers: Mapping[str, str], upstream: Upstream) -> Json:
         """The JSON object that a call is answered with. Raises `UpstreamFailed`."""
-        async with self._answered(url, call, headers, upstream) as response:
+        async with self._answered(url, call, headers, upstream, _never) as response:
             with _Failing():
                 async with asyncio.timeout(upstream.silence_s):
                     body = await _beginning(response, PROMPT_BYTES)
@@ -108,7 +113,7 @@ class Http:
         call: Call,
         headers: Mapping[str, str],
         upstream: Upstream,
-        over: Callable[[], bool] = lambda: False,
+        over: Callable[[], bool] = _never,
     ) -> AsyncGenerator[bytes]:
         """What a call is answered with, as it comes. Raises `UpstreamFailed`.
 
@@ -150,12 +155,7 @@ class Http:
 
     @asynccontextmanager
     async def _answered(
-        self,
-        url: str,
-        call: Call,
-        headers: Mapping[str, str],
-        upstream: Upstream,
-        over: Callable[[], bool] = lambda: False,
+        self, url: str, call: Call, headers: Mapping[str, str], upstream: Upstream, over: Callable[[], bool]
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         """A response that is no refusal, once its head is there; closed in the end, whatever is left of it."""
         request = self._post(url, call, headers, upstream)

@@ -120,7 +120,7 @@ class Process:
         self._tls = server_context(settings)
         self._writes: Writing | None = None
         self._watch = Deadlines()
-        self._begun = self._draining = False
+        self._begun = False
 
     async def run(self) -> None:
         """Until a signal. Raises a `TokenmillError` that says why going on is impossible."""
@@ -160,7 +160,7 @@ class Process:
             await asyncio.gather(*parts, stopping, return_exceptions=True)
 
     async def _drain(self, clients: web.BaseSite) -> None:
-        self._draining = self._watch.draining = True
+        self._watch.draining = True
         if self._writes is not None:
             self._writes.drain()
         await clients.stop()  # whoever comes now is refused, and finds another process
@@ -230,7 +230,7 @@ class Process:
 
     def readiness(self) -> tuple[bool, str]:
         """Whether clients should be sent here, and why not."""
-        if self._draining:
+        if self._watch.draining:
             return False, "draining"
         return heard(self._tail, serving=self._begun)
 
