@@ -8,13 +8,11 @@
 
 import secrets
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from typing import Any, TypeAlias, Unpack
 
 import msgspec
 
 from tokenmill.codecs import Chunk, find_codec
-from tokenmill.codecs.native import NATIVE
 from tokenmill.dialects import Renderer, find_dialect
 from tokenmill.dialects.server_sent import server_sent
 from tokenmill.errors import RECORD_ERRORS, MessageEnded, RecordError, Undecodable
@@ -67,8 +65,6 @@ class Conversion:
         self._key = conversation_id.encode()
         self._headers = [("tm-message-id", identity.encode())]
         self._native = settings.codec == "native"
-        self._ends: dict[bytes, None] = {}
-        """What ends each choice that may be open: a native stream has no end of its own."""
         self._partition = Partition(settings, "in", 0)
         self._ended = False
 
@@ -76,26 +72,21 @@ class Conversion:
         """The payloads of one record. Raises `RecordError` for one that can't be used, `MessageEnded` behind `end`."""
         if self._ended:
             raise MessageEnded("the answer has ended; make a new Conversion for the next one")
-        value = _bytes(record)
-        if self._native:
-            self._note(value)
-        return self._processed(value, time)
+        return self._processed(_bytes(record), time)
 
     def end(self, time: int = 0) -> list[bytes]:
         """The payloads of the stream's end: none where the records have said it already. A second one has none."""
         if self._ended:
             return []
         self._ended = True
-        ends = self._ends if self._native else [None]
-        return [payload for end in ends for payload in self._processed(end, time)]
+        return [payload for end in self._ends() for payload in self._processed(end, time)]
 
-    def _note(self, value: bytes) -> None:
-        """A choice may open. Of one that has not opened, or has ended since, the end has no effect."""
-        with suppress(RecordError):  # it will be refused
-            _, chunks = NATIVE.decode(b"", InputRecord("in", 0, 0, 0, self._key, value))
-            for chunk in chunks:
-                end = Chunk(message_id=chunk.message_id, choice=chunk.choice, end=True)
-                self._ends[msgspec.json.encode(end)] = None
+    def _ends(self) -> Sequence[bytes | None]:
+        """What ends all that is open: a native stream has no end of its own, so each choice is told."""
+        if not self._native:
+            return [None]
+        chunks = [Chunk(message_id=name, choice=choice, end=True) for name, choice in self._partition.going_on()]
+        return [msgspec.json.encode(chunk) for chunk in chunks]
 
     def _processed(self, value: bytes | None, time: int) -> list[bytes]:
         out: list[Output] = []

@@ -79,6 +79,14 @@ def test_the_number_of_open_messages_counts_choices() -> None:
     assert state.open_messages == 1
 
 
+def test_what_goes_on_is_named_as_its_producer_names_it() -> None:
+    """Each choice for itself, until it has ended; a message without a name has none."""
+    state = partition({"message_id": "m", "delta": "a"}, {"message_id": "m", "choice": 1, "delta": "b"}, {"delta": "c"})
+    assert state.going_on() == [("m", 0), ("m", 1), (None, 0)]
+    run(state, [record(3, {"message_id": "m", "end": True})])
+    assert state.going_on() == [("m", 1), (None, 0)]
+
+
 def test_the_first_snapshot_is_whole_and_later_ones_say_what_changed() -> None:
     """Until one is asked for whole: after a write that the store did not acknowledge."""
     state = partition({"message_id": "m", "delta": "a"}, {"message_id": "n", "delta": "a"})

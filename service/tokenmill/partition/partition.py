@@ -240,6 +240,14 @@ class Partition:
         """Messages that are open, each choice for itself."""
         return self._messages.count
 
+    def going_on(self) -> list[tuple[str | None, int]]:
+        """Id and choice of those that have not ended; None for the id of a message without a name."""
+        return [
+            (message.id if message.named else None, choice.index)
+            for message in self._messages
+            for choice in message.going_on()
+        ]
+
     @property
     def open_streams(self) -> int:
         """Streams of which a codec remembers something."""
