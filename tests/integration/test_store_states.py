@@ -152,14 +152,14 @@ async def test_other_partitions_work_while_one_is_restored(stage: Stage, deliver
         await until(lambda: _phase(stage, rig, 1) is not Phase.RESTORING, "partition 1 is on its way")
         await _send_and_read(stage, rig, 1, 1)
         assert _phase(stage, rig, 0) is Phase.RESTORING
-        assert await _commits(stage, rig) == 2
+        await _committed(stage, rig, 2)
 
         store.may_answer.set()
         await until(lambda: _phase(stage, rig, 0) is Phase.REPLAYING, "partition 0 has no snapshot")
         rig.engine.consumer.pause(_place(stage))  # what is to be replayed takes its time
         await _send_and_read(stage, rig, 1, 2)
         assert _phase(stage, rig, 0) is Phase.REPLAYING
-        assert await _commits(stage, rig) == 3
+        await _committed(stage, rig, 3)
 
         rig.engine.consumer.resume(_place(stage))
         await _restored(rig)
@@ -187,12 +187,11 @@ async def _send_and_read(stage: Stage, rig: Rig, number: int, seq: int) -> None:
     await rig.commit()
 
 
-async def _commits(stage: Stage, rig: Rig) -> int:
-    """What is committed of partition 1, once all of it is acknowledged."""
+async def _committed(stage: Stage, rig: Rig, offset: int) -> None:
+    """All of partition 1 is acknowledged and committed."""
     await rig.engine.lanes[_place(stage, 1)].drained()
     await rig.commit()
-    offset, _ = (await stage.committed())[1]
-    return offset
+    await stage.committed_at(offset, 1)
 
 
 async def test_partitions_that_are_added_are_read_from_their_first_record(stage: Stage) -> None:

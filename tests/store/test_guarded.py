@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from tests.support.stage import until
 from tokenmill.errors import Unavailable
 from tokenmill.store import Breaker, GuardedStore, Head, HeadChanged, MemoryStore, Place, Snapshot
 from tokenmill.store.guarded import FIRST_PAUSE_S, LONGEST_PAUSE_S
@@ -62,13 +63,28 @@ def test_pauses_double_up_to_a_longest_one() -> None:
     breaker = Breaker(clock)
     pauses = []
     for _ in range(8):
-        breaker.failed()
         began = clock.now
+        breaker.failed(began)
         while breaker.open:
             clock.now += FIRST_PAUSE_S
         pauses.append(clock.now - began)
     assert pauses[:3] == [FIRST_PAUSE_S, 2 * FIRST_PAUSE_S, 4 * FIRST_PAUSE_S]
     assert pauses[-1] == LONGEST_PAUSE_S
+
+
+async def test_calls_that_fail_side_by_side_are_one_failure() -> None:
+    """An outage that hits the restores of many partitions is waited for as long as one that hits a single call."""
+    store, clock, failures = Moody(), Clock(), list[str]()
+    guarded = _guarded(store, clock, failures)
+    store.silent = True
+    loads = [asyncio.create_task(guarded.load("tokens", partition)) for partition in range(8)]
+    await until(lambda: store.calls == len(loads), "all have asked")
+    clock.now += 1
+    results = await asyncio.gather(*loads, return_exceptions=True)
+    assert all(isinstance(result, Unavailable) for result in results)
+    clock.now += FIRST_PAUSE_S
+    store.silent = False
+    assert await guarded.load("tokens", 0) is None
 
 
 async def test_what_is_owned_elsewhere_goes_though_the_breaker_is_open() -> None:

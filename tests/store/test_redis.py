@@ -159,6 +159,26 @@ async def test_a_delta_whose_writer_died_between_two_pages_is_no_snapshot(
     assert await store.load("tokens", 0) is None
 
 
+async def test_a_delta_whose_fields_are_evicted_between_two_pages_is_refused(
+    store: RedisStore, client: redis.Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else what is left would be the snapshot, and whole."""
+    head = await store.write_full("tokens", 0, None, Place(1, 10), b"", {b"a": b"1"})
+    write, pages = store._delta, list[int]()
+
+    async def evicting(**page: Any) -> Any:
+        pages.append(len(pages))
+        if len(pages) == 2:  # the keys of a head and of its fields are evicted one by one
+            client.delete(f"mill:{{kafka:group:tokens:0}}:{head.generation}")
+        return await write(**page)
+
+    monkeypatch.setattr(store, "_delta", evicting)
+    with pytest.raises(HeadChanged):
+        await store.write_delta("tokens", 0, head, Place(1, 20), b"", MANY, [])
+    assert await store.load("tokens", 0) is None
+    client.close()
+
+
 async def test_a_reader_starts_again_when_the_head_changes(store: RedisStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """A write between the pages of a read: what is answered is one of the two states, whole."""
     old = await store.write_full("tokens", 0, None, Place(1, 10), b"old", {b"a": b"1"})

@@ -196,6 +196,18 @@ class Stage:
         found = await self._kept.committed(self.group)
         return {tp.partition: (at.offset, at.metadata) for tp, at in found.items() if at.offset >= 0}
 
+    async def committed_at(self, offset: int, number: int = 0) -> str:
+        """Wait until the group's offset of a partition is that; its metadata.
+
+        Brokers answer the end of a transaction first, and show its offset soon behind that.
+        """
+
+        async def shown() -> bool:
+            return (await self.committed()).get(number, (-1, ""))[0] == offset
+
+        await until(shown, f"offset {offset} of partition {number} is committed")
+        return (await self.committed())[number][1]
+
     async def ends(self) -> dict[int, int]:
         """Where each partition of the input ends."""
         return await self.ends_of(self.topics.tokens)

@@ -87,7 +87,7 @@ async def test_records_and_offset_are_committed_together(stage: Stage, new: New)
     route.publish(b"two")
     await route.commit(8)
     assert await _values(stage) == [b"one", b"two"]
-    assert await stage.committed() == {0: (8, "mark")}
+    assert await stage.committed_at(8) == "mark"
 
 
 async def test_a_new_owner_fences_the_old_one(stage: Stage, new: New, failures: list[Exception]) -> None:
@@ -104,7 +104,7 @@ async def test_a_new_owner_fences_the_old_one(stage: Stage, new: New, failures: 
     route.publish(b"right")
     await route.commit(8)
     assert await _values(stage) == [b"right"]
-    assert await stage.committed() == {0: (8, "mark")}
+    assert await stage.committed_at(8) == "mark"
     late.publish(b"later")
     await until(lambda: failures, "a send that fails is told")
     assert isinstance(failures[0], FatalError)

@@ -15,7 +15,7 @@ from tokenmill.store import MemoryStore, Snapshot
 from tokenmill.worker import ownership as ownership_module
 from tokenmill.worker import watch as watch_module
 from tokenmill.worker.lane import Phase
-from tokenmill.worker.watch import Pulse, Watch
+from tokenmill.worker.watch import LONGEST_LOOK_S, Pulse, Watch
 
 pytestmark = pytest.mark.integration
 
@@ -30,18 +30,40 @@ async def _live(rig: Rig) -> None:
     await until(read, "every partition is live")
 
 
+def _after(seconds: float, now: list[float], watch: Watch) -> list[str]:
+    """What is wrong at the end of this time, of which a look misses nothing."""
+    end, problems = now[0] + seconds, list[str]()
+    while now[0] < end:
+        now[0] = min(end, now[0] + LONGEST_LOOK_S)
+        problems = list(watch.problems())
+    return problems
+
+
 async def test_a_sound_worker_is_left_alone(stage: Stage) -> None:
     """Idle for long, but with answers from the broker and nothing to do."""
     async with rigged(stage) as rig:
         await _live(rig)
-        watch = Watch(rig.engine, PATIENCE_S)
         now = [0.0]
         rig.engine.clock = lambda: now[0]
+        watch = Watch(rig.engine, PATIENCE_S)
         for _ in range(3):
             await asyncio.sleep(0.1)  # the broker answers a fetch in this time
-            now[0] += PATIENCE_S - 1
-            assert list(watch.problems()) == []
+            assert _after(PATIENCE_S - 1, now, watch) == []
         watch.look()
+
+
+async def test_a_process_that_was_suspended_is_not_stuck(stage: Stage) -> None:
+    """It could see nothing meanwhile; what does not move afterwards is found."""
+    async with rigged(stage) as rig:
+        await _live(rig)
+        now = [0.0]
+        rig.engine.clock = lambda: now[0]
+        watch = Watch(rig.engine, PATIENCE_S)
+        rig.engine.lanes[TopicPartition(stage.topics.tokens, 0)].phase = Phase.REPLAYING
+        assert list(watch.problems()) == []
+        now[0] += 10 * PATIENCE_S
+        assert list(watch.problems()) == []
+        assert any("state replaying" in problem for problem in _after(PATIENCE_S, now, watch))
 
 
 @pytest.mark.parametrize("name", ["fetching", "coordination", "sending"])
@@ -70,20 +92,18 @@ async def test_a_partition_without_progress_is_found(stage: Stage) -> None:
         rig.engine.clock = lambda: now[0]
         watch = Watch(rig.engine, PATIENCE_S)
 
-        def stuck() -> list[str]:
-            return [problem for problem in watch.problems() if "progress" in problem]
+        def stuck(seconds: float = 1) -> list[str]:
+            return [problem for problem in _after(seconds, now, watch) if "progress" in problem]
 
         lane.phase = Phase.REPLAYING
         assert stuck() == []
-        now[0] = PATIENCE_S + 1
-        assert "state replaying without progress for 60 s" in stuck()[0]
+        assert "state replaying without progress for 60 s" in stuck(PATIENCE_S + 1)[0]
         lane.phase = Phase.LIVE
         assert stuck() == []
         lane.outboxes[stage.topics.events].begun += 1
         lane.publish([], [])
         assert stuck() == []
-        now[0] *= 2
-        assert "unacknowledged output without progress" in stuck()[0]
+        assert "unacknowledged output without progress" in stuck(PATIENCE_S + 1)[0]
         lane.outboxes[stage.topics.events].acked += 1
         lane.settle()
         assert stuck() == []
@@ -115,10 +135,9 @@ async def test_a_restore_is_given_time_from_its_turn_on(stage: Stage, monkeypatc
         watch, load_s = Watch(rig.engine, PATIENCE_S), rig.engine.store.load_s
 
         def look(seconds: float) -> None:
-            now[0] += seconds
-            problems.extend(problem for problem in watch.problems() if "restoring" in problem)
+            problems.extend(problem for problem in _after(seconds, now, watch) if "restoring" in problem)
 
-        look(0)
+        look(1)
         look(PATIENCE_S + load_s - 1)
         store.may_answer.release()
         await until(lambda: all(lane.placed for lane in lanes.values()), "the other is restored")
@@ -141,9 +160,9 @@ async def test_before_the_first_restore_nothing_but_kafka_is_waited_for(stage: S
         for lane in rig.engine.lanes.values():
             lane.phase, lane.placed = Phase.RESTORING, False
         assert list(watch.problems()) == []
-        now[0] = PATIENCE_S + 1
-        assert all("state restoring without progress for 60 s" in problem for problem in watch.problems())
-        assert len(list(watch.problems())) == 2
+        problems = _after(PATIENCE_S + 1, now, watch)
+        assert all("state restoring without progress for 60 s" in problem for problem in problems)
+        assert len(problems) == 2
 
 
 async def test_a_broker_that_answers_nobody_is_found(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -158,13 +177,14 @@ async def test_a_broker_that_answers_nobody_is_found(stage: Stage, monkeypatch: 
         monkeypatch.setattr(rig.engine.consumer._coordinator, "coordinator_id", None)
         rig.engine.ownership.outside = True
         assert list(watch.problems()) == []
-        now[0], answered[0] = PATIENCE_S + 1, 2
-        assert list(watch.problems()) == [
+        assert _after(PATIENCE_S - 1, now, watch) == []
+        answered[0] = 2
+        assert _after(2, now, watch) == [
             "no coordinator of the group for 60 s",
             f"{stage.topics.tokens}/1: no answer to a fetch for 60 s",
         ]
-        now[0] += stage.settings["kafka"]["rebalance_timeout_ms"] / 1000
-        assert "no place in the group for 70 s" in list(watch.problems())
+        rebalance_s = stage.settings["kafka"]["rebalance_timeout_ms"] / 1000
+        assert "no place in the group for 70 s" in _after(rebalance_s, now, watch)
 
 
 async def test_what_was_not_looked_at_begins_anew(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -179,14 +199,11 @@ async def test_what_was_not_looked_at_begins_anew(stage: Stage, monkeypatch: pyt
         assert list(watch.problems()) == []
         for lane in lanes:
             lane.paused = True
-        now[0] = PATIENCE_S - 1
-        assert list(watch.problems()) == []
+        assert _after(PATIENCE_S - 1, now, watch) == []
         for lane in lanes:
             lane.paused = False
-        now[0] = 2 * PATIENCE_S - 2
-        assert list(watch.problems()) == []
-        now[0] = 3 * PATIENCE_S
-        assert len(list(watch.problems())) == 2
+        assert _after(PATIENCE_S - 1, now, watch) == []
+        assert len(_after(LONGEST_LOOK_S + 2, now, watch)) == 2
 
 
 async def test_the_pulse_looks_and_measures(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,16 +4,17 @@
 -- ARGV: base generation, base epoch, base offset, base fields, writing: token of this write, 'first' or '', 'last' or '',
 --       new epoch, new offset, meta (last page only), ttl ms, number of removed fields,
 --       then the removed fields, then field, value, field, value, ...
--- Between its first and last page the head carries `writing`: readers then take the snapshot for missing.
+-- Between its first and last page the head carries `writing`: readers then take the snapshot for missing. Its number of
+-- fields is that of the page before, so a hash that Redis evicts between two pages is noticed.
 -- Answers {'ok', number of fields} or the head as it is: {'changed', generation, epoch, offset, fields}.
 local head = redis.call('HMGET', KEYS[1], 'generation', 'epoch', 'offset', 'fields', 'writing')
 local expected = false
 if ARGV[6] == '' then expected = ARGV[5] end
 local same = head[1] == ARGV[1] and head[2] == ARGV[2] and head[3] == ARGV[3] and head[5] == expected
-if same and ARGV[6] == 'first' then
-  same = head[4] == ARGV[4] and redis.call('HLEN', KEYS[2]) == tonumber(ARGV[4])
+if ARGV[6] == 'first' then
+  same = same and head[4] == ARGV[4]
 end
-if not same then
+if not same or redis.call('HLEN', KEYS[2]) ~= tonumber(head[4]) then
   return {'changed', head[1], head[2], head[3], head[4]}
 end
 local pairs_at = 13 + tonumber(ARGV[12])
@@ -30,6 +31,6 @@ if ARGV[7] == 'last' then
   redis.call('PEXPIRE', KEYS[1], ARGV[11])
   redis.call('PEXPIRE', KEYS[2], ARGV[11])
 else
-  redis.call('HSET', KEYS[1], 'writing', ARGV[5])
+  redis.call('HSET', KEYS[1], 'writing', ARGV[5], 'fields', fields)
 end
 return {'ok', fields}

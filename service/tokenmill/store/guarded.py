@@ -1,6 +1,7 @@
 """A circuit breaker around a store: while it does not answer, nobody waits for it."""
 
 import asyncio
+import math
 import time
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import TypeVar
@@ -19,26 +20,30 @@ LONGEST_PAUSE_S = 30.0
 
 
 class Breaker:
-    """Open after a failure, for a pause that doubles with each further one. Then one call may try."""
+    """Open after a failure, for a pause that doubles with each further one. Then calls may try again."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
+        self.clock = clock
         self._pause = FIRST_PAUSE_S
+        self._opened_at = -math.inf
         self._closed_at = 0.0
 
     @property
     def open(self) -> bool:
         """Whether calls should be refused now."""
-        return self._clock() < self._closed_at
+        return self.clock() < self._closed_at
 
     def succeeded(self) -> None:
         """A call came through."""
         self._pause = FIRST_PAUSE_S
         self._closed_at = 0.0
 
-    def failed(self) -> None:
-        """A call did not come through."""
-        self._closed_at = self._clock() + self._pause
+    def failed(self, began: float) -> None:
+        """A call that began at this time did not come through. Of those that fail side by side only one counts."""
+        if began < self._opened_at:
+            return
+        self._opened_at = self.clock()
+        self._closed_at = self._opened_at + self._pause
         self._pause = min(2 * self._pause, LONGEST_PAUSE_S)
 
 
@@ -110,6 +115,7 @@ class GuardedStore:
         if self._breaker.open:
             raise Unavailable(f"snapshot store: not tried, {op} failed a moment ago")
         seconds = self._deadline * patience
+        began = self._breaker.clock()
         try:
             async with asyncio.timeout(seconds):
                 result = await call(*args)
@@ -118,7 +124,7 @@ class GuardedStore:
             self._breaker.succeeded()
             raise
         except (Unavailable, TimeoutError) as problem:
-            self._breaker.failed()
+            self._breaker.failed(began)
             self._failed(op, problem)
             why = str(problem) or f"no answer within {seconds:g} s"
             raise Unavailable(f"snapshot store: {op}: {why}") from problem

@@ -74,6 +74,7 @@ class SessionWriter:
     async def write(self) -> bool:
         """Write a page of what waits. False if the store does not answer."""
         page = [self._waiting.popleft() for _ in range(min(len(self._waiting), PAGE_RECORDS))]
+        began = self._breaker.clock()
         try:
             async with asyncio.timeout(CALL_S):
                 if self._missed:
@@ -82,7 +83,7 @@ class SessionWriter:
                 await self._store.put(page)
         except (Unavailable, TimeoutError) as problem:
             self._missed = True
-            self._breaker.failed()
+            self._breaker.failed(began)
             self._numbers.add("tokenmill_redis_errors_total", OP)
             log.warning("%d session records are not in Redis: %s", len(page), problem)
             return False

@@ -23,12 +23,16 @@ from tokenmill.worker.lane import Lane, Phase
 
 LOOK_S = 1.0
 
+LONGEST_LOOK_S = 10.0
+"""What a look counts for at most: a process that was suspended saw nothing stand still meanwhile."""
+
 
 class Seen(NamedTuple):
     """What was looked at, and since when it has been so."""
 
     value: object
     since: float
+    """By the seconds that were watched."""
 
 
 class Watch:
@@ -38,6 +42,8 @@ class Watch:
         self._engine = engine
         self._patience = patience
         self._rebalance_s = engine.config.kafka.rebalance_timeout_ms / 1000
+        self._looked_at = engine.clock()
+        self._watched_s = 0.0
         self._before: dict[object, Seen] = {}
         self._now: dict[object, Seen] = {}
 
@@ -49,6 +55,9 @@ class Watch:
     def problems(self) -> Iterator[str]:
         """Everything that is wrong now. What is not looked at this time begins anew the next."""
         self._before, self._now = self._now, {}
+        looked_at = self._engine.clock()
+        self._watched_s += min(looked_at - self._looked_at, LONGEST_LOOK_S)
+        self._looked_at = looked_at
         yield from self._dead_tasks()
         yield from self._outside()
         for tp, lane in self._engine.lanes.items():
@@ -114,11 +123,10 @@ class Watch:
 
     def _too_long(self, key: object, value: object, allowed: float | None = None) -> bool:
         """Whether this value has been the same for longer than the patience, or what is allowed."""
-        now = self._engine.clock()
         before = self._before.get(key)
-        seen = before if before is not None and before.value == value else Seen(value, now)
+        seen = before if before is not None and before.value == value else Seen(value, self._watched_s)
         self._now[key] = seen
-        return now - seen.since > (self._patience if allowed is None else allowed)
+        return self._watched_s - seen.since > (self._patience if allowed is None else allowed)
 
 
 class Pulse:
