@@ -62,6 +62,23 @@ async def test_a_flushed_redis_has_nothing_whole(store: RedisSessions, redis_ser
     client.close()
 
 
+async def test_a_server_that_was_started_again_has_nothing_whole(
+    store: RedisSessions, redis_server: RedisServer
+) -> None:
+    """It has what it last wrote to its disk; whoever wrote behind that was told that all is well."""
+    await store.restore(C, {b"m1/0": b"one"}, await store.generation())
+    client = redis.Redis(port=redis_server.port)
+    client.save()
+    await store.put([Named(C, b"m2/0", b"two")])
+    redis_server.kill()
+    redis_server.start()
+    assert await store.load(C) is None
+    generation = await store.generation()
+    await store.restore(C, {b"m1/0": b"one", b"m2/0": b"two"}, generation)
+    assert sorted(await store.load(C) or ()) == [b"one", b"two"]
+    client.close()
+
+
 async def test_hashes_expire(store: RedisSessions, redis_server: RedisServer) -> None:
     """A conversation that nobody continues is forgotten here; the topic has it."""
     await store.put([Named(C, b"m1/0", b"one")])

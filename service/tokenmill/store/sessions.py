@@ -12,6 +12,8 @@ The cluster is that of Kafka, whose names another cluster may have, too.
 3. A generation ends when a record may have been missed: at every takeover of a partition, whose owner before may have
    died between publishing and writing here, and after every write that failed. Then, as when Redis was flushed or a
    hash has expired, the reader goes to the topic again.
+4. A generation holds at the server that it was made at. One that was started again, or a replica in its place, may lack
+   the last writes, and nobody was told.
 """
 
 import secrets
@@ -62,7 +64,8 @@ class RedisSessions:
     async def renew(self) -> None:
         """As `SessionStore.renew`."""
         async with translated(self._redis):
-            await reply(self._redis.set(self._generation_key, secrets.token_hex(8)))
+            server = await reply(self._redis.info("server"))
+            await reply(self._redis.set(self._generation_key, secrets.token_hex(8).encode() + _mark(server)))
 
     async def put(self, records: Iterable[Named]) -> None:
         """As `SessionStore.put`."""
@@ -75,17 +78,23 @@ class RedisSessions:
 
     async def load(self, conversation: bytes) -> list[bytes] | None:
         """The records of a conversation; None if they may not be all."""
-        async with translated(self._redis):
-            generation = await reply(self._redis.get(self._generation_key))
-            fields: dict[bytes, bytes] = await reply(self._redis.hgetall(self._key(conversation)))
-        whole = fields.pop(_WHOLE, None)
-        return list(fields.values()) if whole is not None and whole == generation else None
+        async with translated(self._redis), self._redis.pipeline(transaction=False) as pipe:
+            pipe.get(self._generation_key)
+            pipe.info("server")
+            pipe.hgetall(self._key(conversation))
+            generation, server, fields = await pipe.execute()
+        whole = fields.pop(_WHOLE, b"")
+        return list(fields.values()) if whole == generation and whole.endswith(_mark(server)) else None
 
     async def generation(self) -> bytes:
         """The generation that holds now; to be asked for before the topic is read for `restore`."""
-        async with translated(self._redis):
-            await reply(self._redis.set(self._generation_key, secrets.token_hex(8), nx=True))
-            found: bytes | None = await reply(self._redis.get(self._generation_key))
+        async with translated(self._redis), self._redis.pipeline(transaction=False) as pipe:
+            pipe.get(self._generation_key)
+            pipe.info("server")
+            found, server = await pipe.execute()
+            if found is None or not found.endswith(_mark(server)):
+                await self.renew()
+                found = await reply(self._redis.get(self._generation_key))
         return found or b""
 
     async def restore(self, conversation: bytes, records: Mapping[bytes, bytes], generation: bytes) -> None:
@@ -108,3 +117,8 @@ class RedisSessions:
 
     def _key(self, conversation: bytes) -> bytes:
         return self._space + b":" + conversation
+
+
+def _mark(server: Mapping[str, object]) -> bytes:
+    """How generations end that were made at a server, by what it says of itself."""
+    return f"@{server['run_id']}".encode()
