@@ -68,8 +68,13 @@ def test_an_answer_that_was_cut_off_is_ended(codec: str) -> None:
 
 @pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
 @pytest.mark.parametrize("named", [{"message_id": "m"}, {}], ids=["named", "unnamed"])
-def test_native_chunks_that_were_cut_off_are_ended_in_every_dialect(dialect: Dialect, named: dict[str, str]) -> None:
+def test_native_chunks_that_were_cut_off_are_ended_in_every_dialect(
+    dialect: Dialect, named: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Every choice that is open, whether anything came out of it before or not; what was held comes out."""
+    monkeypatch.setattr(
+        "tokenmill.conversion.UNNAMED", 1
+    )  # so that the id of an unnamed message is that of partition 0
     first = {"delta": "a <tool", "open": {"format": "hermes"}} | named
     begun = [json.dumps(chunk) for chunk in (first, {"delta": "<tool", "choice": 1} | named)]
     ends = [json.dumps({"end": True, "choice": choice} | named) for choice in range(2)]
@@ -124,6 +129,39 @@ def test_an_answer_without_an_id_has_one_of_its_own() -> None:
     assert len(set(drawn)) == 2
     given = Conversion("text", "native", conversation_id="c", message_id="m").feed("a")
     assert [(event["conversation_id"], event["message_id"]) for event in map(json.loads, given)] == [("c", "m")] * 3
+
+
+def test_native_chunks_without_a_name_are_messages_of_their_own() -> None:
+    """And their calls have ids of their own: results of two turns are not mixed up."""
+    record = {"delta": CALL, "open": {"format": "hermes"}}
+    turns = [list(map(json.loads, convert([record], "native", "native"))) for _ in range(2)]
+    calls = [event["id"] for turn in turns for event in turn if event["type"] == "tool-call"]
+    assert len({turn[0]["message_id"] for turn in turns}) == len(set(calls)) == 2
+
+
+HALF = json.loads('"a \\ud83d"')
+
+
+@pytest.mark.parametrize(
+    ("codec", "record"),
+    [
+        ("openai", {"id": "x", "choices": [{"delta": {"content": HALF}}]}),
+        ("openai", json.dumps({"id": "x", "choices": [{"delta": {"content": HALF}}]}, ensure_ascii=False)),
+        ("text", HALF),
+    ],
+)
+def test_half_a_surrogate_pair_is_what_it_is_in_bytes(codec: str, record: Any) -> None:
+    """What a model writes raises nothing."""
+    events = map(json.loads, convert([record], codec, "native"))
+    assert [event["delta"] for event in events if event["type"] == "text-delta"] == ["a \ufffd"]
+
+
+@pytest.mark.parametrize("kind", [bytes, bytearray, memoryview, bytes.decode])
+def test_one_record_is_a_list_of_one(kind: Any) -> None:
+    """Bytes of any kind, a text or an object: nobody means its single characters."""
+    whole = kind(json.dumps(CHUNKS[0]).encode())
+    expected = list(convert([CHUNKS[0]], "openai", "native"))
+    assert [list(convert(given, "openai", "native")) for given in (whole, [whole], CHUNKS[0])] == [expected] * 3
 
 
 def test_times_are_those_that_are_given() -> None:

@@ -1,9 +1,12 @@
 """Components by name."""
 
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
 from typing import NamedTuple
 
 import pytest
 
+from tokenmill.errors import ConfigError
 from tokenmill.registry import Registry, known_names
 
 
@@ -69,3 +72,35 @@ def test_an_unknown_name_asks_for_what_others_bring_once() -> None:
     assert asked == []
     assert [registry.find(name) for name in ("LATE", "never", "late")] == [asked[0], None, asked[0]]
     assert len(asked) == 1
+
+
+def test_threads_wait_for_what_others_bring() -> None:
+    """None of them is told that a name is unknown while another one loads it."""
+    loading, may_load = Event(), Event()
+
+    def others() -> None:
+        loading.set()
+        assert may_load.wait(10)
+        registry.add(B)
+
+    registry = Registry([A], others=others)
+    with ThreadPoolExecutor() as threads:
+        first = threads.submit(registry.find, "b")
+        assert loading.wait(10)
+        others_found = [threads.submit(registry.find, "b") for _ in range(3)]
+        with pytest.raises(TimeoutError):
+            others_found[0].result(0.05)
+        may_load.set()
+        assert [found.result(10) for found in (first, *others_found)] == [B] * 4
+
+
+def test_what_is_wrong_with_others_is_said_each_time() -> None:
+    """Not that a name is unknown, which would hide the reason."""
+
+    def others() -> None:
+        raise ConfigError(["entry point 'c': fix the package"])
+
+    registry = Registry([A], others=others)
+    for _ in range(2):
+        with pytest.raises(ConfigError, match="fix the package"):
+            registry.find("c")

@@ -14,20 +14,25 @@ import msgspec
 
 from tokenmill.codecs import Chunk, find_codec
 from tokenmill.dialects import Renderer, find_dialect
+from tokenmill.dialects.json_text import json_bytes
 from tokenmill.dialects.server_sent import server_sent
 from tokenmill.errors import RECORD_ERRORS, MessageEnded, RecordError, Undecodable
 from tokenmill.events import Event
 from tokenmill.formats import compile_grammar
 from tokenmill.parser.options import MessageOptions, read_options
+from tokenmill.parser.values.repair import single_halves
 from tokenmill.partition import OutputSpec, Partition, PartitionSettings
 from tokenmill.records import InputRecord, Output, header
 
-Raw: TypeAlias = bytes | str | Mapping[str, Any]
+Raw: TypeAlias = bytes | bytearray | memoryview | str | Mapping[str, Any]
 """A record of a provider: its bytes or text, or its JSON as an object."""
 
 Tools: TypeAlias = Sequence[Mapping[str, Any]]
 
 IDENTITY_BYTES = 12
+
+UNNAMED = 1 << 48
+"""Of so many numbers one is drawn, by which messages that no native chunk names are called."""
 
 _OUT, _REFUSED = "out", "refused"
 
@@ -39,7 +44,8 @@ class Conversion:
 
     `codec` and `dialect` are names; `sse+` before a codec reads the bytes of a connection, cut anywhere. `format` is
     what the model writes, `tools` an OpenAI tool list, and `options` are those of a message (`tokenmill.parser.Options`
-    says what they do). `message_id` is the answer's id where the provider gives none; without it, it is drawn.
+    says what they do). `message_id` is the answer's id where the provider gives none; without it, it is drawn. Native
+    chunks name their messages themselves, so theirs is drawn where they do not.
     Raises `UnknownCodec`, `ConfigError` for an unknown dialect, and `BadOpen` for wrong options.
     """
 
@@ -65,7 +71,7 @@ class Conversion:
         self._key = conversation_id.encode()
         self._headers = [("tm-message-id", identity.encode())]
         self._native = settings.codec == "native"
-        self._partition = Partition(settings, "in", 0)
+        self._partition = Partition(settings, "in", secrets.randbelow(UNNAMED))
         self._ended = False
 
     def feed(self, record: Raw, time: int = 0) -> list[bytes]:
@@ -90,7 +96,9 @@ class Conversion:
 
     def _processed(self, value: bytes | None, time: int) -> list[bytes]:
         out: list[Output] = []
-        record = InputRecord("in", 0, self._partition.offset, time, self._key, value, self._headers)
+        record = InputRecord(
+            "in", self._partition.number, self._partition.offset, time, self._key, value, self._headers
+        )
         self._partition.process((record,), out)
         for output in out:
             if output.topic == _REFUSED:
@@ -100,13 +108,13 @@ class Conversion:
 
 
 def _bytes(record: Raw) -> bytes:
-    if isinstance(record, bytes):
-        return record
-    return record.encode() if isinstance(record, str) else msgspec.json.encode(record)
+    if isinstance(record, str):
+        return single_halves(record).encode()  # type: ignore[no-any-return] # of a text it is a text
+    return bytes(record) if isinstance(record, bytes | bytearray | memoryview) else json_bytes(record)
 
 
 def convert(
-    records: Iterable[Raw],
+    records: Iterable[Raw] | Raw,
     codec: str,
     dialect: str,
     *,
@@ -115,9 +123,9 @@ def convert(
     message_id: str | None = None,
     **options: Unpack[MessageOptions],
 ) -> Iterator[bytes]:
-    """The payloads of an answer, each as soon as it is certain; see `Conversion`."""
+    """The payloads of an answer, each as soon as it is certain; see `Conversion`. One record may stand for a list."""
     conversion = Conversion(codec, dialect, format=format, tools=tools, message_id=message_id, **options)
-    for record in records:
+    for record in (records,) if isinstance(records, bytes | bytearray | memoryview | str | Mapping) else records:
         yield from conversion.feed(record)
     yield from conversion.end()
 

@@ -2,12 +2,14 @@
 
 1. A name or alias leads to one component, in any case of its letters.
 2. Commands load what other packages bring when they start. In other programs the first name that is not one of this
-   package's does, so what a name leads to never depends on what was looked up before.
+   package's does, so what a name leads to never depends on what was looked up before, or is looked up by another thread
+   meanwhile.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from importlib import import_module
+from threading import RLock
 from typing import Protocol, TypeVar, overload
 
 
@@ -27,6 +29,10 @@ LONGEST_NAME = 64
 
 NEARNESS = 0.7
 """Of names that are taken for each other, from 0 to 1: one letter of four may be wrong, two of six may not."""
+
+
+_LOADING = RLock()
+"""Held while components of others are loaded, of all registries: to load one of a registry asks another."""
 
 
 def known_names(name: str, known: Collection[str], aliases: Collection[str] = ()) -> str:
@@ -87,10 +93,19 @@ class Registry(Sequence[T]):
             self._by_name.update(dict.fromkeys(names, component))
 
     def find(self, name: str) -> T | None:
-        """The component of this name or alias."""
+        """The component of this name or alias. Raises what loading the others raises, each time."""
         found = self._by_name.get(name) or self._by_name.get(name.lower())
-        if found is None and self._others is not None:
-            others, self._others = self._others, None
-            others()
+        if found is None:
+            with _LOADING:
+                self._load_others()
             found = self._by_name.get(name.lower())
         return found
+
+    def _load_others(self) -> None:
+        others, self._others = self._others, None
+        if others is not None:
+            try:
+                others()
+            except BaseException:
+                self._others = others
+                raise

@@ -73,6 +73,25 @@ async def test_who_finishes_waits_for_its_own_conversation(publisher: Publisher)
     await everything
 
 
+async def test_tasks_may_write_a_message_side_by_side(publisher: Publisher, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each chunk has a number of its own, though the queue of records may be full when it comes."""
+    producer = publisher._producer
+    assert producer is not None
+    send, room = producer.send, asyncio.Event()
+
+    async def send_later(*record: Any, **options: Any) -> Any:
+        await room.wait()
+        return await send(*record, **options)
+
+    monkeypatch.setattr(producer, "send", send_later)
+    message = publisher.message("c1", "m1")
+    texts = [asyncio.create_task(message.text(word)) for word in ("one", "two")]
+    await asyncio.sleep(0)
+    room.set()
+    await asyncio.gather(*texts)
+    assert [(chunk["seq"], chunk["delta"]) for chunk in await chunks(publisher)] == [(0, "one"), (1, "two")]
+
+
 async def test_choices_of_a_message_count_for_themselves(publisher: Publisher) -> None:
     """Each alternative answer has its own `seq`, and says its number where it is not 0."""
     first, second = (publisher.message("c1", "m1", choice=choice) for choice in (0, 1))

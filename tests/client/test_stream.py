@@ -1,12 +1,14 @@
 """Publishing a whole answer from an SDK's stream, on a real Kafka; the SDKs read from a server on this machine."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Iterable
 from typing import Any
 
 import pytest
 from anthropic import AsyncAnthropic
 from openai import AsyncOpenAI
+from openai.types.chat import ChatCompletionChunk
 
 from tests.support.judging import serving, sse
 from tests.support.provided import Provided
@@ -171,6 +173,37 @@ async def test_what_names_its_codec(publisher: Publisher, codec: str, items: Ite
     assert told(done) == ("", "Hi", [])
     assert [message for message, _ in done.messages] == ["m1"]
     assert len(done.ends) == 1
+
+
+@pytest.mark.parametrize(
+    ("codec", "source"),
+    [
+        ("sse+openai", b'data: {"choices":[{"delta":{"content":"Hi"}}]}\n\n'),
+        ("ollama", {"message": {"content": "Hi"}}),
+        (None, "Hi"),
+    ],
+)
+async def test_one_item_is_an_answer(publisher: Publisher, codec: str | None, source: Any) -> None:
+    """Nobody means its single bytes."""
+    await publish_stream(publisher, "c1", source, codec=codec, open={"format": "plain"})
+    assert told(await parsed(publisher)) == ("", "Hi", [])
+
+
+HALF = json.loads('"a \\ud83d"')
+
+
+@pytest.mark.parametrize(
+    ("codec", "item"),
+    [
+        (None, HALF),
+        (None, ChatCompletionChunk.model_construct(id="x", choices=[{"index": 0, "delta": {"content": HALF}}])),
+        ("ollama", {"message": {"content": HALF}}),
+    ],
+)
+async def test_half_a_surrogate_pair_is_published(publisher: Publisher, codec: str | None, item: Any) -> None:
+    """What a model writes raises nothing."""
+    await publish_stream(publisher, "c1", [item], codec=codec)
+    assert told(await parsed(publisher)) == ("", "a \ufffd", [])
 
 
 async def test_an_empty_source_is_an_empty_answer(publisher: Publisher) -> None:

@@ -7,10 +7,10 @@ from types import TracebackType
 from typing import Any, Self
 from uuid import uuid4
 
-import msgspec
 from aiokafka import AIOKafkaProducer
 
 from tokenmill.client.connection import Connection, unavailable
+from tokenmill.dialects.json_text import json_bytes
 from tokenmill.kafka import started, stopped, stopped_on_failure
 
 START_DEADLINE_S = 30.0
@@ -136,6 +136,8 @@ class MessagePublisher:
         self._publisher = publisher
         self._open = {"open": dict(open)} if open else {}
         self._seq = 0
+        self._writing = asyncio.Lock()
+        """Held from a chunk's number to its place in the queue: tasks may write a message side by side."""
 
     async def text(self, delta: str) -> None:
         """More model text, as the model wrote it; it runs through the message's format."""
@@ -158,10 +160,11 @@ class MessagePublisher:
 
     async def chunk(self, fields: Mapping[str, Any]) -> None:
         """Any chunk of this message, by its fields in the native codec."""
-        identity = {"conversation_id": self.conversation_id, "message_id": self.message_id, "seq": self._seq}
-        choice = {"choice": self.choice} if self.choice else {}
-        value = msgspec.json.encode({**identity, **choice, **self._open, **fields})
-        # The topic's own codec may be another one.
-        await self._publisher.send(self.conversation_id, value, [("tm-codec", b"native")])
-        self._open = {}
-        self._seq += 1
+        async with self._writing:
+            identity = {"conversation_id": self.conversation_id, "message_id": self.message_id, "seq": self._seq}
+            choice = {"choice": self.choice} if self.choice else {}
+            value = json_bytes({**identity, **choice, **self._open, **fields})
+            # The topic's own codec may be another one.
+            await self._publisher.send(self.conversation_id, value, [("tm-codec", b"native")])
+            self._open = {}
+            self._seq += 1

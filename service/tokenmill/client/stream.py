@@ -21,7 +21,9 @@ import msgspec
 
 from tokenmill.client.publish import Publisher
 from tokenmill.codecs import Codec, find_codec
+from tokenmill.dialects.json_text import json_bytes
 from tokenmill.errors import RecordError, UnknownCodec
+from tokenmill.parser.values.repair import single_halves
 from tokenmill.records import InputRecord
 
 Source: TypeAlias = AsyncIterable[Any] | Iterable[Any]
@@ -57,7 +59,7 @@ async def publish_stream(
         publisher: an entered `Publisher`.
         conversation_id: key of the records.
         source: strings; objects of the SDKs of OpenAI (chat completions, Responses) and Anthropic; dictionaries or
-            bytes of the codec that is named.
+            bytes of the codec that is named. One string, dictionary or piece of bytes is an answer of one item.
         codec: needed for dictionaries and bytes; the objects of an SDK say it themselves.
         message_id: of an answer to which its provider gives none; without it a random one.
         open: options of the message.
@@ -84,7 +86,7 @@ async def _each(source: Source) -> AsyncIterator[Any]:
         async for item in source:
             yield item
     else:
-        for item in source:
+        for item in (source,) if isinstance(source, _Raw | Mapping) else source:
             yield item
 
 
@@ -157,7 +159,7 @@ class _Answer:
     async def _native(self, fields: Mapping[str, Any]) -> None:
         opening, self._open = {"open": self._open} if self._open is not None else {}, None
         named = {"message_id": self._message_id or self._default_id}
-        value = msgspec.json.encode({**named, **opening, **fields})
+        value = json_bytes({**named, **opening, **fields})
         await self._publisher.send(self._conversation_id, value, [("tm-codec", NATIVE.encode()), *self._headers])
 
     async def _nothing_follows(self) -> None:
@@ -222,7 +224,5 @@ def _value_of(item: Any) -> bytes:
     if isinstance(item, bytes | bytearray | memoryview):
         return bytes(item)
     if isinstance(item, str):
-        return item.encode(errors="replace")
-    if hasattr(item, "model_dump_json"):
-        return str(item.model_dump_json(exclude_unset=True)).encode()
-    return msgspec.json.encode(item)
+        return single_halves(item).encode()  # type: ignore[no-any-return] # of a text it is a text
+    return json_bytes(item.model_dump(exclude_unset=True) if hasattr(item, "model_dump") else item)
