@@ -27,6 +27,23 @@ Values = Mapping[str, Any]
 """Path → value, as in `{"worker.kind": "Deployment"}`."""
 
 
+PARTS = ("worker", "gateway", "tools", "front", "caller")
+"""Components whose number of pods a release says."""
+
+ALL: Values = {
+    "gateway.enabled": True,
+    "config.gateway.auth": "keys",
+    "gateway.keys.existingSecret": "clients",
+    "tools.enabled": True,
+    "tools.mcpServers": {"time": {"command": "mcp-server-time"}},
+    "front.enabled": True,
+    "front.caller": False,
+    "caller.enabled": True,
+    "config.upstreams": [{"models": ["qwen3"], "kind": "vllm", "urls": ["http://vllm:8000"]}],
+}
+"""All of them in one release."""
+
+
 class Refused(Exception):
     """The chart can't be rendered with these values; what Helm says of it."""
 

@@ -187,9 +187,10 @@ def test_an_ingress_lets_streams_and_long_bodies_through() -> None:
         "proxy-read-timeout": "3600",
         "proxy-send-timeout": "3600",
         "limit-connections": "50",
+        "backend-protocol": "HTTPS",
     }
     (path,) = ingress["spec"]["rules"][0]["http"]["paths"]
-    assert path["path"] == "/llm"
+    assert path["path"] == "/"
     service, _ = services(of_front(render(FULL)))
     assert path["backend"]["service"] == {"name": service["metadata"]["name"], "port": {"name": "http"}}
 

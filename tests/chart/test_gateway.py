@@ -31,6 +31,8 @@ KEYS = CHART / "ci" / "gateway-keys-values.yaml"
 
 ON: Values = {"gateway.enabled": True, "config.gateway.auth": "keys", "gateway.keys.existingSecret": "clients"}
 
+PROTOCOL = "nginx.ingress.kubernetes.io/backend-protocol"
+
 SECRET = "x" * 32
 
 SECRETS = {
@@ -138,15 +140,24 @@ def test_an_ingress_lets_streams_through() -> None:
         "proxy-read-timeout": "3600",
         "proxy-send-timeout": "3600",
         "limit-connections": "50",
+        "backend-protocol": "HTTPS",
     }
     assert ingress["spec"]["ingressClassName"] == "nginx"
     (rule,) = ingress["spec"]["rules"]
     (path,) = rule["http"]["paths"]
-    assert (rule["host"], path["path"], path["pathType"]) == ("answers.example.com", "/llm", "Prefix")
+    assert (rule["host"], path["path"], path["pathType"]) == ("answers.example.com", "/", "Prefix")
     service, _ = services(of_gateway(render(JWT)))
     assert path["backend"]["service"] == {"name": service["metadata"]["name"], "port": {"name": "http"}}
     plain = render(values={**ON, "gateway.ingress.enabled": True, "gateway.ingress.hosts": ["a.example.com"]})
     assert "ingressClassName" not in one("Ingress", plain)["spec"]
+    assert PROTOCOL not in one("Ingress", plain)["metadata"]["annotations"]
+
+
+@pytest.mark.parametrize("protocol", ["GRPCS", "AUTO_HTTP"])
+def test_the_protocol_of_the_pods_that_somebody_says_stays(protocol: str) -> None:
+    """Where they end TLS themselves it would be HTTPS."""
+    ingress = one("Ingress", render(JWT, {"gateway.ingress.annotations": {PROTOCOL: protocol}}))
+    assert ingress["metadata"]["annotations"][PROTOCOL] == protocol
 
 
 def test_clients_and_operators_have_services_apart() -> None:

@@ -4,12 +4,33 @@ from pathlib import Path
 
 import pytest
 
-from tests.chart.rendering import CHART, EXAMPLES, Refused, Values, around_workers, kind, one, render, worker
+from tests.chart.looked_up import api_server, render_in
+from tests.chart.rendering import (
+    ALL,
+    CHART,
+    EXAMPLES,
+    PARTS,
+    Object,
+    Refused,
+    Values,
+    around_workers,
+    component,
+    kind,
+    one,
+    render,
+    worker,
+)
 
 SASL = CHART / "ci" / "keda-sasl-values.yaml"
 MTLS = CHART / "ci" / "keda-mtls-values.yaml"
 OWN = CHART / "ci" / "keda-own-login-values.yaml"
 HPA = CHART / "ci" / "deployment-hpa-values.yaml"
+
+
+def is_set(found: Object) -> bool:
+    """Whether it is one that makes pods for as long as it is there."""
+    return found["kind"] in {"StatefulSet", "Deployment"}
+
 
 KEDA = {"worker.autoscaling.kind": "keda"}
 
@@ -105,6 +126,19 @@ def test_scaling_by_processor_time() -> None:
         "target": {"type": "Utilization", "averageUtilization": 60},
     }
     assert spec["behavior"]["scaleDown"]["stabilizationWindowSeconds"] == 600
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_an_autoscaler_begins_with_the_pods_that_there_are(part: str) -> None:
+    """A number that is left out would be 1, and all but one would end before it looks; without pods it is not said."""
+    switch = {f"{part}.autoscaling.kind": "hpa"} if part == "worker" else {f"{part}.autoscaling.enabled": True}
+    what = "statefulsets" if part == "worker" else "deployments"
+    name = f"{what}/mill-tokenmill-{part}"
+    for live, said in (({name: 5}, 5), ({name: 0}, None), (dict[str, int](), None)):
+        with api_server(live) as address:
+            objects = render_in(address, {**ALL, **switch})
+        replicas = {component(found): found["spec"].get("replicas") for found in objects if is_set(found)}
+        assert replicas == {**dict.fromkeys(PARTS, 2), part: said}
 
 
 def test_workers_are_as_many_as_partitions_at_most() -> None:

@@ -6,8 +6,10 @@ from typing import Any
 import pytest
 
 from tests.chart.rendering import (
+    ALL,
     CHART,
     EXAMPLES,
+    PARTS,
     Object,
     Refused,
     Values,
@@ -23,6 +25,8 @@ from tests.chart.rendering import (
 HPA = CHART / "ci" / "deployment-hpa-values.yaml"
 SASL = CHART / "ci" / "keda-sasl-values.yaml"
 MTLS = CHART / "ci" / "keda-mtls-values.yaml"
+
+LIMITS = ("minAvailable", "maxUnavailable")
 
 SELECTOR = {
     "app.kubernetes.io/name": "tokenmill",
@@ -262,8 +266,34 @@ def test_a_spread_with_a_selector_of_its_own_keeps_it() -> None:
 def test_evictions_have_a_limit(example: Path | None, limits: dict[str, object]) -> None:
     """Workers that are not ready hold no eviction up."""
     budget = one("PodDisruptionBudget", render(example))["spec"]
-    assert {name: budget[name] for name in ("minAvailable", "maxUnavailable") if name in budget} == limits
+    assert {name: budget[name] for name in LIMITS if name in budget} == limits
     assert budget["unhealthyPodEvictionPolicy"] == "AlwaysAllow"
+
+
+@pytest.mark.parametrize(
+    ("values", "limits"),
+    [
+        ({"minAvailable": None}, {"maxUnavailable": 1}),
+        ({"minAvailable": 2}, {"minAvailable": 2}),
+        ({"minAvailable": 0, "maxUnavailable": None}, {"minAvailable": 0}),
+        ({"maxUnavailable": 0}, {"maxUnavailable": 0}),
+    ],
+)
+def test_a_limit_that_is_taken_out_is_none(values: Values, limits: dict[str, object]) -> None:
+    """`null` takes a default out; nothing at all may go, or has to stay, if somebody says so."""
+    said = {f"{part}.podDisruptionBudget.{name}": value for part in PARTS for name, value in values.items()}
+    budgets = kind("PodDisruptionBudget", render(values={**ALL, **said}))
+    assert len(budgets) == len(PARTS)
+    for budget in budgets:
+        assert {name: budget["spec"][name] for name in LIMITS if name in budget["spec"]} == limits
+
+
+@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("nothing", [None, ""])
+def test_a_budget_without_a_limit_is_refused(part: str, nothing: str | None) -> None:
+    """The API server takes it, and then it limits nothing."""
+    with pytest.raises(Refused, match=f"{part}.podDisruptionBudget has neither"):
+        render(values={**ALL, f"{part}.podDisruptionBudget.maxUnavailable": nothing})
 
 
 def test_the_service_account_has_no_token() -> None:

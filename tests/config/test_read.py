@@ -165,6 +165,14 @@ def test_a_file_that_cannot_be_read_is_said(tmp_path: Path) -> None:
             load_config(path, {})
 
 
+def test_a_mark_of_the_byte_order_is_no_part_of_a_file(tmp_path: Path) -> None:
+    """Editors put one at the beginning, of the file and of one with a secret, where nobody sees it."""
+    (tmp_path / "password").write_text("s3cret", encoding="utf-8-sig")
+    path = tmp_path / "tokenmill.toml"
+    path.write_text(f'[kafka]\n{SASL}sasl_password_file = "{tmp_path}/password"\n', encoding="utf-8-sig")
+    assert load_config(path, {}).kafka.sasl_password == "s3cret"
+
+
 @pytest.mark.parametrize("value", ["[" * 5_000 + "]" * 5_000, "9" * 5_000], ids=["deep", "long"])
 def test_a_file_that_python_can_not_read_is_said(tmp_path: Path, value: str) -> None:
     """It is TOML: nested deeper than the stack bears, or a number of thousands of digits."""

@@ -15,8 +15,9 @@ from tests.support.starting import waits_for_kafka
 from tests.support.topics import make_topics
 from tests.support.writes import serving
 from tokenmill.config import Config, Gateway, Kafka
+from tokenmill.gateway.flusher import Flusher
 from tokenmill.gateway.host import SILENT_S, Process, run_gateway
-from tokenmill.process import Deadline
+from tokenmill.process import EXIT_S, Deadline
 from tokenmill.servers.gateway import GatewayProcess
 from tokenmill.servers.process import answer_of
 
@@ -51,21 +52,43 @@ async def test_a_drain_waits_for_answers_that_are_being_posted() -> None:
     """For as long as it may: readers of one that is cut off have half of it, though its writer would go on."""
     for seconds, ends in ((5.0, True), (0.05, False)):
         async with serving() as client:
-            process, site = Process(Config(gateway=Gateway(drain_s=seconds)), Deadline()), create_autospec(web.BaseSite)
+            process, site = draining(seconds), create_autospec(web.BaseSite)
             process._writes = client.writing
             writer = await client.half("c/chunks?codec=text&message_id=m", b"Hi")
             await until(lambda: bool(client.writing._tasks), "it is being posted")
-            draining = asyncio.create_task(process._drain(site))
-            await asyncio.wait([draining], timeout=0.02)
+            drained = asyncio.create_task(process._drain(site))
+            await asyncio.wait([drained], timeout=0.02)
             site.stop.assert_awaited_once()
-            assert not draining.done()
+            assert not drained.done()
             assert process._watch.draining
             assert (await client("c/chunks?codec=text", b"Hi")).status == 503
             if ends:
                 writer.close()
-            await asyncio.wait_for(draining, 3)
+            await asyncio.wait_for(drained, 3)
             assert bool(client.writing._tasks) is not ends
             writer.close()
+
+
+def draining(seconds: float) -> Process:
+    """A process that has so long for its drain, and would not take the test's process with it."""
+    return Process(Config(gateway=Gateway(drain_s=seconds)), Deadline(list[int]().append))
+
+
+async def test_the_time_of_a_drain_begins_with_it_and_is_given_once() -> None:
+    """Else the process would outlive its supervisor's patience, and be killed in the middle of an end."""
+    process, site = draining(0.05), create_autospec(web.BaseSite)
+    assert process._drain_left_s() == 0.05
+
+    async def stop() -> None:
+        assert process._deadline._timer is not None
+        assert process._deadline._timer.interval == 0.05 + EXIT_S
+
+    site.stop.side_effect = stop
+    flusher = process._flusher = create_autospec(Flusher)
+    flusher.emptied.side_effect = asyncio.Event().wait
+    await asyncio.wait_for(process._drain(site), 3)
+    site.stop.assert_awaited_once()
+    assert process._drain_left_s() == 0
 
 
 async def test_it_waits_for_kafka_and_ends_when_it_is_told_to(tmp_path: Path) -> None:

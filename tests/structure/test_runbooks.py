@@ -34,7 +34,6 @@ NO_RUNBOOK = {
     "tokenmill_front_abandoned_total": "clients go away; what nobody reads is stopped",
     "tokenmill_front_attached_total": "clients try again, and find the answer that is there",
     "tokenmill_front_known_requests": "load",
-    "tokenmill_front_readers": "load",
     "tokenmill_tools_asking": "people are asked, and may take their time; what is too old is answered",
     "tokenmill_chunks_dropped_total": "what producers repeat or send too late; no event is missing",
 }
@@ -58,6 +57,16 @@ def test_metrics_and_settings_of_runbooks_exist() -> None:
 def _keys(section: str) -> tuple[str, ...]:
     keys: tuple[str, ...] = getattr(Config(), section).__struct_fields__
     return keys
+
+
+@pytest.mark.parametrize("page", ["runbooks", "why-was-that-not-a-call"])
+def test_records_that_were_written_before_are_read_from_the_first(page: str) -> None:
+    """What follows a topic begins behind its end, and shows nothing of what went wrong."""
+    text = (CHECKOUT / "docs" / "howto" / f"{page}.md").read_text(encoding="utf-8")
+    raw = [command.split() for command in re.findall(r"`(tokenmill tail [^`]*)`", text) if "--raw" in command]
+    assert raw != []
+    for words in raw:
+        assert words[2:7] == ["--raw", "--topic", "tokens", "--from-beginning", "--until-end"]
 
 
 @pytest.mark.parametrize("title", SECTIONS)

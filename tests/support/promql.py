@@ -25,7 +25,7 @@ GROUPING = re.compile(r"\b(?:by|on|without)\s*\((?P<labels>[^)]*)\)")
 TARGET = {"namespace", "job", "instance"}
 """Labels that Prometheus itself gives to what it scrapes."""
 
-PROCESS = {"process_cpu_seconds_total", "process_resident_memory_bytes"}
+PROCESS = {"process_cpu_seconds_total", "process_resident_memory_bytes", "process_start_time_seconds"}
 """Metrics of every process, which `prometheus_client` adds to those of the table."""
 
 SUFFIXES = ("_bucket", "_count", "_sum")

@@ -69,6 +69,10 @@ def _overlay(values: dict[str, Any], environ: Mapping[str, str]) -> dict[str, An
     return result
 
 
+_ENCODING = "utf-8-sig"
+"""UTF-8, without the mark that some editors put at the beginning."""
+
+
 class _Reader:
     """Collects problems while it reads; a key with a problem keeps its default."""
 
@@ -89,7 +93,7 @@ class _Reader:
 
     def file(self, path: Path) -> dict[str, Any]:
         try:
-            return tomllib.loads(path.read_text(encoding="utf-8"))
+            return tomllib.loads(path.read_text(encoding=_ENCODING))
         except OSError as error:
             self._problem(str(path), f"can't be read: {error.strerror}")
         except UnicodeDecodeError:
@@ -141,7 +145,7 @@ class _Reader:
             self._problem(key, f"is given, and so is {key}_file; only one can be")
             return ""
         try:
-            secret = Path(name).read_text(encoding="utf-8").rstrip("\r\n")
+            secret = Path(name).read_text(encoding=_ENCODING).rstrip("\r\n")
         except OSError as error:
             self._problem(f"{key}_file", f"{name} can't be read: {error.strerror}")
         except UnicodeDecodeError:

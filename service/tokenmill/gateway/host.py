@@ -121,6 +121,7 @@ class Process:
         self._writes: Writing | None = None
         self._watch = Deadlines()
         self._begun = False
+        self._drain_end = 0.0
 
     async def run(self) -> None:
         """Until a signal. Raises a `TokenmillError` that says why going on is impossible."""
@@ -135,7 +136,6 @@ class Process:
                 try:
                     async with self._served(stop) as clients:
                         await self._work(stop, clients)
-                        self._deadline.start(self._settings.drain_s + EXIT_S, "drain")
                 finally:
                     await self._past.close()
                     await self._tail.stop()
@@ -160,16 +160,24 @@ class Process:
             await asyncio.gather(*parts, stopping, return_exceptions=True)
 
     async def _drain(self, clients: web.BaseSite) -> None:
+        self._deadline.start(self._settings.drain_s + EXIT_S, "drain")
+        self._drain_end = asyncio.get_running_loop().time() + self._settings.drain_s
         self._watch.draining = True
         if self._writes is not None:
             self._writes.drain()
         await clients.stop()  # whoever comes now is refused, and finds another process
         log.info("draining: %d streams are told to come back", self._hub.close())
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(self._settings.drain_s):
+            async with asyncio.timeout_at(self._drain_end):
                 await self._flusher.emptied()
                 if self._writes is not None:  # an answer that is being posted is cut off for all who read it
                     await self._writes.settled()
+
+    def _drain_left_s(self) -> float:
+        """Of the time for what is being written; all of it after a failure, whose own deadline is shorter."""
+        if not self._watch.draining:
+            return self._settings.drain_s
+        return max(0.0, self._drain_end - asyncio.get_running_loop().time())
 
     def _operators(self) -> AbstractAsyncContextManager[web.BaseSite]:
         """The port of the operators."""
@@ -220,7 +228,7 @@ class Process:
             try:
                 yield writing
             finally:
-                await writing.close(self._settings.drain_s)
+                await writing.close(self._drain_left_s())
         finally:
             await producer.stop()
 

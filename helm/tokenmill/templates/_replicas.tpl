@@ -1,0 +1,40 @@
+{{/* How many pods of a .part there are, and how many of them an eviction may take. */}}
+
+{{/* Where nothing scales them, .replicas. An autoscaler's number stays what it is: a field that is left out would be 1, and
+all other pods would end before it looks again. */}}
+{{- define "tokenmill.replicas" -}}
+{{- if .scaled -}}
+{{- with lookup "apps/v1" .kind .Release.Namespace (include (printf "tokenmill.%s" .part) .) | dig "spec" "replicas" 0 -}}
+replicas: {{ . }}
+{{- end -}}
+{{- else -}}
+replicas: {{ .replicas }}
+{{- end -}}
+{{- end }}
+
+{{/* Of two limits the one that says who has to stay counts. Without any the API server takes it, and it limits nothing. */}}
+{{- define "tokenmill.podDisruptionBudget" -}}
+{{- $limit := "" -}}
+{{- range $name := list "maxUnavailable" "minAvailable" -}}
+{{- $said := get $ $name -}}
+{{- if not (or (kindIs "invalid" $said) (eq (toString $said) "")) -}}
+{{- $limit = printf "%s: %v" $name $said -}}
+{{- end -}}
+{{- end -}}
+{{- if not $limit -}}
+{{- fail (printf "%s.podDisruptionBudget has neither minAvailable nor maxUnavailable: say one of them, or enabled: false" .part) -}}
+{{- end -}}
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata:
+  name: {{ include (printf "tokenmill.%s" .part) . }}
+  labels:
+    {{- include "tokenmill.labels" . | nindent 4 }}
+    app.kubernetes.io/component: {{ .part }}
+spec:
+  {{ $limit }}
+  unhealthyPodEvictionPolicy: AlwaysAllow
+  selector:
+    matchLabels:
+      {{- include (printf "tokenmill.%sSelector" .part) . | nindent 6 }}
+{{- end }}
