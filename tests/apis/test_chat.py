@@ -52,6 +52,7 @@ def test_a_body_with_the_least() -> None:
         ({"reasoning_effort": "none"}, "thinks", False),
         ({"parallel_tool_calls": False}, "parallel_tool_calls", False),
         ({"stream_options": {"include_usage": False}}, "include_usage", False),
+        ({"stream_options": {"include_usage": True, "continuous_usage_stats": True}}, "include_usage", True),
         ({"stream": None}, "stream", False),
         ({"metadata": {"a": "b"}}, "conversation", ""),
         ({"logit_bias": {"1": 2}}, "forwarded", {"logit_bias": {"1": 2}}),

@@ -25,6 +25,13 @@ def test_messages_stay_as_they_are(message: dict[str, Any]) -> None:
     assert ask("chat", messages=[{**message, "audio": None}]).messages == [message]
 
 
+@pytest.mark.parametrize("content", [None, [], ""])
+def test_a_tool_may_answer_nothing(content: Any) -> None:
+    """However a client says so: templates read a text."""
+    message = {"role": "tool", "tool_call_id": "k", "content": content}
+    assert ask("chat", messages=[message]).messages == [message | {"content": ""}]
+
+
 @pytest.mark.parametrize(
     ("message", "place", "code"),
     [
@@ -71,6 +78,7 @@ def test_messages_stay_as_they_are(message: dict[str, Any]) -> None:
             "invalid_type",
         ),
         ({"role": "tool", "content": "a"}, ".tool_call_id", "missing_required_parameter"),
+        ({"role": "tool", "tool_call_id": "k", "content": 0}, ".content", "invalid_type"),
     ],
 )
 def test_what_is_refused(message: Any, place: str, code: str) -> None:

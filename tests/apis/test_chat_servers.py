@@ -7,7 +7,7 @@ from tests.support.calling import chat, plan_of
 from tokenmill.apis import Field
 from tokenmill.apis.ask import BadAsk
 from tokenmill.apis.chat_servers import SERVERS_OWN
-from tokenmill.caller.kinds import KINDS
+from tokenmill.caller.kinds import KINDS, find_kind
 
 
 @pytest.mark.parametrize("row", SERVERS_OWN, ids=lambda row: row.name)
@@ -32,6 +32,10 @@ def test_addresses_of_other_servers_do_not_come_from_a_request() -> None:
         assert param("chat", **{name: {"remote_host": "10.0.0.1"}}) == name
 
 
-def test_members_of_the_stream_s_options_that_servers_add_are_refused() -> None:
-    """Counts on every chunk are for nobody: the last ones count."""
-    assert param("chat", stream_options={"continuous_usage_stats": True}) == "stream_options.continuous_usage_stats"
+@pytest.mark.parametrize("kind", [kind.name for kind in KINDS])
+def test_counts_on_every_chunk_are_asked_of_no_server(kind: str) -> None:
+    """The last ones count: who wants them all gets those."""
+    wanted = chat(stream=True, stream_options={"include_usage": True, "continuous_usage_stats": True})
+    plan = plan_of(kind, wanted)
+    assert find_kind(kind).call(plan).body.get("stream_options") in (None, {"include_usage": True})
+    assert param("chat", stream_options={"counts": True}) == "stream_options.counts"

@@ -8,6 +8,9 @@ from tests.apis.bodies import SCHEMA, URL, ask, param
 from tokenmill.apis.ask import Ask
 from tokenmill.apis.messages import MESSAGES
 
+TOOL: dict[str, Any] = {"name": "weather", "input_schema": SCHEMA}
+CLEAR = {"type": "clear_thinking_20251015", "keep": "all"}
+
 
 def image(url: str) -> dict[str, Any]:
     return {"type": "image_url", "image_url": {"url": url}}
@@ -52,6 +55,7 @@ def test_a_body_with_the_least() -> None:
         ({"thinking": {"type": "disabled"}}, "thinks", False),
         ({"thinking": {"type": "enabled", "budget_tokens": 2000}}, "thinks", True),
         ({"thinking": {"type": "adaptive", "display": "summarized"}}, "thinks", True),
+        ({"thinking": {"type": "adaptive", "display": "omitted"}}, "thinks", True),
         ({"thinking": {"type": "between_tools"}}, "thinks", True),
         ({"thinking": None}, "thinks", True),
         ({"output_config": {"effort": "low"}, "thinking": {"type": "disabled"}}, "reasoning_effort", "low"),
@@ -63,6 +67,12 @@ def test_a_body_with_the_least() -> None:
         ({"metadata": {"conversation_id": "c"}}, "conversation", "c"),
         ({"system": "a"}, "messages", [{"role": "system", "content": "a"}]),
         ({"temperature": 1}, "temperature", 1.0),
+        ({"context_management": {"edits": []}}, "forwarded", {"top_k": 5}),
+        ({"context_management": {"edits": [CLEAR]}}, "forwarded", {"top_k": 5}),
+        ({"tools": [TOOL | {"input_examples": [{"city": "Oslo"}]}]}, "stream_tool_input", False),
+        ({"tools": [TOOL, TOOL | {"eager_input_streaming": True}]}, "stream_tool_input", True),
+        ({"tools": [TOOL | {"eager_input_streaming": False}]}, "stream_tool_input", False),
+        ({"tools": [TOOL | {"eager_input_streaming": True}], "stream": False}, "stream_tool_input", False),
     ],
 )
 def test_fields(changes: dict[str, Any], field: str, expected: Any) -> None:
@@ -81,7 +91,10 @@ def test_fields(changes: dict[str, Any], field: str, expected: Any) -> None:
         ({"top_k": -1}, "top_k"),
         ({"thinking": {"type": "on"}}, "thinking.type"),
         ({"thinking": {"budget_tokens": 9}}, "thinking.type"),
-        ({"thinking": {"type": "adaptive", "display": "omitted"}}, "thinking.display"),
+        ({"context_management": {"edits": [CLEAR, {"type": "compact_20260112"}]}}, "context_management.edits[1].type"),
+        ({"context_management": {"edits": 3}}, "context_management.edits"),
+        ({"context_management": {"compact": {}}}, "context_management.compact"),
+        ({"tools": [TOOL | {"eager_input_streaming": 1}]}, "tools[0].eager_input_streaming"),
         ({"stop_sequences": "a"}, "stop_sequences"),
         ({"metadata": {"user_id": 3}}, "metadata.user_id"),
         ({"output_config": {"effort": 3}}, "output_config.effort"),

@@ -9,6 +9,8 @@ from tokenmill.apis.ask import Json
 from tokenmill.apis.messages_blocks import read_messages, read_system
 from tokenmill.apis.reading import Node
 
+BILLING = "x-anthropic-billing-header: cc_version=2.1.197.0df; cc_entrypoint=cli; cch=a1;"
+
 HI: Json = {"role": "user", "content": "Hi"}
 
 
@@ -75,6 +77,24 @@ def test_a_system_speaks_in_between_too() -> None:
     assert of({"role": "system", "content": [text("a")]}, HI) == [{"role": "system", "content": "a"}, HI]
     assert read_system(Node([text("a"), text("b")])) == [{"role": "system", "content": [text("a"), text("b")]}]
     assert read_system(Node(None)) == read_system(Node("")) == read_system(Node([])) == []
+
+
+@pytest.mark.parametrize(
+    ("system", "expected"),
+    [
+        ([text(BILLING), text("a"), text("b")], [text("a"), text("b")]),
+        ([text(BILLING), text("a")], "a"),
+        ([text(BILLING)], None),
+        ([text(f"{BILLING}\na"), text("b")], [text("a"), text("b")]),
+        (f"{BILLING}\na", "a"),
+        (BILLING, None),
+        ([text("a"), text(BILLING)], [text("a"), text(BILLING)]),
+        (f"a\n{BILLING}", f"a\n{BILLING}"),
+    ],
+)
+def test_what_claude_code_says_anew_in_each_request_is_left_out(system: Any, expected: Any) -> None:
+    """At the beginning of the prompt it would keep servers from finding what they have cached."""
+    assert read_system(Node(system)) == ([] if expected is None else [{"role": "system", "content": expected}])
 
 
 @pytest.mark.parametrize(

@@ -75,6 +75,8 @@ def test_a_record_comes_back_as_it_was_written() -> None:
     )
     read = read_request(msgspec.json.encode(record))
     assert isinstance(read, RequestRecord)
+    tries = msgspec.structs.replace(record, betas="a-1,b-2")
+    assert read_request(msgspec.json.encode(tries)) == msgspec.structs.replace(read, betas="a-1,b-2")
     assert body_of(read) == {"model": "m"}
     assert (read.message_id, read.until, read.stays, read.key) == ("resp_1", 7, True, "")
     reader = ReaderRecord("resp_1")

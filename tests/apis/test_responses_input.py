@@ -28,6 +28,11 @@ def thought(*texts: str) -> Json:
     return {"type": "reasoning", "summary": [], "content": [{"type": "reasoning_text", "text": text} for text in texts]}
 
 
+def summed(*texts: str) -> Json:
+    """Reasoning of which its summary alone is told."""
+    return {"type": "reasoning", "summary": [{"type": "summary_text", "text": text} for text in texts], "content": []}
+
+
 def called(number: int) -> Json:
     return {"type": "function_call", "call_id": f"k{number}", "name": "f", "arguments": "{}"}
 
@@ -70,6 +75,9 @@ def assistant(content: str | None, *calls: Json, **fields: str) -> Json:
         ([thought("x"), user("a"), spoken("b")], [user("a"), assistant("b")]),
         ([user("a"), thought("x")], [user("a")]),
         ([{"type": "reasoning", "encrypted_content": "x"}, spoken("a")], [assistant("a")]),
+        ([summed("x", "y"), spoken("a")], [assistant("a", reasoning_content="x\ny")]),
+        ([summed("x") | {"content": None}, spoken("a")], [assistant("a", reasoning_content="x")]),
+        ([thought("x") | {"summary": summed("y")["summary"]}, spoken("a")], [assistant("a", reasoning_content="x")]),
     ],
 )
 def test_what_an_assistant_says_is_one_message(items: list[Json], expected: list[Json]) -> None:
@@ -118,6 +126,10 @@ def test_what_an_assistant_says_in_many_pieces_costs_what_its_length_says(items_
             {"type": "function_call_output", "call_id": "k1", "output": [{"type": "input_image", "image_url": URL}]},
             {"role": "tool", "tool_call_id": "k1", "content": [{"type": "image_url", "image_url": {"url": URL}}]},
         ),
+        (
+            {"type": "function_call_output", "call_id": "k1", "output": []},
+            {"role": "tool", "tool_call_id": "k1", "content": ""},
+        ),
     ],
 )
 def test_items(item: Json, expected: Json) -> None:
@@ -149,6 +161,8 @@ def test_items(item: Json, expected: Json) -> None:
         ({"type": "function_call", "call_id": "k", "name": "f", "arguments": {}}, ".arguments"),
         ({"type": "function_call_output", "call_id": "k"}, ".output"),
         ({"type": "reasoning", "content": [{"type": "text", "text": "x"}]}, ".content[0].type"),
+        ({"type": "reasoning", "summary": [{"type": "text", "text": "x"}]}, ".summary[0].type"),
+        ({"type": "reasoning", "summary": "x"}, ".summary"),
     ],
 )
 def test_what_is_refused(item: Any, place: str) -> None:

@@ -139,7 +139,12 @@ def test_tools_are_openais(api: str) -> None:
         ("messages", {"name": "x"}, ".input_schema"),
         ("messages", {"name": "x", "input_schema": {}, "defer_loading": True}, ".defer_loading"),
         ("messages", {"name": "x", "input_schema": {}, "allowed_callers": ["code"]}, ".allowed_callers[0]"),
-        ("messages", {"name": "x", "input_schema": {}, "input_examples": []}, ".input_examples"),
+        ("messages", {"name": "x", "input_schema": {}, "examples": []}, ".examples"),
+        ("responses", {"type": "namespace", "name": "x", "tools": [{"type": "custom", "name": "y"}]}, ".tools[0].type"),
+        ("responses", {"type": "namespace", "name": "x", "tools": [3]}, ".tools[0]"),
+        ("responses", {"type": "namespace", "name": "x"}, ".tools"),
+        ("responses", {"type": "namespace", "tools": []}, ".name"),
+        ("responses", {"type": "namespace", "name": "x", "tools": [], "defer_loading": True}, ".defer_loading"),
     ],
 )
 def test_a_tool_that_nobody_runs_is_refused(api: str, tool: Any, place: str) -> None:

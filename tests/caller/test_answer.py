@@ -4,20 +4,28 @@ import asyncio
 import logging
 from typing import Any
 
+import msgspec
 import pytest
 from aiohttp import web
 
-from tests.support.answering import Narrow, desk
+from tests.support.answering import Narrow, desk, request
 from tests.support.calling import HI, TOOL, chat
+from tests.support.model_servers.anthropic import Anthropic
 from tests.support.model_servers.llama_cpp import LlamaCpp
 from tests.support.model_servers.sglang import Sglang
 from tests.support.model_servers.speech import Script
 from tests.support.model_servers.vllm import Vllm
+from tests.support.parsing import named, parse
 from tests.support.stage import until
+from tokenmill.apis.ask import Json
 from tokenmill.caller import answer as module
 from tokenmill.caller import trying
+from tokenmill.caller.answer import Answer
 from tokenmill.caller.writing import RANGE
 from tokenmill.codecs import Chunk
+from tokenmill.events import ToolCall
+from tokenmill.formats import compile_grammar
+from tokenmill.parser import read_options
 
 KEY = "sk-secret-key"
 SLOW = Script("x" * 4_000, pause_s=0.02)
@@ -42,6 +50,23 @@ async def test_an_answer_is_opened_told_and_ended() -> None:
     assert any("usage" in chunk for chunk in at.written.chunks)
 
 
+@pytest.mark.parametrize(
+    ("kind", "api", "told"),
+    [("anthropic", "messages", "a-1,b-2"), ("anthropic", "chat", None), ("vllm", "messages", None)],
+)
+async def test_what_a_client_of_messages_tries_out_is_said_to_a_server_that_speaks_it(
+    kind: str, api: Any, told: str | None
+) -> None:
+    """Its body may have fields that are refused without the header; others are asked in other words."""
+    server_of = {"anthropic": Anthropic, "vllm": Vllm}[kind]
+    body: Json = chat(max_tokens=9)
+    async with server_of(lambda _: Script("Hello")) as server, desk(kind, server.url) as at:
+        asked = msgspec.structs.replace(request(body), api=api, betas="a-1,b-2")
+        assert await Answer(at.means, "c", asked).run() == "finished"
+    (generation,) = server.generations
+    assert generation.headers.get("anthropic-beta") == told
+
+
 async def test_an_answer_is_opened_before_it_has_a_place() -> None:
     """Whoever waits sees that it is alive."""
     async with Vllm(lambda _: Script("Hello")) as server, desk("vllm", server.url, calls=1) as at:
@@ -61,6 +86,18 @@ async def test_each_of_several_choices_has_its_end() -> None:
     assert outcome == "finished"
     assert sorted(chunk.get("choice", 0) for chunk in at.written.chunks if chunk.get("end")) == [0, 1]
     assert [chunk["seq"] for chunk in at.written.chunks if "open" in chunk] == [0, 0]
+
+
+@pytest.mark.parametrize(("alone", "calls"), [(True, 1), (False, 2)])
+async def test_of_several_calls_the_first_is_told_where_one_is_wanted(alone: bool, calls: int) -> None:
+    """The model may write another one; it is not read, and its tokens are counted."""
+    script = Script('<tool_call>{"name": "now", "arguments": {}}</tool_call>' * 2)
+    async with Vllm(lambda _: script) as server, desk("vllm", server.url) as at:
+        _, outcome = await at.run(chat(tools=[TOOL], parallel_tool_calls=not alone))
+        assert (outcome, len(server.generations)) == ("finished", 1)
+    compiled = compile_grammar(read_options(at.written.chunks[0]["open"]))
+    assert len(named(parse(compiled, [at.text]), ToolCall)) == calls
+    assert at.story()[-1] == "[tool-calls]"
 
 
 @pytest.mark.parametrize("fail", ["drop", "error", "junk", "no-finish"])
@@ -91,7 +128,7 @@ async def test_a_refusal_of_the_request_is_told_and_not_asked_for_again() -> Non
     ("body", "status"),
     [
         (chat() | {"model": "nobody"}, 404),
-        (chat(tools=[TOOL], parallel_tool_calls=False), 400),
+        (chat(tools=[TOOL], response_format={"type": "json_object"}), 400),
         ({"model": "m", "messages": []}, 400),
     ],
 )

@@ -52,7 +52,7 @@ async def test_a_template_renders_the_conversation(template: str, renderer: Rend
     """Texts in one piece, arguments as objects, the tools, and what the request says besides."""
     body = chat(*HISTORY, tools=[TOOL], reasoning_effort="low", chat_template_kwargs={"mood": "!"})
     plan = await prompt("completions", "", renderer, body, template_file=template)
-    assert plan.prompt == "[now]<system>Be brief.<system>No jokes.<user>hi<assistant>(CET)<tool>noonlow!<assistant>"
+    assert plan.prompt == "[now]<system>Be brief.\n\nNo jokes.<user>hi<assistant>(CET)<tool>noonlow!<assistant>"
     quiet = await prompt("completions", "", renderer, chat(reasoning_effort="none"), template_file=template)
     assert quiet.prompt == "<user>hinone(quiet)<assistant>"
     none = chat(tools=[TOOL], tool_choice="none", chat_template_kwargs="?")
@@ -91,6 +91,23 @@ async def test_a_developer_is_the_system_where_a_template_does_not_know_the_role
     (tmp_path / "t.jinja").write_text(f"{knows}{{% for m in messages %}}<{{{{ m.role }}}}>{{% endfor %}}")
     plan = await prompt("completions", "", renderer, chat(*HISTORY[1:3]), template_file=str(tmp_path / "t.jinja"))
     assert plan.prompt == f"<{role}><user>"
+
+
+ONE_SYSTEM = (
+    "{% for m in messages %}{% if m.role == 'system' and not loop.first %}"
+    "{{ raise_exception('System message must be at the beginning.') }}{% endif %}"
+    "<{{ m.role }}>{{ m.content }}{% endfor %}"
+)
+"""As the templates of Qwen's newer models have it."""
+
+
+async def test_a_template_that_takes_the_system_first_alone_gets_it_so(tmp_path: Path, renderer: Renderer) -> None:
+    """Clients have more of it to say: in two messages, or in the middle."""
+    (tmp_path / "t.jinja").write_text(ONE_SYSTEM)
+    answer, hook = {"role": "assistant", "content": "y"}, {"role": "system", "content": "hook"}
+    body = chat(*HISTORY[:3], answer, HI, hook)
+    plan = await prompt("completions", "", renderer, body, template_file=str(tmp_path / "t.jinja"))
+    assert plan.prompt == "<system>Be brief.\n\nNo jokes.<user>hi<assistant>y<user>hi\n\nhook"
 
 
 async def test_a_template_goes_before_the_server_s_own(template: str, renderer: Renderer) -> None:

@@ -10,6 +10,7 @@ import pytest
 from tests.support.calling import HISTORY, NAMED, OTHER, SHAPE, TOOL, chat, model, plan_of
 from tokenmill.apis.ask import BadAsk, Json
 from tokenmill.apis.chat import CHAT
+from tokenmill.apis.messages import MESSAGES
 from tokenmill.caller.served import served, unknown_model
 from tokenmill.config import Config, Upstream
 from tokenmill.errors import ConfigError
@@ -75,6 +76,28 @@ def test_the_configuration_s_options_go_first_and_a_beginning_is_text() -> None:
     assert options(settings=settings)["start"] == "reasoning"
     assert options(settings=settings, begins=True)["start"] == "text"
     assert options(settings=settings, tools=[TOOL], tool_choice="required")["tool_choice"] == "auto"
+
+
+def test_a_message_shows_its_calls_grow_where_a_tool_asks_for_it() -> None:
+    """Claude Code takes a call that says nothing for minutes for a broken connection; the configuration goes first."""
+    tool = {"name": "Write", "input_schema": {"type": "object"}, "eager_input_streaming": True}
+    said = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "Hi"}], "tools": [tool]}
+    eager = MESSAGES.read(said | {"stream": True})
+    assert model("vllm").options(eager, begins=False)["stream_tool_input"] is True
+    assert "stream_tool_input" not in model("vllm").options(MESSAGES.read(said), begins=False)
+    configured = model("vllm", open={"stream_tool_input": False}).options(eager, begins=False)
+    assert configured["stream_tool_input"] is False
+
+
+@pytest.mark.parametrize(
+    ("kind", "alone", "told"),
+    [("vllm", False, "drop-all"), ("vllm", True, None), ("vllm", None, None), ("openai", False, None)],
+)
+def test_one_call_at_a_time_is_the_parser_s_to_keep(kind: str, alone: bool | None, told: str | None) -> None:
+    """Of raw text: whatever the configuration says, which may keep text behind a call."""
+    settings = {"open": {"text_after_calls": "keep"}} if told else {}
+    said = options(kind, settings=settings, tools=[TOOL], parallel_tool_calls=alone)
+    assert said.get("text_after_calls") == told
 
 
 @pytest.mark.parametrize("kind", ["openai", "anthropic"])

@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.support.topics import make_topics
+from tests.support.topics import make_topics, read_topic
 from tokenmill.apis import CHAT
-from tokenmill.apis.record import own_prefix
+from tokenmill.apis.record import RequestRecord, own_prefix, read_request
 from tokenmill.config import Front, Kafka
 from tokenmill.front.asking import ATTEMPTS, Asking, Requests
 from tokenmill.front.identity import identify
@@ -74,6 +74,18 @@ async def test_a_request_without_a_key_is_known_by_who_tries_again(kafka: str, t
         assert (known.message_id, known.conversation) == (first.message_id, first.conversation)
         assert await front.known(asking()) is None
         assert await front.known(again("other")) is None
+
+
+async def test_what_a_client_tries_out_is_in_the_record(kafka: str, topic: str) -> None:
+    """A caller says it to the server."""
+    tries = asking()
+    tries = msgspec.structs.replace(tries, identity=msgspec.structs.replace(tries.identity, betas="a-1,b-2"))
+    async with requests(kafka, topic) as front:
+        await front.write(tries, front.new(tries, 0))
+    (record,) = await read_topic(kafka, topic)
+    read = read_request(record.value)
+    assert isinstance(read, RequestRecord)
+    assert read.betas == "a-1,b-2"
 
 
 async def test_of_two_with_a_key_the_first_in_the_log_counts(kafka: str, topic: str) -> None:

@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from tokenmill.apis import CHAT, RESPONSES, BadAsk
+from tokenmill.apis import CHAT, MESSAGES, RESPONSES, BadAsk
+from tokenmill.apis.api import Api
 from tokenmill.apis.record import CONVERSATION_BYTES, own_prefix, read_id
-from tokenmill.front.identity import KEY_CHARS, Identity, identify
+from tokenmill.front.identity import BETAS_CHARS, KEY_CHARS, Identity, identify
 
 BODY = b'{"model":"m","messages":[{"role":"user","content":"hi"}]}'
 
@@ -30,6 +31,23 @@ def test_the_same_body_of_the_same_client_has_the_same_fingerprint() -> None:
         identify(RESPONSES, RESPONSES.read({"model": "m", "input": "hi"}), {}, "web", BODY),
     ]
     assert len({each.fingerprint for each in (one, *others)}) == 5
+
+
+def trying(betas: str, api: Api = MESSAGES) -> Identity:
+    """What a request with this header is."""
+    ask = MESSAGES.read({"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "hi"}]})
+    return identify(api, ask, {"anthropic-beta": betas} if betas else {}, "web", BODY)
+
+
+def test_what_a_client_of_messages_tries_out_is_kept() -> None:
+    """With it the request is another one; elsewhere it means nothing."""
+    names = "context-1m-2025-08-07,interleaved-thinking-2025-05-14"
+    assert (trying(names).betas, trying(names, CHAT).betas) == (names, "")
+    assert len({trying(names).fingerprint, trying("").fingerprint, trying("a").fingerprint}) == 3
+    assert trying(names, CHAT).fingerprint == trying("", CHAT).fingerprint
+    for unfit in ("a" * (BETAS_CHARS + 1), "é", "a\nb"):
+        with pytest.raises(BadAsk, match="anthropic-beta"):
+            trying(unfit)
 
 
 def test_an_sdk_that_tries_again_says_so() -> None:

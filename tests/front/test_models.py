@@ -23,5 +23,7 @@ async def test_models_are_listed_for_the_sdks_of_both_sides(kafka: str, unique: 
             )
         async with front.session.get(f"{front.url}/v1/models/org/model") as response:
             assert (await response.json())["id"] == "org/model"
+        async with front.session.head(f"{front.url}/v1/models") as response:  # whether anybody is there
+            assert (response.status, await response.read()) == (200, b"")
         async with front.session.get(f"{front.url}/v1/models/nobody") as response:
             assert (response.status, (await response.json())["error"]["code"]) == (404, "model_not_found")

@@ -76,6 +76,29 @@ async def test_counts_of_tokens_are_told_where_a_stream_asks_for_them(kafka: str
             assert counts["usage"]["prompt_tokens"] == 3
 
 
+async def test_a_call_is_told_by_the_names_that_its_client_knows(kafka: str, unique: str) -> None:
+    """Codex knows the tools of an MCP server by a namespace and a name; the model has one name for each."""
+    tool = {"type": "function", "name": "lookup", "parameters": {"type": "object"}}
+    words = {"type": "namespace", "name": "mcp__words", "description": "", "tools": [tool]}
+
+    async def answer(asked: Asked) -> None:
+        called = '<tool_call>{"name": "mcp__words__lookup", "arguments": {"word": "mill"}}</tool_call>'
+        opened = {"format": "hermes", "model": "m"}
+        await asked.say({"open": opened}, {"delta": called}, {"finish_reason": "stop"})
+
+    async with fronting(kafka, unique, answer) as front:
+        body = BODIES["/v1/responses"] | {"tools": [words]}
+        async with front.post("/v1/responses", body) as response:
+            (whole,) = (await response.json())["output"]
+        async with front.post("/v1/responses", body | {"stream": True}) as response:
+            events = [event for event in await told(response) if isinstance(event, dict)]
+        items = [event["item"] for event in events if "item" in event]
+        for item in (whole, *items, events[-1]["response"]["output"][0]):
+            assert (item["type"], item["namespace"], item["name"]) == ("function_call", "mcp__words", "lookup")
+        assert msgspec.json.decode(whole["arguments"]) == {"word": "mill"}
+        assert "mcp__words__lookup" not in repr(events)
+
+
 @pytest.mark.parametrize("path", BODIES)
 async def test_what_is_wrong_is_refused_in_the_object_of_the_api(path: str, kafka: str, unique: str) -> None:
     """With the place, before anything is written."""

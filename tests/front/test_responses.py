@@ -146,6 +146,14 @@ async def test_a_response_that_was_lost_has_failed(kafka: str, unique: str) -> N
             assert (response.status, (await response.json())["status"]) == (200, "failed")
 
 
+@pytest.mark.parametrize("name", ["compact", "input_tokens"])
+async def test_addresses_beside_responses_are_none(name: str, kafka: str, unique: str) -> None:
+    """They are no response that has to be asked for in another way."""
+    async with fronting(kafka, unique) as front, front.post(f"{PATH}/{name}", BODY) as response:
+        told_so = (await response.json())["error"]
+        assert (response.status, told_so["code"], "no such address" in told_so["message"]) == (404, "not-found", True)
+
+
 async def test_what_is_not_there_is_404(kafka: str, unique: str) -> None:
     """An id of nothing, of another API, of no kind; and the log says nothing of why."""
     async with fronting(kafka, unique) as front:

@@ -71,12 +71,12 @@ ROUTES = [
 
 
 @asynccontextmanager
-async def served(numbers: Numbers | None = None, gateway: Gateway | None = None) -> AsyncIterator[httpx.AsyncClient]:
+async def served(
+    numbers: Numbers | None = None, gateway: Gateway | None = None, watch: Deadlines | None = None
+) -> AsyncIterator[httpx.AsyncClient]:
     """Clients of an application whose routes refuse."""
-    numbers = numbers or Numbers(FRONT_METRICS)
-    runner = web.AppRunner(
-        front_app(ROUTES, numbers, Origins(gateway or Gateway()), Deadlines(), 1_000), access_log=None
-    )
+    numbers, origins = numbers or Numbers(FRONT_METRICS), Origins(gateway or Gateway())
+    runner = web.AppRunner(front_app(ROUTES, numbers, origins, watch or Deadlines(), 1_000), access_log=None)
     await runner.setup()
     try:
         await web.TCPSite(runner, "127.0.0.1", 0).start()
@@ -116,6 +116,29 @@ async def test_an_operator_sees_why_nothing_could_be_done(caplog: pytest.LogCapt
         with caplog.at_level(logging.WARNING):
             await client.get("/v1/messages/away")
     assert "no answer within 15 s" in caplog.text
+
+
+async def test_what_nobody_foresaw_is_in_the_log_under_the_id_of_its_answer(caplog: pytest.LogCaptureFixture) -> None:
+    """The client gets the id, in an error of its API, and nothing of what is inside."""
+    async with served() as client:
+        response = await client.post("/v1/responses")
+    identity, error = response.headers["x-request-id"], response.json()["error"]
+    assert (response.status_code, error["type"], identity in error["message"]) == (500, "server_error", True)
+    assert "nobody foresaw it" not in response.text
+    (logged,) = [record for record in caplog.records if identity in record.getMessage()]
+    assert logged.exc_info is not None
+    assert "POST '/v1/responses' failed" in logged.getMessage()
+
+
+async def test_a_process_that_ends_closes_connections_behind_their_answers() -> None:
+    """Whoever comes again on one that was kept would never find another process."""
+    watch = Deadlines()
+    async with served(watch=watch) as client:
+        for path in ("/v1/messages/away", "/v1/responses/conflict"):
+            assert "connection" not in (await client.get(path)).headers
+        watch.draining = True
+        for path in ("/v1/messages/away", "/v1/responses/conflict"):
+            assert (await client.get(path)).headers["connection"] == "close"
 
 
 async def test_requests_are_counted_by_api_and_outcome() -> None:

@@ -33,8 +33,6 @@ HISTORY: list[Json] = [
     {"role": "assistant", "reasoning_content": "Which zone?", "tool_calls": [CALLED]},
     {"role": "tool", "tool_call_id": "c1", "content": "noon"},
 ]
-RENDERED: list[Json] = [HISTORY[0], HISTORY[1] | {"role": "system"}, *HISTORY[2:]]
-"""The same for a server that renders it: most templates do not know a developer."""
 
 
 def model(kind: str, **settings: Any) -> Served:

@@ -32,6 +32,10 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     tool_choice: ToolChoice = "auto"
     tool: str = ""
     """With `named`: the tool that has to be called."""
+    namespaces: dict[str, tuple[str, str]] = {}
+    """Of tools that the client knows by two names: see `apis.namespaces`."""
+    stream_tool_input: bool = False
+    """Calls are told as they grow, also where they can't be taken back."""
     parallel_tool_calls: bool | None = None
     response_format: Json | None = None
     """As chat completions have it: `json_object` or `json_schema`."""

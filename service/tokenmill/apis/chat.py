@@ -53,6 +53,7 @@ FIELDS = Fields(
         "a chunk with counts of tokens behind each answer's end; of several answers each has those of all, where the "
         "server counts them together",
     ),
+    Field("stream_options.continuous_usage_stats", "noted", "tokens are counted at the end"),
     Field("stream_options.include_obfuscation", "noted", "pieces are not padded"),
     Field("metadata", "used", "strings by name; they are not kept"),
     Field("metadata.conversation_id", "used", "the conversation of the answer, and the key of its records"),

@@ -4,7 +4,7 @@ Members that are not known are passed on with their message: model servers have 
 """
 
 from collections.abc import Callable, Mapping
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from tokenmill.apis.ask import Json
 from tokenmill.apis.content import DETAILS, foreign_part, image_address
@@ -27,7 +27,12 @@ def _message(node: Node) -> Json:
         raise role.bad(f"can't be {shown(role.text())}{instead}; known are {', '.join(_ROLES)}.")
     node.maybe("name", Node.text)
     check(node)
-    return node.members()
+    silent = role.value == "tool" and node.at("content").value in _NOTHING
+    return node.members() | ({"content": ""} if silent else {})
+
+
+_NOTHING: tuple[Any, ...] = (None, [], "")
+"""What a tool answered that answered nothing: templates read a text."""
 
 
 def _text(node: Node) -> None:
@@ -91,7 +96,8 @@ def _call(node: Node) -> None:
 
 def _tool(node: Node) -> None:
     node.need("tool_call_id").filled()
-    _content(node.need("content"), {"text": _text, "image_url": _image})
+    if (content := node.at("content")).value not in _NOTHING:
+        _content(content, {"text": _text, "image_url": _image})
 
 
 _ROLES: Mapping[str, Callable[[Node], None]] = {

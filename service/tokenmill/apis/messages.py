@@ -6,7 +6,7 @@ from tokenmill.apis.api import Api, Field, Fields
 from tokenmill.apis.ask import Ask, Json, ToolChoice
 from tokenmill.apis.chat import CAPPED, SHAPED, conversation_of
 from tokenmill.apis.messages_blocks import read_messages, read_system
-from tokenmill.apis.reading import Node, numbers
+from tokenmill.apis.reading import Node, numbers, shown
 from tokenmill.apis.response_format import DEFAULT_NAME, schema_format
 from tokenmill.apis.tools import Choice, chosen, foreign_tool, function, named, worded
 
@@ -23,15 +23,26 @@ FIELDS = Fields(
     Field("model", "used", "which model, and with it which server"),
     Field("max_tokens", "used", f"how long an answer may be, {CAPPED}; it has to be there"),
     Field("messages", "used", "user, assistant and system; text, images, calls, their results, and thinking"),
-    Field("system", "used", "a string or blocks of text"),
+    Field(
+        "system",
+        "used",
+        "a string or blocks of text; a first line `x-anthropic-billing-header: …`, as Claude Code's, goes to the kind "
+        "`anthropic` alone: with it no prompt would begin as the one before did, and caches find nothing",
+    ),
     Field("tools", "used", "tools of the client, which have an `input_schema`"),
+    Field(
+        "tools.eager_input_streaming",
+        "used",
+        "true of any: a stream tells calls as they grow, and one that breaks off stays cut off; else each comes whole",
+    ),
+    Field("tools.input_examples", "noted", "templates have no place for them"),
     Field("tool_choice", "used", "`auto`, `any`, `none` or a tool, and `disable_parallel_tool_use`"),
     Field("thinking", "used", "see its members"),
     Field(
         "thinking.type", "used", "`disabled` tells the model's template not to think; the others leave it to the model"
     ),
     Field("thinking.budget_tokens", "noted", "models count no thoughts apart; `max_tokens` bounds them, too"),
-    Field("thinking.display", "refused", "thinking is told as it is.", accepts=("summarized",)),
+    Field("thinking.display", "noted", "thinking is told as the model's server tells it"),
     Field("output_config", "used", "see its members"),
     Field("output_config.effort", "used", "a word that the model knows"),
     Field("output_config.format", "used", f"`json_schema`; {SHAPED}"),
@@ -45,7 +56,13 @@ FIELDS = Fields(
     Field("metadata.conversation_id", "used", "the conversation of the answer, and the key of its records"),
     Field("cache_control", "noted", "here and in every block: the model's server caches as it is set up to"),
     Field("container", "refused", "nothing runs code here."),
-    Field("context_management", "refused", "nothing is left out of a conversation."),
+    Field("context_management", "used", "see its members"),
+    Field(
+        "context_management.edits",
+        "used",
+        "those that clear (`clear_…`) go to the kind `anthropic`; elsewhere nothing is left out of a conversation. "
+        "Others are refused",
+    ),
     Field("diagnostics", "refused", "there are none."),
     Field("inference_geo", "refused", "servers are chosen by the model's name."),
     Field("mcp_servers", "refused", "declare their tools in `tools`, and answer the calls.", accepts=([],)),
@@ -64,7 +81,10 @@ def read(body: Json) -> Ask:
     forwarded = FIELDS.check(node)
     node.maybe("top_k", lambda top_k: top_k.whole(0))
     thinking, output = FIELDS.check_within(node, "thinking"), FIELDS.check_within(node, "output_config")
-    tools = [] if node.at("tools").absent else [_tool(tool) for tool in node.at("tools").items()]
+    if (context := FIELDS.check_within(node, "context_management")) is not None:
+        context.maybe("edits", _edits)
+    declared = [] if node.at("tools").absent else list(node.at("tools").items())
+    tools, stream = [_tool(tool) for tool in declared], node.maybe("stream", Node.flag) or False
     return Ask(
         model=node.need("model").filled(),
         max_tokens=node.need("max_tokens").whole(),
@@ -75,7 +95,8 @@ def read(body: Json) -> Ask:
         reasoning_effort=output.maybe("effort", Node.filled) if output else None,
         thinks=_thinks(thinking),
         forwarded=forwarded,
-        stream=node.maybe("stream", Node.flag) or False,
+        stream=stream,
+        stream_tool_input=stream and any(tool.at("eager_input_streaming").value for tool in declared),
         conversation=conversation_of(node),
         **chosen(tools, _choice(tools, node.at("tool_choice"))),
         **numbers(node, RANGES),
@@ -89,13 +110,14 @@ def _tool(node: Node) -> Json:
     node.need("input_schema")
     if node.at("defer_loading").value:
         raise node.at("defer_loading").bad("is not supported: all tools are in the prompt.", "unsupported_parameter")
+    node.maybe("eager_input_streaming", Node.flag)
     node.maybe("allowed_callers", lambda callers: [each.word("direct") for each in callers.items()])
     node.only("type", "name", "description", "input_schema", "strict", *_NOTED)
     return {"type": "function", "function": function(node, "input_schema")}
 
 
-_NOTED = ("cache_control", "eager_input_streaming", "allowed_callers", "defer_loading")
-"""Members of a tool that ask for nothing, as far as they are taken."""
+_NOTED = ("cache_control", "eager_input_streaming", "allowed_callers", "defer_loading", "input_examples")
+"""Members of a tool that the model is told nothing of, as far as they are taken."""
 
 
 _WORDS: Mapping[str, ToolChoice] = {"auto": "auto", "any": "required", "none": "none"}
@@ -115,6 +137,18 @@ def _parallel(node: Node) -> bool | None:
     """Whether an answer may have several calls, where the choice says so."""
     alone = None if node.absent else node.maybe("disable_parallel_tool_use", Node.flag)
     return None if alone is None else not alone
+
+
+def _edits(edits: Node) -> None:
+    """What is to be left out of a conversation: no answer is wrong that saw more of it."""
+    for edit in edits.items():
+        kind = edit.need("type")
+        if not kind.text().startswith(_CLEARS):
+            told = f"can't be {shown(kind.text())}: nothing here sums a conversation up; known is `{_CLEARS}…`."
+            raise kind.bad(told, "unsupported_value")
+
+
+_CLEARS = "clear_"
 
 
 def _thinks(thinking: Node | None) -> bool:

@@ -18,6 +18,10 @@ from tokenmill.apis.tools import call, name_of
 ERROR = "Error: "
 """What the text of a result begins with whose tool failed."""
 
+BILLING = "x-anthropic-billing-header:"
+"""Begins the first line of Claude Code's system, which may be another one in each request: with it in front, no prompt
+would begin as the one before did, and servers find nothing of it in their caches."""
+
 _BESIDE = ("type", "cache_control")
 """Members of every block that say nothing to a model."""
 
@@ -42,7 +46,17 @@ def read_system(node: Node) -> list[Json]:
     """The system's message, if it says anything."""
     if node.absent or node.value in ("", []):
         return []
-    return [{"role": "system", "content": _content(node, _TEXT)}]
+    content = _unbilled(_content(node, _TEXT))
+    return [{"role": "system", "content": content}] if content else []
+
+
+def _unbilled(content: str | list[Json]) -> str | list[Json]:
+    """What the system says without a first line that is for Anthropic's bill."""
+    first, *others = [text_part(content)] if isinstance(content, str) else content
+    if not first["text"].startswith(BILLING):
+        return content
+    rest = first["text"].partition("\n")[2]
+    return plain([text_part(rest), *others] if rest else others)
 
 
 def _content(node: Node, blocks: Mapping[str, Callable[[Node], Json]]) -> Any:

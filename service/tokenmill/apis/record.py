@@ -106,6 +106,8 @@ class RequestRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     """With a key: how many earlier ones failed before anything came of them."""
     stays: bool = False
     """It goes on without a reader."""
+    betas: str = ""
+    """The header `anthropic-beta` of Messages: fields of the body may be refused without it."""
 
 
 class ReaderRecord(msgspec.Struct, frozen=True, tag_field="type", tag="reader"):

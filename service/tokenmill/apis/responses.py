@@ -1,11 +1,13 @@
 """OpenAI's Responses: what a request asks for."""
 
+from collections import Counter
 from collections.abc import Mapping
 
 from tokenmill.apis.api import Api, Field, Fields
 from tokenmill.apis.ask import Ask, Json
 from tokenmill.apis.chat import CAPPED, RANGES, SHAPED, UNTHINKING, conversation_of, thinks
-from tokenmill.apis.reading import Node, numbers
+from tokenmill.apis.namespaces import members, with_one_name
+from tokenmill.apis.reading import Node, numbers, shown
 from tokenmill.apis.response_format import read_format
 from tokenmill.apis.responses_input import WHOLE, read_input
 from tokenmill.apis.tools import chosen, foreign_tool, function, openai_choice
@@ -21,7 +23,12 @@ FIELDS = Fields(
     Field("model", "used", "which model, and with it which server"),
     Field("input", "used", "a string, or the conversation: messages, calls, their outputs, and reasoning"),
     Field("instructions", "used", "a system message in front of the input"),
-    Field("tools", "used", "functions"),
+    Field(
+        "tools",
+        "used",
+        "functions, and groups of them (`namespace`). A model calls one of a group `<namespace>__<name>`; the answer "
+        "has both names apart, read again by its id it has the one",
+    ),
     Field("tool_choice", "used", "`none`, `auto`, `required`, a function, or `allowed_tools`"),
     Field("parallel_tool_calls", "used", "whether an answer may have several calls"),
     Field("text", "used", "see its members"),
@@ -50,6 +57,7 @@ FIELDS = Fields(
     Field("prompt_cache_key", "noted", "the model's server caches as it is set up to"),
     Field("prompt_cache_options", "noted", "the model's server caches as it is set up to"),
     Field("prompt_cache_retention", "noted", "the model's server caches as it is set up to"),
+    Field("client_metadata", "noted", "nothing is kept about who asks"),
     Field("safety_identifier", "noted", "nothing is kept about who asks"),
     Field("user", "noted", "nothing is kept about who asks"),
     Field("previous_response_id", "refused", f"answers are not added to a request. {WHOLE}"),
@@ -74,12 +82,13 @@ def read(body: Json) -> Ask:
     node.maybe("include", _include)
     text, reasoning = FIELDS.check_within(node, "text"), FIELDS.check_within(node, "reasoning")
     effort = reasoning.maybe("effort", Node.filled) if reasoning else None
-    tools = [] if node.at("tools").absent else [_tool(tool) for tool in node.at("tools").items()]
+    tools, namespaces = _tools(node.at("tools"))
     if text and (verbosity := text.maybe("verbosity", Node.text)):
         forwarded["verbosity"] = verbosity
     return Ask(
         model=node.need("model").filled(),
-        messages=_instructions(node) + read_input(node.need("input")),
+        messages=_instructions(node) + read_input(with_one_name(node.need("input"))),
+        namespaces=namespaces,
         parallel_tool_calls=node.maybe("parallel_tool_calls", Node.flag),
         response_format=text.maybe("format", lambda format_: read_format(format_, within=False)) if text else None,
         max_tokens=node.maybe("max_output_tokens", Node.whole),
@@ -97,6 +106,22 @@ def read(body: Json) -> Ask:
 def _instructions(node: Node) -> list[Json]:
     text = node.maybe("instructions", Node.text)
     return [{"role": "system", "content": text}] if text else []
+
+
+def _tools(node: Node) -> tuple[list[Json], dict[str, tuple[str, str]]]:
+    """The tools, and by which two names the client knows some of them."""
+    tools, namespaces = list[Json](), dict[str, tuple[str, str]]()
+    for each in () if node.absent else node.items():
+        if each.need("type").value != "namespace":
+            tools.append(_tool(each))
+            continue
+        for tool, names in members(each):
+            tools.append(tool)
+            namespaces[tool["function"]["name"]] = names
+    declared = Counter(tool["function"]["name"] for tool in tools)
+    if twice := [name for name in namespaces if declared[name] > 1]:
+        raise node.bad(f"declare {shown(twice[0])} twice: a model has one name for the tool of a namespace.")
+    return tools, namespaces
 
 
 def _tool(node: Node) -> Json:

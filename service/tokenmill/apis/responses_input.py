@@ -83,14 +83,16 @@ class _Conversation:
     def result(self, node: Node) -> None:
         """What a tool answered."""
         node.only(*_BESIDE, "call_id", "output")
-        content = _content(node.need("output"), _SEEN)
+        output = node.need("output")
+        content = "" if output.value == [] else _content(output, _SEEN)
         self._put({"role": "tool", "tool_call_id": node.need("call_id").filled(), "content": content})
 
     def reasoning(self, node: Node) -> None:
-        """What the assistant thought, if it can be read."""
+        """What the assistant thought, or its summary, if either can be read."""
         node.only(*_BESIDE, "summary", "content", "encrypted_content")
-        if not (content := node.at("content")).absent:
-            self._thought += [_of_type(part, "reasoning_text").need("text").text() for part in content.items()]
+        name, kind = ("content", "reasoning_text") if node.at("content").value else ("summary", "summary_text")
+        if not (told := node.at(name)).absent:
+            self._thought += [_of_type(part, kind).need("text").text() for part in told.items()]
 
     def _answer(self, node: Json) -> None:
         message = self._assistant(new=True)

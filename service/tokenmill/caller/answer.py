@@ -278,7 +278,7 @@ class Answer:
         if served is None:
             raise unknown_model(ask.model, self._means.models)
         plan = served.plan(ask, self._request.api, body)
-        return served, msgspec.structs.replace(plan, begins=self._begun) if self._begun else plan
+        return served, msgspec.structs.replace(plan, begins=self._begun or plan.begins, betas=self._request.betas)
 
     async def _open(self, options: dict[str, Any], choices: int) -> None:
         if not self._attempt:  # who takes over has opened it

@@ -148,7 +148,7 @@ class Http:
         return self._session.post(
             url + call.path,
             data=BytesIO(msgspec.json.encode(call.body)),  # in pieces: a prompt may have megabytes
-            headers={"content-type": "application/json", **headers},
+            headers={"content-type": "application/json", **headers, **call.headers},
             allow_redirects=False,
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=upstream.connect_s),
         )

@@ -8,8 +8,8 @@ from tokenmill.apis.ask import Json
 from tokenmill.caller.failure import NotAsked, UpstreamFailed
 from tokenmill.caller.http import Http
 from tokenmill.caller.kinds import Plan
-from tokenmill.caller.kinds.arguments import read_arguments, reasoning_of, text_of
-from tokenmill.caller.kinds.raw_text import DEVELOPER, of_the_system, template_variables
+from tokenmill.caller.kinds.arguments import images_of, read_arguments, reasoning_of, text_of
+from tokenmill.caller.kinds.raw_text import DEVELOPER, one_system, template_variables
 from tokenmill.caller.renderer import Renderer
 from tokenmill.caller.served import Served
 from tokenmill.templates.rendering import CannotRender, Template
@@ -43,9 +43,7 @@ async def _rendered(template: Template, plan: Plan, renderer: Renderer) -> str:
     further = template_variables(plan)
     if ask.reasoning_effort is not None:
         further = {**further, "reasoning_effort": ask.reasoning_effort}
-    messages = [for_template(each) for each in ask.messages]
-    if DEVELOPER not in template.text:  # one that does not know the role leaves its messages out, and says nothing
-        messages = of_the_system(messages)
+    messages = one_system([for_template(each) for each in ask.messages], knows_developer=DEVELOPER in template.text)
     try:
         return await renderer.render(template, messages, plan.tools, further)
     except CannotRender as problem:
@@ -55,8 +53,7 @@ async def _rendered(template: Template, plan: Plan, renderer: Renderer) -> str:
 
 def for_template(message: Json) -> Json:
     """A message as templates read it: text in one piece, arguments of calls as objects. Raises `UpstreamFailed`."""
-    content = message.get("content")
-    if isinstance(content, list) and any(part.get("type") == "image_url" for part in content):
+    if images_of(message):
         detail = "images can't be put into a prompt that is rendered here; use an upstream that takes messages"
         raise NotAsked(detail, "refused", BAD_REQUEST, again=False)
     changed: Json = {"content": text_of(message)}  # templates add to it, also where it is null or absent

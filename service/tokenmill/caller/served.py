@@ -86,7 +86,9 @@ class Served:
             **({"tools": ask.tools} if ask.tools else {}),
             **({"tool_choice": choice} if choice != "auto" else {}),
             **({} if ask.include_usage else {"include_usage": False}),
+            **({"stream_tool_input": True} if ask.stream_tool_input else {}),
             **self.upstream.open,
+            **({"text_after_calls": "drop-all"} if self.kind.raw and ask.parallel_tool_calls is False else {}),
             **({"start": "text"} if begins else {}),
         }
 

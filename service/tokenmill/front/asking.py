@@ -92,6 +92,7 @@ class Requests:
             key=known.key,
             attempt=known.attempt,
             stays=known.stays,
+            betas=asking.identity.betas,
         )
         key, value = known.conversation.encode(), msgspec.json.encode(record)
         placed = await self._producer.send(self._topic, key, value, asking.tracing)

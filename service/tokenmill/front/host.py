@@ -129,7 +129,8 @@ class Process:
         topics = config.topics
         self._producer = Producer(config.kafka, [topics.tokens, topics.requests])
         self._deadline = Deadline()
-        self._begun = self._draining = False
+        self._watch = Deadlines()
+        self._begun = False
         self._ready: list[Callable[[], tuple[bool, str]]] = [lambda: heard(self._tail, serving=self._begun)]
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -196,10 +197,9 @@ class Process:
         numbers.read("tokenmill_front_readers", lambda: [((), readers.total)])
         numbers.read("tokenmill_front_abandoned_total", lambda: [((), readers.abandoned)])
         numbers.read("tokenmill_front_known_requests", lambda: [((), len(index))])
-        watch = Deadlines()
         routes = [route for kind in ROUTES for route in kind(parts).routes()]
-        app = front_app(routes, numbers, Origins(gateway), watch, front.body_kib * KIB, telemetry)
-        block = listening(app, watch, front.bind, front.port, "front", "", server_context(gateway))
+        app = front_app(routes, numbers, Origins(gateway), self._watch, front.body_kib * KIB, telemetry)
+        block = listening(app, self._watch, front.bind, front.port, "front", "", server_context(gateway))
         return await running.enter_async_context(block), requests_log
 
     async def _operators(self, running: contextlib.AsyncExitStack) -> None:
@@ -230,7 +230,7 @@ class Process:
             await asyncio.gather(*tasks, stopping, return_exceptions=True)
 
     async def _drain(self, clients: web.BaseSite | None, callers: Sequence["asyncio.Task[None]"]) -> None:
-        self._draining = True
+        self._watch.draining = True
         config = self._config
         seconds = max(config.front.drain_s if self._front else 0, config.caller.drain_s if self._with_caller else 0)
         self._deadline.start(seconds + 2 * EXIT_S, "drain")
@@ -245,7 +245,7 @@ class Process:
 
     def readiness(self) -> tuple[bool, str]:
         """Whether clients should be sent here, and why not."""
-        if self._draining:
+        if self._watch.draining:
             return False, "draining"
         return next((found for found in (ready() for ready in self._ready) if not found[0]), (True, "ready"))
 

@@ -22,6 +22,12 @@ KEY_CHARS = 255
 CONVERSATION, KEY, RETRY, RESUMABLE = "x-conversation-id", "idempotency-key", "x-stainless-retry-count", "tm-resumable"
 """Headers of requests."""
 
+BETAS = "anthropic-beta"
+"""The header of Messages that says what a client tries out."""
+
+BETAS_CHARS = 2_048
+"""Of it: some dozens of names; it is in every record of a request."""
+
 _PRINTABLE = re.compile(r"[ -~]+")
 
 
@@ -37,6 +43,8 @@ class Identity(msgspec.Struct, frozen=True):
     """An SDK tries it again."""
     stays: bool
     """Its answer goes on without a reader."""
+    betas: str = ""
+    """What a client of Messages tries out."""
 
     def answer_id(self, api: Api, time_ms: int, random: str) -> AnswerId:
         """The id of an answer to it; `random` is hexadecimal."""
@@ -48,15 +56,24 @@ def identify(api: Api, ask: Ask, headers: Mapping[str, str], name: str, body: by
     conversation = _conversation(ask, headers)
     key = _key(headers)
     keyed = digest("key", name, conversation, key) if key else ""
+    betas = _betas(api, headers)
     if keyed and not conversation:
         conversation = own_conversation(name, keyed)
     return Identity(
         conversation=conversation,
-        fingerprint=digest(name, api.name, conversation, body),
+        fingerprint=digest(name, api.name, conversation, body, *([betas] if betas else [])),
         key=keyed,
         again=headers.get(RETRY, "0") not in ("", "0"),
         stays=ask.background or headers.get(RESUMABLE, "").lower() == "true",
+        betas=betas,
     )
+
+
+def _betas(api: Api, headers: Mapping[str, str]) -> str:
+    betas = headers.get(BETAS, "") if api.name == "messages" else ""
+    if betas and (len(betas) > BETAS_CHARS or not _PRINTABLE.fullmatch(betas)):
+        raise BadAsk(f"{BETAS} has at most {BETAS_CHARS} printable characters of ASCII", BETAS)
+    return betas
 
 
 def _conversation(ask: Ask, headers: Mapping[str, str]) -> str:

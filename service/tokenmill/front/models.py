@@ -25,7 +25,7 @@ class Models:
 
     def routes(self) -> list[web.RouteDef]:
         """For the application. A name may have slashes in it."""
-        return [web.get(PATH, self.all, allow_head=False), web.get(f"{PATH}/{{model:.+}}", self.one, allow_head=False)]
+        return [web.get(PATH, self.all), web.get(f"{PATH}/{{model:.+}}", self.one)]
 
     async def all(self, request: web.Request) -> web.Response:
         """All of them."""

@@ -16,8 +16,10 @@ from aiohttp import web
 
 from tokenmill.apis import APIS, Api, BadAsk
 from tokenmill.apis.ask import Json
+from tokenmill.apis.namespaces import Namespaces, told_apart
 from tokenmill.apis.reading import is_deeper
 from tokenmill.caller.served import unknown_model
+from tokenmill.dialects import Dialect
 from tokenmill.front.asking import Asking
 from tokenmill.front.failure import Failed
 from tokenmill.front.following import Following
@@ -27,10 +29,12 @@ from tokenmill.front.readers import Read
 from tokenmill.front.request_index import Known
 from tokenmill.front.whole import Whole, begun, collected
 from tokenmill.gateway.asked import named
+from tokenmill.gateway.framing import SSE, ServerSentEvents
 from tokenmill.gateway.grant import Grant, must_allow
 from tokenmill.gateway.incoming import BrokenOff, Incoming, broken_off
 from tokenmill.gateway.problems import TOO_LARGE, Refused
 from tokenmill.gateway.reading import Start
+from tokenmill.gateway.view import Frame
 from tokenmill.gateway.writing import tracing_of
 from tokenmill.limits import JSON_DEPTH, KIB
 
@@ -44,6 +48,17 @@ JSON = "application/json"
 
 BEGIN_S = 30.0
 """How long an answer in the background may take to begin: that is a caller's business, and no model's."""
+
+
+class ToldApart(ServerSentEvents):
+    """Events that name the calls of tools in a namespace as the client knows them: by both names."""
+
+    def __init__(self, namespaces: Namespaces) -> None:
+        self._namespaces = namespaces
+
+    def frame(self, dialect: Dialect, partition: int, frame: Frame) -> bytes:
+        """With the names of its client."""
+        return super().frame(dialect, partition, frame._replace(payload=told_apart(frame.payload, self._namespaces)))
 
 
 class Posts:
@@ -150,9 +165,10 @@ class Posts:
                 return None
             raise told.opening.failure
         start: Start = told.start
+        framing = ToldApart(ask.namespaces) if ask.namespaces else SSE
         async with parts.waited_for(following, told):
             sought = Sought(known.conversation, known.message_id, known.time_ms)
-            return await parts.streamed(request, asking.api, sought, start, asking.grant, read)
+            return await parts.streamed(request, asking.api, sought, start, asking.grant, read, framing)
 
     async def _whole(
         self, asking: Asking, known: Known, following: Following, told: Told, read: Read, *, again: bool
@@ -167,6 +183,8 @@ class Posts:
                     return None
             raise
         read.done = True
+        if namespaces := asking.ask.namespaces:
+            body = told_apart(body, namespaces)
         return web.Response(body=body, content_type=JSON, headers=place_of(known.conversation, known.message_id))
 
     async def _begun(self, asking: Asking, known: Known, following: Following, read: Read) -> web.Response:

@@ -1,7 +1,6 @@
 """The web server of the front: routes, and refusals in the object of the API that a request came by."""
 
 import logging
-import secrets
 from collections.abc import Iterable
 
 from aiohttp import web
@@ -13,14 +12,16 @@ from tokenmill.errors import Unavailable
 from tokenmill.front.failure import Failed
 from tokenmill.gateway.deadlines import Deadlines
 from tokenmill.gateway.origins import Origins, asks
-from tokenmill.gateway.problems import Refused
-from tokenmill.gateway.server import REQUEST_ID, guarded_app
+from tokenmill.gateway.problems import INTERNAL, Refused
+from tokenmill.gateway.server import REQUEST_ID, guarded_app, new_id, unforeseen
 from tokenmill.observe import Numbers
 from tokenmill.observe.telemetry import NO_TELEMETRY, Telemetry
 
 log = logging.getLogger(__name__)
 
 BAD_REQUEST, NOT_FOUND, UNAVAILABLE = 400, 404, 503
+
+JSON = "application/json"
 
 AGAIN = {429: "2", 503: "2", 529: "5"}
 """Seconds after which a request may be sent again, by the status of its refusal."""
@@ -44,7 +45,10 @@ def api_of(path: str) -> Api:
 
 
 def answering(numbers: Numbers, origins: Origins, watch: Deadlines) -> Middleware:
-    """Every refusal is an error of the client's API that says what to change; what nobody foresaw is in the log."""
+    """Every refusal is an error of the client's API that says what to change.
+
+    What nobody foresaw is logged under the request's id.
+    """
 
     @web.middleware
     async def answered(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -59,15 +63,19 @@ def answering(numbers: Numbers, origins: Origins, watch: Deadlines) -> Middlewar
             status = f"{response.status // 100}xx"
         except ConnectionError:  # the client went away while it was written to
             raise
-        except Exception:
-            status = "5xx"  # what aiohttp makes of it
-            raise
+        except Exception as problem:  # noqa: BLE001 -- it is logged, with the id that the answer has
+            status, identity = "5xx", new_id()
+            unforeseen(request, problem, identity)
+            response = refusal(api, Refused(INTERNAL, f"the front's log says under {identity} what failed"))
+            response.headers[REQUEST_ID] = identity
         finally:
             watch.ends(request.protocol)
             if request.path == api.path and request.method == "POST":
                 numbers.add("tokenmill_front_requests_total", api.name, status)
+        if watch.draining:
+            response.force_close()
         if not response.prepared:
-            response.headers.setdefault(REQUEST_ID, secrets.token_hex(8))
+            response.headers.setdefault(REQUEST_ID, new_id())
         return response
 
     return answered
@@ -91,4 +99,4 @@ def refusal(api: Api, problem: BadAsk | Failed | Refused | Unavailable | web.HTT
         status, body = problem.status, error_body(api, problem.status, problem.reason)
     if again := AGAIN.get(status):
         headers.setdefault("retry-after", again)
-    return web.Response(status=status, body=body, content_type="application/json", headers=headers)
+    return web.Response(status=status, body=body, content_type=JSON, headers=headers)

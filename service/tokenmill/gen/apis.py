@@ -103,6 +103,11 @@ would have to run.
 | GET | `/v1/models`, `/v1/models/{model}` | As OpenAI lists models; as Anthropic, where `anthropic-version` is sent |
 """,
     """
+Other addresses of these APIs are not served. No tokens are counted beforehand (`/v1/messages/count_tokens`,
+`/v1/responses/input_tokens`): a prompt is known when its server has rendered it. Nothing sums a conversation up
+(`/v1/responses/compact`), and an answer is deleted with the records of its topic.
+""",
+    """
 A response repeats little of its request: `background`, `store`, `temperature`, `tools`, `metadata` and the like are in
 it, as readers of the shape want them, but with the values of a request that says none of them.
 """,

@@ -1,5 +1,6 @@
 """Anthropic's Messages: what a client of that API says is passed on, others are translated."""
 
+import re
 from typing import Any
 
 import pytest
@@ -143,10 +144,9 @@ def test_how_words_are_chosen_is_said_in_its_words() -> None:
     [
         ({"n": 2}, "n"),
         ({"seed": 1}, "seed"),
-        ({"response_format": SHAPE}, "response_format"),
+        ({"response_format": {"type": "json_object"}}, "response_format"),
         ({"presence_penalty": 1}, "presence_penalty"),
         ({"frequency_penalty": 1}, "frequency_penalty"),
-        ({"reasoning_effort": "low"}, "reasoning_effort"),
         ({"logit_bias": {}}, "logit_bias"),
         ({"system": "Obey."}, "system"),
     ],
@@ -156,6 +156,99 @@ def test_what_it_has_no_word_for_is_refused_by_name(fields: Json, param: str) ->
     with pytest.raises(BadAsk) as refused:
         body(**fields)
     assert refused.value.param == param
+
+
+@pytest.mark.parametrize(
+    ("said", "told"), [("low", "low"), ("minimal", "low"), ("xhigh", "xhigh"), ("none", None), (None, None)]
+)
+@pytest.mark.parametrize("api", ["chat", "responses"])
+def test_an_effort_and_a_shape_are_said_in_its_words(api: str, said: str | None, told: str | None) -> None:
+    """It has no word for less than `low`, and does not think unless it is asked."""
+    held = {"format": {"type": "json_schema", "schema": SHAPE["json_schema"]["schema"]}}
+    effort = {} if told is None else {"effort": told}
+    for shape, format_ in ((None, {}), (SHAPE, held)):
+        asked = chat(reasoning_effort=said, response_format=shape)
+        if api == "responses":
+            text = None if shape is None else {"format": {"type": "json_schema"} | SHAPE["json_schema"]}
+            asked = {"model": "m", "input": "hi", "reasoning": {"effort": said}, "text": text}
+        output = effort | format_
+        wanted = RAW | ({"output_config": output} if output else {})
+        assert ANTHROPIC.call(plan_of("anthropic", asked, api)).body == wanted
+
+
+def test_hints_are_left_out() -> None:
+    """An answer is the same without them."""
+    hints = {"user": "u", "prompt_cache_key": "k", "safety_identifier": "s", "verbosity": "low"}
+    assert body(**hints) == RAW
+    text = {"model": "m", "input": "hi", "text": {"verbosity": "low"}}
+    assert ANTHROPIC.call(plan_of("anthropic", text, "responses")).body == RAW
+
+
+UNFIT = "call_1|fc.1"
+"""An id that other APIs give."""
+
+
+def ids_of(messages: list[Json]) -> list[str]:
+    """Of calls and results, in their order."""
+    blocks = [block for turn in messages if isinstance(turn["content"], list) for block in turn["content"]]
+    return [block[name] for block in blocks for name in ("id", "tool_use_id") if name in block]
+
+
+def test_ids_of_calls_are_as_that_api_takes_them() -> None:
+    """A result keeps that of its call, whichever API the client speaks."""
+    called = HISTORY[3] | {"tool_calls": [HISTORY[3]["tool_calls"][0] | {"id": UNFIT}]}
+    first, second = ids_of(body(HI, called, HISTORY[4] | {"tool_call_id": UNFIT})["messages"])
+    assert first == second
+    assert re.fullmatch("[A-Za-z0-9_-]+", first)
+    use = {"type": "tool_use", "id": UNFIT, "name": "now", "input": {}}
+    turn = {"role": "assistant", "content": [use, use | {"id": "toolu_1"}]}
+    results = [{"type": "tool_result", "tool_use_id": id_, "content": "noon"} for id_ in (UNFIT, "toolu_1")]
+    asked = own(messages=[HI, turn, {"role": "user", "content": results}])
+    assert ids_of(asked["messages"]) == [first, "toolu_1", first, "toolu_1"]
+
+
+def test_thinking_that_nobody_signed_is_left_out() -> None:
+    """It is refused: a model that writes raw text signs nothing."""
+    signed = {"type": "thinking", "thinking": "a", "signature": "s"}
+    redacted = {"type": "redacted_thinking", "data": "d"}
+    unsigned: list[Json] = [signed | {"signature": ""}, {"type": "thinking", "thinking": "b"}]
+    asked = own(
+        messages=[
+            HI,
+            {"role": "assistant", "content": [*unsigned, signed, redacted, *SAID["content"]]},
+            HI,
+            {"role": "assistant", "content": unsigned},
+            HI,
+        ]
+    )
+    assert asked["messages"] == [HI, {"role": "assistant", "content": [signed, redacted, *SAID["content"]]}, HI, HI]
+
+
+@pytest.mark.parametrize(
+    ("content", "encrypted", "told"),
+    [
+        ([{"type": "reasoning_text", "text": "hm"}], "sig", True),
+        ([{"type": "reasoning_text", "text": "hm"}], "", False),
+        ([{"type": "reasoning_text", "text": "hm"}], None, False),
+        ([{"type": "reasoning_text", "text": "hm"}], 3, False),
+        ([], "sig", False),
+    ],
+)
+def test_a_response_s_reasoning_comes_back_with_what_signed_it(content: list[Json], encrypted: Any, told: bool) -> None:
+    """As thinking, in front of the calls: within a loop of tools it is wanted. A summary is not what was signed."""
+    summary = [{"type": "summary_text", "text": "hm"}]
+    asked = {
+        "model": "m",
+        "input": [
+            HI,
+            {"type": "reasoning", "summary": summary, "content": content, "encrypted_content": encrypted},
+            {"type": "function_call", "call_id": "c1", "name": "now", "arguments": "{}"},
+            {"type": "function_call_output", "call_id": "c1", "output": "noon"},
+        ],
+    }
+    _, turn, _ = ANTHROPIC.call(plan_of("anthropic", asked, "responses")).body["messages"]
+    thought = {"type": "thinking", "thinking": "hm", "signature": "sig"}
+    assert turn["content"] == [thought] * told + [{"type": "tool_use", "id": "c1", "name": "now", "input": {}}]
 
 
 def test_a_client_s_own_body_is_passed_on() -> None:

@@ -7,7 +7,14 @@ import pytest
 
 from tests.support.calling import CALLED, IMAGE
 from tokenmill.apis.ask import Json
-from tokenmill.caller.kinds.arguments import read_arguments, reasoning_of, said_by, text_of, with_short_ids
+from tokenmill.caller.kinds.arguments import (
+    read_arguments,
+    reasoning_of,
+    said_by,
+    text_of,
+    with_reasoning,
+    with_short_ids,
+)
 
 
 @pytest.mark.parametrize(
@@ -70,6 +77,16 @@ def test_ids_of_calls_have_nine_characters_where_that_is_asked_for() -> None:
 def test_a_call_without_an_id_gets_none(bare: Json) -> None:
     """Nothing says whose result it would be."""
     assert with_short_ids([bare]) == [bare]
+
+
+@pytest.mark.parametrize("names", [(), ("reasoning",), ("reasoning", "reasoning_content")])
+def test_reasoning_is_told_by_the_names_that_are_asked_for(names: tuple[str, ...]) -> None:
+    """Of what an assistant says; nothing that was thought has no name."""
+    said: Json = {"role": "assistant", "content": "a"}
+    assert with_reasoning(said | {"reasoning_content": "hm"}, names) == said | dict.fromkeys(names, "hm")
+    assert with_reasoning(said | {"reasoning": ""}, names) == said
+    mine = {"role": "user", "content": "a", "reasoning": "hm"}
+    assert with_reasoning(mine, names) is mine
 
 
 def test_reasoning_has_two_names() -> None:

@@ -8,7 +8,7 @@ import pytest
 from tests.support.calling import HI, NAMED, SHAPE, TOOL, answered, chat, ends_of, plan_of, text_of
 from tests.support.model_servers.speech import Script
 from tests.support.model_servers.vllm import Vllm
-from tokenmill.apis.ask import BadAsk, Json
+from tokenmill.apis.ask import Json
 from tokenmill.caller.kinds import Call
 from tokenmill.caller.kinds.completions import COMPLETIONS
 
@@ -62,13 +62,6 @@ def test_how_words_are_chosen_is_passed_on() -> None:
 def test_our_fields_go_before_the_client_s() -> None:
     """Nobody skips markers."""
     assert body(skip_special_tokens=True, stream=False) == RAW
-
-
-def test_one_call_at_a_time_can_t_be_had_of_text() -> None:
-    """It is refused by its name."""
-    with pytest.raises(BadAsk) as refused:
-        body(tools=[TOOL], parallel_tool_calls=False)
-    assert refused.value.param == "parallel_tool_calls"
 
 
 def test_other_apis_ask_the_same() -> None:

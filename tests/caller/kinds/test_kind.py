@@ -111,6 +111,15 @@ def test_a_model_is_told_of_tools_that_it_may_call(choice: object, told: list[ob
     assert plan_of("vllm", chat(tools=[TOOL, OTHER], tool_choice=choice)).tools == told
 
 
+@pytest.mark.parametrize("choice", ["auto", "required", NAMED])
+@pytest.mark.parametrize("kind", [kind.name for kind in KINDS if kind.raw])
+def test_a_server_of_raw_text_is_told_nothing_of_one_call_at_a_time(kind: str, choice: Any) -> None:
+    """Nothing keeps its model from another one: that is not read."""
+    asked = chat(tools=[TOOL, OTHER], tool_choice=choice)
+    plans = [plan_of(kind, asked | said) for said in ({}, {"parallel_tool_calls": False})]
+    assert [find_kind(kind).call(plan) for plan in plans] == [find_kind(kind).call(plans[0])] * 2
+
+
 def test_a_kind_without_wishes_needs_one_request() -> None:
     """No prompt before, no word behind; a key is a bearer's."""
     upstream = Upstream(models=["m"], urls=["http://a"])

@@ -11,7 +11,6 @@ from tests.support.calling import (
     IMAGE,
     NAMED,
     OTHER,
-    RENDERED,
     SCHEMA,
     SHAPE,
     TOOL,
@@ -27,7 +26,7 @@ from tests.support.model_servers.speech import Script
 from tokenmill.apis.ask import BadAsk, Json
 from tokenmill.caller.kinds import Call
 from tokenmill.caller.kinds.llama_cpp import LAST_EVENT, LLAMA_CPP
-from tokenmill.caller.kinds.raw_text import UNTHINKING
+from tokenmill.caller.kinds.raw_text import UNTHINKING, one_system
 from tokenmill.codecs.sse import EVENT_BYTES
 
 CALL = '<tool_call>\n{"name": "now", "arguments": {}}\n</tool_call>'
@@ -60,7 +59,9 @@ def test_a_completion_keeps_the_markers_of_the_format() -> None:
 def test_the_prompt_is_asked_for_with_messages_and_tools() -> None:
     """No choice is said: what a model may not call is not there, and an answer's beginning is added here."""
     plan = plan_of("llama.cpp", chat(*HISTORY, tools=[TOOL, OTHER]))
-    assert LLAMA_CPP.rendering(plan) == Call("/apply-template", {"messages": RENDERED, "tools": [TOOL, OTHER]})
+    assert LLAMA_CPP.rendering(plan) == Call(
+        "/apply-template", {"messages": one_system(HISTORY), "tools": [TOOL, OTHER]}
+    )
     none = plan_of("llama.cpp", chat(tools=[TOOL], tool_choice="none"))
     assert LLAMA_CPP.rendering(none) == Call("/apply-template", {"messages": [HI]})
     named = plan_of("llama.cpp", chat(tools=[TOOL, OTHER], tool_choice=NAMED))
@@ -108,12 +109,11 @@ def test_our_fields_go_before_the_client_s() -> None:
     ("fields", "param"),
     [
         ({"n": 2}, "n"),
-        ({"tools": [TOOL], "parallel_tool_calls": False}, "parallel_tool_calls"),
         ({"messages": [{"role": "user", "content": [IMAGE]}]}, "messages"),
     ],
 )
 def test_what_a_completion_of_text_can_t_do_is_refused_by_name(fields: Json, param: str) -> None:
-    """Several answers, one call at most, images: the prompt would have a place for them, and the model no sight."""
+    """Several answers, images: the prompt would have a place for them, and the model no sight."""
     with pytest.raises(BadAsk) as refused:
         plan_of("llama.cpp", chat() | fields)
     assert refused.value.param == param
@@ -153,3 +153,11 @@ async def test_a_prompt_longer_than_an_event_may_be_is_not_repeated() -> None:
         chunks = await answered(server, LLAMA_CPP, LLAMA_CPP.call(plan))
     assert (text_of(chunks), ends_of(chunks), [chunk.error for chunk in chunks if chunk.error]) == (CALL, ["stop"], [])
     assert chunks[-1].usage is not None
+
+
+async def test_the_word_at_which_it_stopped_is_told() -> None:
+    """The last event has it only where it is asked for."""
+    async with LlamaCpp(lambda _: Script("Hello END")) as server:
+        plan = await prompt_from(server, LLAMA_CPP, plan_of("llama.cpp", chat(stop=["END"])))
+        chunks = await answered(server, LLAMA_CPP, LLAMA_CPP.call(plan))
+    assert [chunk.stop_sequence for chunk in chunks if chunk.finish_reason] == ["END"]

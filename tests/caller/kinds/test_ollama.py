@@ -81,8 +81,7 @@ def test_messages_are_ollama_s() -> None:
     refused = {"role": "assistant", "content": [{"type": "refusal", "refusal": "No."}], "reasoning": "bad"}
     call = {"id": "c1", "function": {"name": "now", "arguments": {"zone": "CET"}}}
     assert rendering(*HISTORY, refused, shown)["messages"] == [
-        {"role": "system", "content": "Be brief."},
-        {"role": "system", "content": "No jokes."},
+        {"role": "system", "content": "Be brief.\n\nNo jokes."},
         HI,
         {"role": "assistant", "content": "", "thinking": "Which zone?", "tool_calls": [call]},
         {"role": "tool", "content": "noon", "tool_call_id": "c1", "tool_name": "now"},
@@ -106,7 +105,6 @@ def test_how_words_are_chosen_are_options() -> None:
     ("fields", "param"),
     [
         ({"n": 2}, "n"),
-        ({"tools": [TOOL], "parallel_tool_calls": False}, "parallel_tool_calls"),
         ({"reasoning_effort": "low"}, "reasoning_effort"),
         ({"raw": False}, "raw"),
         ({"template": "{{ .System }}"}, "template"),

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tests.support.calling import (
+    CALLED,
     HI,
     HISTORY,
     IMAGE,
@@ -173,6 +174,37 @@ def test_mistral_s_own_server_gets_ids_of_calls_of_nine_characters(url: str, sho
     (told,) = turn["tool_calls"]
     assert told["id"] == result["tool_call_id"]
     assert (len(told["id"]) == 9) is short is (told["id"] != made)
+
+
+def test_images_of_results_are_the_user_s_where_a_result_is_text() -> None:
+    """OpenAI's API takes text alone of a tool; they follow the results of the turn, which stand together."""
+    calls = [CALLED, CALLED | {"id": "c2"}, CALLED | {"id": "c3"}]
+    results: list[Json] = [
+        {"role": "tool", "tool_call_id": "c1", "content": [IMAGE]},
+        {"role": "tool", "tool_call_id": "c2", "content": "noon"},
+        {"role": "tool", "tool_call_id": "c3", "content": [{"type": "text", "text": "a map"}, IMAGE, IMAGE]},
+    ]
+    asked = [HI, {"role": "assistant", "content": None, "tool_calls": calls}, *results, HI]
+    told = OPENAI.call(plan_of("openai", chat(*asked), urls=["https://api.openai.com"])).body["messages"]
+    shown = "[its images are in the next message of the user]"
+    assert told == [
+        *asked[:2],
+        results[0] | {"content": shown},
+        results[1],
+        results[2] | {"content": f"a map\n{shown}"},
+        {
+            "role": "user",
+            "content": [
+                {"type": "text", "text": "Images of the result of c1:"},
+                IMAGE,
+                {"type": "text", "text": "Images of the result of c3:"},
+                IMAGE,
+                IMAGE,
+            ],
+        },
+        HI,
+    ]
+    assert OPENAI.call(plan_of("openai", chat(*asked))).body["messages"] == asked
 
 
 def test_who_may_write_as_long_as_they_like_is_told_of_no_end() -> None:

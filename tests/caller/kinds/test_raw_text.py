@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from tests.support.calling import HI, HISTORY, OTHER, RENDERED, SHAPE, TOOL, chat, plan_of
+from tests.support.calling import HI, HISTORY, IMAGE, OTHER, SHAPE, TOOL, chat, plan_of
 from tokenmill.apis.ask import BadAsk, Json
 from tokenmill.caller.kinds import KINDS, find_kind
-from tokenmill.caller.kinds.raw_text import UNTHINKING, template_messages, template_variables, thinks
+from tokenmill.caller.kinds.raw_text import UNTHINKING, one_system, template_messages, template_variables, thinks
 
 RAW = [kind.name for kind in KINDS if kind.raw]
 R1: Json = {"open": {"start": "reasoning"}}
@@ -94,12 +94,63 @@ def test_what_the_client_tells_the_template_counts() -> None:
     assert template_variables(plan_of("vllm", chat(chat_template_kwargs=3))) == {}
 
 
-@pytest.mark.parametrize(("format_", "expected"), [("hermes", RENDERED), ("plain", RENDERED), ("harmony", HISTORY)])
-def test_a_developer_is_the_system_where_templates_do_not_know_the_role(format_: str, expected: list[Json]) -> None:
+@pytest.mark.parametrize(("format_", "role"), [("hermes", "system"), ("plain", "system"), ("harmony", "developer")])
+def test_a_developer_is_the_system_where_templates_do_not_know_the_role(format_: str, role: str) -> None:
     """Qwen's refuse it, others leave its messages out and say nothing; gpt-oss knows it."""
     plan = plan_of("vllm", chat(*HISTORY), format=format_)
-    assert template_messages(plan) == expected
+    told = {"role": role, "content": "Be brief.\n\nNo jokes."}
+    assert template_messages(plan, "reasoning_content") == [told, *HISTORY[2:]]
     assert plan.ask.messages == HISTORY
+
+
+def system(content: Any) -> Json:
+    return {"role": "system", "content": content}
+
+
+def user(content: Any) -> Json:
+    return {"role": "user", "content": content}
+
+
+SEEN = user([{"type": "text", "text": "this?"}, IMAGE])
+
+
+@pytest.mark.parametrize(
+    ("messages", "told"),
+    [
+        ([HI, SEEN], [HI, SEEN]),
+        ([HISTORY[1], HI], [HISTORY[1] | {"role": "system"}, HI]),
+        ([system("a"), HISTORY[1], system("b")], [system("a\n\nNo jokes.\n\nb")]),
+        ([system("a"), HI, system("b")], [system("a"), user("hi\n\nb")]),
+        ([HI, HISTORY[3], HISTORY[4], system("b")], [HI, HISTORY[3], HISTORY[4], user("b")]),
+        ([HI, system("b"), SEEN], [user([{"type": "text", "text": text} for text in ("hi", "b", "this?")] + [IMAGE])]),
+    ],
+)
+def test_the_system_speaks_once_and_first(messages: list[Json], told: list[Json]) -> None:
+    """Qwen's templates refuse it elsewhere, gpt-oss's leaves it out; where turns have to alternate they do."""
+    assert one_system(messages) == told
+
+
+def test_a_template_that_knows_a_developer_gets_one_if_there_is_one() -> None:
+    """At the beginning, again."""
+    assert one_system([system("a"), HI], knows_developer=True) == [system("a"), HI]
+    spoken = one_system([system("a"), HISTORY[1], HI, HISTORY[1]], knows_developer=True)
+    assert spoken == [{"role": "developer", "content": "a\n\nNo jokes."}, user("hi\n\nNo jokes.")]
+
+
+@pytest.mark.parametrize("name", ["reasoning_content", "reasoning"])
+@pytest.mark.parametrize(
+    ("kind", "told"),
+    [
+        ("vllm", {"reasoning": "hm", "reasoning_content": "hm"}),
+        ("sglang", {"reasoning_content": "hm"}),
+        ("llama.cpp", {"reasoning_content": "hm"}),
+    ],
+)
+def test_a_server_hears_what_was_thought_by_the_names_that_it_reads(name: str, kind: str, told: Json) -> None:
+    """Whichever the client uses: vLLM reads the one or the other, by its version."""
+    said = {"role": "assistant", "content": "a"}
+    plan, each = plan_of(kind, chat(HI, said | {name: "hm"}, HI)), find_kind(kind)
+    assert (each.rendering(plan) or each.call(plan)).body["messages"] == [HI, said | told, HI]
 
 
 @pytest.mark.parametrize(("format_", "role"), [("hermes", "system"), ("harmony", "developer")])

@@ -10,7 +10,6 @@ from tests.support.calling import (
     IMAGE,
     NAMED,
     OTHER,
-    RENDERED,
     SHAPE,
     TOOL,
     answered,
@@ -21,9 +20,9 @@ from tests.support.calling import (
 )
 from tests.support.model_servers.sglang import Sglang
 from tests.support.model_servers.speech import Script
-from tokenmill.apis.ask import BadAsk, Json
+from tokenmill.apis.ask import Json
 from tokenmill.caller.kinds import Call
-from tokenmill.caller.kinds.raw_text import UNTHINKING
+from tokenmill.caller.kinds.raw_text import UNTHINKING, one_system
 from tokenmill.caller.kinds.sglang import SGLANG
 
 RAW: Json = {
@@ -86,10 +85,11 @@ def test_our_fields_go_before_the_client_s() -> None:
     assert body(chat_template_kwargs="none") == RAW
 
 
-def test_the_history_goes_as_it_is() -> None:
-    """System messages, images, calls, their results, reasoning; a developer is the system."""
+def test_the_history_goes_as_templates_read_it() -> None:
+    """System messages, images, calls, their results, reasoning."""
     seen = {"role": "user", "content": [IMAGE]}
-    assert SGLANG.call(plan_of("sglang", chat(*HISTORY, seen))).body == RAW | {"messages": [*RENDERED, seen]}
+    messages = [*one_system(HISTORY), seen]
+    assert SGLANG.call(plan_of("sglang", chat(*HISTORY, seen))).body == RAW | {"messages": messages}
 
 
 def test_other_apis_ask_the_same() -> None:
@@ -99,13 +99,6 @@ def test_other_apis_ask_the_same() -> None:
     messages = plan_of("sglang", {"model": "m", "max_tokens": 9, "system": "Hm.", "messages": [HI]}, "messages")
     system = {"role": "system", "content": "Hm."}
     assert SGLANG.call(messages).body == RAW | {"messages": [system, HI], "max_tokens": 9}
-
-
-def test_one_call_at_a_time_can_t_be_had_of_text() -> None:
-    """It is refused by its name."""
-    with pytest.raises(BadAsk) as refused:
-        plan_of("sglang", chat(tools=[TOOL], tool_choice=NAMED, parallel_tool_calls=False))
-    assert refused.value.param == "parallel_tool_calls"
 
 
 @pytest.mark.parametrize("choice", ["auto", "none", "required", NAMED])

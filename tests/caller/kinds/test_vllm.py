@@ -10,7 +10,6 @@ from tests.support.calling import (
     IMAGE,
     NAMED,
     OTHER,
-    RENDERED,
     SHAPE,
     TOOL,
     answered,
@@ -21,8 +20,8 @@ from tests.support.calling import (
 )
 from tests.support.model_servers.speech import Script
 from tests.support.model_servers.vllm import Vllm
-from tokenmill.apis.ask import BadAsk, Json
-from tokenmill.caller.kinds.raw_text import UNTHINKING
+from tokenmill.apis.ask import Json
+from tokenmill.caller.kinds.raw_text import UNTHINKING, template_messages
 from tokenmill.caller.kinds.vllm import VLLM
 
 RAW: Json = {
@@ -104,11 +103,13 @@ def test_our_fields_go_before_the_client_s() -> None:
     assert forced.items() >= CONTINUED.items()
 
 
-def test_the_history_goes_as_it_is() -> None:
-    """System messages, images, calls, their results, reasoning; a developer is the system."""
+def test_the_history_goes_as_templates_read_it() -> None:
+    """System messages, images, calls, their results; reasoning by both of its names."""
     seen = {"role": "tool", "tool_call_id": "c1", "content": [{"type": "text", "text": "map"}, IMAGE]}
     more = [{"role": "user", "content": [{"type": "text", "text": "and this?"}, IMAGE]}, seen]
-    assert VLLM.call(plan_of("vllm", chat(*HISTORY, *more))).body == RAW | {"messages": [*RENDERED, *more]}
+    plan = plan_of("vllm", chat(*HISTORY, *more))
+    assert VLLM.call(plan).body == RAW | {"messages": template_messages(plan, "reasoning_content", "reasoning")}
+    assert VLLM.call(plan).body["messages"][-2:] == more
 
 
 def test_other_apis_ask_the_same() -> None:
@@ -118,14 +119,6 @@ def test_other_apis_ask_the_same() -> None:
     tools = [{"name": "now", "input_schema": TOOL["function"]["parameters"]}]
     messages = body("messages", model="m", max_tokens=9, top_k=4, messages=[HI], tools=tools)
     assert messages == RAW | {"max_tokens": 9, "top_k": 4, "tools": [TOOL], "tool_choice": "none"}
-
-
-def test_one_call_at_a_time_can_t_be_had_of_text() -> None:
-    """Unless there is nothing to call."""
-    with pytest.raises(BadAsk) as refused:
-        plan_of("vllm", chat(tools=[TOOL], parallel_tool_calls=False))
-    assert refused.value.param == "parallel_tool_calls"
-    assert body(tools=[TOOL], tool_choice="none", parallel_tool_calls=False) == body(parallel_tool_calls=True) == RAW
 
 
 def test_the_key_is_a_bearer_s_and_closing_is_enough() -> None:

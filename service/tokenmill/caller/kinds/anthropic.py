@@ -1,19 +1,33 @@
 """Anthropic's Messages, and servers that speak it."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
-from tokenmill.apis.ask import Json
-from tokenmill.caller.kinds.arguments import read_arguments, said_by, text_of
+from tokenmill.apis.ask import Ask, Json
+from tokenmill.apis.chat import NO_EFFORT
+from tokenmill.caller.kinds.arguments import fitted, read_arguments, said_by, text_of
 from tokenmill.caller.kinds.kind import Base, Call, Plan, given, single, unsupported
 
 VERSION = "2023-06-01"
+
+BETAS = "anthropic-beta"
+"""The header that says what a client tries out."""
 
 MAX_TOKENS = 4_096
 """Where the client says nothing: that API wants a number."""
 
 TAKEN = frozenset({"top_k"})
 """What else it takes."""
+
+HINTS = frozenset({"user", "prompt_cache_key", "safety_identifier", "verbosity"})
+"""What may help a server and is left out: an answer is right without it."""
+
+EFFORTS = {"minimal": "low", NO_EFFORT: None}
+"""Words of OpenAI's that it does not have: it thinks if it is asked to."""
+
+FIT_ID, ID_CHARS = re.compile("[A-Za-z0-9_-]+"), 24
+"""What it takes for the id of a call, and how long a hash is that stands in the place of another."""
 
 OWN = frozenset({"stream", "model", "metadata"})
 """Of a client's body: what is ours to say."""
@@ -33,12 +47,11 @@ class Anthropic(Base):
             return
         ask = plan.ask
         fields: dict[str, Any] = {
-            "response_format": ask.response_format,
+            "response_format": None if _format(ask) else ask.response_format,
             "seed": ask.seed,
             "presence_penalty": ask.presence_penalty,
             "frequency_penalty": ask.frequency_penalty,
-            "reasoning_effort": ask.reasoning_effort if ask.thinks else None,
-            **{name: value for name, value in ask.forwarded.items() if name not in TAKEN},
+            **{name: value for name, value in ask.forwarded.items() if name not in TAKEN | HINTS},
         }
         for name, value in fields.items():
             if value is not None:
@@ -50,16 +63,17 @@ class Anthropic(Base):
             own = {name: value for name, value in plan.body.items() if name not in OWN}
             own["messages"] = [told for message in own["messages"] if (told := _spoken(message)) is not None]
             body = {**own, **_metadata(plan.body), "model": plan.model, "stream": True}
-            return Call("/v1/messages", body, "sse+anthropic")
+            return Call("/v1/messages", body, "sse+anthropic", {BETAS: plan.betas} if plan.betas else {})
         ask = plan.ask
         body = {
-            **ask.forwarded,
+            **{name: value for name, value in ask.forwarded.items() if name in TAKEN},
             "model": plan.model,
             "max_tokens": ask.max_tokens or MAX_TOKENS,
             **given(
                 system=_system(ask.messages), temperature=ask.temperature, top_p=ask.top_p, stop_sequences=ask.stop
             ),
-            "messages": _messages(ask.messages),
+            "messages": _messages(ask.messages, _signatures(plan)),
+            **_output(ask),
             **given(tools=[_tool(tool["function"]) for tool in ask.tools], tool_choice=_choice(plan)),
             "stream": True,
         }
@@ -77,28 +91,66 @@ def _metadata(body: Json) -> Json:
 
 
 def _spoken(message: Json) -> Json | None:
-    """A turn of a client's own body, the assistant's without the blank texts that its model wrote; None: no more."""
+    """A turn of a client's own body, with ids that fit; None: it says nothing.
+
+    The assistant's is without what its model wrote and this API refuses: blank texts, and thinking that nobody signed.
+    """
     content = message["content"]
-    if message["role"] != "assistant":
-        return message
     if isinstance(content, str):
-        return message if content.strip() else None
-    blocks = [block for block in content if block["type"] != "text" or block["text"].strip()]
+        return message if content.strip() or message["role"] != "assistant" else None
+    blocks = [_with_fit_id(block) for block in content if message["role"] != "assistant" or _is_taken(block)]
     return message | {"content": blocks} if blocks else None
+
+
+def _is_taken(block: Json) -> bool:
+    """Whether a block of the assistant's is not refused."""
+    if block["type"] == "thinking":
+        return bool(block.get("signature"))
+    return block["type"] != "text" or bool(block["text"].strip())
+
+
+def _with_fit_id(block: Json) -> Json:
+    """A call or a result with an id that is taken."""
+    for name in ("id", "tool_use_id"):
+        block = fitted(block, name, FIT_ID, ID_CHARS)
+    return block
+
+
+def _output(ask: Ask) -> Json:
+    """How much effort the answer is worth, and its shape."""
+    effort = ask.reasoning_effort
+    output = given(effort=EFFORTS.get(effort, effort) if effort else None, format=_format(ask))
+    return {"output_config": output} if output else {}
+
+
+def _format(ask: Ask) -> Json | None:
+    """The shape of an answer; None: any, or one that this API has no word for."""
+    shape = (ask.response_format or {}).get("json_schema")
+    return {"type": "json_schema", "schema": shape["schema"]} if shape else None
+
+
+def _signatures(plan: Plan) -> Mapping[str, str]:
+    """What was thought, with what signed it: Responses bring both back, and the neutral shape has no place for it."""
+    said = plan.body.get("input") if plan.api == "responses" else None
+    items = [item for item in said if item.get("type") == "reasoning"] if isinstance(said, list) else []
+    told = [
+        ("\n".join(part["text"] for part in each.get("content") or ()), each.get("encrypted_content")) for each in items
+    ]
+    return {text: signature for text, signature in told if text and signature and isinstance(signature, str)}
 
 
 def _system(messages: list[Json]) -> list[Json]:
     return [block for message in messages if message["role"] in ("system", "developer") for block in _blocks(message)]
 
 
-def _messages(messages: list[Json]) -> list[Json]:
+def _messages(messages: list[Json], signatures: Mapping[str, str]) -> list[Json]:
     """Turns of user and assistant; results of calls are the user's, and neighbours are one turn."""
     turns = list[Json]()
     for message in messages:
         if message["role"] in ("system", "developer"):
             continue
         role = "assistant" if message["role"] == "assistant" else "user"
-        blocks = [_result(message)] if message["role"] == "tool" else _blocks(message)
+        blocks = [_result(message)] if message["role"] == "tool" else _thought(message, signatures) + _blocks(message)
         if not blocks:
             continue  # as an answer that was reasoning alone: a turn without content is refused
         if turns and turns[-1]["role"] == role:
@@ -116,6 +168,13 @@ def _blocks(message: Json) -> list[Json]:
     return [_part(part) for part in parts if part.get("type") == "image_url" or said_by(part).strip()] + calls
 
 
+def _thought(message: Json, signatures: Mapping[str, str]) -> list[Json]:
+    """What was thought, if it is signed: else it is refused."""
+    thought = message.get("reasoning_content") or ""
+    signature = signatures.get(thought)
+    return [{"type": "thinking", "thinking": thought, "signature": signature}] if signature else []
+
+
 def _part(part: Json) -> Json:
     if part.get("type") == "image_url":
         url: str = part["image_url"]["url"]
@@ -128,11 +187,11 @@ def _part(part: Json) -> Json:
 def _use(call: Json) -> Json:
     function = call["function"]
     arguments = read_arguments(function.get("arguments", "{}"))
-    return {"type": "tool_use", "id": call.get("id", ""), "name": function["name"], "input": arguments}
+    return _with_fit_id({"type": "tool_use", "id": call.get("id", ""), "name": function["name"], "input": arguments})
 
 
 def _result(message: Json) -> Json:
-    return {"type": "tool_result", "tool_use_id": message.get("tool_call_id", ""), "content": _blocks(message)}
+    return _with_fit_id({"type": "tool_result", "tool_use_id": message["tool_call_id"], "content": _blocks(message)})
 
 
 def _tool(function: Json) -> Json:

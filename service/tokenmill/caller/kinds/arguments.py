@@ -1,6 +1,7 @@
 """Messages of a history for servers of another shape: arguments of calls, their ids, text in one piece, reasoning."""
 
 import re
+from collections.abc import Iterable
 from hashlib import sha256
 from typing import Any
 
@@ -38,9 +39,24 @@ def said_by(part: Json) -> str:
     return part.get("text") or part.get("refusal") or ""
 
 
+def images_of(message: Json) -> list[Json]:
+    """Its parts that are images."""
+    content = message.get("content")
+    return [part for part in content if part.get("type") == "image_url"] if isinstance(content, list) else []
+
+
 def reasoning_of(message: Json) -> str | None:
     """What an assistant thought, by either of its names; None: nothing."""
     return message.get("reasoning_content") or message.get("reasoning") or None
+
+
+def with_reasoning(message: Json, names: Iterable[str]) -> Json:
+    """A message with what an assistant thought by these names alone, if it has any."""
+    if message["role"] != "assistant" or not REASONING & message.keys():
+        return message
+    thought = reasoning_of(message)
+    rest = {field: value for field, value in message.items() if field not in REASONING}
+    return rest | (dict.fromkeys(names, thought) if thought else {})
 
 
 def with_short_ids(messages: list[Json]) -> list[Json]:
@@ -51,13 +67,13 @@ def with_short_ids(messages: list[Json]) -> list[Json]:
 def _with_short_ids(message: Json) -> Json:
     changed: Json = {}
     if message.get("tool_calls"):
-        changed["tool_calls"] = [call | _shortened(call, "id") for call in message["tool_calls"]]
-    return message | changed | _shortened(message, "tool_call_id")
+        changed["tool_calls"] = [fitted(call, "id", SHORT_ID, 9) for call in message["tool_calls"]]
+    return fitted(message | changed, "tool_call_id", SHORT_ID, 9)
 
 
-def _shortened(said: Json, name: str) -> Json:
-    """The member of that name with a short id, where it has one that is not."""
-    long = said.get(name)
-    if not isinstance(long, str) or not long or SHORT_ID.fullmatch(long):
-        return {}
-    return {name: sha256(long.encode(errors="surrogatepass")).hexdigest()[:9]}
+def fitted(said: Json, name: str, fits: re.Pattern[str], size: int) -> Json:
+    """What is said, where that member is an id that does not fit with a hash of this size in its place."""
+    unfit = said.get(name)
+    if not isinstance(unfit, str) or not unfit or fits.fullmatch(unfit):
+        return said
+    return said | {name: sha256(unfit.encode(errors="surrogatepass")).hexdigest()[:size]}

@@ -1,6 +1,6 @@
 """Any server with OpenAI's completions: the prompt is rendered here, by the model's own chat template."""
 
-from tokenmill.caller.kinds.kind import Base, Call, Plan, one_call_at_a_time, sampling
+from tokenmill.caller.kinds.kind import Base, Call, Plan, sampling
 
 
 class Completions(Base):
@@ -8,10 +8,6 @@ class Completions(Base):
 
     name = "completions"
     summary = "`/v1/completions` with a prompt that `template_file` renders here"
-
-    def check(self, plan: Plan) -> None:
-        """Nothing holds text to one call."""
-        one_call_at_a_time(plan)
 
     def call(self, plan: Plan) -> Call:
         """The completion. Servers that know it skip no special tokens; others pass over these words."""

@@ -31,6 +31,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """Its prompt opens the reasoning, whatever the client says."""
     answer: str = ""
     """Names this try, for servers that stop what has a name."""
+    betas: str = ""
+    """What the client tries out of Messages, as its header says."""
 
     @property
     def model(self) -> str:
@@ -58,6 +60,8 @@ class Call(msgspec.Struct, frozen=True):
     body: Json
     codec: str = ""
     """How what comes is read; empty: it is one JSON object."""
+    headers: Mapping[str, str] = {}
+    """Of this request, beside those of every one."""
 
 
 class Kind(Protocol):
@@ -142,14 +146,6 @@ def sampling(ask: Ask) -> Json:
         frequency_penalty=ask.frequency_penalty,
         response_format=ask.response_format,
     )
-
-
-def one_call_at_a_time(plan: Plan) -> None:
-    """Raise `BadAsk` where a single call is wanted of a model whose text nobody holds to that."""
-    if plan.ask.parallel_tool_calls is False and plan.tools:
-        name = plan.name_of("parallel_tool_calls")
-        detail = f"{plan.ask.model} writes calls as text, so nothing keeps it to one; leave {name} out"
-        raise BadAsk(detail, name, "unsupported_parameter")
 
 
 def single(plan: Plan) -> None:

@@ -7,10 +7,11 @@ say what is wanted of it.
 """
 
 from tokenmill.apis.ask import BadAsk, Json
-from tokenmill.caller.kinds.kind import Base, Call, Plan, given, one_call_at_a_time, single
+from tokenmill.caller.kinds.arguments import images_of
+from tokenmill.caller.kinds.kind import Base, Call, Plan, given, single
 from tokenmill.caller.kinds.raw_text import template_messages, template_variables
 
-LAST_EVENT = ("content", "stop", "stop_type", "tokens_predicted", "tokens_evaluated")
+LAST_EVENT = ("content", "stop", "stop_type", "stopping_word", "tokens_predicted", "tokens_evaluated")
 """What its codec reads of the last event: with a long prompt in it, it would be longer than an event may be."""
 
 
@@ -21,12 +22,9 @@ class LlamaCpp(Base):
     summary = "`/apply-template` for the prompt, `/completion` for the text, with the format's markers preserved"
 
     def check(self, plan: Plan) -> None:
-        """Nothing holds text to one call, there is one answer, and a prompt that is text has no images."""
-        one_call_at_a_time(plan)
+        """There is one answer, and a prompt that is text has no images."""
         single(plan)
-        contents = (message.get("content") for message in plan.ask.messages)
-        parts = (part for content in contents if isinstance(content, list) for part in content)
-        if any(part.get("type") == "image_url" for part in parts):
+        if any(map(images_of, plan.ask.messages)):
             detail = f"{plan.ask.model} completes a prompt of text, in which images have no place; leave them out"
             raise BadAsk(detail, plan.name_of("messages"), "unsupported_value")
 
@@ -34,7 +32,7 @@ class LlamaCpp(Base):
         """By the server's own template."""
         template = template_variables(plan) | given(reasoning_effort=plan.ask.reasoning_effort)
         body = {
-            "messages": template_messages(plan),
+            "messages": template_messages(plan, "reasoning_content"),
             **given(tools=plan.tools),
             **({"chat_template_kwargs": template} if template else {}),
         }

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 
 from tokenmill.apis.ask import BadAsk, Json
 from tokenmill.apis.chat import NO_EFFORT
-from tokenmill.caller.kinds.arguments import read_arguments, reasoning_of, text_of
-from tokenmill.caller.kinds.kind import Base, Call, Plan, given, one_call_at_a_time, single, unsupported
-from tokenmill.caller.kinds.raw_text import of_the_system, thinks
+from tokenmill.caller.kinds.arguments import images_of, read_arguments, reasoning_of, text_of
+from tokenmill.caller.kinds.kind import Base, Call, Plan, given, single, unsupported
+from tokenmill.caller.kinds.raw_text import one_system, thinks
 
 OPTIONS = frozenset({"top_k", "min_p", "typical_p", "repeat_penalty", "repeat_last_n", "num_ctx", "num_keep"})
 """What else it takes as an option."""
@@ -25,7 +25,6 @@ class Ollama(Base):
 
     def check(self, plan: Plan) -> None:
         """What it does not take is refused by name."""
-        one_call_at_a_time(plan)
         single(plan)
         for name in plan.ask.forwarded:
             if name not in OPTIONS:
@@ -96,7 +95,7 @@ def _format(response_format: Json | None) -> Json | str | None:
 def _messages(messages: list[Json]) -> list[Json]:
     """The conversation as Ollama has it; some templates name the tool beside its result."""
     names = {call["id"]: call["function"]["name"] for message in messages for call in message.get("tool_calls") or ()}
-    return [_message(message, names) for message in of_the_system(messages)]
+    return [_message(message, names) for message in one_system(messages)]
 
 
 def _message(message: Json, names: Mapping[str, str]) -> Json:
@@ -130,13 +129,7 @@ def _images(messages: list[Json]) -> list[str]:
 
 
 def _urls(messages: list[Json]) -> list[str]:
-    parts = [part for message in messages for part in _parts(message) if part.get("type") == "image_url"]
-    return [part["image_url"]["url"] for part in parts]
-
-
-def _parts(message: Json) -> list[Json]:
-    content = message.get("content")
-    return content if isinstance(content, list) else []
+    return [part["image_url"]["url"] for message in messages for part in images_of(message)]
 
 
 OLLAMA = Ollama()

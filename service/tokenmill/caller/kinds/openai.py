@@ -6,15 +6,17 @@ told by the name that it knows, whichever the client used, and by one alone: Ope
 
 What was thought in turns before has two names, too, and is no part of OpenAI's API. DeepSeek, Kimi and others refuse a
 loop of tools without it; OpenAI, Groq, Mistral and Cerebras refuse fields of messages that they do not know, and so
-every turn behind a thought.
+every turn behind a thought. Images in what a tool answers are the user's there.
 """
 
 from collections.abc import Iterable
+from itertools import groupby
 from urllib.parse import urlsplit
 
 from tokenmill.apis.ask import Json
 from tokenmill.apis.chat import CHAT
-from tokenmill.caller.kinds.arguments import REASONING, reasoning_of, with_short_ids
+from tokenmill.apis.content import text_part
+from tokenmill.caller.kinds.arguments import REASONING, images_of, text_of, with_reasoning, with_short_ids
 from tokenmill.caller.kinds.kind import Base, Call, Plan, chat_body, given
 from tokenmill.config import Upstream
 
@@ -24,7 +26,10 @@ NEW_AT = ("api.openai.com", "openai.azure.com")
 """Hosts, and those below them, where the new name is the one that every model takes."""
 
 STRICT = (*NEW_AT, "api.groq.com", "api.mistral.ai", "api.cerebras.ai")
-"""The same, where messages with reasoning are refused, by one name or by both."""
+"""The same, where messages with reasoning are refused, by one name or by both, and what a tool answers is text."""
+
+ELSEWHERE = "[its images are in the next message of the user]"
+"""What such an answer says of its images."""
 
 SHORT_IDS_AT = ("api.mistral.ai",)
 """The same, where ids of calls have nine characters."""
@@ -79,14 +84,16 @@ def _length(upstream: Upstream) -> str:
 
 
 def _history(plan: Plan, messages: list[Json]) -> list[Json]:
-    """The conversation, with ids that the server takes, and what was thought by the name that it knows."""
-    upstream = plan.upstream
+    """The conversation as the server takes it: ids, images of results, and what was thought by the name it knows."""
+    upstream, strict = plan.upstream, any(_are_at(plan.upstream, STRICT))
     if any(_are_at(upstream, SHORT_IDS_AT)):
         messages = with_short_ids(messages)
-    name = upstream.reasoning_field or (NONE if any(_are_at(upstream, STRICT)) else "")
+    if strict:
+        messages = _with_results_of_text(messages)
+    name = upstream.reasoning_field or (NONE if strict else "")
     if not name:
         return messages
-    told = ((each, _retold(each, name)) for each in messages)
+    told = ((each, with_reasoning(each, () if name == NONE else (name,))) for each in messages)
     return [new for old, new in told if new is old or any(new.get(field) for field in _SAYS)]
 
 
@@ -94,13 +101,28 @@ _SAYS = ("content", "refusal", "tool_calls", *REASONING)
 """Of which a message of the assistant has some."""
 
 
-def _retold(message: Json, name: str) -> Json:
-    """A message with its reasoning by this name alone, if it has any."""
-    if message["role"] != "assistant" or not REASONING & message.keys():
-        return message
-    thought = None if name == NONE else reasoning_of(message)
-    rest = {field: value for field, value in message.items() if field not in REASONING}
-    return rest | given(**{name: thought})
+def _with_results_of_text(messages: list[Json]) -> list[Json]:
+    """The conversation with images of results in a message of the user's, behind all results of their turn."""
+    told = list[Json]()
+    for of_tools, run in groupby(messages, lambda each: each["role"] == "tool"):
+        turn = list(run)
+        seen = [part for result in turn for part in _seen(result)] if of_tools else []
+        if seen:
+            turn = [*map(_of_text, turn), {"role": "user", "content": seen}]
+        told += turn
+    return told
+
+
+def _seen(result: Json) -> list[Json]:
+    """The images of a result, behind the words that say whose they are."""
+    images = images_of(result)
+    return [text_part(f"Images of the result of {result['tool_call_id']}:"), *images] if images else []
+
+
+def _of_text(result: Json) -> Json:
+    if not images_of(result):
+        return result
+    return result | {"content": "\n".join(filter(None, (text_of(result), ELSEWHERE)))}
 
 
 def _are_at(upstream: Upstream, hosts: Iterable[str]) -> list[bool]:

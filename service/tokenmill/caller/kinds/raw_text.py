@@ -6,16 +6,19 @@ shape is had of an answer that is text and nothing else.
 """
 
 from collections.abc import Mapping
+from itertools import groupby, takewhile
 
 from tokenmill.apis.ask import BadAsk, Json
 from tokenmill.apis.chat import NO_EFFORT
+from tokenmill.apis.content import text_part
+from tokenmill.caller.kinds.arguments import images_of, text_of, with_reasoning
 from tokenmill.caller.kinds.kind import Plan
 
 UNTHINKING: Mapping[str, bool] = {"enable_thinking": False, "thinking": False}
 """Variables of chat templates: Qwen, GLM and most others have the first one, DeepSeek, Kimi and Granite the second."""
 
-DEVELOPER = "developer"
-"""The role that OpenAI's newer clients send in place of the system's."""
+SYSTEM, DEVELOPER = "system", "developer"
+"""The second is the role that OpenAI's newer clients send in place of the first."""
 
 KNOW_DEVELOPER = frozenset({"harmony"})
 """Formats of models whose templates know that role. Others refuse it, or leave its messages out and say nothing."""
@@ -54,12 +57,38 @@ def template_variables(plan: Plan) -> Json:
     return own if thinks(plan) else {**UNTHINKING, **own}
 
 
-def template_messages(plan: Plan) -> list[Json]:
-    """The conversation, for a server that renders it: a developer is the system where templates know none."""
-    messages = plan.ask.messages
-    return messages if plan.format in KNOW_DEVELOPER else of_the_system(messages)
+def template_messages(plan: Plan, *reasoning: str) -> list[Json]:
+    """The conversation, for a server that renders it and knows what was thought by these names."""
+    messages = one_system(plan.ask.messages, knows_developer=plan.format in KNOW_DEVELOPER)
+    return [with_reasoning(each, reasoning) for each in messages]
 
 
-def of_the_system(messages: list[Json]) -> list[Json]:
-    """The conversation, with the developer as the system."""
-    return [each | {"role": "system"} if each["role"] == DEVELOPER else each for each in messages]
+def one_system(messages: list[Json], *, knows_developer: bool = False) -> list[Json]:
+    """The conversation with one message of the system, at its beginning; later ones are the user's, in their place.
+
+    Qwen's newer templates refuse any other, gpt-oss's leaves it out and says nothing. Where the user's turn is beside
+    it, both are one turn: some templates want user and assistant to alternate.
+    """
+    first = list(takewhile(_is_the_system, messages))
+    developer = knows_developer and any(each["role"] == DEVELOPER for each in first)
+    told = [_joined(first, DEVELOPER if developer else SYSTEM)] if first else []
+    for asks, turns in groupby(messages[len(first) :], lambda each: each["role"] in ("user", SYSTEM, DEVELOPER)):
+        run = list(turns)
+        told += [_joined(run, "user")] if asks and any(map(_is_the_system, run)) else run
+    return told
+
+
+def _is_the_system(message: Json) -> bool:
+    return message["role"] in (SYSTEM, DEVELOPER)
+
+
+def _joined(messages: list[Json], role: str) -> Json:
+    """Messages as one of this role."""
+    first, *others = messages
+    if not others:
+        return first | {"role": role}
+    if any(map(images_of, messages)):
+        contents = [each["content"] for each in messages]
+        parts = [part for each in contents for part in (each if isinstance(each, list) else [text_part(each)])]
+        return {"role": role, "content": parts}
+    return {"role": role, "content": "\n\n".join(map(text_of, messages))}

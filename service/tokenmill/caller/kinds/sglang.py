@@ -5,7 +5,7 @@ with `auto` they are, and without a parser the text is not touched. `separate_re
 text. It notices that a connection is gone after two seconds; `/abort_request` stops at once.
 """
 
-from tokenmill.caller.kinds.kind import Base, Call, Plan, chat_body, given, one_call_at_a_time
+from tokenmill.caller.kinds.kind import Base, Call, Plan, chat_body, given
 from tokenmill.caller.kinds.raw_text import template_messages, template_variables
 from tokenmill.caller.kinds.vllm import CONTINUED
 
@@ -16,14 +16,10 @@ class SGLang(Base):
     name = "sglang"
     summary = "chat completions with `separate_reasoning: false`, and no token skipped"
 
-    def check(self, plan: Plan) -> None:
-        """Nothing holds text to one call."""
-        one_call_at_a_time(plan)
-
     def call(self, plan: Plan) -> Call:
         """The chat completion, under an id of ours."""
         body = {
-            **chat_body(plan, template_messages(plan)),
+            **chat_body(plan, template_messages(plan, "reasoning_content")),
             **given(tool_choice="auto" if plan.tools else None),
             "skip_special_tokens": False,
             "separate_reasoning": False,

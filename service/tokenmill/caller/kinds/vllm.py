@@ -7,8 +7,11 @@ of many models are, come only if they are not skipped.
 """
 
 from tokenmill.apis.ask import Json
-from tokenmill.caller.kinds.kind import Base, Call, Plan, chat_body, given, one_call_at_a_time
+from tokenmill.caller.kinds.kind import Base, Call, Plan, chat_body, given
 from tokenmill.caller.kinds.raw_text import template_messages, template_variables
+
+REASONING = ("reasoning", "reasoning_content")
+"""Of an earlier turn: newer versions read the first name alone, older ones and some templates the second."""
 
 CONTINUED: Json = {"continue_final_message": True, "add_generation_prompt": False}
 """The last message is the beginning of the answer."""
@@ -20,10 +23,6 @@ class Vllm(Base):
     name = "vllm"
     summary = "chat completions with `tool_choice: none`, which keeps the tools in the prompt, and no token skipped"
 
-    def check(self, plan: Plan) -> None:
-        """Nothing holds text to one call."""
-        one_call_at_a_time(plan)
-
     def call(self, plan: Plan) -> Call:
         """The chat completion."""
         return Call("/v1/chat/completions", raw_chat(plan), "sse+openai")
@@ -32,7 +31,7 @@ class Vllm(Base):
 def raw_chat(plan: Plan) -> Json:
     """A chat completion whose text is the model's."""
     return {
-        **chat_body(plan, template_messages(plan)),
+        **chat_body(plan, template_messages(plan, *REASONING)),
         **given(tool_choice="none" if plan.tools else None),
         **template_kwargs(plan),
         "skip_special_tokens": False,

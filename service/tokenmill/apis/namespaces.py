@@ -1,0 +1,77 @@
+"""Tools that a client groups under a name, a `namespace`, as Codex does with those of an MCP server.
+
+A model calls a tool by one name, so each is declared as `<namespace>__<name>`. The client knows it by both alone: they
+are told apart again in what it gets, and put together in what it sends back.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeAlias
+
+from tokenmill.apis.ask import Json
+from tokenmill.apis.reading import Node
+from tokenmill.apis.tools import foreign_tool, function, name_of
+from tokenmill.dialects.json_text import json_bytes
+
+Namespaces: TypeAlias = Mapping[str, tuple[str, str]]
+"""Of tools by the names that the model has for them: their namespace, and the name in it."""
+
+_NAMED = b'"name":'
+"""Is in every payload that names a call; deltas have none, as quotes in a text are escaped."""
+
+_CALLS = frozenset({"function_call", "response.function_call_arguments.done"})
+
+
+def one_name(namespace: str, name: str) -> str:
+    """What a model calls the tool of a namespace."""
+    return f"{namespace.rstrip('_')}__{name}"
+
+
+def members(node: Node) -> list[tuple[Json, tuple[str, str]]]:
+    """The functions of a tool that is a namespace, under their one name, each with what the client calls it."""
+    node.only("type", "name", "description", "tools")
+    namespace = name_of(node.need("name"))
+    return [_member(namespace, each) for each in node.need("tools").items()]
+
+
+def _member(namespace: str, node: Node) -> tuple[Json, tuple[str, str]]:
+    kind = node.need("type")
+    if kind.value != "function":
+        raise foreign_tool(kind)
+    node.only("type", "name", "description", "parameters", "strict")
+    said = function(node)
+    name: str = said["name"]
+    return {"type": "function", "function": said | {"name": one_name(namespace, name)}}, (namespace, name)
+
+
+def with_one_name(node: Node) -> Node:
+    """An input whose calls are named as the model called them."""
+    if not isinstance(node.value, list):
+        return node
+    return Node([_with_one_name(item) for item in node.value], node.path)
+
+
+def _with_one_name(item: Any) -> Any:
+    namespace, name = (item.get(each) for each in ("namespace", "name")) if isinstance(item, dict) else (None, None)
+    if not (isinstance(namespace, str) and isinstance(name, str) and item.get("type") == "function_call"):
+        return item
+    rest = {field: value for field, value in item.items() if field != "namespace"}
+    return rest | {"name": one_name(namespace, name)}
+
+
+def told_apart(payload: bytes, namespaces: Namespaces) -> bytes:
+    """A payload of Responses whose calls are named as the client knows them."""
+    if _NAMED not in payload:
+        return payload
+    said = json.loads(payload)
+    for each in _parts(said):
+        if each.get("type") in _CALLS and (known := namespaces.get(str(each.get("name")))) is not None:
+            each["namespace"], each["name"] = known
+    return json_bytes(said)
+
+
+def _parts(said: Json) -> Iterator[Json]:
+    """What in a payload may be a call: itself, its item, and those of a whole response."""
+    yield said
+    yield said.get("item") or {}
+    yield from (said.get("response") or said).get("output") or ()

@@ -1,0 +1,89 @@
+"""Tools in groups, as Codex declares them."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.apis.bodies import SCHEMA, ask, refusal
+from tokenmill.apis.ask import Ask
+from tokenmill.apis.namespaces import one_name, told_apart
+from tokenmill.dialects.json_text import json_bytes
+
+LOOKUP = {"type": "function", "name": "lookup", "description": "A word", "strict": False, "parameters": SCHEMA}
+WORDS = {"type": "namespace", "name": "mcp__words", "description": "Tools of words.", "tools": [LOOKUP]}
+SHELL = {"type": "function", "name": "shell"}
+CALL = {"type": "function_call", "call_id": "k", "name": "lookup", "namespace": "mcp__words", "arguments": "{}"}
+ONE = "mcp__words__lookup"
+KNOWN = {ONE: ("mcp__words", "lookup")}
+
+
+def asked(*tools: Any, **changes: Any) -> Ask:
+    """A request with these tools."""
+    return ask("responses", tools=list(tools), tool_choice=None, **changes)
+
+
+def test_a_model_has_one_name_for_the_tool_of_a_namespace() -> None:
+    """Among tools that have no namespace, which stay as they are."""
+    found = asked(SHELL, WORDS)
+    assert [tool["function"]["name"] for tool in found.tools] == ["shell", ONE]
+    described = {"name": ONE, "description": "A word", "parameters": SCHEMA, "strict": False}
+    assert found.tools[1] == {"type": "function", "function": described}
+    assert found.namespaces == KNOWN
+    assert asked(SHELL).namespaces == {}
+
+
+@pytest.mark.parametrize("namespace", ["mcp__words", "mcp__words__"])
+def test_a_namespace_may_end_with_what_joins_it(namespace: str) -> None:
+    """Older versions of Codex end each with it."""
+    assert one_name(namespace, "lookup") == ONE
+    assert asked(WORDS | {"name": namespace}).namespaces == {ONE: (namespace, "lookup")}
+
+
+@pytest.mark.parametrize("other", [{"type": "function", "name": ONE}, WORDS, WORDS | {"name": "mcp__words__"}])
+def test_two_tools_of_one_name_are_refused(other: Any) -> None:
+    """Nobody could tell which of them is called."""
+    refused = refusal("responses", tools=[WORDS, other], tool_choice=None)
+    assert (refused.param, ONE in str(refused)) == ("tools", True)
+
+
+def test_a_call_that_is_sent_back_is_named_as_the_model_called_it() -> None:
+    """Else it would learn from its own history to call tools that it does not have."""
+    shell = {"type": "function_call", "call_id": "s", "name": "shell", "arguments": "{}"}
+    found = asked(WORDS, input=["Hi", CALL, shell][1:]).messages[-1]["tool_calls"]
+    assert [call["function"]["name"] for call in found] == [ONE, "shell"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "place"),
+    [({"namespace": 3}, "input[0].namespace"), ({"name": 3}, "input[0].n"), ({"type": "message"}, "input[0].")],
+)
+def test_what_is_no_call_of_a_namespace_is_refused(changed: Any, place: str) -> None:
+    """By its place."""
+    assert refusal("responses", input=[CALL | changed]).param.startswith(place)
+
+
+def payloads(**named: str) -> list[dict[str, Any]]:
+    """Each kind that names a call, with another call beside it."""
+    call, other = {"type": "function_call", "arguments": "{}", **named}, {"type": "function_call", "name": "shell"}
+    return [
+        {"type": "response.output_item.added", "item": call},
+        {"type": "response.function_call_arguments.done", "arguments": "{}", **named},
+        {"type": "response.completed", "response": {"output": [other, call]}},
+        {"id": "resp_1", "output": [call, other]},
+    ]
+
+
+def test_a_client_is_told_both_names() -> None:
+    """In an item, in a whole response, and in one within an event; other calls stay as they are."""
+    told = [json.loads(told_apart(json_bytes(said), KNOWN)) for said in payloads(name=ONE)]
+    assert told == payloads(name="lookup", namespace="mcp__words")
+
+
+@pytest.mark.parametrize(
+    "said", [{"type": "response.output_text.delta", "delta": '"name":"x"'}, {"type": "error", "message": ONE}]
+)
+def test_what_names_no_call_stays_as_it_is(said: Any) -> None:
+    """To the byte."""
+    payload = json_bytes(said)
+    assert told_apart(payload, KNOWN) is payload
