@@ -213,6 +213,7 @@ class Part(Event, frozen=True, tag="part"):
     kind: str
     value: Any
     id: str | UnsetType = UNSET
+    """Of the call that it belongs to, where it belongs to one."""
 
 
 class Error(Event, frozen=True, tag="error"):
@@ -259,6 +260,8 @@ class Finish(Event, frozen=True, tag="finish"):
     """The same counts, under the same names for all providers; where there are any that are known."""
     choices_left: int = 0
     """How many other choices of the message are open still: with the last one the message is over."""
+    stop_sequence: str | UnsetType = UNSET
+    """The text at which the model was told to stop and did, where the provider says which."""
 
 
 class ToolProgress(Event, frozen=True, tag="tool-progress"):

@@ -7,6 +7,7 @@ import pytest
 
 from tests.support.provided import provided
 from tokenmill.codecs.anthropic import ANTHROPIC, BLOCKS, INPUT_CHARS
+from tokenmill.events import Finish
 from tokenmill.records import InputRecord
 
 START = {
@@ -307,3 +308,12 @@ def test_a_call_without_arguments_that_is_the_last(reason: str, calls: list[tupl
     done = provided("anthropic", START, *use("", index=0), ended(reason), STOP)
     assert done.calls == calls
     assert [code for code, *_ in done.errors] == ([] if calls else ["unfinished-call"])
+
+
+def test_a_stop_sequence_comes_with_its_text() -> None:
+    """Which of those that the client asked for; the reason stays the provider's word."""
+    end = ended("stop_sequence")
+    end["delta"]["stop_sequence"] = "END"
+    *_, finish = provided("anthropic", START, *text("a"), end, STOP).events
+    assert isinstance(finish, Finish)
+    assert (finish.reason, finish.raw_reason, finish.stop_sequence) == ("stop", "stop_sequence", "END")

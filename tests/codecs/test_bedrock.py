@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tests.support.provided import provided
+from tokenmill.events import Finish
 
 START = {"messageStart": {"role": "assistant"}}
 USAGE = {"inputTokens": 5, "outputTokens": 7, "totalTokens": 12}
@@ -114,3 +115,11 @@ def test_junk_is_a_dead_letter_and_changes_nothing(junk: bytes) -> None:
     """The message goes on behind it."""
     done = provided("bedrock", START, delta(text="a"), junk, {"unheard": {}}, delta(text="b"), METADATA)
     assert (done.rejected, done.text, done.ends) == (["undecodable"], "ab", [("stop", USAGE)])
+
+
+def test_a_stop_sequence_comes_with_its_text_where_that_was_asked_for() -> None:
+    """By `additionalModelResponseFieldPaths`."""
+    end = {"messageStop": {"stopReason": "stop_sequence", "additionalModelResponseFields": {"stop_sequence": "END"}}}
+    *_, finish = provided("bedrock", START, delta(text="a"), end, METADATA).events
+    assert isinstance(finish, Finish)
+    assert finish.stop_sequence == "END"

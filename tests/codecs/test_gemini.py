@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tests.support.provided import Provided, provided
+from tokenmill.events import Error
 
 COUNTS = {"promptTokenCount": 5, "candidatesTokenCount": 4, "totalTokenCount": 9}
 
@@ -161,9 +162,10 @@ def test_a_blocked_prompt_is_an_answer() -> None:
 
 
 def test_an_error_ends_the_message() -> None:
-    """In the provider's words."""
+    """In the provider's words, with its status."""
     done = stream(response({"text": "a"}), {"error": {"code": 503, "status": "UNAVAILABLE", "message": "overloaded"}})
     assert done.errors == [("upstream", "UNAVAILABLE: overloaded")]
+    assert [event.status for event in done.events if isinstance(event, Error)] == [503]
     assert done.ends == [("error", None)]
 
 

@@ -3,10 +3,12 @@
 from typing import Any
 
 import pytest
+from msgspec import UNSET
 
 from tests.support.provided import provided
 from tokenmill.codecs.llama_cpp import LLAMA_CPP
 from tokenmill.errors import Undecodable
+from tokenmill.events import Error, Finish
 from tokenmill.records import InputRecord
 
 STOP = {
@@ -43,9 +45,10 @@ def test_an_empty_completion_is_told() -> None:
 
 
 def test_an_error_ends_the_message() -> None:
-    """What follows opens another one."""
+    """With its status; what follows opens another one."""
     done = provided("llama_cpp", event("a"), {"error": {"code": 500, "message": "no slot", "type": "server_error"}})
     assert done.errors == [("upstream", "no slot")]
+    assert [failed.status for failed in done.events if isinstance(failed, Error)] == [500]
     assert [reason for reason, _ in done.ends] == ["error"]
 
 
@@ -53,3 +56,11 @@ def test_what_is_no_event_is_refused() -> None:
     """It goes to the dead letters."""
     with pytest.raises(Undecodable, match="not an event"):
         LLAMA_CPP.decode(b"", InputRecord("tokens", 0, 0, 0, b"c", b'{"choices":[]}'))
+
+
+def test_the_word_at_which_it_stopped() -> None:
+    """Empty where the model ended by itself."""
+    for word, said in (("END", "END"), ("", UNSET)):
+        *_, finish = provided("llama_cpp", event("a"), {**STOP, "stopping_word": word}).events
+        assert isinstance(finish, Finish)
+        assert finish.stop_sequence == said

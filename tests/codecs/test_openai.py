@@ -6,9 +6,11 @@ import msgspec
 import pytest
 from msgspec import UNSET
 
+from tests.support.provided import provided
 from tokenmill.codecs import Chunk, ProviderPart
 from tokenmill.codecs.openai import MESSAGES_AT_ONCE, OPENAI
 from tokenmill.errors import Undecodable
+from tokenmill.events import Finish
 from tokenmill.limits import CHOICES, KEY_BYTES
 from tokenmill.records import InputRecord
 
@@ -339,3 +341,12 @@ def test_an_answer_that_was_not_streamed_is_all_of_its_message() -> None:
     choices = [{"index": 0, "message": {"role": "assistant", "content": "Hi"}, "finish_reason": "stop"}]
     whole = {"id": "c1", "object": "chat.completion", "model": "m", "choices": choices, "usage": USAGE}
     assert decode(whole) == [[finished("stop", delta="Hi", usage=USAGE, model="m"), END]]
+
+
+def test_the_text_at_which_an_answer_stopped_comes_with_its_reason() -> None:
+    """In a chunk that brings nothing else, and in one that brings the last text."""
+    end = {"index": 0, "delta": {}, "finish_reason": "stop", "stop_reason": "END"}
+    for last in (end, end | {"delta": {"content": "b"}}):
+        *_, finish = provided("openai", chunk(text("a")), {"id": "chatcmpl-1", "choices": [last]}, b"[DONE]").events
+        assert isinstance(finish, Finish)
+        assert finish.stop_sequence == "END"

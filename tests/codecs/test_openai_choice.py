@@ -5,10 +5,11 @@ from typing import Any
 import pytest
 
 from tokenmill.codecs import Chunk, ProviderPart
-from tokenmill.codecs.openai_choice import content_of, finish_of, index_of
+from tokenmill.codecs.openai_choice import content_of, finish_of, index_of, stop_of
 from tokenmill.errors import Undecodable
 
 CALL = {"index": 0, "id": "a", "type": "function", "function": {"name": "f", "arguments": ""}}
+SIGNED = {"extra_content": {"google": {"thought_signature": "SIG"}}}
 
 
 @pytest.mark.parametrize(
@@ -29,6 +30,16 @@ CALL = {"index": 0, "id": "a", "type": "function", "function": {"name": "f", "ar
         (
             {"function_call": {"name": "f", "arguments": "{"}},
             [Chunk(tool_calls=[{"index": 0, "function": {"name": "f", "arguments": "{"}}])],
+        ),
+        (
+            {"content": "a", "tool_calls": [CALL | SIGNED, CALL | {"id": None} | SIGNED, CALL | {"extra_content": {}}]},
+            [
+                Chunk(part=ProviderPart("extra_content", SIGNED["extra_content"], "a")),
+                Chunk(
+                    delta="a",
+                    tool_calls=[CALL | SIGNED, CALL | {"id": None} | SIGNED, CALL | {"extra_content": {}}],
+                ),
+            ],
         ),
         ({"refusal": "I can't"}, [Chunk(part=ProviderPart("refusal", "I can't"))]),
         (
@@ -111,3 +122,22 @@ def test_what_is_no_index_is_refused(index: Any) -> None:
 def test_a_finish_reason_is_a_word(choice: dict[str, Any], reason: str | None) -> None:
     """Null on every chunk but one; some servers write an empty string."""
     assert finish_of(choice) == reason
+
+
+@pytest.mark.parametrize(
+    ("choice", "text"),
+    [
+        ({"finish_reason": "stop"}, None),
+        ({"finish_reason": "stop", "stop_reason": "END"}, "END"),
+        ({"finish_reason": "stop", "matched_stop": "END"}, "END"),
+        ({"finish_reason": "stop", "stop_reason": 151645}, None),
+        ({"finish_reason": "stop", "stop_reason": None, "matched_stop": 2}, None),
+        ({"finish_reason": "stop", "stop_reason": ""}, None),
+        ({"finish_reason": "repetition", "stop_reason": "repetition_detected"}, None),
+        ({"stop_reason": "END"}, None),
+    ],
+    ids=str,
+)
+def test_the_text_at_which_it_stopped(choice: dict[str, Any], text: str | None) -> None:
+    """As vLLM and SGLang say it; a number is that of a token, with which the model ended by itself."""
+    assert stop_of(choice) == text

@@ -3,10 +3,12 @@
 from typing import Any
 
 import pytest
+from msgspec import UNSET, UnsetType
 
 from tests.support.provided import Provided, provided
 from tokenmill.codecs.openai_responses import OPENAI_RESPONSES, PLACES
 from tokenmill.errors import Undecodable
+from tokenmill.events import Error
 from tokenmill.records import InputRecord
 
 USAGE = {"input_tokens": 5, "output_tokens": 7, "total_tokens": 12}
@@ -277,3 +279,22 @@ def test_what_came_before_the_end_of_an_item_is_not_read_again() -> None:
         said("output_item.done", output_index=0, item={"type": "message", "content": parts}),
     )
     assert done.text == "Hi you"
+
+
+@pytest.mark.parametrize(
+    ("last", "status"),
+    [
+        (said("failed", response={"error": {"code": "server_error", "message": "no"}}), 500),
+        (said("failed", response={"error": {"code": "rate_limit_exceeded", "message": "no"}}), 429),
+        (said("failed", response={"error": {"code": "novel_error", "message": "no"}}), UNSET),
+        (said("failed", response={}), UNSET),
+        ({"type": "error", "message": "no", "code": "invalid_prompt"}, 400),
+        ({"type": "error", "error": {"type": "server_error", "code": None, "message": "no"}}, 500),
+        ({"type": "error", "error": "no"}, UNSET),
+    ],
+    ids=str,
+)
+def test_an_error_has_the_status_of_its_code(last: Any, status: int | UnsetType) -> None:
+    """What HTTP would have said, had the head not been sent."""
+    (failed,) = [event for event in response(last=last).events if isinstance(event, Error)]
+    assert failed.status == status

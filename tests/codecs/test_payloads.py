@@ -17,6 +17,7 @@ from tokenmill.codecs.payloads import (
     payloads,
     read_event,
     shown,
+    status_of,
     text_of,
 )
 from tokenmill.errors import Undecodable
@@ -117,3 +118,12 @@ def test_an_error_of_any_depth_stops_nothing(codec: str, event: bytes) -> None:
             continue
         said.append(any(chunk.error is not None for chunk in chunks))
     assert said[:2] == [True, True]
+
+
+@pytest.mark.parametrize(
+    ("code", "status"),
+    [(400, 400), ("599", 599), (399, None), (600, None), ("0400", None), (True, None), (400.0, None), ("x", None)],
+)
+def test_a_status_is_that_of_a_refusal_or_a_failure(code: Any, status: int | None) -> None:
+    """As a number or as its three digits; else the code is a word or a number of the server's own."""
+    assert status_of(code) == status

@@ -3,6 +3,8 @@
 import json
 from typing import Any
 
+import pytest
+
 from tests.support.scenarios import SCENARIOS, rendered
 from tokenmill.dialects import Envelope
 from tokenmill.dialects.anthropic import ANTHROPIC, AnthropicState
@@ -88,12 +90,21 @@ def test_words_of_the_provider_stay_where_the_shape_has_them() -> None:
         assert delta["delta"]["stop_reason"] == expected
 
 
+@pytest.mark.parametrize("word", ["stop_sequence", "stop"])
+def test_the_text_of_a_stop_sequence_is_said(word: str) -> None:
+    """Whatever the provider calls the reason."""
+    scenario = SCENARIOS["text"]._replace(chunks=[{"delta": "a"}, {"finish_reason": word, "stop_sequence": "END"}])
+    *_, delta, _stop = [json.loads(payload) for payload in rendered(scenario, "anthropic").payloads]
+    assert delta["delta"] == {"stop_reason": "stop_sequence", "stop_sequence": "END"}
+
+
 def test_a_call_goes_before_the_words_of_the_provider() -> None:
     """Its server may not know that the text is one, and agents run tools only where the reason is `tool_use`."""
     call = '<tool_call>{"name": "f", "arguments": {}}</tool_call>'
-    scenario = SCENARIOS["text"]._replace(chunks=[{"delta": call}, {"finish_reason": "stop_sequence"}])
+    end = {"finish_reason": "stop_sequence", "stop_sequence": "END"}
+    scenario = SCENARIOS["text"]._replace(chunks=[{"delta": call}, end])
     *_, delta, _stop = [json.loads(payload) for payload in rendered(scenario, "anthropic").payloads]
-    assert delta["delta"]["stop_reason"] == "tool_use"
+    assert delta["delta"] == {"stop_reason": "tool_use", "stop_sequence": None}
 
 
 def of(*events: AnyEvent) -> list[dict[str, Any]]:

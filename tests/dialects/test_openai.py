@@ -17,6 +17,16 @@ GROWING = {"stream_tool_input": True}
 CALL = '<tool_call>{"name": "get_weather", "arguments": {"city": "Oslo", "days": 3}}</tool_call>'
 
 
+SIGNATURE = {"google": {"thought_signature": "SIG"}}
+SIGNED_CALLS: Sequence[dict[str, Any]] = [
+    {"part": {"kind": "extra_content", "value": SIGNATURE, "id": "call_0"}},
+    *(
+        {"tool_calls": [{"index": index, "id": f"call_{index}", "function": {"name": "f", "arguments": "{}"}}]}
+        for index in (0, 1)
+    ),
+]
+
+
 def frames(scenario: Scenario | str, **options: Any) -> list[Any]:
     """The payloads, `[DONE]` as a string."""
     found = SCENARIOS[scenario] if isinstance(scenario, str) else scenario
@@ -147,6 +157,17 @@ def test_reasoning_and_refusals_have_fields_of_their_own() -> None:
     """Other content of a provider has none."""
     said = deltas(frames("parts of a provider"))
     assert said == [{"role": "assistant", "reasoning_content": "Hm"}, {"refusal": "I can't."}, {}]
+
+
+@pytest.mark.parametrize("options", [{}, GROWING])
+def test_what_a_provider_wants_to_hear_again(options: dict[str, Any]) -> None:
+    """Signatures with the first chunk of their calls, where clients look for them, and reasoning as it came."""
+    details = [{"type": "reasoning.encrypted", "data": "ENC", "index": 0}]
+    chunks = [{"part": {"kind": "reasoning_details", "value": details}}, *SIGNED_CALLS, {"end": True}]
+    thought, *said = deltas(frames(Scenario(chunks), **options))
+    assert thought == {"role": "assistant", "reasoning_details": details}
+    begun = [call for delta in said for call in delta.get("tool_calls", ()) if "id" in call]
+    assert [call.get("extra_content") for call in begun] == [SIGNATURE, None]
 
 
 def test_counts_come_only_where_the_provider_gave_some() -> None:

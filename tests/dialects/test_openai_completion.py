@@ -9,7 +9,7 @@ from tests.support.parsing import all_cuts, grammar, parse
 from tests.support.scenarios import SCENARIOS, Scenario, lost, rendered
 from tokenmill.dialects import Envelope
 from tokenmill.dialects.openai_completion import COMPLETION_BYTES, FRAME_BYTES, OPENAI_COMPLETION, CompletionState
-from tokenmill.events import AnyEvent, Finish, MessageStart, ReasoningDelta, Request, TextDelta, ToolCall
+from tokenmill.events import AnyEvent, Finish, MessageStart, Part, ReasoningDelta, Request, TextDelta, ToolCall
 from tokenmill.limits import Limits
 
 STREAMED = ("content", "reasoning_content", "refusal")
@@ -81,6 +81,45 @@ def test_it_does_not_depend_on_the_cut() -> None:
         assert all(
             of(*parse(grammar("hermes"), list(cut))[:-1], room=limit) == whole for cut in list(all_cuts(text))[::9]
         )
+
+
+def test_what_a_provider_wants_to_hear_again() -> None:
+    """Signatures stand in their calls, fragments of reasoning are put together."""
+    fragments = [
+        {"type": "reasoning.text", "index": 0, "text": "Hm", "signature": None},
+        {"type": "reasoning.text", "index": 0, "text": "m."},
+        {"type": "reasoning.text", "index": 0, "signature": "SIG"},
+    ]
+    answer, _ = of(
+        *(Part("reasoning_details", [fragment]) for fragment in fragments),
+        Part("extra_content", {"a": 1}, "k"),
+        ToolCall("k", "f", {}),
+        ToolCall("l", "f", {}),
+    )
+    function = {"name": "f", "arguments": "{}"}
+    assert answer["choices"][0]["message"] == {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [
+            {"id": "k", "type": "function", "function": function, "extra_content": {"a": 1}},
+            {"id": "l", "type": "function", "function": function},
+        ],
+        "reasoning_details": [{"type": "reasoning.text", "index": 0, "text": "Hmm.", "signature": "SIG"}],
+    }
+
+
+@pytest.mark.parametrize("kind", ["reasoning.text", "reasoning.summary", "reasoning.encrypted", "other"])
+def test_fragments_of_reasoning_share_the_room(kind: str) -> None:
+    """Each is kept whole or not at all, and however many they are the object fits."""
+    room = FRAME_BYTES * 2
+    parts = [
+        Part("reasoning_details", [{"type": kind, "index": n, "text": "t", "summary": "s", 'é"': []}])
+        for n in range(999)
+    ]
+    answer, payload = of(*parts, TextDelta("t", "more"), room=room)
+    assert FRAME_BYTES * 0.8 <= len(payload) <= room - FRAME_BYTES + 1_000
+    assert answer["metadata"] == {"tm-truncated": "1"}
+    assert answer["choices"][0]["message"]["content"] == ""
 
 
 def test_what_comes_first_is_kept() -> None:

@@ -179,9 +179,10 @@ class _Stream(EventStream[_State]):
     def message_delta(self, event: Json) -> None:
         """`message_delta`: why it stops, and what it took."""
         self._count(object_of(event.get("usage")))
-        reason = text_of(object_of(event.get("delta")).get("stop_reason"))
+        delta = object_of(event.get("delta"))
+        reason, stop = (text_of(delta.get(name)) or None for name in ("stop_reason", "stop_sequence"))
         if self.answer.open:
-            self.answer.put(usage=self.state.usage or None, finish_reason=reason or None)
+            self.answer.put(usage=self.state.usage or None, finish_reason=reason, stop_sequence=stop)
 
     def fail(self, event: Json) -> None:
         """`error`: the stream is over."""

@@ -113,7 +113,10 @@ class _Event:
         self.answer.part("redacted_thinking", said.get("redactedContent"))
 
     def _stop(self, said: Json) -> None:
-        self.answer.put(open=None if self.answer.open else {}, finish_reason=text_of(said.get("stopReason")) or None)
+        asked_for = object_of(said.get("additionalModelResponseFields"))
+        reason, stop = text_of(said.get("stopReason")), text_of(asked_for.get("stop_sequence"))
+        opens: Json | None = None if self.answer.open else {}
+        self.answer.put(open=opens, finish_reason=reason or None, stop_sequence=stop or None)
 
     def _metadata(self, said: Json) -> None:
         self.answer.end(usage=self.answer.usage(object_of(said.get("usage"))) or None)

@@ -57,3 +57,5 @@ class Chunk(msgspec.Struct, frozen=True, omit_defaults=True):
     what the writer before still sends is taken for repeats. It may also open the message."""
     model: str | None = None
     """Name of the model, as the provider tells it: counts on the chunk that opens the message, if `open` has none."""
+    stop_sequence: str | None = None
+    """With `finish_reason`: the text at which the model was told to stop and did."""

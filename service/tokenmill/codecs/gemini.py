@@ -30,6 +30,7 @@ from tokenmill.codecs.payloads import (
     model_of,
     object_of,
     payloads,
+    status_of,
     text_of,
 )
 from tokenmill.codecs.plain import check_plain, read_object
@@ -130,7 +131,7 @@ class _Stream:
         for raw in list_of(response.get("candidates")):
             self._candidate(object_of(raw))
         if response.get("error"):
-            self._fail(error_of(response["error"]))
+            self._fail(error_of(response["error"]), status_of(object_of(response["error"]).get("code")))
         elif (blocked := object_of(response.get("promptFeedback"))).get("blockReason"):
             self._block(blocked, usage)
         elif usage:
@@ -237,9 +238,9 @@ class _Stream:
         self._put(candidate, finish_reason=text_of(feedback["blockReason"]) and "content_filter")
         self.end()
 
-    def _fail(self, message: str) -> None:
+    def _fail(self, message: str, status: int | None) -> None:
         for candidate in [candidate for candidate in self.state.candidates if not candidate.silent] or [_Candidate(0)]:
-            self._put(candidate, error=message, finish_reason="error", end=True)
+            self._put(candidate, error=message, error_status=status, finish_reason="error", end=True)
         self.state = _State()
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from tokenmill.codecs.answer import Answer
 from tokenmill.codecs.chunk import Chunk
 from tokenmill.codecs.message_id import message_id
-from tokenmill.codecs.payloads import DONE, object_of, payloads, shown, text_of
+from tokenmill.codecs.payloads import DONE, object_of, payloads, shown, status_of, text_of
 from tokenmill.codecs.plain import read_object
 from tokenmill.errors import Undecodable
 from tokenmill.records import InputRecord, Record
@@ -59,7 +59,8 @@ def _read(event: dict[str, Any], state: bytes, answer: Answer) -> bytes:
     if not _KNOWN & event.keys():
         raise Undecodable(f"not an event of llama.cpp's: it has none of {', '.join(sorted(_KNOWN))}")
     if error := event.get("error"):
-        answer.fail(text_of(object_of(error).get("message")) or shown(error))
+        said = object_of(error)
+        answer.fail(text_of(said.get("message")) or shown(error), status_of(said.get("code")))
         return b""
     text, stop = text_of(event.get("content")), event.get("stop") is True
     if text or (stop and not state):
@@ -69,7 +70,9 @@ def _read(event: dict[str, Any], state: bytes, answer: Answer) -> bytes:
         return state
     counts = {name: event[own] for name, own in _COUNTS.items() if own in event}
     answer.end(
-        usage=answer.usage(counts) or None, finish_reason="length" if event.get("stop_type") == "limit" else "stop"
+        usage=answer.usage(counts) or None,
+        finish_reason="length" if event.get("stop_type") == "limit" else "stop",
+        stop_sequence=text_of(event.get("stopping_word")) or None,
     )
     return b""
 

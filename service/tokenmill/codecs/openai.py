@@ -22,9 +22,9 @@ import msgspec
 
 from tokenmill.codecs.chunk import Chunk, ProviderPart
 from tokenmill.codecs.message_id import message_id
-from tokenmill.codecs.openai_choice import content_of, finish_of, index_of
+from tokenmill.codecs.openai_choice import content_of, finish_of, index_of, stop_of
 from tokenmill.codecs.openai_token import Token, token_of
-from tokenmill.codecs.payloads import DONE, identity_of, model_of, payloads, shown
+from tokenmill.codecs.payloads import DONE, identity_of, model_of, payloads, shown, status_of
 from tokenmill.codecs.plain import check_plain, read_object
 from tokenmill.errors import Undecodable
 from tokenmill.limits import CHOICES
@@ -35,11 +35,6 @@ MESSAGES_AT_ONCE = 8
 
 WHOLE = "chat.completion"
 """What an answer is that was not streamed."""
-
-STATUSES = range(400, 600)
-"""Those of a refusal or a failure."""
-
-STATUS_CHARS = 3
 
 _FIELDS = frozenset({"choices", "usage", "error", "moderation"})
 
@@ -177,7 +172,8 @@ class _Answers:
         choice.finished = choice.finished or finish is not None
         if not choice.silent and (usage or finish):
             *pieces, last = pieces or [Chunk()]
-            pieces.append(msgspec.structs.replace(last, open=opens, usage=usage, finish_reason=finish))
+            said = {"usage": usage, "finish_reason": finish, "stop_sequence": stop_of(raw)}
+            pieces.append(msgspec.structs.replace(last, open=opens, **said))
         model = model_of(payload.get("model"))
         for piece in pieces:
             self._put(message, choice, piece, model)
@@ -251,13 +247,7 @@ def _status_of(payload: dict[str, Any]) -> int | None:
     """
     error = payload.get("error")
     codes = (error.get("code") if isinstance(error, dict) else None, payload.get("code"))
-    return next((number for code in codes if (number := _number_of(code)) in STATUSES), None)
-
-
-def _number_of(code: Any) -> int | None:
-    if isinstance(code, str) and len(code) == STATUS_CHARS and code.isascii() and code.isdecimal():
-        return int(code)
-    return code if type(code) is int else None
+    return next((status for code in codes if (status := status_of(code)) is not None), None)
 
 
 def _unfinished(choices: Sequence[Any]) -> list[Any]:

@@ -4,7 +4,9 @@
 2. A deprecated `function_call` is the tool call with index 0.
 3. `content` is a text, or a list of items, of which those of text and thinking are read.
 4. Answers that are not streamed have a `message` in place of the `delta`, plain completions a `text`.
-5. What else a delta has (a refusal, audio, an unknown extension) becomes a `part` under its name, as it is.
+5. The text at which a model was told to stop is beside the finish reason, at servers that say it.
+6. What else a delta has (a refusal, audio, an unknown extension) becomes a `part` under its name, as it is; so does
+   the `extra_content` of a call, with the call's id.
 """
 
 from typing import Any
@@ -15,6 +17,10 @@ from tokenmill.codecs.plain import check_plain
 from tokenmill.errors import Undecodable
 
 _TEXTS = ("content", "reasoning", "reasoning_content")
+_STOPS = ("stop_reason", "matched_stop")
+"""Of vLLM and of SGLang."""
+_EXTRA = "extra_content"
+"""Of a call of Gemini's: the signature without which it refuses the next turn."""
 _CALLS = frozenset({"role", "tool_calls", "function_call"})
 _LARGEST = 2**53
 """What every language's JSON reader keeps exact."""
@@ -36,6 +42,13 @@ def finish_of(choice: dict[str, Any]) -> str | None:
     return reason if isinstance(reason, str) and reason else None
 
 
+def stop_of(choice: dict[str, Any]) -> str | None:
+    """The text at which the model was told to stop and did; servers say the number of a token there, too."""
+    if finish_of(choice) != "stop":  # what stands there then is a server's own word for why
+        return None
+    return next((text for name in _STOPS if (text := text_of(choice.get(name)))), None)
+
+
 def content_of(choice: dict[str, Any]) -> list[Chunk]:
     """Chunks with what its delta brings; none for a delta that brings nothing. Raises `Undecodable`."""
     delta = next((choice[name] for name in ("delta", "message") if choice.get(name) is not None), None)
@@ -48,10 +61,16 @@ def content_of(choice: dict[str, Any]) -> list[Chunk]:
     for part in parts:
         check_plain(part.value, part.kind)
     calls = _calls_of(delta)
-    chunks = _items(delta["content"]) if isinstance(delta.get("content"), list) else []
+    chunks = _extras(calls) + (_items(delta["content"]) if isinstance(delta.get("content"), list) else [])
     if text or reasoning or reasoning_content or calls:
         chunks.append(Chunk(reasoning=reasoning or reasoning_content, delta=text, tool_calls=calls))
     return chunks + [Chunk(part=part) for part in parts]
+
+
+def _extras(calls: list[dict[str, Any]]) -> list[Chunk]:
+    """What a provider wants to hear again with its calls; in front of them, for dialects say it as they begin."""
+    said = ((text_of(call.get("id")), call.get(_EXTRA)) for call in calls)
+    return [Chunk(part=ProviderPart(_EXTRA, extra, call_id)) for call_id, extra in said if call_id and extra]
 
 
 def _items(content: list[Any]) -> list[Chunk]:

@@ -12,7 +12,7 @@ Rules of this file:
    another, with `[DONE]` that a proxy adds, and with a null value, which says that nothing follows.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from tokenmill.codecs.chunk import Chunk
@@ -36,6 +36,16 @@ _PARAGRAPH = "\n\n"
 
 PLACES = 256
 """In items that have begun and not ended: calls grow side by side by the dozen, paragraphs of reasoning too."""
+
+STATUSES: Mapping[str, int] = {
+    "invalid_prompt": 400,
+    "invalid_request_error": 400,
+    "rate_limit_exceeded": 429,
+    "insufficient_quota": 429,
+    "server_error": 500,
+    "vector_store_timeout": 504,
+}
+"""Of errors by their code or type: what HTTP would have said, had the head not been sent."""
 
 _SAID = frozenset({"message", "reasoning", "function_call"})
 """Items whose content is not a part."""
@@ -194,12 +204,13 @@ class _Stream(EventStream[_State]):
     def failed(self, event: Json) -> None:
         """`response.failed`."""
         error = object_of(event.get("response")).get("error")
-        self.answer.fail(error_of(error) if error else "the response failed")
+        self.answer.fail(error_of(error) if error else "the response failed", _status_of(error))
         self.forget()
 
     def error(self, event: Json) -> None:
         """`error`: the stream is over."""
-        self.answer.fail(error_of(event.get("error") or {"message": event.get("message")}))
+        error = event.get("error")
+        self.answer.fail(error_of(error or {"message": event.get("message")}), _status_of(error or event))
         self.forget()
 
     def _finish(self, event: Json, reason: str) -> None:
@@ -230,6 +241,12 @@ class _Stream(EventStream[_State]):
     def _whole_arguments(self, index: int, said: Json) -> None:
         if _arguments_place(index) not in self.state.fed:
             self._arguments(index, text_of(said.get("arguments")))
+
+
+def _status_of(error: Any) -> int | None:
+    """What HTTP would have said of an error, if its words tell."""
+    words = (text_of(object_of(error).get(name)) for name in ("code", "type"))
+    return next((STATUSES[word] for word in words if word in STATUSES), None)
 
 
 def _place(event: Json) -> str:

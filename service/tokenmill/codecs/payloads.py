@@ -13,6 +13,11 @@ DONE = b"[DONE]"
 MODEL_CHARS = 256
 """Of a model's name, which comes back in events: the longest are paths of checkpoints."""
 
+STATUSES = range(400, 600)
+"""Those of a refusal or a failure."""
+
+STATUS_CHARS = 3
+
 _FRAMING = (b":", b"event:", b"id:", b"retry:")
 
 
@@ -69,6 +74,13 @@ def identity_of(value: Any) -> str:
 def model_of(value: Any) -> str | None:
     """A model's name, if there is one."""
     return text_of(value)[:MODEL_CHARS] or None
+
+
+def status_of(code: Any) -> int | None:
+    """The status of HTTP that an error's code is, as a number or as text; None for a word or another number."""
+    if isinstance(code, str) and len(code) == STATUS_CHARS and code.isascii() and code.isdecimal():
+        code = int(code)
+    return code if type(code) is int and code in STATUSES else None
 
 
 def error_of(error: Any) -> str:

@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from tokenmill.dialects.arguments import GrowingArguments, whole
 from tokenmill.dialects.dialect import Envelope, Handlers, Payloads, failure_text, handled, voids
@@ -277,14 +277,22 @@ def _finish(state: AnthropicState, _envelope: Envelope, event: Finish, out: Payl
     if reason is None:
         out.append(_failed(event.reason, failure_text(event.reason, state.failure)))
         return
-    says_more = event.raw_reason in _RAW_REASONS and event.reason != "tool-calls"
     counts = tokens(event.usage) if event.usage is not UNSET else tokens({})
     usage = {"input_tokens": counts.input - counts.cached - counts.cache_written, "output_tokens": counts.output}
     if counts.cached or counts.cache_written:
         usage |= {"cache_read_input_tokens": counts.cached, "cache_creation_input_tokens": counts.cache_written}
-    delta = {"stop_reason": event.raw_reason if says_more else reason, "stop_sequence": None}
-    out.append(json_bytes({"type": "message_delta", "delta": delta, "usage": usage}))
+    out.append(json_bytes({"type": "message_delta", "delta": _why(event, reason), "usage": usage}))
     out.append(b'{"type":"message_stop"}')
+
+
+def _why(event: Finish, reason: str) -> dict[str, Any]:
+    """Why the answer stops, and at which text. A call goes before the provider's words: see `_RAW_REASONS`."""
+    said: str | UnsetType | None = None
+    if event.reason == "stop" and event.stop_sequence is not UNSET:
+        reason, said = "stop_sequence", event.stop_sequence
+    elif event.reason != "tool-calls" and event.raw_reason in _RAW_REASONS:
+        reason = str(event.raw_reason)
+    return {"stop_reason": reason, "stop_sequence": said}
 
 
 def _failed(reason: FinishReason, message: str) -> bytes:

@@ -23,6 +23,7 @@ from tokenmill.dialects.arguments import GrowingArguments, whole
 from tokenmill.dialects.chat_completion import FAILED_CALLS, FINISH_REASONS, error_of, head, usage_of
 from tokenmill.dialects.dialect import Envelope, Handlers, Payloads, handled, voids
 from tokenmill.dialects.json_text import json_bytes, pieces
+from tokenmill.dialects.said_again import DETAILS, EXTRA, CallExtras
 from tokenmill.dialects.trimming import Trimming
 from tokenmill.events import (
     ArgumentDelta,
@@ -61,11 +62,12 @@ class OpenAIState(msgspec.Struct, array_like=True, gc=False):
     """What the provider said when it failed."""
     cut: bool = False
     """The block of text is of a call that was cut off."""
+    extras: CallExtras = msgspec.field(default_factory=CallExtras)
 
     @property
     def memory(self) -> int:
         """About how many bytes it takes."""
-        return sum(call.arguments.memory for call in self.open.values())
+        return self.extras.size + sum(call.arguments.memory for call in self.open.values())
 
 
 class OpenAIDialect:
@@ -122,9 +124,13 @@ def _reasoning(state: OpenAIState, envelope: Envelope, event: ReasoningDelta, ou
 
 
 def _part(state: OpenAIState, envelope: Envelope, event: Part, out: Payloads) -> None:
-    """Of a provider's other content only refusals have a place in this shape."""
+    """Of a provider's other content refusals have a place in this shape, and what is to be said again."""
     if event.kind == "refusal" and isinstance(event.value, str) and event.value:
         _chunk(state, envelope, b'"refusal":' + json_bytes(event.value), out)
+    elif event.kind == DETAILS and isinstance(event.value, list):
+        _chunk(state, envelope, b'"reasoning_details":' + json_bytes(event.value), out)
+    elif event.kind == EXTRA:
+        state.extras.keep(event)
 
 
 # Calls
@@ -157,7 +163,7 @@ def _begin(state: OpenAIState, envelope: Envelope, call_id: str, name: str, out:
     state.calls += 1
     state.trimming.call()
     function = {"name": name, "arguments": ""}
-    call = {"index": index, "id": call_id, "type": "function", "function": function}
+    call = {"index": index, "id": call_id, "type": "function", "function": function, **state.extras.of(call_id)}
     _chunk(state, envelope, b'"tool_calls":[%b]' % json_bytes(call), out)
     return index
 

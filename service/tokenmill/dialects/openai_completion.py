@@ -18,6 +18,7 @@ from tokenmill.dialects.arguments import whole
 from tokenmill.dialects.chat_completion import FAILED_CALLS, FINISH_REASONS, error_of, head, usage_of
 from tokenmill.dialects.dialect import Envelope
 from tokenmill.dialects.json_text import beginning, json_bytes, json_size
+from tokenmill.dialects.said_again import DETAILS, EXTRA, CallExtras, ReasoningDetails
 from tokenmill.dialects.trimming import Trimming
 from tokenmill.events import Error, Event, Finish, Part, ReasoningDelta, TextDelta, TextStart, ToolCall
 from tokenmill.limits import KIB, MIB
@@ -46,12 +47,14 @@ class CompletionState(msgspec.Struct, array_like=True, gc=False):
     failure: Error | None = None
     cut: bool = False
     """The block of text is of a call that was cut off."""
+    extras: CallExtras = msgspec.field(default_factory=CallExtras)
+    details: ReasoningDetails = msgspec.field(default_factory=ReasoningDetails)
 
     @property
     def memory(self) -> int:
         """About how many bytes it takes."""
         calls = sum(PIECE_BYTES + len(name) + len(arguments) for _, name, arguments in self.calls)
-        return calls + sum(text.memory for text in self.texts.values())
+        return calls + self.extras.size + self.details.size + sum(text.memory for text in self.texts.values())
 
     def add(self, field: str, text: str, envelope: Envelope) -> None:
         """More text of a field, as much as there is room for."""
@@ -62,8 +65,18 @@ class CompletionState(msgspec.Struct, array_like=True, gc=False):
     def call(self, call: ToolCall, envelope: Envelope) -> None:
         """A call, if there is room."""
         entry = (call.id, call.name, whole(call.arguments))
-        if self._takes(len(json_bytes(_call(entry))) + 1, room_of(envelope)):
+        if self._takes(len(json_bytes(self.shown(entry))) + 1, room_of(envelope)):
             self.calls.append(entry)
+
+    def shown(self, entry: tuple[str, str, str]) -> dict[str, Any]:
+        """A call as the object has it."""
+        call_id, name, arguments = entry
+        function = {"name": name, "arguments": arguments}
+        return {"id": call_id, "type": "function", "function": function, **self.extras.of(call_id)}
+
+    def detail(self, fragment: dict[str, Any], envelope: Envelope) -> None:
+        """A fragment of what was thought, if there is room."""
+        self.details.add(fragment, lambda size: self._takes(size, room_of(envelope)))
 
     def _takes(self, size: int, room: int) -> bool:
         """Whether there is room for so much; once there was not, nothing is kept."""
@@ -125,6 +138,12 @@ def _reasoning(state: CompletionState, envelope: Envelope, event: ReasoningDelta
 def _part(state: CompletionState, envelope: Envelope, event: Part) -> None:
     if event.kind == "refusal" and isinstance(event.value, str):
         state.add("refusal", event.value, envelope)
+    elif event.kind == EXTRA:
+        state.extras.keep(event)
+    elif event.kind == DETAILS and isinstance(event.value, list):
+        for fragment in event.value:
+            if isinstance(fragment, dict):
+                state.detail(fragment, envelope)
 
 
 def _called(state: CompletionState, envelope: Envelope, event: ToolCall) -> None:
@@ -139,17 +158,14 @@ def _error(state: CompletionState, _envelope: Envelope, event: Error) -> None:
         state.trimming.fail()
 
 
-def _call(entry: tuple[str, str, str]) -> dict[str, Any]:
-    call_id, name, arguments = entry
-    return {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
-
-
 def _completion(state: CompletionState, envelope: Envelope, event: Finish) -> bytes:
     state.add("content", state.trimming.end(), envelope)
     message: dict[str, Any] = {"role": "assistant", "content": None if state.calls else ""}
     message |= {field: text.text() for field, text in state.texts.items()}
     if state.calls:
-        message["tool_calls"] = [_call(entry) for entry in state.calls]
+        message["tool_calls"] = [state.shown(entry) for entry in state.calls]
+    if state.details.known:
+        message[DETAILS] = state.details.plain()
     reason = FINISH_REASONS.get(event.reason)
     choice = {"index": envelope.choice, "message": message, "finish_reason": reason or LENGTH}
     answer = {**head(envelope, "chat.completion"), "choices": [choice], "usage": usage_of(event.usage)}
