@@ -16,9 +16,11 @@ import tokenmill
 from tests.support.kafka_classes import java_options
 from tests.support.prerequisites import missing
 from tests.support.servers import any_kafka, any_redis
+from tests.support.warm import Warm
 from tokenmill.partition.tally import Tally
 from tokenmill.plugins import load_plugins
 from tokenmill.servers import KafkaServer, RedisServer
+from tokenmill.servers.ours import OurProcess
 
 # Tests go through all components, those of the systems with them.
 load_plugins()
@@ -32,6 +34,10 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 # Brokers start quickly, whoever starts them.
 os.environ["JDK_JAVA_OPTIONS"] = " ".join([*java_options(), os.environ.get("JDK_JAVA_OPTIONS", "")])
+
+# A second of a processor less for each of hundreds.
+WARM = Warm()
+OurProcess.launch = lambda server, command, log: WARM.launch(command, log, server.surroundings())  # type: ignore[method-assign,assignment,return-value] # -- a copy does what a process does
 
 # Machines are shared and slow at times, so no example has a deadline; a check of a change finds the same every time.
 settings.register_profile("tests", deadline=None, print_blob=True, derandomize="CI" in os.environ)

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import IO, Any, Self
 
 from tokenmill.errors import MissingServer
 
@@ -66,6 +66,10 @@ class Server(ABC):
         """Where it runs, and with which variables: arguments of `Popen`, once there is a command."""
         return {"cwd": self.folder}
 
+    def launch(self, command: Sequence[str], log: IO[bytes]) -> subprocess.Popen[bytes]:
+        """Start the process, which writes into `log`."""
+        return subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, **self.surroundings())
+
     @abstractmethod
     def ready(self) -> bool:
         """Whether the process that we started, and not another on the same port, answers."""
@@ -106,8 +110,7 @@ class Server(ABC):
 
     def _run(self) -> bool:
         with self.log.open("wb") as log:
-            command = self.command()
-            self._process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, **self.surroundings())
+            self._process = self.launch(self.command(), log)
         deadline = time.monotonic() + self.start_s
         while time.monotonic() < deadline and self._process.poll() is None:
             if self.ready():

@@ -1,0 +1,71 @@
+"""Processes that tests fork in place of starting them: they are what they would be."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import WARM
+from tests.support.processes import there
+from tests.support.warm import OURS, Copy
+
+pytestmark = [
+    pytest.mark.integration,
+    pytest.mark.skipif(sys.platform != "linux", reason="elsewhere processes are started"),
+]
+
+NOBODY = ["[kafka]", 'bootstrap_servers = "127.0.0.1:1"', "[worker]", 'bind = "127.0.0.1"', "port = 0"]
+
+
+def started(folder: Path, *arguments: str) -> "Copy | subprocess.Popen[bytes]":
+    with (folder / "log").open("wb") as log:
+        return WARM.launch([*OURS, *arguments], log, {"cwd": folder})
+
+
+def test_a_copy_ends_as_its_command_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In its own folder, with the variables of now, and what it writes is in its log."""
+    monkeypatch.setenv("TOKENMILL_WORKER__PORT", "-1")
+    assert started(tmp_path, "config", "check").wait(60) == 2
+    assert "worker.port" in (tmp_path / "log").read_text()
+    monkeypatch.delenv("TOKENMILL_WORKER__PORT")
+    (tmp_path / "text").write_text("Hello")
+    parsing = started(tmp_path, "parse", "--format", "plain", "text")
+    assert isinstance(parsing, Copy)
+    assert parsing.wait(60) == parsing.returncode == 0
+    assert '"delta":"Hello"' in (tmp_path / "log").read_text()
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGKILL, -signal.SIGKILL), (signal.SIGTERM, 0)])
+def test_a_copy_is_signalled_and_waited_for(tmp_path: Path, number: signal.Signals, code: int) -> None:
+    """As a process is: while it runs there is no code, and a wait has an end."""
+    (tmp_path / "tokenmill.toml").write_text("\n".join(NOBODY))
+    working = started(tmp_path, "worker", "--config", "tokenmill.toml")
+    with pytest.raises(subprocess.TimeoutExpired):
+        working.wait(0.01)
+    assert (working.poll(), there(working.pid)) == (None, True)
+    while b"giving up in" not in (tmp_path / "log").read_bytes():
+        assert working.poll() is None
+    working.send_signal(number)
+    assert working.wait(60) == code
+    assert not there(working.pid)
+    working.kill()  # nobody else has its number
+
+
+@pytest.mark.parametrize(("command", "surroundings"), [([*OURS, "formats"], {"env": os.environ}), (["true"], {})])
+def test_what_can_be_no_copy_is_a_process(tmp_path: Path, command: list[str], surroundings: dict[str, object]) -> None:
+    """Another program, or another environment."""
+    with (tmp_path / "log").open("wb") as log:
+        process = WARM.launch(command, log, {"cwd": tmp_path, **surroundings})
+    assert isinstance(process, subprocess.Popen)
+    assert process.wait(60) == 0
+
+
+def test_variables_for_python_make_a_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It reads them when it starts."""
+    monkeypatch.setenv("PYTHONDEVMODE", "1")
+    process = started(tmp_path, "formats")
+    assert isinstance(process, subprocess.Popen)
+    assert process.wait(60) == 0
