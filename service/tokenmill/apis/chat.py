@@ -33,7 +33,11 @@ FIELDS = Fields(
     Field("messages", "used", "system, developer, user, assistant and tool; text and images (`image_url`)"),
     Field("tools", "used", "functions"),
     Field("tool_choice", "used", "`none`, `auto`, `required`, a function, or `allowed_tools`"),
-    Field("parallel_tool_calls", "used", "whether an answer may have several calls"),
+    Field(
+        "parallel_tool_calls",
+        "used",
+        "whether an answer may have several calls; of raw text those behind the first are dropped",
+    ),
     Field("response_format", "used", f"`text`, `json_object` or `json_schema`; {SHAPED}"),
     Field("n", "used", "so many answers, 1 to 128"),
     Field("max_completion_tokens", "used", f"how long an answer may be, {CAPPED}"),

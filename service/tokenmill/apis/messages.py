@@ -36,7 +36,11 @@ FIELDS = Fields(
         "true of any: a stream tells calls as they grow, and one that breaks off stays cut off; else each comes whole",
     ),
     Field("tools.input_examples", "noted", "templates have no place for them"),
-    Field("tool_choice", "used", "`auto`, `any`, `none` or a tool, and `disable_parallel_tool_use`"),
+    Field(
+        "tool_choice",
+        "used",
+        "`auto`, `any`, `none` or a tool, and `disable_parallel_tool_use`: of raw text the calls behind the first are dropped",
+    ),
     Field("thinking", "used", "see its members"),
     Field(
         "thinking.type", "used", "`disabled` tells the model's template not to think; the others leave it to the model"

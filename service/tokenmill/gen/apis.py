@@ -46,7 +46,7 @@ Not to think is what the effort `none` asks for, and `disabled` of Messages.
 | `llama.cpp` | `n_predict` | its template | its template | `json_schema` |
 | `ollama` | `num_predict` | `think: false` | refused | `format` |
 | `openai` | see below | the effort, if the client says it | `reasoning_effort` | `response_format` |
-| `anthropic` | `max_tokens`, 4096 if nobody says it | Messages as they are | Messages alone | Messages alone |
+| `anthropic` | `max_tokens`, 4096 if nobody says it | Messages as they are | `output_config.effort`; `minimal` is `low` | `output_config.format`; `json_object` is refused |
 """,
     """
 Of `openai` the length is `max_completion_tokens` at the addresses of OpenAI and Azure, whose newer models refuse the
@@ -56,7 +56,14 @@ told nothing of `disabled`, as there is no word for it that all such servers tak
     """
 What was thought in earlier turns goes to `openai` as the client says it, which is `reasoning_content` where it came by
 Responses or Messages: DeepSeek, Kimi and others want it back within a loop of tools. OpenAI, Azure, Groq, Mistral and
-Cerebras refuse such turns, so at their addresses it is left out. `reasoning_field` names it otherwise.
+Cerebras refuse such turns, so at their addresses it is left out. `reasoning_field` names it otherwise. `vllm` is told by
+both names, `reasoning` and `reasoning_content`, `sglang` and `llama.cpp` by `reasoning_content`. `anthropic` gets what is
+signed: the thinking of Messages, or the reasoning of Responses with its `encrypted_content`.
+""",
+    """
+At the addresses of OpenAI, Azure, Groq, Mistral and Cerebras a tool's answer is text: its images follow in a message of
+the user, behind all answers of that turn. `anthropic` gets ids of calls that it takes, the header `anthropic-beta` of a
+request to `/v1/messages`, and nothing of `user`, `prompt_cache_key`, `safety_identifier` and `verbosity`.
 """,
     """
 A template is told not to think by its variables `enable_thinking` and `thinking`, both false; what a client says in
@@ -64,9 +71,10 @@ A template is told not to think by its variables `enable_thinking` and `thinking
 format's own habit) is told nothing: if its prompt did not open it, its text would be taken for reasoning.
 """,
     """
-`developer` messages are the system's for servers that render the prompt, unless the format is `harmony`: few templates
-know the role, and the others refuse it, or leave its messages out. `openai` gets them as they are; of a `template_file`
-it is seen whether it knows the role.
+Servers that render the prompt get one message of the system, at its beginning: what `system` and `developer` messages
+say there, in their order. Later ones are the user's, in their place, as many templates refuse another message of the
+system, or leave it out. The message is the developer's where there is one and the format is `harmony`, or a
+`template_file` knows the role. `openai` gets all of them as they are.
 """,
     """
 Raw text, of all kinds but the last two, is held to a shape from its first token on: servers leave room for reasoning
