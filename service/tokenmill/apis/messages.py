@@ -39,7 +39,7 @@ FIELDS = Fields(
     Field(
         "tool_choice",
         "used",
-        "`auto`, `any`, `none` or a tool, and `disable_parallel_tool_use`: of raw text the calls behind the first are dropped",
+        "`auto`, `any`, `none` or a tool; with `disable_parallel_tool_use` calls behind the first of raw text are dropped",
     ),
     Field("thinking", "used", "see its members"),
     Field(

@@ -46,7 +46,10 @@ Not to think is what the effort `none` asks for, and `disabled` of Messages.
 | `llama.cpp` | `n_predict` | its template | its template | `json_schema` |
 | `ollama` | `num_predict` | `think: false` | refused | `format` |
 | `openai` | see below | the effort, if the client says it | `reasoning_effort` | `response_format` |
-| `anthropic` | `max_tokens`, 4096 if nobody says it | Messages as they are | `output_config.effort`; `minimal` is `low` | `output_config.format`; `json_object` is refused |
+| `anthropic` | `max_tokens`, or 4096 | Messages as they are | `output_config.effort` | `output_config.format` |
+""",
+    """
+To `anthropic` the effort `minimal` is `low`, and a shape that is `json_object` is refused.
 """,
     """
 Of `openai` the length is `max_completion_tokens` at the addresses of OpenAI and Azure, whose newer models refuse the
@@ -56,9 +59,9 @@ told nothing of `disabled`, as there is no word for it that all such servers tak
     """
 What was thought in earlier turns goes to `openai` as the client says it, which is `reasoning_content` where it came by
 Responses or Messages: DeepSeek, Kimi and others want it back within a loop of tools. OpenAI, Azure, Groq, Mistral and
-Cerebras refuse such turns, so at their addresses it is left out. `reasoning_field` names it otherwise. `vllm` is told by
-both names, `reasoning` and `reasoning_content`, `sglang` and `llama.cpp` by `reasoning_content`. `anthropic` gets what is
-signed: the thinking of Messages, or the reasoning of Responses with its `encrypted_content`.
+Cerebras refuse such turns, so at their addresses it is left out. `reasoning_field` names it otherwise. `vllm` is told
+by both names, `reasoning` and `reasoning_content`, `sglang` and `llama.cpp` by `reasoning_content`. `anthropic` gets
+what is signed: the thinking of Messages, or the reasoning of Responses with its `encrypted_content`.
 """,
     """
 At the addresses of OpenAI, Azure, Groq, Mistral and Cerebras a tool's answer is text: its images follow in a message of
