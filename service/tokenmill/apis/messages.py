@@ -39,7 +39,7 @@ FIELDS = Fields(
     Field(
         "tool_choice",
         "used",
-        "`auto`, `any`, `none` or a tool; with `disable_parallel_tool_use` calls behind the first of raw text are dropped",
+        "`auto`, `any`, `none` or a tool; with `disable_parallel_tool_use` raw text has its first call alone",
     ),
     Field("thinking", "used", "see its members"),
     Field(
