@@ -62,7 +62,7 @@ MARKED: dict[str, tuple[str, ...]] = {
         "tests/commands/test_check_template.py",
         "tests/conformance",
         "tests/dialects/test_arguments.py",
-        "tests/parser/test_section_mode.py",
+        "tests/parser/modes/test_section.py",
         "tests/properties",
         "tests/templates",
     ),

@@ -2,12 +2,7 @@
 
 import pytest
 
-from tokenmill.bench.gateway_report import LOADS, TICKS, Compared, Load, Side, Wait
-
-
-def test_a_load_says_how_many_frames_come() -> None:
-    """To all clients in a second."""
-    assert Load("some", 10, 2, 4).frames_per_s == 10 * 4 * TICKS
+from tokenmill.bench.gateway_report import LOADS, Compared, Side, Wait
 
 
 def test_a_rate_is_that_of_one_core() -> None:

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import pytest_report_header
+from tests.conftest import MARKED, pytest_report_header
+from tests.structure.tree import CHECKOUT
 from tests.support import prerequisites, servers
 
 
@@ -28,3 +29,8 @@ def test_nothing_is_said_of_what_is_here(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(prerequisites, "NODE", tmp_path)
     (tmp_path / "node_modules").mkdir()
     assert prerequisites.missing() == []
+
+
+def test_what_is_left_out_of_a_quick_run_is_there() -> None:
+    """A folder or file that was renamed would be part of it, whatever it takes."""
+    assert [place for places in MARKED.values() for place in places if not (CHECKOUT / place).exists()] == []

@@ -22,11 +22,6 @@ class Load(msgspec.Struct, frozen=True):
     """Frames a second of a core, at least, where each is made of a record of its own: the bare server reads none. With
     0 it is half of the bare server's."""
 
-    @property
-    def frames_per_s(self) -> float:
-        """To all clients."""
-        return float(self.clients * TICKS * self.together)
-
 
 LOADS = (
     Load("one conversation, 200 readers, frames at once", 200, 1),

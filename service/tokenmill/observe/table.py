@@ -209,5 +209,3 @@ METRICS: tuple[Metric, ...] = (
     Metric("tokenmill_build_info", "gauge", "Always 1; the labels say what runs.", ("version", "python")),
 )
 """All metrics, in the order in which they are exposed."""
-
-BY_NAME: dict[str, Metric] = {metric.name: metric for metric in METRICS}
