@@ -84,6 +84,40 @@ async def test_without_an_open_run_the_next_one_is_waited_for(gate: Gate) -> Non
     assert await page == [json.loads(each) for each in shown(one, "ag_ui")]
 
 
+@pytest.mark.parametrize("run_id", ["new", ""])
+async def test_the_log_is_read_once_to_find_what_is_open(
+    gate: Gate, monkeypatch: pytest.MonkeyPatch, run_id: str
+) -> None:
+    """However much of others is in it, and whatever run is asked for."""
+    at, looked, read = gate.serving.tail.partition_of(b"c"), list[int](), gate.serving.past.read
+    others = [
+        record
+        for name in map("o{}".format, range(200))
+        if gate.serving.tail.partition_of(name.encode()) == at
+        for record in answer(name, "m", ["x"] * 20)
+    ]
+    records = answer("c", "m1", ["Hello", "again"])
+    await gate.say([*others, *answer("c", "m0", ["before"]), *records[:-1]])
+
+    async def noted(partition: int, start: int, *more: Any) -> Any:
+        looked.append(start)
+        return await read(partition, start, *more)
+
+    monkeypatch.setattr(gate.serving.past, "read", noted)
+    monkeypatch.setattr("tokenmill.gateway.reading.REPEATS_BEHIND", 10)
+    page = asyncio.create_task(run(gate, run_id))
+    await gate.attended()
+    await gate.say(records[-1:])
+    assert payloads_of(await page) == "Helloagain"
+    assert len(others) > 1_000
+    assert sum(start < len(others) // 2 for start in looked) == 1
+
+
+def payloads_of(events: list[dict[str, Any]]) -> str:
+    """The text of a run."""
+    return "".join(each["delta"] for each in events if each["type"] == "TEXT_MESSAGE_CONTENT")
+
+
 @pytest.mark.parametrize("body", [b"", b"[]", b"{}", b'{"threadId": 3}', b'{"threadId": ""}', b"\xff"])
 async def test_what_is_no_run_is_refused(gate: Gate, body: bytes) -> None:
     """With what to change."""

@@ -39,10 +39,10 @@ async def test_records_are_told_from_others(window: int | None) -> None:
     log = EventLog(woven(of("c", spoken("m", "Hello.")), of("d", spoken("n", "Hello."))))
     records = Conversation(log, log.window(window), b"c", 0)  # type: ignore[arg-type] # reads like `Past`
     own = {entry.offset for entry in log.entries() if entry.key == b"c"}
-    assert {offset for offset in range(log.end) if await records.has(offset)} == own
+    assert {offset for offset in range(log.end) if await records.at(offset)} == own
     assert not await records.ends_before(log.end)
     assert await records.ends_before(log.end + 1)
     assert [await records.there(offset) for offset in (-5, 0, 30)] == [0, 0, 30]
     log.first = 10
     assert await records.there(4) == (4 if window == 0 else 10)
-    assert await records.has(0) == (window == 0)
+    assert (await records.at(0) is not None) == (window == 0)

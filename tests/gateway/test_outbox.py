@@ -62,10 +62,25 @@ def test_one_who_takes_what_comes_is_not_slow_because_much_comes_at_once() -> No
         assert not outbox.flush(now=number)
         pipe.read(PIECE_BYTES)
     assert outbox.flush(now=5)
+    outbox.put(frame)
+    assert not outbox.flush(now=6)
     assert (outbox.slow, pipe.taken) == (False, frame * 4)
     outbox.put(b"y")
-    assert outbox.flush(now=6)
+    assert outbox.flush(now=7)
     assert outbox.slow
+
+
+def test_one_frame_that_is_more_than_the_cap_makes_nobody_slow() -> None:
+    """The kernel does not take all of it, and what comes right behind it is little."""
+    pipe = FakePipe(room=50)
+    outbox, _ = outbox_of(pipe, cap=10)
+    outbox.put(b"x" * 100)
+    assert outbox.flush(now=0)
+    outbox.put(b"end")
+    assert not outbox.flush(now=0.025)
+    pipe.read(100)
+    assert outbox.flush(now=1)
+    assert (outbox.slow, pipe.taken) == (False, b"x" * 100 + b"end")
 
 
 def test_one_who_is_behind_with_more_than_the_cap_is_slow() -> None:
@@ -74,7 +89,9 @@ def test_one_who_is_behind_with_more_than_the_cap_is_slow() -> None:
     outbox, _ = outbox_of(pipe, cap=10)
     outbox.put(b"x" * 6)
     assert outbox.flush(now=0)
-    outbox.put(b"y" * 6)
+    outbox.put(b"y" * 10)
+    assert not outbox.flush(now=0)
+    outbox.put(b"z")
     assert outbox.flush(now=0)
     assert (outbox.slow, outbox.held) == (True, 6)
 

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from time import monotonic
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.admin import RecordsToDelete
 
 from tests.support.event_log import START_MS, EventLog, of, spoken
+from tests.support.stage import until
 from tests.support.topics import admin_of, make_topics
 from tokenmill.client import Connection
 from tokenmill.errors import Unavailable
@@ -182,6 +184,36 @@ async def test_a_poll_without_anything_does_not_say_that_there_is_no_record(
     async with past_of(kafka, f"past-{unique}") as past:
         assert await past.time_before(1, 3) == log.records[2].timestamp
         polls, wait = 0, 1_000_000
-        monkeypatch.setattr(past_module, "TIME_S", 0.1)
+        monkeypatch.setattr(past_module, "ANSWER_S", 0.1)
         with pytest.raises(Unavailable, match="no record"):
             await past.time_before(1, 3)
+
+
+async def test_a_partition_that_does_not_answer_keeps_nobody_of_another_waiting(
+    kafka: str, unique: str, log: EventLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many ask for it: those that have no turn yet are refused, and one at a time finds out when it does."""
+    dead, asked, beginning_offsets = {0}, list[int](), AIOKafkaConsumer.beginning_offsets
+
+    async def ask(consumer: AIOKafkaConsumer, places: list[TopicPartition]) -> dict[TopicPartition, int]:
+        asked.extend(place.partition for place in places)
+        if asked[-1] in dead:
+            await asyncio.Event().wait()
+        found: dict[TopicPartition, int] = await beginning_offsets(consumer, places)
+        return found
+
+    async with past_of(kafka, f"past-{unique}") as past:
+        await asyncio.gather(past.bounds(1), past.bounds(1))  # both readers are connected
+        monkeypatch.setattr(AIOKafkaConsumer, "beginning_offsets", ask)
+        monkeypatch.setattr(past_module, "ANSWER_S", 1)
+        asking = [asyncio.create_task(past.bounds(0)) for _ in range(20)]
+        async with asyncio.timeout(10):
+            await asyncio.sleep(0)
+            assert await past.bounds(1) == (0, log.end)
+            assert {type(each) for each in await asyncio.gather(*asking, return_exceptions=True)} == {Unavailable}
+        assert asked.count(0) == 2
+        with pytest.raises(Unavailable, match="does not answer"):
+            await past.since(0, 0)
+        dead.clear()
+        await until(lambda: past._silent._until[0] < monotonic(), "it may be asked again")
+        assert await past.bounds(0) == (0, 0)

@@ -111,6 +111,22 @@ async def test_the_open_message_is_shown_from_its_first_event() -> None:
     assert await shown(reading_of(EventLog(of("c", spoken("over", "Hi.")))), "message") == []
 
 
+async def test_the_message_that_began_last_of_those_that_are_open_is_known() -> None:
+    """At the head, with the place in front of it: what follows that is read without looking further back."""
+    first, second = (of("c", spoken(name, TEXT)[:-2]) for name in ("first", "second"))
+    log = EventLog([*first[:4], *woven(second, first[4:])])
+    reading = reading_of(log, OPENAI)
+    await shown(reading, "start")
+    message, place = reading.latest_open() or (b"", Position(0, 0, 0, 0))
+    assert message == b"second"
+    frames = await shown(reading_of(log, OPENAI), place)
+    expected = [frame for frame in frames_of(log.entries(), OPENAI) if frame.message == b"second"]
+    assert [frame for frame in frames if frame.message == b"second"] == expected
+    idle = reading_of(EventLog(of("c", spoken("m", TEXT))))
+    await shown(idle, "start")
+    assert idle.latest_open() is None
+
+
 async def test_a_beginning_that_lies_in_the_past_is_found_by_its_time() -> None:
     """Also where the record that leads there is read from the log itself, in the middle of a batch."""
     log = EventLog([*of("c", spoken("long", TEXT)[:8]), *others(40), *of("c", spoken("long", TEXT)[8:]), *others(40)])
@@ -140,7 +156,6 @@ async def test_a_time_is_where_its_first_record_is() -> None:
         Position(0, 3, 1, 0),  # between two records
         Position(0, 10**12, 1, 0),
         Position(0, 10**12, 0, 0),
-        Position(0, 4, 9, 0),  # a part that its record does not have
     ],
 )
 async def test_a_place_that_the_log_does_not_have_is_gone(wrong: Position) -> None:
@@ -168,8 +183,21 @@ async def test_a_place_in_a_topic_that_was_made_anew_is_gone() -> None:
             await shown(reading_of(anew), position_of(frame))
 
 
+@pytest.mark.parametrize("other", DIALECTS, ids=lambda dialect: dialect.name)
+async def test_a_place_is_one_in_every_dialect(other: Dialect) -> None:
+    """Each makes more or fewer frames of a record, or none: what is behind the record is shown once, and whole."""
+    log = talk()
+    whole = frames_of(log.entries(), other)
+    for window in (0, None):
+        for frame in frames_of(log.entries(), NATIVE):
+            reading = reading_of(log, other, window)
+            came = await shown(reading, position_of(frame)._replace(part=9))
+            assert came == [each for each in whole if each.offset > frame.offset]
+            assert not reading.gap
+
+
 async def test_a_place_that_retention_passed_is_gone() -> None:
-    """The record itself; or the beginning of its message, without which a dialect can't go on."""
+    """The record itself. Without the beginning of its message, which a dialect needs to go on, there is a gap."""
     log = EventLog([*others(600), *of("c", spoken("m", TEXT)), *others(3)])
     frames = frames_of(log.entries(), OPENAI)
     at = frames[len(frames) // 2]
@@ -177,8 +205,9 @@ async def test_a_place_that_retention_passed_is_gone() -> None:
     with pytest.raises(Gone):
         await shown(reading_of(log, OPENAI), position_of(at))
     log.first = at.offset - at.back + 2
-    with pytest.raises(Gone):
-        await shown(reading_of(log, OPENAI), position_of(at))
+    reading = reading_of(log, OPENAI)
+    assert [(frame.payload, frame.last) for frame in await shown(reading, position_of(at))] == [(b"", True)]
+    assert reading.gap
     native = reading_of(log)
     after = [entry.value for entry in log.entries() if entry.offset > at.offset and entry.key == b"c"]
     assert [frame.payload for frame in await shown(native, position_of(at)._replace(part=1))] == after

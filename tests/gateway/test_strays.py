@@ -25,7 +25,15 @@ async def asked(request: bytes) -> bytes:
         await web.StreamResponse().prepare(request)
         raise RuntimeError("a mistake of ours")
 
-    routes = [web.get("/fine", fine), web.post("/fine", fine), web.get("/broken", broken)]
+    async def named(request: web.Request) -> web.Response:
+        return web.Response(text=ascii(request.match_info["name"]))
+
+    routes = [
+        web.get("/named/{name}/x", named),
+        web.get("/fine", fine),
+        web.post("/fine", fine),
+        web.get("/broken", broken),
+    ]
     runner = web.AppRunner(client_app(routes, Counts(), Origins(Gateway()), Deadlines(), 100), logger=server_log())
     await runner.setup()
     try:
@@ -56,7 +64,20 @@ async def test_an_address_without_a_route_is_a_problem() -> None:
     assert b"allow: GET, HEAD, POST" in wrong.replace(b"Allow", b"allow")
 
 
-@pytest.mark.parametrize("path", ["/fine", "/nowhere"])
+async def test_a_path_of_several_lines_is_an_address_without_a_route() -> None:
+    """It gets by no route of ours, and no trace is in the log."""
+    assert b"urn:tokenmill:problem:not-found" in await asked(get("/now%0Ahere"))
+
+
+@pytest.mark.parametrize(
+    ("sent", "name"), [("%7Ba%7D", "{a}"), ("{a}", "{a}"), ("a%7D", "a}"), ("a%2Fb", "a/b"), ("a%0Ab", "a\nb")]
+)
+async def test_a_part_of_a_path_may_have_any_character(sent: str, name: str) -> None:
+    """As a conversation's id may."""
+    assert (await asked(get(f"/named/{sent}/x"))).endswith(ascii(name).encode())
+
+
+@pytest.mark.parametrize("path", ["/fine", "/nowhere", "/now%0Ahere"])
 async def test_an_expectation_that_nobody_has_is_no_error_of_ours(path: str) -> None:
     """Not even one that is no UTF-8, which fails where it is quoted."""
     answer = await asked(get(path, b"expect: 1\xae0-continue"))

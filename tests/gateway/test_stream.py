@@ -43,7 +43,7 @@ async def test_it_ends_with_the_answer_if_that_was_asked_for() -> None:
 async def test_one_that_could_not_be_written_its_end_is_slow() -> None:
     """It would take what it has for the whole answer. Whoever looks after it ends it."""
     pipe = FakePipe(room=0)
-    stream = stream_of(pipe, cap=3, until_finish=True)
+    stream = stream_of(pipe, cap=1, until_finish=True)
     stream.tell([frame(1, first=True)], b"aa")
     stream.tell([frame(2, last=True)], b"bb")
     assert (stream.outbox.slow, stream.over.done()) == (True, False)

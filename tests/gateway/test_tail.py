@@ -2,11 +2,12 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
+from functools import partial
 
 import pytest
-from aiokafka import AIOKafkaProducer
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 
 from tests.support.event_log import EventLog, frames_of, of, spoken
 from tests.support.pipes import FakePipe, stream_of
@@ -22,6 +23,7 @@ from tokenmill.gateway.stream import Stream
 from tokenmill.gateway.tail import Tail
 from tokenmill.gateway.view import View
 from tokenmill.gateway.window import Window, Windows
+from tokenmill.kafka import deadline
 
 pytestmark = pytest.mark.integration
 
@@ -127,6 +129,37 @@ async def test_a_partition_that_nobody_reads_is_let_go_of(
         assert rig.windows.get(0) is not None
         async with rig.window(1) as again:
             assert (again.first, again.end) == (len(LOG.records), len(LOG.records))
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Partitions whose ends were looked up; number 0 does not answer."""
+    asked, end_offsets = list[int](), AIOKafkaConsumer.end_offsets
+
+    async def ask(consumer: AIOKafkaConsumer, places: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        asked.extend(place.partition for place in places)
+        if asked[-1] == 0:
+            await asyncio.Event().wait()
+        found: dict[TopicPartition, int] = await end_offsets(consumer, places)
+        return found
+
+    monkeypatch.setattr(AIOKafkaConsumer, "end_offsets", ask)
+    return asked
+
+
+async def test_a_partition_that_does_not_answer_keeps_nobody_of_another_waiting(
+    kafka: str, topic: str, asked: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is asked once for all who wait for it, who hear of it within one deadline, also when the first has left."""
+    monkeypatch.setattr(module, "deadline", partial(deadline, seconds=3))
+    async with running(kafka, topic) as rig:
+        waiting = [asyncio.create_task(rig.tail.pin(0)) for _ in range(3)]
+        async with asyncio.timeout(10), rig.window(1), rig.window(1):
+            await LOG.publish(kafka, topic, 1)
+        waiting[0].cancel()
+        said = await asyncio.gather(*waiting, return_exceptions=True)
+        assert [type(each) for each in said] == [asyncio.CancelledError, Unavailable, Unavailable]
+        assert sorted(asked) == [0, 1]
 
 
 async def test_partitions_that_are_added_are_read(kafka: str, topic: str, monkeypatch: pytest.MonkeyPatch) -> None:

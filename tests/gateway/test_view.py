@@ -126,6 +126,10 @@ def test_a_message_published_again_is_shown_once() -> None:
     log.repeat(-4)
     once = EventLog(of("c", spoken("m", TEXT)))
     assert payloads(frames_of(log.entries(), OPENAI)) == payloads(frames_of(once.entries(), OPENAI))
+    view, said = View(OPENAI, 0), log.entries()[:5]
+    for entry, repeated in [(said[0], False), (said[0], True), (said[1], False), (said[1], True)]:
+        view.take(entry)
+        assert view.repeated is repeated
 
 
 def test_a_message_s_id_may_be_used_again() -> None:

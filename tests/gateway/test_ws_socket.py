@@ -12,7 +12,7 @@ from websockets.asyncio.client import ClientConnection
 from tests.support.gateways import answer
 from tests.support.sockets import HANDSHAKE, MASK, Stand, Token, data_of, heard, read_all, stood, wanted
 from tests.support.stage import until
-from tokenmill.gateway.grant import Credentials
+from tokenmill.gateway.grant import Credentials, Grant, Rights, unauthenticated
 from tokenmill.gateway.past import Past, PastOf
 from tokenmill.gateway.rights import Door
 from tokenmill.gateway.tickets import Tickets
@@ -193,6 +193,27 @@ async def test_credentials_are_renewed_by_good_ones_alone(kafka: str, unique: st
     assert [each["conversation"] for each in answers] == ["c1", "c2", "c3", "c4", "c1"]
     assert [each.get("event") for each in answers] == [None, None, "error", None, "stop"]
     assert answers[2]["data"]["status"] == 401
+
+
+class Own(Rights):
+    """Whoever says a name may read and stop what begins with it."""
+
+    async def grant(self, credentials: Credentials) -> Grant:
+        if not credentials.bearer:
+            raise unauthenticated("say a name", "missing")
+        return Grant(credentials.bearer, (f"{credentials.bearer}-*",), frozenset({"read", "stop"}))
+
+
+async def test_each_conversation_is_stopped_by_whoever_reads_it(kafka: str, unique: str) -> None:
+    """A page may show several people's, each with credentials of its own."""
+    said = [{"conversation": f"{name}-1", "authorization": f"Bearer {name}"} for name in ("ann", "bob")]
+    async with stood(kafka, unique, Own()) as stand, stand.open("/v1/ws") as socket:
+        for frame in said:
+            await _answered(socket, frame)
+        stops = [{"type": "stop", "conversation": name, "message_id": "m"} for name in ("ann-1", "bob-1", "bob-2")]
+        assert [(await _answered(socket, stop))["event"] for stop in stops] == ["stop"] * 3
+        await _answered(socket, {"type": "unsubscribe", "conversation": "ann-1"})
+        assert (await _answered(socket, stops[0]))["data"]["status"] == 403
 
 
 async def test_what_a_ticket_opened_goes_on_beyond_it(kafka: str, unique: str) -> None:

@@ -104,6 +104,20 @@ async def test_a_reader_goes_when_its_rights_do(config: Config) -> None:
         assert "credentials have ended" in msgspec.json.decode(last)["detail"]
 
 
+async def test_the_end_is_seen_by_a_client_that_knows_no_chunks(config: Config) -> None:
+    """The connection ends with it, though the client would keep it: a proxy may ask so."""
+    rights = Some("read")
+    async with served(config, rights) as client:
+        reader, writer = await asyncio.open_connection("127.0.0.1", client.port)
+        writer.write(b"GET /inspect/api/live?conversation=mine HTTP/1.0\r\nconnection: keep-alive\r\n\r\n")
+        async with asyncio.timeout(20):
+            await reader.readuntil(b'"position"')
+            rights.held = False
+            assert b"credentials have ended" in await reader.read()
+        writer.close()
+        await writer.wait_closed()
+
+
 async def test_there_are_places_for_few_readers(config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who finds none is told to come again."""
     monkeypatch.setattr("tokenmill.inspector.host.READERS", 1)

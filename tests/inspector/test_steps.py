@@ -92,6 +92,15 @@ def test_a_captured_stream_is_read_by_its_codec() -> None:
     assert [m.event.usage for m in made if isinstance(m.event, Finish)] == [{"total_tokens": 3}]
 
 
+def test_the_text_at_which_a_model_stopped_is_shown_with_its_end() -> None:
+    """It comes with the reason, which another chunk than the end may say."""
+    stopped = '{"delta":"a","finish_reason":"stop","stop_sequence":"END","end":false}'
+    for records in (stopped, stopped + '\n{"end":true}'):
+        found = stepped(Asked(records=records))
+        made = [made.event for step in found.steps for made in step.made]
+        assert [event.stop_sequence for event in made if isinstance(event, Finish)] == ["END"]
+
+
 def test_raw_bytes_of_a_stream_may_be_pasted() -> None:
     """Blank lines count there."""
     raw = "".join(f"data: {line}\n\n" for line in RECORDS if line.startswith("{"))

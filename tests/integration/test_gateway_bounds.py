@@ -14,6 +14,7 @@ from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.support.gateway_clients import answer, blocks, events_path, gateway_of, read_events
@@ -21,6 +22,7 @@ from tests.support.gateways import answer as answer_of_model
 from tests.support.sse import Block, Lines, Sse
 from tests.support.stage import Stage, until
 from tokenmill.gateway.deadlines import HEAD_S
+from tokenmill.records import Output
 from tokenmill.servers.gateway import GatewayProcess
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow]
@@ -59,7 +61,11 @@ async def publish(
     stage: Stage, conversation: str, message: str, pieces: int, turn: Callable[[int], Awaitable[None]] = at_once
 ) -> int:
     """Native events on the topic, as a worker writes them, each when it is its turn; how many."""
-    records = answer_of_model(conversation, message, [PIECE] * pieces)
+    return await say(stage, answer_of_model(conversation, message, [PIECE] * pieces), turn)
+
+
+async def say(stage: Stage, records: list[Output], turn: Callable[[int], Awaitable[None]] = at_once) -> int:
+    """These events, in the same way."""
     assert stage._producer is not None
     for number, record in enumerate(records):
         await turn(number)
@@ -165,6 +171,27 @@ async def read_nothing_of(conversation: str, stage: Stage, process: GatewayProce
     """Everything that is made once is made."""
     await publish(stage, conversation, "m", 3)
     await read_events(process.port, conversation, None, None, from_="start", until="finish")
+
+
+async def test_one_frame_larger_than_a_buffer_cuts_nobody_off_who_reads(stage: Stage, tmp_path: Path) -> None:
+    """Neither its connection's buffer nor the kernel's has room for it, and what comes behind it is little."""
+    large = b"x" * 800_000
+    records = [
+        msgspec.structs.replace(record, value=(record.value or b"").replace(b"LARGE", large))
+        for record in answer_of_model("c", "m", ["a", "LARGE", "b"])
+    ]
+    async with gateway(stage, tmp_path, buffer_kib=64) as process:
+        with await connected(process.port, events_path("c", until="finish"), 65_536) as sock:
+            await until(lambda: streams(process) == 1, "it is there", 30)
+            await say(stage, records)
+            got, loop = b"", asyncio.get_running_loop()
+            async with asyncio.timeout(30):
+                while not got.endswith(b"0\r\n\r\n"):
+                    piece = await loop.sock_recv(sock, 16_384)
+                    assert piece, "it was cut off"
+                    got += piece
+                    await asyncio.sleep(0.005)
+        assert large in re.sub(rb"\r\n[0-9a-f]+\r\n", b"", got)
 
 
 async def test_slow_readers_of_the_past_hold_up_nobody(stage: Stage, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.support.hostile import FILLERS
 from tokenmill.terminal.visible import one_line, visible
 
 
@@ -19,6 +20,18 @@ from tokenmill.terminal.visible import one_line, visible
 def test_what_can_not_be_seen_is_named(text: str, shown: str) -> None:
     """Characters that move, colour or reverse what is shown; but not what letters and words need."""
     assert visible(text) == shown
+
+
+@pytest.mark.parametrize("char", FILLERS.replace("\ufe0f", "\u2065"))
+def test_what_has_no_ink_is_named(char: str) -> None:
+    """Text that one can't see may be read by a model, or hide in a name."""
+    assert visible(f"a{char}b") == f"a<U+{ord(char):04X}>b"
+
+
+def test_what_makes_a_sign_an_emoji_is_kept() -> None:
+    """And so are letters with marks above them."""
+    for text in ("\u2764\ufe0f", "\u2764\ufe0e", "e\u0301"):
+        assert visible(text) == text
 
 
 def test_text_on_one_line_has_its_white_space_joined() -> None:

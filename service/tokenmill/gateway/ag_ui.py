@@ -23,6 +23,9 @@ from tokenmill.limits import KEY_BYTES
 
 PATH = "/ag-ui"
 
+NO_RUN = b"\xff"
+"""No id, as it is no UTF-8: whoever names no run wants the one that is open."""
+
 
 class RunAgentInput(msgspec.Struct, frozen=True, rename="camel"):
     """What is looked at of the body."""
@@ -51,14 +54,17 @@ class AgUi:
             wanted = Asked(named(body.thread_id), AG_UI, SSE, start="start", folded=True)
             must_allow(grant, wanted.conversation, "read")
             run = body.run_id.encode(errors="replace")
-            if 0 < len(run) <= KEY_BYTES:
-                async with self._serving.begun(wanted.only(run), grant.name) as begun:
-                    if begun.peeked:
-                        return await self._serving.answer(request, wanted.only(run), {}, held, begun)
-            wanted = msgspec.structs.replace(wanted, start="message")
+            if not 0 < len(run) <= KEY_BYTES:
+                run = NO_RUN
+            async with self._serving.begun(wanted.only(run), grant.name) as begun:
+                open_ = begun.reading.latest_open()
+                if begun.peeked or open_ is None:  # it is known, or the next one is waited for
+                    wanted = wanted.only(run if begun.peeked else b"")
+                    return await self._serving.answer(request, wanted, {}, held, begun)
+            message, start = open_  # all of the conversation was read: the rest of the log need not be once more
+            wanted = msgspec.structs.replace(wanted, start=start)
             async with self._serving.begun(wanted, grant.name) as begun:
-                open_ = begun.reading.found[-1] if begun.reading.found else b""
-                return await self._serving.answer(request, wanted.only(open_), {}, held, begun)
+                return await self._serving.answer(request, wanted.only(message), {}, held, begun)
 
 
 def _read(body: bytes) -> RunAgentInput:

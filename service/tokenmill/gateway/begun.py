@@ -27,7 +27,7 @@ class Begun(NamedTuple):
 async def peek(reading: Reading, message: bytes, seconds: float) -> Sequence[Frame] | None:
     """The next frames of a message, or of any if it is empty; None if there are none up to the head.
 
-    After so many seconds it says whatever it has, which may be nothing. Raises `Gone`.
+    After so many seconds it says whatever it has, which may be nothing.
     """
     until = time.monotonic() + seconds
     async with aclosing(reading.frames()) as batches:

@@ -64,8 +64,8 @@ class Conversation:
         """The first offset of a time, in milliseconds since the epoch; None: all are older."""
         return await self.past.since(self.partition, time_ms)
 
-    async def has(self, offset: int) -> bool:
-        """Whether a record of the conversation is at this offset, once our reader has come there."""
+    async def at(self, offset: int) -> Entry | None:
+        """The record of the conversation at this offset, if there is one, once our reader has come there."""
         await self._seen(offset)
         found, after = self._window.of(self.key, offset)
         if offset < self._window.first:
@@ -74,8 +74,8 @@ class Conversation:
             try:
                 found, after = await self.past.read(self.partition, offset, self.key, offset + 1, 1)
             except Passed:
-                return False
-        return bool(found) and found[0].offset == offset
+                return None
+        return found[0] if found and found[0].offset == offset else None
 
     async def come_to_end(self) -> None:
         """Wait until our reader has come to the conversation's last record in the log, as it is now."""

@@ -38,11 +38,13 @@ from tokenmill.gateway.framing import LINES
 from tokenmill.gateway.http_pipe import HttpPipe, sent_whole
 from tokenmill.gateway.hub import Subject
 from tokenmill.gateway.position import Position
-from tokenmill.gateway.problems import BAD_POSITION, BAD_REQUEST, GONE, Refused, shown
-from tokenmill.gateway.reading import Gone, Reading
+from tokenmill.gateway.problems import BAD_POSITION, BAD_REQUEST, Refused, shown
+from tokenmill.gateway.reading import Reading
 from tokenmill.gateway.serving import Serving
 from tokenmill.gateway.stream import Held, Outcome
+from tokenmill.gateway.tags import has_it
 from tokenmill.gateway.view import Frame
+from tokenmill.gateway.window import TURN_BYTES
 
 PATH = "/v1/streams/{conversation}"
 
@@ -129,13 +131,10 @@ class DurableStreams:
                 return await sent_whole(request, answer, self._serving.settings.stall_s)
 
     async def _array(self, request: web.Request, wanted: Asked, begun: Begun, *, live: bool) -> web.Response:
-        try:
-            async with aclosing(_parts(begun)) as parts:
-                frames, full = await anext(parts)
-        except Gone as problem:
-            raise Refused(GONE, "the log has no such position; begin with -1 or now") from problem
+        async with aclosing(_parts(begun, ANSWER_BYTES)) as parts:
+            frames, full = await anext(parts)
         led_on = not frames and self._serving.away(begun.reading)
-        closed = not led_on and _closed(wanted, begun, frames)
+        closed = not full and not led_on and _closed(wanted, begun, frames)
         if live and not frames and not closed and not led_on:
             frames = await self._wait(wanted, begun)
             closed = _closed(wanted, begun, frames)
@@ -196,7 +195,7 @@ class DurableStreams:
             if outcome != "slow":  # an end that says nothing of a close is none: the client comes back with its offset
                 await pipe.finish()
                 return response
-        except (ConnectionError, TimeoutError, Gone, Unavailable):
+        except (ConnectionError, TimeoutError, Unavailable):
             pass  # the client left or takes nothing, or nothing can be read: it comes back with its offset
         pipe.reset()
         return response
@@ -223,14 +222,14 @@ def _offset(request: web.Request, live: str) -> str:
     return offsets[0] if offsets else "-1"
 
 
-async def _parts(begun: Begun) -> AsyncGenerator[tuple[list[Frame], bool]]:
-    """Frames up to the head, in parts of a bounded size, and whether there may be more behind each."""
+async def _parts(begun: Begun, most: int) -> AsyncGenerator[tuple[list[Frame], bool]]:
+    """Frames up to the head, in parts of at most so many bytes, and whether there may be more behind each."""
     frames, size = list[Frame](), 0
     async with aclosing(_batches(begun)) as batches:
         async for came in batches:
             for frame in came:
                 size += len(frame.payload)
-                if size > ANSWER_BYTES and frames:
+                if size > most and frames:
                     yield frames, True
                     frames, size = [], len(frame.payload)
                 frames.append(frame)
@@ -253,7 +252,7 @@ async def _replay(
     away: Callable[[Reading], bool],
 ) -> None:
     """Send what is past, as long as the client may stay; the rest may be `away`."""
-    async with aclosing(_parts(begun)) as parts:
+    async with aclosing(_parts(begun, TURN_BYTES)) as parts:
         async for frames, full in parts:
             at = begun.reading.standing = _behind(begun, frames)
             control = (past if full or away(begun.reading) else live).control(at, gap=begun.reading.gap)
@@ -287,6 +286,6 @@ def _tagged(request: web.Request, wanted: Asked, body: bytes, headers: dict[str,
     name = f"{wanted.dialect.name} {headers.get(CLOSED)} {headers[NEXT]}".encode()
     tag = f'"{blake2b(body + name, digest_size=12).hexdigest()}"'
     headers["etag"] = tag
-    if request.headers.get("if-none-match") == tag:
+    if has_it(request, tag):
         return web.Response(status=304, headers=headers)
     return web.Response(body=body, headers=headers, content_type="application/json")

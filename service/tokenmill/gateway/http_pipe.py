@@ -11,6 +11,8 @@ import struct
 
 from aiohttp import HttpVersion11, web
 
+from tokenmill.gateway.outbox import PIECE_BYTES
+
 SEND_BUFFER = 128 * 1024
 """Bytes that the kernel may hold for one client. By default it takes megabytes, which hides that a client is slow."""
 
@@ -41,8 +43,7 @@ class HttpPipe:
         """Send the headers. Raises `ConnectionResetError` for a client that is gone."""
         pipe = cls(request, response, send_s)
         pipe.bound()
-        if request.version >= HttpVersion11:
-            response.enable_chunked_encoding()  # else the end of the connection is the end of the answer
+        end_is_seen(request, response)
         await response.prepare(request)
         return pipe
 
@@ -55,10 +56,14 @@ class HttpPipe:
                 sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, UNHEARD_S * 1000)
 
     async def send(self, data: bytes) -> None:
-        """Write, and wait until the client takes it and what came before. Raises `TimeoutError` if it does not."""
-        async with asyncio.timeout(self._send_s):
-            await self._response.write(data)
-            await self._writer.drain()
+        """Write, and wait until the client takes it and what came before. Raises `TimeoutError` if it does not.
+
+        Each piece has its time: who takes little of much is slow, and is there.
+        """
+        for start in range(0, len(data) or 1, PIECE_BYTES):
+            async with asyncio.timeout(self._send_s):
+                await self._response.write(data[start : start + PIECE_BYTES])
+                await self._writer.drain()
 
     async def finish(self) -> None:
         """End the answer in the way that clients take for its end. Raises `TimeoutError` as `send` does."""
@@ -84,6 +89,14 @@ class HttpPipe:
         self._transport.abort()
 
 
+def end_is_seen(request: web.Request, response: web.StreamResponse) -> None:
+    """Have an answer of unknown length end in chunks, or before HTTP/1.1 with its connection, whatever was asked."""
+    if request.version >= HttpVersion11:
+        response.enable_chunked_encoding()
+    else:
+        response.force_close()
+
+
 async def sent_whole(request: web.Request, answer: web.Response, send_s: float) -> web.Response:
     """Send an answer that is made, while its client has its place; one that takes nothing is cut off.
 
@@ -93,6 +106,9 @@ async def sent_whole(request: web.Request, answer: web.Response, send_s: float) 
     pipe.bound()
     try:
         await answer.prepare(request)
+        if isinstance(answer.body, bytes):
+            await pipe.send(answer.body)
+            answer.body = None  # it is written
         await pipe.finish()
     except TimeoutError:
         pipe.reset()

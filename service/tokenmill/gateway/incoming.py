@@ -4,7 +4,8 @@
 2. Each wait has a deadline. A body that is silent for as long as a message may be has nothing more to say of one; what
    is to be read whole, and a line that has begun, come at once or not at all.
 3. A connection that is lost before the end of the body is told from its end: what came is not all there was. So is
-   a server that closes, and its client is not said to have gone.
+   a server that closes, and its client is not said to have gone. One that closes only its sending half has: nothing
+   tells the two apart, and each would else be written to until a heartbeat is refused.
 4. A body may come for longer than the rights hold with which it began. Each piece is looked at for that.
 """
 
@@ -106,7 +107,7 @@ def stopping(detail: str) -> Refused:
 
 
 def broken_off(lost: BrokenOff | None = None) -> Refused:
-    """What a client is told that may still read, though the end of its body did not come."""
+    """What is said of a body whose end did not come. Its client reads it where the server stops, and else is gone."""
     if isinstance(lost, Stopping):
         return stopping("this gateway stops, and the end of the body had not come; send it through another one")
     return Refused(BAD_REQUEST, "the connection was lost before the end of the body")

@@ -71,7 +71,7 @@ class Keys(Rights):
 def read_keys(content: bytes) -> tuple[Key, ...]:
     """The keys of a file. Raises `ValueError`, which names the place and not what stands there."""
     try:
-        rows = msgspec.convert(tomllib.loads(content.decode()), _File).keys
+        rows = msgspec.convert(tomllib.loads(content.decode("utf-8-sig")), _File).keys
     except UnicodeDecodeError:
         raise ValueError("is not UTF-8") from None
     except (tomllib.TOMLDecodeError, RecursionError) as problem:

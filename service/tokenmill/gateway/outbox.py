@@ -51,8 +51,8 @@ class Outbox:
         self._pending: list[bytes] = []
         self._size = 0
         self._burst = 0
-        """Pending bytes that were more than the socket took when it took something last: they came at once, because our
-        reader was behind, and are shared. The cap counts what comes while the socket takes nothing."""
+        """Bytes that were more than the socket took when it took something last: they came at once, because our reader
+        was behind or a frame is large. The cap counts what comes while the socket takes nothing."""
         self._stuck_since: float | None = None
         self.slow = False
         """It is over its cap or its time: nothing more is taken."""
@@ -96,7 +96,7 @@ class Outbox:
             if piece := self.piece():
                 self._pipe.write(piece)
             self.written_at = now  # of nothing, too: who has heartbeats without bytes is kept alive by other means
-        self._burst = self._size
+        self._burst = self.held
         return not self._pending
 
     def _stuck(self, now: float) -> bool:

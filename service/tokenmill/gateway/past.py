@@ -15,6 +15,7 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from tokenmill.client import Connection
 from tokenmill.errors import Unavailable
 from tokenmill.gateway.entry import Entry, entries
+from tokenmill.gateway.silent import Silent
 from tokenmill.gateway.turns import Turns
 from tokenmill.kafka import deadline, started, stopped
 
@@ -28,9 +29,9 @@ TURN_S = 0.2
 
 START_S = 30.0
 
-TIME_S = 5.0
-"""How long the record before an offset is waited for: it is there, and a connection to its broker may have to be made.
-"""
+ANSWER_S = 5.0
+"""How long an answer about a partition, or the record before an offset, is waited for: it is there, and a connection to
+its broker may have to be made. A reader waits with it."""
 
 FETCH_WAIT_MS = 10
 """The next one's fetch waits until the broker has answered this one's, which may be at the log's end."""
@@ -58,6 +59,7 @@ class Past:
         self._connection = connection
         self._topic = topic
         self._turns = Turns(readers)
+        self._silent = Silent(max(1, readers // 2))
         self._free: list[AIOKafkaConsumer] = []
         self._unfinished: set[asyncio.Task[Any]] = set()
         self.in_use = 0
@@ -75,15 +77,27 @@ class Past:
 
     @asynccontextmanager
     async def _reader(self, place: TopicPartition, name: str) -> AsyncIterator[AIOKafkaConsumer]:
-        async with self._turn(name) as begun:
-            consumer = self._at(place) if self._free else await self._connected(begun)
-            try:
+        async with self._turn(name) as begun, self._consumer(place, begun) as consumer:
+            yield consumer
+
+    @asynccontextmanager
+    async def _asking(self, place: TopicPartition, name: str) -> AsyncIterator[AIOKafkaConsumer]:
+        """The same for questions that only an answer ends."""
+        async with self._silent.asked(place.partition), self._turn(name) as begun:
+            self._silent.check(place.partition)  # others have waited in vain, while this one waited for its turn
+            async with self._consumer(place, begun) as consumer:
                 yield consumer
-            except BaseException:
-                begun.append(self._beside(stopped(consumer)))  # whatever state it is in
-                raise
-            consumer.pause(*consumer.assignment())
-            self._free.append(consumer)
+
+    @asynccontextmanager
+    async def _consumer(self, place: TopicPartition, begun: list[asyncio.Task[Any]]) -> AsyncIterator[AIOKafkaConsumer]:
+        consumer = self._at(place) if self._free else await self._connected(begun)
+        try:
+            yield consumer
+        except BaseException:
+            begun.append(self._beside(stopped(consumer)))  # whatever state it is in
+            raise
+        consumer.pause(*consumer.assignment())
+        self._free.append(consumer)
 
     def _at(self, place: TopicPartition) -> AIOKafkaConsumer:
         """A free one: the one that read there last, if there is one, as it need not look up where that is."""
@@ -166,9 +180,9 @@ class Past:
     async def bounds(self, partition: int, name: str = "") -> tuple[int, int]:
         """The partition's first offset, and the one behind its last committed record."""
         place = TopicPartition(self._topic, partition)
-        async with self._reader(place, name) as consumer:
-            first = await deadline(consumer.beginning_offsets([place]), "look up the log's beginning")
-            end = await deadline(consumer.end_offsets([place]), "look up the log's end")
+        async with self._asking(place, name) as consumer:
+            first = await deadline(consumer.beginning_offsets([place]), "look up the log's beginning", ANSWER_S)
+            end = await deadline(consumer.end_offsets([place]), "look up the log's end", ANSWER_S)
             return first[place], end[place]
 
     async def since(self, partition: int, time_ms: int, name: str = "") -> int | None:
@@ -177,8 +191,10 @@ class Past:
         A broker that says so of a log whose last records are younger can't look up by time: then it is the log's first.
         """
         place = TopicPartition(self._topic, partition)
-        async with self._reader(place, name) as consumer:
-            found = await deadline(consumer.offsets_for_times({place: max(time_ms, 0)}), "look up an offset by time")
+        async with self._asking(place, name) as consumer:
+            found = await deadline(
+                consumer.offsets_for_times({place: max(time_ms, 0)}), "look up an offset by time", ANSWER_S
+            )
             if found[place] is not None:
                 return int(found[place].offset)
         first, end = await self.bounds(partition, name)
@@ -190,15 +206,15 @@ class Past:
         A poll without anything does not say so, but only that nothing came yet. Raises `Unavailable`.
         """
         place = TopicPartition(self._topic, partition)
-        async with self._reader(place, name) as consumer:
+        async with self._asking(place, name) as consumer:
             self._seek(consumer, place, max(0, offset - LAST))
-            until = time.monotonic() + TIME_S
+            until = time.monotonic() + ANSWER_S
             while await deadline(consumer.position(place), "read the past") < offset:
                 found = await deadline(consumer.getmany(place, timeout_ms=POLL_MS, max_records=LAST), "read the past")
                 if times := [record.timestamp for record in found.get(place, ()) if record.offset < offset]:
                     return int(times[-1])
                 if time.monotonic() > until:
-                    raise Unavailable(f"Kafka: read the past: no record before offset {offset} within {TIME_S:g} s")
+                    raise Unavailable(f"Kafka: read the past: no record before offset {offset} within {ANSWER_S:g} s")
             return 0
 
     async def _is_younger(self, place: TopicPartition, start: int, time_ms: int, name: str) -> bool:

@@ -6,8 +6,9 @@ Where to begin is one of:
 - `start`: everything of the conversation, as far back as `gateway.lookback_s` and `lookback_records` allow;
 - a time: the same from then on;
 - `message`: the message that is open, from its first event; without one, what comes;
-- a position: what follows the frame of that id. The record that it names is read again, and has to be the one that it
-  was: an id of another conversation, or of a log that is gone, is no position of this one.
+- a position: what follows the frame of that id. The record that it names is read before anything else, and has to be
+  the one that it was: an id of another conversation, or of a log that is gone, is no position of this one. The number
+  of the frame says what of the record is left: none where another dialect makes fewer frames of it.
 
 However it begins, all of it is read that the view has to know: a record whose message began earlier leads there by its
 `tm-opened`. What is read for that alone is not shown.
@@ -105,6 +106,7 @@ class Reading:
         self._showing = False
         """Something was shown."""
         self._check: Position | None = None
+        """The position that it began behind, until its record was taken."""
         self._muted: frozenset[bytes] = frozenset()
         self._rewinds = 0
         self._from_now = False
@@ -154,8 +156,10 @@ class Reading:
         """Whether the log has a record of this conversation there, which our reader may not have come to yet."""
         if await self._records.ends_before(position.offset + bool(position.part)):
             raise Gone
-        if position.part and not await self._records.has(position.offset):
-            raise Gone
+        if position.part:
+            entry = await self._records.at(position.offset)
+            if entry is None or position.mark not in (0, entry.mark):
+                raise Gone
 
     async def _oldest(self, lookback: Lookback, now_ms: int) -> int:
         since = await self._records.since(now_ms - int(lookback.seconds * 1000))
@@ -177,6 +181,14 @@ class Reading:
         start = min(open_.values())
         self.place = (start - 1, END_OF_RECORD)
         self._begin_at(max(self._began, start - REPEATS_BEHIND))
+
+    def latest_open(self) -> tuple[bytes, Position] | None:
+        """The message that began last of those that are open at the head, and the place in front of it."""
+        open_ = self.view.open_since()
+        if not open_:
+            return None
+        message = max(open_, key=open_.__getitem__)
+        return message, Position(self.partition, open_[message], 0, 0)
 
     @property
     def from_window(self) -> bool:
@@ -235,7 +247,7 @@ class Reading:
     async def frames(self) -> AsyncGenerator[list[Frame]]:
         """What is to be shown, batch by batch, empty ones too; ends at the head, in the same turn of the event loop.
 
-        Raises `Gone` if the position it began at turns out not to be there, and `Unavailable`.
+        Raises `Unavailable`.
         """
         if self._from_now:  # a full window has moved on since, and what it lost is not wanted
             self._from_now = False
@@ -247,7 +259,6 @@ class Reading:
             came, after = self._records.in_window(self._offset, self._soon)
             if not came:
                 self._offset = max(self._offset, after)
-                self._checked(self._offset)
                 return
             yield await self._show(came, after)
             if after < self._records.end:
@@ -271,10 +282,9 @@ class Reading:
             if entry.offset < before:
                 view.pass_by(entry)
             else:
-                self._checked(entry.offset)
                 frames = view.take(entry)
                 self.gap |= view.jumped and self._message in (b"", entry.message)
-                if view.missing is None and not self._confirmed(entry, frames):
+                if view.missing is None and not self._goes_on(entry):
                     return []
                 shown += [frame for frame in frames if frame.place > self.place and frame.message not in self._muted]
             if view.missing is not None:
@@ -310,25 +320,16 @@ class Reading:
         self._begin_at(await self._records.there(behind))
         return True
 
-    def _confirmed(self, entry: Entry, frames: Sequence[Frame]) -> bool:
-        """Whether the record at the position is what its id says; if it is a repeat, reading begins again behind that.
+    def _goes_on(self, entry: Entry) -> bool:
+        """Whether to go on behind a record; if the one at the position is a repeat, reading begins again behind that.
 
         Who has the id of a repeat did not know the record before: it began to read between the two.
         """
         check = self._check
         if check is None or entry.offset != check.offset:
             return True
-        if check.mark not in (0, entry.mark):
-            raise Gone
-        if check.part <= len(frames):
-            self._check = None
-            return True
-        if frames or self._began >= check.offset - check.back:
-            raise Gone
-        self._begin_at(check.offset - check.back)
-        return False
-
-    def _checked(self, offset: int) -> None:
-        """Behind its record a position has to be confirmed."""
-        if self._check is not None and offset > self._check.offset:
-            raise Gone
+        if self.view.repeated and self._began < check.offset - check.back:
+            self._begin_at(check.offset - check.back)
+            return False
+        self._check = None
+        return True

@@ -133,7 +133,8 @@ ROUTES: tuple[Route, ...] = (
         path="/v1/ws",
         summary="A WebSocket with several conversations",
         text="Each with its own place: `subscribe` and `unsubscribe`, with `conversation` and what the query of "
-        "`/events` says. Messages name their conversation.",
+        "`/events` says. Messages name their conversation. What is said of one that is read goes by the credentials "
+        "that it was subscribed with, of another one by the last.",
         right="read",
         parameters=(TICKET,),
         answers=(_SOCKET,),

@@ -76,7 +76,7 @@ def answering(counts: Counts, origins: Origins, watch: Deadlines) -> Middleware:
         except ConnectionError:  # the client went away while it was written to
             raise
         except Exception as problem:  # noqa: BLE001 -- it is logged, with the id that the answer has
-            identity = _identity()
+            identity = new_id()
             refusal = _refusal(request, problem, identity)
             counts.refused(refusal.kind)
             response = refusal.response()
@@ -86,14 +86,23 @@ def answering(counts: Counts, origins: Origins, watch: Deadlines) -> Middleware:
         if watch.draining:
             response.force_close()
         if not response.prepared:
-            response.headers.setdefault(REQUEST_ID, _identity())
+            response.headers.setdefault(REQUEST_ID, new_id())
         return response
 
     return answered
 
 
-def _identity() -> str:
+def new_id() -> str:
+    """Of a request, for its answer and the log."""
     return secrets.token_hex(8)
+
+
+def unforeseen(request: web.Request, problem: Exception, identity: str) -> None:
+    """Log what nobody foresaw. Raises the problem itself if the client can't be told."""
+    if request.writer.output_size:  # a stream has begun: aiohttp cuts it off, and logs why
+        raise problem
+    request[FAILED] = type(problem).__name__
+    log.error("request %s: %s %s failed", identity, request.method, shown(request.path), exc_info=problem)
 
 
 def _refusal(request: web.Request, problem: Exception, identity: str) -> Refused:
@@ -104,10 +113,7 @@ def _refusal(request: web.Request, problem: Exception, identity: str) -> Refused
         log.warning("request %s: %s", identity, problem)
         return Refused(UNAVAILABLE, "try again in a moment", headers={"retry-after": "2"})
     if not isinstance(problem, web.HTTPException):
-        if request.writer.output_size:  # a stream has begun: aiohttp cuts it off, and logs why
-            raise problem
-        request[FAILED] = type(problem).__name__
-        log.error("request %s: %s %s failed", identity, request.method, shown(request.path), exc_info=problem)
+        unforeseen(request, problem, identity)
         return Refused(INTERNAL, f"the gateway's log says under {identity} what failed")
     kind = _STATUS.get(problem.status)
     if kind is None:

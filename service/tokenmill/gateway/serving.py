@@ -182,7 +182,7 @@ class Serving:
                     late = asked.late if time.monotonic() > asked.waits_until else b""
                     goodbye = asked.framing.goodbye(random.randint(*RETRY_MS))  # noqa: S311 -- no secret
                     await _sent_back(pipe, late + goodbye)
-            except (TimeoutError, Gone, Unavailable) as problem:
+            except (TimeoutError, Unavailable) as problem:
                 # It takes nothing, or what it asked for can't be had, and the answer has begun: nothing is written that
                 # would look like its end, so it comes back with its id.
                 log.info("a stream of partition %d was cut off: %r", begun.reading.partition, problem)

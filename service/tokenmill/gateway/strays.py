@@ -5,6 +5,7 @@ each request that is no HTTP: whoever can reach the port could fill the log, in 
 """
 
 import logging
+import re
 from collections.abc import Iterable
 
 from aiohttp import HttpVersion11, hdrs, web
@@ -12,16 +13,25 @@ from aiohttp.http_exceptions import HttpProcessingError
 
 from tokenmill.gateway.problems import NOT_ALLOWED, NOT_FOUND, Refused
 
-ANYTHING = "/{path:.*}"
+ANYTHING = "/{path:(?s:.*)}"
+"""Ends of lines included, which a path may have."""
+
+NAME = re.compile(r"\{(\w+)\}")
+"""Of a part of a path, which aiohttp takes for one without braces."""
 
 NO_ROUTE = "there is no such address; docs/reference/ lists those of a gateway (gateway.md) and of a front (apis.md)"
 
 
 def guarded(routes: Iterable[web.RouteDef]) -> list[web.RouteDef]:
-    """The routes, and one for everything else, each of which looks at the expectation itself."""
+    """The routes, and one for everything else, each of which looks at the expectation itself.
+
+    A part of a path that has a name is whatever stands between two slashes: a conversation's id may have braces.
+    """
     every = [*routes, web.route(hdrs.METH_ANY, ANYTHING, unmatched)]
     return [
-        web.RouteDef(each.method, each.path, each.handler, {**each.kwargs, "expect_handler": expected})
+        web.RouteDef(
+            each.method, NAME.sub(r"{\1:[^/]+}", each.path), each.handler, {**each.kwargs, "expect_handler": expected}
+        )
         for each in every
     ]
 

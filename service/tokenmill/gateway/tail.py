@@ -71,7 +71,7 @@ class Tail:
         self._partitions = 0
         self._pins: Counter[int] = Counter()
         self._wanted_at: dict[int, float] = {}
-        self._turn = asyncio.Lock()
+        self._opening: dict[int, asyncio.Task[Window]] = {}
         self.polled_at = 0.0
         """When Kafka was heard of last, in the loop's seconds; before that, since when it is asked; 0: it is not."""
 
@@ -88,6 +88,10 @@ class Tail:
 
     async def stop(self) -> None:
         """Disconnect."""
+        opening = tuple(self._opening.values())
+        for task in opening:
+            task.cancel()
+        await asyncio.gather(*opening, return_exceptions=True)
         if self._consumer is not None:
             await stopped(self._consumer)
 
@@ -129,15 +133,29 @@ class Tail:
             await self.pin(partition)
 
     async def _opened(self, partition: int) -> Window:
-        async with self._turn:
-            window = self._windows.get(partition)
-            if window is None:
-                consumer, place = self._started(), TopicPartition(self._topic, partition)
-                end = (await deadline(consumer.end_offsets([place]), "look up the log's end"))[place]
-                consumer.seek(place, end)
-                consumer.resume(place)
-                window = self._windows.open(partition, end)
+        """The window, which is opened once for all who come: a partition that does not answer keeps nobody of another
+        one waiting.
+        """
+        window = self._windows.get(partition)
+        if window is not None:
             return window
+        opening = self._opening.get(partition)
+        if opening is None:
+            opening = self._opening[partition] = asyncio.create_task(self._open(partition))
+            opening.add_done_callback(lambda task: self._is_open(partition, task))
+        return await asyncio.shield(opening)  # whoever asked first may leave
+
+    async def _open(self, partition: int) -> Window:
+        consumer, place = self._started(), TopicPartition(self._topic, partition)
+        end = (await deadline(consumer.end_offsets([place]), "look up the log's end"))[place]
+        consumer.seek(place, end)  # from here on nothing waits: an assignment sees the window, or is seen by it
+        consumer.resume(place)
+        return self._windows.open(partition, end)
+
+    def _is_open(self, partition: int, opening: "asyncio.Task[Window]") -> None:
+        del self._opening[partition]
+        if not opening.cancelled():
+            opening.exception()  # nobody may be left who would look at it
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -184,17 +202,16 @@ class Tail:
         while True:
             await asyncio.sleep(GROWTH_S)
             count = await self._answered()
-            async with self._turn:
-                self._windows.expire(time.monotonic())
-                self._let_go()
-                fewer = fewer + 1 if count < self._partitions else 0
-                if fewer:
-                    said = f"the topic {self._topic!r} has {count} partitions, and had {self._partitions}"
-                    if fewer == FEWER:
-                        raise Unavailable(said)
-                    log.warning("%s, as a broker says; it is asked again", said)
-                if count > self._partitions:
-                    self._assign(count)
+            self._windows.expire(time.monotonic())
+            self._let_go()
+            fewer = fewer + 1 if count < self._partitions else 0
+            if fewer:
+                said = f"the topic {self._topic!r} has {count} partitions, and had {self._partitions}"
+                if fewer == FEWER:
+                    raise Unavailable(said)
+                log.warning("%s, as a broker says; it is asked again", said)
+            if count > self._partitions:
+                self._assign(count)
 
     async def _answered(self) -> int:
         """The number of partitions; the last one that was known while Kafka does not answer."""

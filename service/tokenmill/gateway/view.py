@@ -94,7 +94,7 @@ class _Known(msgspec.Struct):
 class View:
     """What was read of a conversation, and what its dialect made of it."""
 
-    __slots__ = ("_given_up", "_known", "_missing", "_open", "_renderer", "_skips", "jumped", "partition")
+    __slots__ = ("_given_up", "_known", "_missing", "_open", "_renderer", "_skips", "jumped", "partition", "repeated")
 
     def __init__(self, dialect: Dialect, partition: int, given_up: frozenset[Attempt] = frozenset()) -> None:
         self.partition = partition
@@ -106,6 +106,8 @@ class View:
         self._given_up = given_up
         self.jumped = False
         """Events of its message are missing between the record that was taken last and the one before."""
+        self.repeated = False
+        """The record that was taken last had come before, or is one whose message's beginning is missing."""
 
     @property
     def missing(self) -> int | None:
@@ -165,6 +167,7 @@ class View:
         """The frames of a record; none for one that came before, or whose message's beginning is `missing`."""
         self.jumped = False
         known = self._place(entry)
+        self.repeated = known is None
         if known is None:
             return ()
         payloads = self._payloads(entry, known) or ((b"",) if entry.finishes else ())

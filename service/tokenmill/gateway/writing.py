@@ -253,7 +253,7 @@ class Writing:
 
 
 async def _answering(work: Coroutine[Any, Any, web.Response]) -> web.Response:
-    """A connection that was lost is answered, too: half of it may be there to read it."""
+    """What is to be said of a body that broke off: where the server stops, its client is there to read it."""
     try:
         return await work
     except BrokenOff as lost:

@@ -17,7 +17,6 @@ from tokenmill.gateway.admission import Admission
 from tokenmill.gateway.asked import Asked, named
 from tokenmill.gateway.grant import Action, Grant, must_allow, unauthenticated
 from tokenmill.gateway.problems import BAD_REQUEST, CONFLICT, NOT_FOUND, TOO_MANY, UNAVAILABLE, Refused, shown
-from tokenmill.gateway.reading import Gone
 from tokenmill.gateway.rights import TICKET
 from tokenmill.gateway.serving import Serving
 from tokenmill.gateway.stream import Outcome
@@ -61,6 +60,13 @@ class Parts(NamedTuple):
     writes: Mapping[str, tuple[Action, Write]]
 
 
+class Shown(NamedTuple):
+    """Credentials, and what they came to."""
+
+    request: web.BaseRequest
+    grant: Grant | None
+
+
 class Socket:
     """A client."""
 
@@ -74,12 +80,14 @@ class Socket:
     ) -> None:
         """`conversation`: the only one; None: the client says which."""
         self._parts = parts
-        self._request: web.BaseRequest = request
+        self._request = request
         self._response = response
         self._pipe = pipe
         self._conversation = conversation
-        self._grant: Grant | None = None
-        """Of whoever subscribed last."""
+        self._shown = Shown(request, None)
+        """By whoever subscribed last, for conversations that are not read."""
+        self._shown_for: dict[str, Shown] = {}
+        """By whoever reads a conversation."""
         self._reads: dict[str, asyncio.Task[None]] = {}
         self._ended: asyncio.Future[Ending] = asyncio.get_running_loop().create_future()
         self._place = ExitStack()
@@ -193,7 +201,7 @@ class Socket:
         body = {field: value for field, value in fields.items() if field != "conversation"}
         try:
             conversation = self._meant(name)
-            await self._allowed(self._request, conversation, action)
+            await self._allowed(self._shown_for.get(conversation, self._shown), conversation, action)
             answer = await write(conversation, body)
         except Refused as refusal:
             self._refuse(refusal, name)
@@ -207,10 +215,10 @@ class Socket:
     async def _subscribe(self, wanted: Subscribe) -> None:
         conversation = self._meant(wanted.conversation)
         asked = wanted.asked(conversation, self._framing(conversation))
-        request = self._showing(wanted.authorization) if wanted.authorization else self._request
+        shown = self._showing(wanted.authorization) if wanted.authorization else self._shown
         try:
             self._check_room(conversation)
-            grant = await self._let_in(request, conversation)
+            grant = await self._let_in(shown, conversation)
         except Refused as refusal:
             if self._conversation is not None or not self._reads:
                 raise
@@ -226,31 +234,32 @@ class Socket:
         if len(self._reads) >= SUBSCRIPTIONS:
             raise Refused(TOO_MANY, f"a socket reads at most {SUBSCRIPTIONS} conversations; open another")
 
-    def _showing(self, authorization: str) -> web.BaseRequest:
+    def _showing(self, authorization: str) -> Shown:
         """The handshake with other credentials. Raises `Refused`."""
         if not authorization.isprintable() or not authorization.isascii():
             raise Refused(BAD_REQUEST, "authorization: expected what the header of that name says")
         headers = CIMultiDict(self._request.headers)
         headers[AUTHORIZATION] = authorization
-        return self._request.clone(headers=headers)
+        return self._shown._replace(request=self._request.clone(headers=headers))
 
-    async def _let_in(self, request: web.BaseRequest, conversation: str) -> Grant:
+    async def _let_in(self, shown: Shown, conversation: str) -> Grant:
         """A socket has one place, that of whoever read first. Raises `Refused` if there is none."""
-        grant = await self._allowed(request, conversation, "read")
-        self._request, self._grant = request, grant  # credentials that are refused replace none that are good
+        grant = await self._allowed(shown, conversation, "read")
+        # Credentials that are refused replace none that are good.
+        self._shown = self._shown_for[conversation] = Shown(shown.request, grant)
         if not self._reads:
             self._place.close()  # the one it had before it was known whose it is
             self._place.enter_context(self._parts.admission.place(grant))
         return grant
 
-    async def _allowed(self, request: web.BaseRequest, conversation: str, action: Action) -> Grant:
+    async def _allowed(self, shown: Shown, conversation: str, action: Action) -> Grant:
         """The grant of whoever may do this. Raises `Refused`.
 
         A ticket is shown once: what it opened lasts as long as the rights behind it.
         """
-        opened = self._grant
+        opened = shown.grant
         if opened is None or not opened.by_ticket:
-            return await self._parts.admission.check(request, conversation, action)
+            return await self._parts.admission.check(shown.request, conversation, action)
         if not self._parts.admission.held(opened)():
             raise unauthenticated("what this ticket was made of has ended; get a new one", "expired")
         must_allow(opened, conversation, action)
@@ -270,8 +279,6 @@ class Socket:
             self._over(conversation, LATER)
         except TimeoutError:
             self.end(SLOW)
-        except Gone:
-            self.end(LATER)
         except ConnectionError:
             self.end(LEFT)
         else:
@@ -293,17 +300,21 @@ class Socket:
 
     def _over(self, conversation: str, ending: Ending) -> None:
         """A conversation is no longer read, which ends a socket that has no other."""
-        self._reads.pop(conversation, None)
+        self._stopped(conversation)
         if self._conversation is not None:
             self.end(ending)
 
     def _unsubscribe(self, conversation: str) -> None:
-        task = self._reads.pop(conversation, None)
+        task = self._stopped(conversation)
         if task is None:
             self._refuse(Refused(NOT_FOUND, f"{shown(conversation)} is not read here"), conversation)
             return
         task.cancel()
         self._notice("unsubscribed", {}, conversation)
+
+    def _stopped(self, conversation: str) -> asyncio.Task[None] | None:
+        self._shown_for.pop(conversation, None)
+        return self._reads.pop(conversation, None)
 
     # What it is told
 

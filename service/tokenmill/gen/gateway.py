@@ -85,9 +85,9 @@ Frames that come within `gateway.flush_ms` are written together; the first of a 
 begin to go on behind it, and which event the record is. An id with the part 0 stands in front of a record. Any gateway
 understands ids, and none remembers them. Those of a partition sort as text in the order of their frames. A client sends
 back what it got, as `Last-Event-ID`, `last_event_id` or `from`. Each is checked against the record that it names, so an
-id of another conversation or another log is none. Who comes back with such a one (`Last-Event-ID`, `last_event_id`)
-can't see a refusal, and gets the notice `gap` and what there is; with `from` it is refused (410). Text that is no id at
-all always is (400).
+id of another conversation or another log is none; in another dialect it is one, and what follows its record comes. Who
+comes back with such a one (`Last-Event-ID`, `last_event_id`) can't see a refusal, and gets the notice `gap` and what
+there is; with `from` it is refused (410). Text that is no id at all always is (400).
 """,
     "## How a stream ends",
     """
@@ -97,7 +97,7 @@ all always is (400).
 | the gateway stops, the client is slow, rights end | `retry`, then a **reset** | comes back with its id |
 | the topic has grown, and the conversation goes on elsewhere | an id of there, then the same | comes back with that |
 | what follows its id is gone | the notice `gap`, then what there is | may have to show that something is missing |
-| the client leaves | | nothing is stopped by it |
+| the client leaves, or closes its sending half | | nothing is stopped by it; it is answered no more |
 """,
     """
 A cut never looks like an end: a client that sees a complete end of the answer has all of it. An `EventSource` gets no

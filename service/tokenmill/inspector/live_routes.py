@@ -16,6 +16,7 @@ from tokenmill.errors import NOT_JSON, Unavailable
 from tokenmill.gateway.admission import Admission
 from tokenmill.gateway.asked import named
 from tokenmill.gateway.grant import must_allow
+from tokenmill.gateway.http_pipe import end_is_seen
 from tokenmill.gateway.incoming import whole_body
 from tokenmill.gateway.problems import BAD_REQUEST, CONFLICT, UNSUPPORTED, Refused
 from tokenmill.gateway.stream import Held
@@ -71,6 +72,7 @@ class LiveRoutes:
             log = LiveLog(self._config, conversation, _back(request.query.get("back", "600")))
             response = web.StreamResponse(headers=HEADERS)
             response.content_type = "application/x-ndjson"
+            end_is_seen(request, response)
             await response.prepare(request)
             with suppress(ConnectionError, TimeoutError):  # the page left, or takes nothing
                 await _tell(response, log, held)

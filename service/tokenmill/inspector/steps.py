@@ -94,6 +94,7 @@ class Stepper:
         self._message_id: str | None = None
         """Of the message that has begun; None: an unnamed one."""
         self._reason: str | None = None
+        self._stop_sequence: str | None = None
         """As the stream says it."""
         self._usage: Mapping[str, Any] | None = None
         self.rejected: list[str] = []
@@ -169,17 +170,18 @@ class Stepper:
             status, raw = chunk.error_status, chunk.error_raw
             parser.fail(chunk.error, UNSET if status is None else status, UNSET if raw is None else raw)
         self._usage = chunk.usage or self._usage
-        self._reason = chunk.finish_reason or self._reason
+        if chunk.finish_reason:
+            self._reason, self._stop_sequence = chunk.finish_reason, chunk.stop_sequence
         if chunk.control is not None:
             parser.finish("timeout" if chunk.control == "timeout" else "cancelled", self._usage)
         elif chunk.end is True:
-            parser.finish(self._reason, self._usage)
+            parser.finish(self._reason, self._usage, self._stop_sequence)
         yield from self._taken()
 
     def finish(self) -> Iterator[Step]:
         """The end, as it was asked for where the stream has none."""
         if not self._parser.state.finished:
-            self._parser.finish(self._reason or self._asked.finish, self._usage)
+            self._parser.finish(self._reason or self._asked.finish, self._usage, self._stop_sequence)
         yield from self._taken()
 
     def _taken(self) -> Iterator[Step]:

@@ -103,10 +103,12 @@ class WatchedParser(MessageParser):
         """The provider failed."""
         return self._tell_beside("error", message, super().fail(message, status, raw))
 
-    def finish(self, reason: str | None = "stop", usage: Mapping[str, Any] | None = None) -> list[AnyEvent]:
+    def finish(
+        self, reason: str | None = "stop", usage: Mapping[str, Any] | None = None, stop_sequence: str | None = None
+    ) -> list[AnyEvent]:
         """The end."""
         before = self._read - len(self.state.held)
-        events = super().finish(reason, usage)
+        events = super().finish(reason, usage, stop_sequence)
         self._tell("finish", self.here, "", self._placed(events, before))
         return events
 
