@@ -24,7 +24,7 @@ from tokenmill.gateway.grant import Action, Grant
 from tokenmill.gateway.problems import NOT_FOUND, Refused
 from tokenmill.gateway.view import Frame
 
-PATH = f"/v1/responses/{{id:{RESPONSES.prefix}[^{{}}/]+}}"
+PATH = f"/v1/responses/{{id:{RESPONSES.prefix}[^/]+}}"
 """Of an id: `compact` and `input_tokens`, which OpenAI has there, are no responses that take another method."""
 
 JSON = "application/json"
