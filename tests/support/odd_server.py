@@ -140,6 +140,21 @@ def hang(_number: int, _: Arguments) -> None:
         time.sleep(60)
 
 
+def farewell(number: int, arguments: Arguments) -> None:
+    """Ends with its answer, or half of it, whose line does not."""
+    said = f'{{"jsonrpc":"2.0","id":{number},"result":{{"content":[{{"type":"text","text":"goodbye"}}]}}}}'
+    sys.stdout.write(said[: len(said) // 2] if arguments.get("half") else said)
+    sys.stdout.flush()
+    sys.exit(0)
+
+
+def demand(number: int, arguments: Arguments) -> None:
+    """Wants something itself, of so many bytes, under the same number."""
+    front, back = {"jsonrpc": "2.0", "id": number}, {"method": "ask", "params": {"x": "x" * int(arguments["size"])}}
+    say(back | front if arguments.get("behind") else front | back)
+    answer(number, "done")
+
+
 def leave(_number: int, _: Arguments) -> None:
     """Ends."""
     sys.exit(3)
@@ -171,6 +186,8 @@ TOOLS: dict[str, Callable[[int, Arguments], None]] = {
         spoil,
         asked,
         hang,
+        farewell,
+        demand,
         leave,
     )
 }

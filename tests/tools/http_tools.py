@@ -1,7 +1,7 @@
 """A server of tools by HTTP that knows its sessions until a test says otherwise. It speaks the older protocol by hand.
 
-Its tool `note` counts its calls, its tool `slow` waits until a test lets it go on. Its tool `promise` says what it
-answers, and answers something else.
+Its tool `note` counts its calls, its tool `slow` waits until a test lets it go on. Its tools `promise` and `puzzle` say
+what they answer, and answer something else; `letters` answers what it says.
 """
 
 import asyncio
@@ -16,14 +16,21 @@ from tokenmill.tools.server_file import Remote
 
 SESSION = "mcp-session-id"
 
+UNKNOWN = {"jsonrpc": "2.0", "error": {"code": -32601, "message": "no such method"}}
+
+ANSWERS: dict[str, Any] = {"promise": {"n": "many"}, "puzzle": {"n": "a" * 28 + "!"}, "letters": {"n": "\xe9t\xe9"}}
+
+
+def _of(value: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "properties": {"n": value}, "required": ["n"]}
+
+
 TOOLS: list[dict[str, Any]] = [
     {"name": "note", "inputSchema": {"type": "object"}},
     {"name": "slow", "inputSchema": {"type": "object"}},
-    {
-        "name": "promise",
-        "inputSchema": {"type": "object"},
-        "outputSchema": {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]},
-    },
+    {"name": "promise", "inputSchema": {"type": "object"}, "outputSchema": _of({"type": "integer"})},
+    {"name": "puzzle", "inputSchema": {"type": "object"}, "outputSchema": _of({"pattern": "^(a+)+$"})},
+    {"name": "letters", "inputSchema": {"type": "object"}, "outputSchema": _of({"pattern": r"^\p{L}+$"})},
 ]
 
 
@@ -49,6 +56,17 @@ class HttpTools:
         """The error that each call is answered with."""
         self.cut = False
         """The answer to a call is a stream that ends without it."""
+        self.forgets_content = False
+        """Of what it promised it answers nothing."""
+        self.streamed: list[bytes] | None = None
+        """A call is answered by a stream of events, which begins with these pieces."""
+        self.status = 0
+        """What every message is answered with instead, and its body, which is `detail`."""
+        self.detail: str | dict[str, Any] = ""
+        self.words = "noted"
+        """What calls are answered with."""
+        self.visited = list[str]()
+        """How another address was asked."""
         self.let_go = asyncio.Event()
         """What `slow` waits for."""
 
@@ -56,23 +74,43 @@ class HttpTools:
         """As a server does that was started anew."""
         self.sessions.clear()
 
-    async def answer(self, request: web.Request) -> web.Response:
+    async def answer(self, request: web.Request) -> web.StreamResponse:
         """One message."""
         asked = await request.json()
         method, number = asked["method"], asked.get("id")
+        if self.status:
+            return self._failed()
         if method == "initialize":
             return self._began(number, asked["params"]["protocolVersion"])
-        if method == "server/discover":
-            return web.json_response(
-                {"jsonrpc": "2.0", "id": number, "error": {"code": -32601, "message": "no such method"}}
-            )
         if method == "tools/call" and self.forgetful:
             self.forget()
-        if request.headers.get(SESSION) not in self.sessions:
+        if method != "server/discover" and request.headers.get(SESSION) not in self.sessions:
             return await self._refused(method)
         if method == "tools/call" and asked["params"]["name"] == "slow":
             await self.let_go.wait()
-        return web.Response(status=202) if number is None else self._answered(number, method, asked)
+        if number is None:
+            return web.Response(status=202)
+        answer = self._answered(number, method, asked)
+        stream = method == "tools/call" and self.streamed is not None
+        return await self._as_stream(request, str(answer.text)) if stream else answer
+
+    async def _as_stream(self, request: web.Request, answer: str) -> web.StreamResponse:
+        stream = web.StreamResponse(headers={"content-type": "text/event-stream"})
+        await stream.prepare(request)
+        for piece in (*(self.streamed or ()), f"data: {answer}\r\r".encode()):
+            await stream.write(piece)
+        return stream
+
+    def _failed(self) -> web.Response:
+        headers = {"location": "/elsewhere?secret=1"} if self.status < 400 else {}
+        if isinstance(self.detail, str):
+            return web.Response(status=self.status, text=self.detail, headers=headers)
+        return web.json_response(self.detail, status=self.status, headers=headers)
+
+    async def elsewhere(self, request: web.Request) -> web.Response:
+        """What is at another address."""
+        self.visited.append(request.method)
+        return web.Response(status=404)
 
     def _began(self, number: int, version: str) -> web.Response:
         self.begun += 1
@@ -89,6 +127,8 @@ class HttpTools:
         return web.json_response({"jsonrpc": "2.0", "id": None, "error": self.says}, status=404)
 
     def _answered(self, number: int, method: str, asked: dict[str, Any]) -> web.Response:
+        if method == "server/discover":
+            return web.json_response(UNKNOWN | {"id": number})
         result: dict[str, Any] = {"tools": TOOLS}
         if method == "tools/call" and self.cut:
             return web.Response(body=b": nothing\n\n", content_type="text/event-stream")
@@ -96,9 +136,9 @@ class HttpTools:
             return web.json_response({"jsonrpc": "2.0", "id": number, "error": self.fails})
         if method == "tools/call":
             self.noted += 1
-            result = {"content": [{"type": "text", "text": "noted"}]}
-            if asked["params"]["name"] == "promise":
-                result["structuredContent"] = {"n": "many"}
+            result = {"content": [{"type": "text", "text": self.words}]}
+            if (name := asked["params"]["name"]) in ANSWERS and not self.forgets_content:
+                result["structuredContent"] = ANSWERS[name]
         return web.json_response({"jsonrpc": "2.0", "id": number, "result": result})
 
 
@@ -107,7 +147,7 @@ async def http_tools() -> AsyncIterator[HttpTools]:
     """One that listens as long as the block lasts."""
     port = free_port()
     tools, app = HttpTools(port), web.Application()
-    app.add_routes([web.post("/mcp", tools.answer)])
+    app.add_routes([web.post("/mcp", tools.answer), web.route("*", "/elsewhere", tools.elsewhere)])
     runner = web.AppRunner(app)
     await runner.setup()
     try:

@@ -6,16 +6,19 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
 from mcp import Client
 from msgspec import UNSET
 
 from tests.support.stage import until
 from tests.tools.http_tools import http_tools
+from tokenmill.limits import KIB
 from tokenmill.tools.calling import CallOptions, called
 from tokenmill.tools.catalogue import Tool
 from tokenmill.tools.connection import connected, offered
 from tokenmill.tools.content import RESULT_BYTES
 from tokenmill.tools.outcome import Code, Outcome
+from tokenmill.tools.program import ANSWER_BYTES
 from tokenmill.tools.server_file import Program
 
 PATIENCE_S = 60.0
@@ -82,11 +85,22 @@ async def test_a_call_without_an_answer_is_cancelled(tmp_path: Path) -> None:
 async def test_a_result_that_is_not_what_the_tool_promised_is_none() -> None:
     """The server has answered, so it is known whose doing it was, and the connection is as good as before."""
     async with http_tools() as tools, connected(tools.server, PATIENCE_S) as client:
-        await offered(client, "weather")
-        came = await outcome(client, "promise")
-        assert (came.code, came.result) == ("protocol", UNSET)
-        assert "structured content" in str(came.error)
+        promising = {tool.name: tool for tool in await offered(client, "weather")}
+        for tools.forgets_content, says in ((False, "is not what the tool says it is: n: "), (True, "is missing that")):
+            came = await called(client, promising["promise"], {}, CallOptions(PATIENCE_S))
+            assert (came.code, came.result) == ("protocol", UNSET)
+            assert f"structured content {says}" in str(came.error)
         assert (await outcome(client, "note")).code is UNSET
+
+
+async def test_a_promise_costs_no_time_however_it_is_written() -> None:
+    """A pattern of a server's holds nobody up, and one that only other engines know is one all the same."""
+    async with http_tools() as tools, connected(tools.server, PATIENCE_S) as client:
+        promising = {tool.name: tool for tool in await offered(client, "weather")}
+        came = await called(client, promising["puzzle"], {}, CallOptions(PATIENCE_S))
+        assert came.code == "protocol"
+        assert came.elapsed_ms < 5_000
+        assert (await called(client, promising["letters"], {}, CallOptions(PATIENCE_S))).code is UNSET
 
 
 async def test_a_call_of_a_session_that_is_forgotten_was_not_made() -> None:
@@ -98,6 +112,45 @@ async def test_a_call_of_a_session_that_is_forgotten_was_not_made() -> None:
             came = await outcome(client, "note")
             assert (came.code, came.error) == ("unavailable", "the server has forgotten the session")
         assert tools.noted == 0
+
+
+@pytest.mark.parametrize("end", ["\n", "\r", "\r\n"], ids=["lf", "cr", "crlf"])
+async def test_a_stream_of_any_length_is_read_however_it_comes(end: str) -> None:
+    """Its events have an end each, of which a piece may have a part."""
+    said = 'data: {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"%s"}}'
+    event = (said % ("x" * KIB * KIB) + end).encode(), end.encode()
+    async with http_tools() as tools, connected(tools.server, PATIENCE_S) as client:
+        tools.streamed = [*event] * (ANSWER_BYTES // (KIB * KIB) + 1)
+        assert (await outcome(client, "note")).code is UNSET
+
+
+@pytest.mark.parametrize("streamed", [None, []], ids=["whole", "streamed"])
+async def test_an_answer_with_half_a_pair_is_read_by_http_too(streamed: list[bytes] | None) -> None:
+    """As that of a program is."""
+    async with http_tools() as tools, connected(tools.server, PATIENCE_S) as client:
+        tools.words, tools.streamed = "cut \ud83d", streamed
+        came = await outcome(client, "note")
+        assert came.result["content"][0]["text"] == "cut \N{REPLACEMENT CHARACTER}"
+
+
+async def test_an_event_is_no_longer_than_an_answer() -> None:
+    """The stream that it is of is given up."""
+    async with http_tools() as tools, connected(tools.server, PATIENCE_S) as client:
+        tools.streamed = [b"data: " + b"x" * KIB * KIB] * (ANSWER_BYTES // (KIB * KIB) + 1)
+        came = await outcome(client, "note")
+        assert came.code == "transport"
+        assert f"exceeded the {ANSWER_BYTES} byte limit" in str(came.error)
+
+
+@pytest.mark.parametrize("detail", ["a page", {"detail": "no"}], ids=["text", "json"])
+async def test_a_status_is_told_where_nothing_else_is_said(detail: str | dict[str, str]) -> None:
+    """An error of the protocol says more."""
+    async with http_tools() as tools, connected(tools.server, PATIENCE_S) as client:
+        tools.status, tools.detail = 429, detail
+        came = await outcome(client, "note")
+        assert (came.code, came.error) == ("protocol", "the server answered 429 Too Many Requests")
+        tools.detail = {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": "not on Mondays"}}
+        assert (await outcome(client, "note")).error == "not on Mondays"
 
 
 async def test_an_error_of_a_server_is_no_lost_connection() -> None:

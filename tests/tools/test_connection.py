@@ -1,5 +1,6 @@
 """Real servers, on standard streams and by HTTP; and programs that are none."""
 
+import re
 import socket
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from mcp.server.context import ServerRequestContext
 from mcp.types import ListToolsResult, PaginatedRequestParams
 
 from tests.support.stage import until
+from tests.tools.http_tools import http_tools
 from tokenmill.tools import connection
 from tokenmill.tools.catalogue import Catalogue
 from tokenmill.tools.connection import ServerFailed, connected, offered, tools_of
@@ -129,12 +131,30 @@ async def test_a_list_without_an_end_is_given_up(monkeypatch: pytest.MonkeyPatch
         await tools_of(program(*WEATHER), PATIENCE_S)
 
 
+@pytest.mark.parametrize(
+    ("status", "says"),
+    [
+        (401, "the server answered 401 Unauthorized"),
+        (404, "the server answered 404 Not Found"),
+        (307, "the server answered 307 Temporary Redirect to /elsewhere, which is not followed"),
+    ],
+)
+async def test_how_a_server_by_http_refuses_us_is_said(status: int, says: str) -> None:
+    """It is the commonest mistake that its entry has no key, or another path; nobody follows it elsewhere with one."""
+    async with http_tools() as tools:
+        tools.status = status
+        with pytest.raises(ServerFailed, match=rf"{re.escape(says)}$"):
+            await tools_of(tools.server, PATIENCE_S)
+        assert tools.visited == []
+
+
 class Pages:
     """A server whose list has so many pages, each with a tool of a size."""
 
     def __init__(self, pages: int, size: int) -> None:
         self._pages = pages
         self._size = size
+        self.read_timeout_seconds = PATIENCE_S
         self.asked = 0
 
     async def list_tools(self, *, cursor: str | None, **_: object) -> ListToolsResult:

@@ -63,8 +63,10 @@ def launched(*command: str, parent: int | None = None, **pipes: int) -> "subproc
 
 def test_the_exit_code_is_the_programs() -> None:
     """As if it had been started by itself."""
-    for code in (0, 3):
-        assert launched(sys.executable, "-c", f"raise SystemExit({code})").wait(20) == code
+    for code in (0, 3, 128, 255):
+        assert launched(sys.executable, "-c", f"import os; os._exit({code})").wait(20) == code
+    killed = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
+    assert launched(sys.executable, "-c", killed).wait(20) == 128 + signal.SIGKILL
 
 
 def test_a_program_that_cannot_be_run_is_told_of(tmp_path: Path) -> None:

@@ -46,5 +46,5 @@ def test_what_has_no_end_yet_can_be_had() -> None:
     """When nothing more comes."""
     reader = LineReader(LONGEST)
     assert read(reader, b"one\ntwo") == [Line(b"one")]
-    assert list(reader.rest()) == [Line(b"two")]
+    assert list(reader.rest()) == [Line(b"two", ended=False)]
     assert list(reader.rest()) == []

@@ -159,6 +159,15 @@ async def test_a_server_that_is_not_there_is_said_to_be(monkeypatch: pytest.Monk
     assert tries[:3] == [0.01, 0.02, 0.04]
 
 
+async def test_a_server_that_has_been_gone_for_long_is_waited_for_by_nobody() -> None:
+    """Calls of it would have the places of others. It is still tried again."""
+    async with linked(Program("weather", "/bin/false"), connect_s=1) as link:
+        outcomes = [await link.make(call("forecast", city="Rome"))]
+        async with asyncio.timeout(1):
+            outcomes += [await link.make(call("forecast", city="Rome")) for _ in range(20)]
+    assert {outcome.code for outcome in outcomes} == {"unavailable"}
+
+
 async def test_nothing_of_a_server_is_left_when_its_link_ends(tmp_path: Path) -> None:
     """A program of ours ends with us, and so does what it was doing."""
     ledger = tmp_path / "ledger"
@@ -252,6 +261,19 @@ async def test_a_server_that_hangs_is_gone_however_many_call_it() -> None:
         await until(lambda: not link.up, "it is given up", 20)
         ended.set()
         await asyncio.gather(*callers)
+        await until(lambda: link.up, "it is started anew", 20)
+        assert (await link.make(call("process"))).result != before.result
+
+
+async def test_a_program_that_reads_nothing_is_gone_and_keeps_nobody_waiting() -> None:
+    """What is to be said to it can't be written, so neither can be that a call is over, or what it is asked."""
+    async with linked(ODD, connect_s=1.5, call_s=1) as link:
+        before = await link.make(call("process"))
+        calls = [call("hang"), *(call("process", much="x" * 300_000) for _ in range(5))]
+        outcomes = await asyncio.gather(*map(link.make, calls))
+        assert {outcome.code for outcome in outcomes} == {"timeout"}
+        assert max(outcome.elapsed_ms for outcome in outcomes) < 3_000
+        await until(lambda: not link.up, "it is given up", 20)
         await until(lambda: link.up, "it is started anew", 20)
         assert (await link.make(call("process"))).result != before.result
 

@@ -21,7 +21,7 @@ from tokenmill.tools.calling import CallOptions, called
 from tokenmill.tools.catalogue import Tool
 from tokenmill.tools.connection import ServerFailed, connected
 from tokenmill.tools.outcome import Outcome
-from tokenmill.tools.program import TOO_LONG, UNREADABLE
+from tokenmill.tools.program import ANSWER_BYTES, TOO_LONG, UNREADABLE
 from tokenmill.tools.server_file import Program
 
 ODD = Program("odd", sys.executable, ("-m", "tests.support.odd_server"))
@@ -119,8 +119,9 @@ async def test_an_answer_with_a_part_of_a_character_is_read(written: str, read: 
         '{"result":{"n":' + "[" * 5000 + "]" * 5000 + '},"jsonrpc":"2.0","id":NUMBER}',
         '{"jsonrpc":"2.0","id":NUMBER,"result":"text"}',
         '{"jsonrpc":"2.0","id":NUMBER,"result":',
+        '{"jsonrpc":"2.0","id":NUMBER,"result":{"method":5}',
     ],
-    ids=["number", "deep", "shape", "half"],
+    ids=["number", "deep", "shape", "half", "method"],
 )
 async def test_an_answer_that_cannot_be_read_is_one(line: str) -> None:
     """Whoever waits for it is told at once; a line with a number that is no answer is passed over."""
@@ -159,6 +160,21 @@ async def test_what_ends_by_itself_is_noticed() -> None:
         assert (await call(client, "leave")).code == "transport"
 
 
+async def test_its_last_words_are_heard_without_the_end_of_a_line() -> None:
+    """The answer is all there."""
+    async with odd() as client:
+        assert text(await call(client, "farewell")) == "goodbye"
+    async with odd() as client:
+        assert (await call(client, "farewell", half=True)).code == "transport"
+
+
+async def test_a_request_of_its_own_is_no_answer() -> None:
+    """However long it is, and though it has a number that one of ours has, too."""
+    async with odd() as client:
+        assert text(await call(client, "demand", size=ANSWER_BYTES)) == "done"
+        assert text(await call(client, "demand", size=ANSWER_BYTES, behind=True)) == "done"
+
+
 async def test_the_end_of_its_output_is_told() -> None:
     """At once, to whoever is connected, and not only to whoever asks for something."""
     ended = asyncio.Event()
@@ -195,7 +211,7 @@ async def test_secrets_of_ours_stay_with_us(monkeypatch: pytest.MonkeyPatch) -> 
 async def test_who_ends_by_itself_is_told_of(caplog: pytest.LogCaptureFixture) -> None:
     """With its last words, and how it ended."""
     caplog.set_level(logging.INFO, logger="tokenmill")
-    words = "import sys; print('no API key', file=sys.stderr); sys.exit(3)"
+    words = "import sys; print('no API key', end='', file=sys.stderr); sys.exit(3)"
     with pytest.raises(ServerFailed, match="Connection closed"):
         async with connected(Program("odd", sys.executable, ("-c", words), memory_mib=512), CALL_S):
             pass

@@ -1,5 +1,6 @@
 """Answers by HTTP are no longer than allowed."""
 
+import json
 from collections.abc import AsyncIterator
 
 import httpx2
@@ -9,7 +10,7 @@ from aiohttp import web
 from tests.support.pipes import soon
 from tokenmill.servers.process import free_port
 from tokenmill.tools.program import ANSWER_BYTES, TOO_LONG
-from tokenmill.tools.remote import COMPRESSED, FORGOTTEN, SESSION, client_of
+from tokenmill.tools.remote import COMPRESSED, FORGOTTEN, SESSION, client_of, whole_pairs
 from tokenmill.tools.server_file import Remote
 
 PIECE = 64 * 1024
@@ -42,7 +43,8 @@ async def done(_: web.Request) -> web.Response:
 async def url() -> AsyncIterator[str]:
     """Of a server that says what it is told to."""
     app = web.Application()
-    app.add_routes([web.get("/", answered), web.get("/coded", coded), web.get("/moved", moved), web.post("/", done)])
+    app.add_routes([web.get("/", answered), web.get("/coded", coded), web.post("/", done)])
+    app.router.add_route("*", "/moved", moved)
     runner, port = web.AppRunner(app), free_port()
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", port).start()
@@ -67,18 +69,40 @@ async def test_an_answer_ends_at_the_limit(url: str) -> None:
         await size(url, "application/json", most + 1, "\n\n")
 
 
-async def test_a_stream_may_be_long_and_its_events_not(url: str) -> None:
-    """Each begins anew."""
+async def test_a_stream_may_be_long(url: str) -> None:
+    """Its events may not, which is for whoever reads them to say."""
     most = ANSWER_BYTES // PIECE
-    assert await size(url, "text/event-stream", 2 * most, "\n\n") == 2 * ANSWER_BYTES
+    assert await size(url, "Text/Event-Stream; charset=utf-8", 2 * most, "\n\n") == 2 * ANSWER_BYTES
     with pytest.raises(httpx2.ReadError, match=TOO_LONG):
-        await size(url, "text/event-stream", most + 1, "xx")
+        await size(url, "application/json; like=text/event-stream", most + 1, "xx")
 
 
-async def test_nobody_is_sent_elsewhere(url: str) -> None:
-    """With headers that are for one server."""
+@pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])
+async def test_nobody_is_sent_elsewhere(url: str, method: str) -> None:
+    """With headers that are for one server, at whatever address of it."""
     async with client_of(Remote("r", url, {"x-own": "1"})) as client:
-        assert (await client.get(f"{url}moved")).status_code == 302
+        answer = await client.request(method, f"{url}moved")
+        assert (answer.status_code, answer.next_request) == (502, None)
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        (r"\ud83d\ude00", "\N{GRINNING FACE}"),
+        (r"\ud83d \uDE00\ud83d\u00e9", "\ufffd \ufffd\ufffd\xe9"),
+        (r"\\ud83d \\\ud83d\\ \ud83d\n", "\\ud83d \\\ufffd\\ \ufffd\n"),
+    ],
+)
+def test_half_a_pair_is_a_character_however_it_comes(written: str, read: str) -> None:
+    """Nothing else is another than before, where its backslashes are written twice neither."""
+    data = f'"{written}"'.encode()
+    for first in range(len(data) + 1):
+        for second in range(first, len(data) + 1):
+            taken, held = b"", b""
+            for piece in (data[:first], data[first:second], data[second:]):
+                whole, held = whole_pairs(held + piece)
+                taken += whole
+            assert json.loads(taken + held) == read
 
 
 @pytest.mark.parametrize("coding", ["gzip", "deflate", "identity, gzip"])

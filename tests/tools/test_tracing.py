@@ -1,5 +1,6 @@
 """Calls of tools as OpenTelemetry is told of them."""
 
+import asyncio
 from collections.abc import Callable
 
 import pytest
@@ -20,12 +21,17 @@ class Servers:
     def __init__(self, outcome: Outcome) -> None:
         self.outcome = outcome
         self.made: list[tuple[Call, str]] = []
+        self.hang: asyncio.Event | None = None
+        """Set when a call has come, which has no answer."""
 
     async def look(self, call: Call) -> str | Outcome:
         return f"print of {call.id}"
 
     async def make(self, call: Call, fingerprint: str, progress: Callable[[Progress], None]) -> Outcome:
         progress(Progress(1))
+        if self.hang is not None:
+            self.hang.set()
+            await asyncio.Event().wait()
         self.made.append((call, fingerprint))
         return self.outcome
 
@@ -51,6 +57,22 @@ async def test_a_call_is_a_span_which_its_server_hears_of() -> None:
     assert "secret" not in span.to_json()
     labels = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "w__note", "mcp.method.name": "tools/call"}
     assert kept.measured() == {"mcp.client.operation.duration": [(labels, 1.5)]}
+
+
+async def test_a_call_that_is_cancelled_has_failed() -> None:
+    """It is measured as any other."""
+    kept, servers = Kept(), Servers(Outcome())
+    servers.hang = asyncio.Event()
+    call = asyncio.create_task(TracedServers(servers, kept.telemetry).make(CALL, "", lambda _: None))
+    await asyncio.wait_for(servers.hang.wait(), 10)
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    assert kept.only.status.status_code is StatusCode.ERROR
+    assert (kept.only.attributes or {})["error.type"] == "cancelled"
+    (((labels, seconds),),) = kept.measured().values()
+    assert labels["error.type"] == "cancelled"
+    assert 0 < seconds < 10
 
 
 @pytest.mark.parametrize("code", ["timeout", "tool"])

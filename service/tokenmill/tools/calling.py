@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 from mcp import Client, MCPError
-from mcp.types import CONNECTION_CLOSED
+from mcp.types import CONNECTION_CLOSED, CallToolResult
 
 from tokenmill.tools.catalogue import Tool
 from tokenmill.tools.connection import told
@@ -22,6 +22,9 @@ from tokenmill.tools.remote import FORGOTTEN
 
 GONE = "Connection closed", "SSE stream "
 """How the SDK begins to say that a connection is gone, under a code that servers use for errors of their own."""
+
+TELL_S = 0.5
+"""For a server to be told that nobody waits any more. One that reads nothing can't be, and the SDK tries for longer."""
 
 REPEAT_KEY = "tokenmill/idempotencyKey"
 """In a request's `_meta`: the protocol has no word for it."""
@@ -55,26 +58,47 @@ async def _called(client: Client, tool: Tool, arguments: dict[str, Any], options
         if hear is not None and math.isfinite(progress):  # JSON has no other numbers, so no record would
             hear(Progress(progress, total if total is None or math.isfinite(total) else None, message))
 
+    answers = client.call_tool(
+        tool.name,
+        arguments,
+        read_timeout_seconds=2 * seconds,  # behind ours: its error looks like one of the protocol
+        progress_callback=None if hear is None else heard,
+        meta=meta,
+    )
+    calling = asyncio.create_task(answers)
+    calling.add_done_callback(_looked_at)
     try:
-        async with asyncio.timeout(seconds):  # before the SDK's own, whose error looks like one of the protocol
-            answer = await client.call_tool(
-                tool.name,
-                arguments,
-                read_timeout_seconds=2 * seconds,
-                progress_callback=None if hear is None else heard,
-                meta=meta,
-            )
-    except TimeoutError:
-        return Outcome(error=f"no answer within {seconds:g} s", code="timeout")
+        await asyncio.wait({calling}, timeout=seconds)
+        if not calling.done():
+            return Outcome(error=f"no answer within {seconds:g} s", code="timeout")
+        answer = calling.result()
     except MCPError as problem:
         return Outcome(error=told(problem), code=_code_of(problem))
-    except (ValueError, RuntimeError) as problem:  # what is no result, or not what the tool promised
+    except (ValueError, RuntimeError) as problem:  # what is no result
         return Outcome(error=told(problem), code="protocol")
     except Exception as problem:  # noqa: BLE001 -- the SDK, its HTTP client and the system each have errors of their own
         return Outcome(error=told(problem), code="transport")
+    finally:
+        if calling.cancel():
+            await asyncio.wait({calling}, timeout=TELL_S)
+    return _said(tool, answer)
+
+
+def _looked_at(calling: "asyncio.Task[CallToolResult]") -> None:
+    """What a call failed of that nobody waits for any more is no news."""
+    if not calling.cancelled():
+        calling.exception()
+
+
+def _said(tool: Tool, answer: CallToolResult) -> Outcome:
+    """What the server answered."""
     content = [part.model_dump(mode="json", by_alias=True, exclude_none=True) for part in answer.content]
     if answer.is_error:
         return Outcome(error=error_of(content), code="tool")
+    if tool.output is not None and "structured_content" not in answer.model_fields_set:
+        return Outcome(error="the structured content is missing that the tool promises", code="protocol")
+    if (problem := tool.unkept(answer.structured_content)) is not None:
+        return Outcome(error=problem, code="protocol")
     return Outcome(result=result_of(content, answer.structured_content))
 
 

@@ -56,6 +56,13 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
         told = [self.server, self.name, self.description, self.parameters]
         return sha256(msgspec.json.encode(told, order="deterministic")).hexdigest()
 
+    def unkept(self, structured: Any) -> str | None:
+        """Why this structured content is not what the tool's schema promises; None if it is, or nothing is promised."""
+        if self.output is None:
+            return None
+        problem = Schema(self.name, self.output).mismatch(structured, value_nodes(structured))
+        return None if problem is None else f"the structured content is not what the tool says it is: {problem}"
+
 
 class Catalogue:
     """All tools by the names that models use."""

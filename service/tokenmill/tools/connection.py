@@ -58,6 +58,7 @@ async def connected(
         try:
             async with asyncio.timeout(seconds):
                 client = await stack.enter_async_context(await _client(server, stack, seconds, heard, ended))
+                client.session.validate_tool_result = _unchecked  # type: ignore[method-assign] # see there
         except TimeoutError as problem:
             raise ServerFailed(f"{server}: no answer within {seconds:g} s (tools.connect_s)") from problem
         except Exception as problem:
@@ -77,8 +78,15 @@ async def _client(
         transport: Transport = spoken_to(server, ended)
     else:
         http = await stack.enter_async_context(client_of(server))
-        transport = streamable_http_client(server.url, http_client=http)
+        transport = streamable_http_client(server.url, http_client=http, max_sse_event_size=ANSWER_BYTES)
     return Client(transport, read_timeout_seconds=seconds, message_handler=heard)
+
+
+async def _unchecked(name: str, result: object) -> None:
+    """In place of the SDK's check of a result: a server's pattern could hold all of us up, as that one has no bound.
+
+    `Tool.unkept` does it.
+    """
 
 
 async def hear_changes(client: Client, changed: Callable[[], None]) -> None:
@@ -112,9 +120,13 @@ async def offered(client: Client, name: str) -> list[Tool]:
 
 async def _page(client: Client, name: str, cursor: str | None) -> tuple[ListToolsResult, int]:
     """A page, and how long it is."""
+    seconds = client.read_timeout_seconds
     try:
-        page = await client.list_tools(cursor=cursor, cache_mode="bypass")  # whoever asks wants to know how it is now
+        async with asyncio.timeout(seconds):  # the SDK's begins when the server has read what it is asked
+            page = await client.list_tools(cursor=cursor, cache_mode="bypass")  # as it is now
         return page, len(page.model_dump_json())
+    except TimeoutError as problem:
+        raise ServerFailed(f"{name}: no answer within {seconds:g} s (tools.connect_s)") from problem
     except Exception as problem:
         raise ServerFailed(f"{name}: {told(problem)}") from problem
 

@@ -55,7 +55,8 @@ def main(arguments: Sequence[str]) -> int:
     except Ended:
         status = 0
     end_all()
-    return os.waitstatus_to_exitcode(status) & 0x7F
+    code = os.waitstatus_to_exitcode(status)
+    return code if code >= 0 else 128 - code  # of a signal it is the negative number
 
 
 def _run(command: list[str]) -> int:

@@ -13,6 +13,8 @@ class Line(NamedTuple):
     data: bytes
     cut: bool = False
     """It was longer than allowed: the middle is missing."""
+    ended: bool = True
+    """It had an end; else there was nothing more."""
 
 
 class LineReader:
@@ -36,7 +38,7 @@ class LineReader:
     def rest(self) -> Iterator[Line]:
         """What came behind the last end of a line."""
         if self._held:
-            yield self._line()
+            yield self._line()._replace(ended=False)
 
     def _hold(self, piece: bytes) -> None:
         self._held += piece

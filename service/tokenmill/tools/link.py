@@ -1,7 +1,8 @@
 """One server as a runner has it: connected again when it is gone, and used by many calls at once.
 
 1. One task opens and closes a connection; calls use it from other tasks.
-2. A server that does not come, or dies, is tried again with growing pauses. Calls wait for it for a while; those that
+2. A server that does not come, or dies, is tried again with growing pauses. Calls wait for it for `tools.connect_s`;
+   when a try has failed, only until so long after it was lost: they have places that calls of others need. Those that
    were not sent say so.
 3. What it offers is read again when it says that this has changed, and now and then. One that does not answer then is
    gone. Who is at work may not answer; but that is no excuse where a call has had no answer in its time, and no other.
@@ -64,6 +65,7 @@ class _Held:
         """How much has come from the server."""
         self.silent = False
         """Nothing has, for as long as a call may take."""
+        self.connected = False
         self.broken = False
 
     def hear(self) -> None:
@@ -97,6 +99,10 @@ class Link:
         self._settings = settings
         self._held: asyncio.Future[_Held] = asyncio.get_running_loop().create_future()
         self._problem = "it was not reached yet"
+        self._gone_at = time.monotonic()
+        """Since when there is no connection, if there is none."""
+        self._failed = False
+        """A try has failed since."""
         self._connections = set[asyncio.Task[None]]()
 
     @property
@@ -139,6 +145,7 @@ class Link:
         except Exception as problem:  # noqa: BLE001 -- the SDK raises whatever broke while it closes
             log.info("%s: closed: %s", self._server, told(problem))
         finally:
+            self._failed = self._failed or not held.connected
             held.left.set()
 
     async def _connect(self, held: _Held) -> None:
@@ -147,8 +154,10 @@ class Link:
 
         async with connected(self._server, self._settings.connect_s, held.news.set, ended) as client:
             held.client, held.catalogue = client, Catalogue(await offered(client, self._server.name))
+            held.connected = True
             if not held.broken:
                 self._held.set_result(held)
+                self._failed = False
             hearing = asyncio.create_task(hear_changes(client, held.news.set))
             try:
                 await self._kept(held)
@@ -192,6 +201,7 @@ class Link:
         held.look()
         if self._held.done() and self._held.result() is held:
             self._held = asyncio.get_running_loop().create_future()
+            self._gone_at = time.monotonic()
 
     async def look(self, call: Call) -> str | Outcome:
         """The fingerprint of the tool that would be called, or why it can't be."""
@@ -240,8 +250,9 @@ class Link:
 
     async def _found(self, call: Call) -> tuple[_Held, Tool] | Outcome:
         """A connection and the tool, once there is one, or why the call can't be made."""
+        began = self._gone_at if self._failed else time.monotonic()
         try:
-            async with asyncio.timeout(self._settings.connect_s):
+            async with asyncio.timeout(max(0, began + self._settings.connect_s - time.monotonic())):
                 held = await asyncio.shield(self._held)
         except TimeoutError:
             return self._not_made()

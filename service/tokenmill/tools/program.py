@@ -73,6 +73,9 @@ PIECE = 64 * KIB
 _IDS = re.compile(rb'\{\s*"jsonrpc"\s*:\s*"2.0"\s*,\s*"id"\s*:\s*(\d+)\s*,'), re.compile(rb'"id"\s*:\s*(\d+)\s*\}\s*$')
 """Where a message that is cut has its number: in front, or at its end."""
 
+_ASKS = re.compile(rb'\{\s*(?:"jsonrpc"\s*:\s*"2.0"\s*,\s*)?(?:"id"\s*:\s*(?:\d+|"[^"]*")\s*,\s*)?"method"\s*:')
+"""How a message begins that is no answer: its number is the server's own, and may be that of a call of ours, too."""
+
 Received: TypeAlias = SessionMessage | Exception
 """What the SDK takes; ours are no exceptions."""
 
@@ -176,29 +179,38 @@ def _kill(group: int) -> None:
 
 async def _hear(name: str, stdout: asyncio.StreamReader, put: MemoryObjectSendStream[Received]) -> None:
     """Hand on messages until there are no more, or too much that is none."""
-    reader, junk = LineReader(ANSWER_BYTES), 0
+    junk = 0
     with put, suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
-        while junk < JUNK_LINES and (data := await stdout.read(PIECE)):
-            for line in reader.feed(data):
-                message = _message(line)
-                if message is not None:
-                    await put.send(message)
-                    continue
-                if not junk:
-                    log.warning("%s: a line on its standard output is no message: %s", name, _shown(line))
-                junk += 1
-        if junk >= JUNK_LINES:
-            log.warning("%s: given up: %d lines on its standard output are no messages", name, junk)
+        async for line in _lines(stdout, ANSWER_BYTES):
+            message = _message(line)
+            if message is not None:
+                await put.send(message)
+                continue
+            if not junk:
+                log.warning("%s: a line on its standard output is no message: %s", name, _shown(line))
+            junk += 1
+            if junk == JUNK_LINES:
+                log.warning("%s: given up: %d lines on its standard output are no messages", name, junk)
+                return
+
+
+async def _lines(stream: asyncio.StreamReader, longest: int) -> AsyncIterator[Line]:
+    """Lines as they come; the last one, too, if it has no end."""
+    reader = LineReader(longest)
+    while data := await stream.read(PIECE):
+        for line in reader.feed(data):
+            yield line
+    for line in reader.rest():
+        yield line
 
 
 def _message(line: Line) -> SessionMessage | None:
     if line.cut:
-        return _failed(line.data, TOO_LONG)
+        return _failed(line, TOO_LONG)
     try:
         message = _read(line.data)
     except (ValueError, RecursionError):
-        answer = b'"jsonrpc"' in line.data and b'"method"' not in line.data
-        return _failed(line.data, UNREADABLE) if answer else None
+        return _failed(line, UNREADABLE) if b'"jsonrpc"' in line.data else None
     if isinstance(message, JSONRPCError) and message.error.code == CONNECTION_CLOSED:
         message.error.code = INTERNAL_ERROR  # the connection is as good as before
     return SessionMessage(message)
@@ -216,9 +228,11 @@ def _read(data: bytes) -> JSONRPCMessage:
         return jsonrpc_message_adapter.validate_json(json.dumps(whole), by_name=False)
 
 
-def _failed(data: bytes, why: str) -> SessionMessage | None:
-    """For whoever waits for an answer, if the line says who does."""
-    found = _IDS[0].match(data) or _IDS[1].search(data)
+def _failed(line: Line, why: str) -> SessionMessage | None:
+    """For whoever waits for an answer, if the line says who does. Half a line is the end, which is told otherwise."""
+    if not line.ended or _ASKS.match(line.data):
+        return None
+    found = _IDS[0].match(line.data) or _IDS[1].search(line.data)
     error = ErrorData(code=INTERNAL_ERROR, message=why)
     return SessionMessage(JSONRPCError(jsonrpc="2.0", id=int(found[1]), error=error)) if found else None
 
@@ -232,18 +246,17 @@ async def _say(stdin: asyncio.StreamWriter, take: MemoryObjectReceiveStream[Sess
 
 async def _listen(name: str, stderr: asyncio.StreamReader) -> None:
     """Log what it says beside its messages."""
-    reader, second, said, more = LineReader(SAID_BYTES), 0, 0, 0
-    while data := await stderr.read(PIECE):
-        for line in reader.feed(data):
-            if int(time.monotonic()) != second:
-                if more:
-                    log.info("%s said %d more lines", name, more)
-                second, said, more = int(time.monotonic()), 0, 0
-            said += 1
-            if said <= SAID_A_SECOND:
-                log.info("%s says: %s", name, _shown(line))
-            else:
-                more += 1
+    second, said, more = 0, 0, 0
+    async for line in _lines(stderr, SAID_BYTES):
+        if int(time.monotonic()) != second:
+            if more:
+                log.info("%s said %d more lines", name, more)
+            second, said, more = int(time.monotonic()), 0, 0
+        said += 1
+        if said <= SAID_A_SECOND:
+            log.info("%s says: %s", name, _shown(line))
+        else:
+            more += 1
 
 
 def _shown(line: Line) -> str:

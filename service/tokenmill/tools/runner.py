@@ -1,7 +1,7 @@
 """A member of the group that runs calls: which partitions it has, and what it reads of them.
 
-1. A partition is read when its desk has taken over: the owner before is fenced, its claims are read.
-2. All partitions are given up at each rebalance, and most of them come back. Those keep their desks, and their calls
+1. A partition is read when its queue has taken over: the owner before is fenced, its claims are read.
+2. All partitions are given up at each rebalance, and most of them come back. Those keep their queues, and their calls
    run on. Calls are waited for a while before, so that of those that move few are cut off.
 3. Where more calls wait than may run, nothing is read; the group hears from us all the same.
 """
@@ -43,7 +43,7 @@ POLL_MS = 200
 LOOK_S = 0.02
 
 OPENINGS = 4
-"""Desks that take over side by side: each makes connections of its own."""
+"""Queues that take over side by side: each makes connections of its own."""
 
 
 class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base class
@@ -131,7 +131,7 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
         return await started(self._member, "join the group", self._kafka.startup_timeout_s)
 
     def _member(self) -> AIOKafkaConsumer:
-        self._consumer = make_consumer(self._kafka, "earliest")  # its desk says where a partition begins
+        self._consumer = make_consumer(self._kafka, "earliest")  # its queue says where a partition begins
         self._consumer.subscribe([self._config.topics.tool_calls], listener=self)
         return self._consumer
 
@@ -163,7 +163,7 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
         for place in places:
             if place not in self._queues:
                 self._queues[place] = self._queue(place)
-                self._work[place] = asyncio.create_task(self._worked(place), name=f"the desk of {place}")
+                self._work[place] = asyncio.create_task(self._worked(place), name=f"the queue of {place}")
             elif place in self._ready:
                 assert consumer is not None  # noqa: S101 -- it assigned the partition
                 consumer.seek(place, self._queues[place].again())

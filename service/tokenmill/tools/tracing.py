@@ -1,5 +1,7 @@
 """Calls of tools as OpenTelemetry is told of them: a span each, which the server hears of, and how long it took."""
 
+import asyncio
+import time
 from collections.abc import Callable
 
 import msgspec
@@ -33,11 +35,20 @@ class TracedServers:
         parent = [(name, value.encode("latin-1")) for name, value in call.tracing]
         with self._telemetry.span(f"execute_tool {call.name}", "client", parent, about) as span:
             tracing = tuple((name, value.decode("latin-1")) for name, value in span.headers)
-            outcome = await self._servers.make(msgspec.structs.replace(call, tracing=tracing), fingerprint, progress)
+            call = msgspec.structs.replace(call, tracing=tracing)
+            began = time.monotonic()
+            try:
+                outcome = await self._servers.make(call, fingerprint, progress)
+            except asyncio.CancelledError:
+                span.failed("cancelled")
+                self._measure(time.monotonic() - began, labels, "cancelled")
+                raise
             if outcome.code:
                 span.failed(outcome.code)
-        failure: dict[str, Value] = {"error.type": outcome.code} if outcome.code else {}
-        seconds = (outcome.elapsed_ms or 0) / 1000
-        method = {"mcp.method.name": "tools/call"}
-        self._telemetry.measure("mcp.client.operation.duration", seconds, {**labels, **method, **failure})
+        self._measure(outcome.elapsed_ms / 1000, labels, outcome.code or "")
         return outcome
+
+    def _measure(self, seconds: float, labels: dict[str, Value], failure: str) -> None:
+        more: dict[str, Value] = {"error.type": failure} if failure else {}
+        all_labels = {**labels, "mcp.method.name": "tools/call", **more}
+        self._telemetry.measure("mcp.client.operation.duration", seconds, all_labels)
