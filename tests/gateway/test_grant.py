@@ -1,15 +1,9 @@
 """Who somebody is, and what they may do."""
 
-import fnmatch
-import re
-import time
-
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tokenmill.apis.record import own_conversation
-from tokenmill.gateway.grant import Credentials, Grant, fits, forbidden, must_allow, unauthenticated
+from tokenmill.gateway.grant import Credentials, Grant, forbidden, must_allow, unauthenticated
 from tokenmill.gateway.problems import Refused
 
 READER = Grant("web", ("web-*",), frozenset({"read", "stop"}), source="12ab")
@@ -76,26 +70,6 @@ def test_what_the_front_made_for_a_name_is_nobody_else_s_by_a_pattern_of_everyth
     assert Grant("operator", ("*", "~*"), frozenset({"read"})).allows(made, "read")
     assert Grant("operator", (made,), frozenset({"read"})).allows(made, "read")
     assert not Grant("operator", ("~*",), frozenset({"read"})).allows("web-1", "read")
-
-
-@pytest.mark.parametrize("pattern", ["?", "[a]", "[!b]", "."])
-def test_only_the_star_is_special(pattern: str) -> None:
-    """What is special in a shell or an expression is a character of a name here."""
-    assert fits(pattern, pattern)
-    assert not fits(pattern, "a")
-
-
-@given(pattern=st.text("ab*\n", max_size=8), name=st.text("ab\n", max_size=10))
-def test_patterns_match_as_a_shell_would(pattern: str, name: str) -> None:
-    """The standard library, for patterns with `*` alone, is the oracle."""
-    assert fits(pattern, name) == (re.match(fnmatch.translate(pattern), name) is not None)
-
-
-def test_no_pattern_takes_long() -> None:
-    """One that would keep an expression busy for hours."""
-    began = time.process_time()
-    assert not fits("*a" * 200 + "b", "a" * 20_000)
-    assert time.process_time() - began < 1
 
 
 def test_a_grant_covers_itself_and_its_tickets() -> None:

@@ -13,6 +13,7 @@ import msgspec
 
 from tokenmill.apis.record import OWN, own_prefix
 from tokenmill.gateway.problems import FORBIDDEN, UNAUTHENTICATED, Refused
+from tokenmill.wildcards import matches
 
 Action: TypeAlias = Literal["read", "stop", "write", "approve"]
 """`approve`: say of a call that waits for a word that it may be run, or not."""
@@ -77,7 +78,7 @@ class Grant(msgspec.Struct, frozen=True):
             return conversation in self.conversations
         own = conversation.startswith(OWN)
         patterns = (each for each in self.conversations if not own or each.startswith(OWN))
-        return self.owns(conversation) or any(fits(pattern, conversation) for pattern in patterns)
+        return self.owns(conversation) or any(matches(pattern, conversation) for pattern in patterns)
 
     @property
     def holder(self) -> str:
@@ -117,23 +118,6 @@ class Rights(ABC):
 
     async def prepare(self) -> None:  # noqa: B027 -- most have nothing to fetch
         """Get what is fetched from elsewhere, so that the first client need not wait. What fails is logged."""
-
-
-def fits(pattern: str, name: str) -> bool:
-    """Whether a name matches a pattern with `*`, in time that no pattern makes grow faster than its length."""
-    first, *others = pattern.split("*")
-    if not others:
-        return pattern == name
-    *between, last = others
-    end = len(name) - len(last)
-    at = len(first)
-    if at > end or not (name.startswith(first) and name.endswith(last)):
-        return False
-    for piece in between:
-        at = name.find(piece, at, end) + len(piece)
-        if at < len(piece):
-            return False
-    return True
 
 
 def unauthenticated(detail: str, reason: Reason) -> Refused:

@@ -33,10 +33,10 @@ from tokenmill.tools.content import quoted
 from tokenmill.tools.control import Orders
 from tokenmill.tools.outcome import LOST, NOT_MADE, Outcome, Progress
 from tokenmill.tools.places import Places
-from tokenmill.tools.policy import fits
 from tokenmill.tools.state_log import StateLog
 from tokenmill.tools.underway import Servers, Underway
 from tokenmill.tools.waiting import Step, Waiting
+from tokenmill.wildcards import matches
 from tokenmill.worker.transaction import Transaction
 
 log = logging.getLogger(__name__)
@@ -151,7 +151,7 @@ class CallQueue:
         self._news.set()
 
     def _may_repeat(self, call: Call) -> bool:
-        return any(fits(call.name, pattern) for pattern in self._settings.repeat)
+        return any(matches(pattern, call.name) for pattern in self._settings.repeat)
 
     def _lose(self, call: Call) -> None:
         names = (quoted(each) for each in (call.name, call.id, call.conversation))

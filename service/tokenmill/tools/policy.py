@@ -13,6 +13,8 @@ from typing import Any, Literal, TypeAlias, cast
 
 import msgspec
 
+from tokenmill.wildcards import matches
+
 Action: TypeAlias = Literal["allow", "ask", "deny"]
 
 
@@ -25,25 +27,10 @@ class Rule(msgspec.Struct, frozen=True):
 
     def fits(self, name: str, arguments: Mapping[str, Any]) -> bool:
         """Whether the row is about this call."""
-        return fits(name, self.tool) and all(
-            argument in arguments and fits(_text(arguments[argument]), pattern) for argument, pattern in self.arguments
+        return matches(self.tool, name) and all(
+            argument in arguments and matches(pattern, _text(arguments[argument]))
+            for argument, pattern in self.arguments
         )
-
-
-def fits(text: str, pattern: str) -> bool:
-    """Whether a pattern stands for a text. It is looked at once: models write it."""
-    first, *others = pattern.split("*")
-    if not others:
-        return text == pattern
-    at, end = len(first), len(text) - len(others[-1])
-    if not text.startswith(first) or not text.endswith(others[-1]):
-        return False
-    for part in others[:-1]:
-        found = text.find(part, at, end)
-        if found < 0:
-            return False
-        at = found + len(part)
-    return at <= end
 
 
 def read_policy(rows: Iterable[str]) -> tuple[Rule, ...]:
