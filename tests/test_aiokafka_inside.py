@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
-from aiokafka.errors import ProducerClosed, ProducerFenced
+from aiokafka.errors import InvalidTimestampError, ProducerClosed, ProducerFenced
 from aiokafka.producer import sender
 from aiokafka.structs import OffsetAndMetadata
 
@@ -19,6 +19,7 @@ from tests.support.topics import admin_of, make_topics
 from tokenmill import aiokafka_inside as inside
 from tokenmill.config import Kafka
 from tokenmill.demo.broker import embedded_broker
+from tokenmill.kafka import stopped
 from tokenmill.worker.connect import make_admin
 
 pytestmark = pytest.mark.integration
@@ -73,6 +74,23 @@ async def test_who_is_no_member_has_no_place(kafka: str, topic: str) -> None:
         await consumer.stop()
 
 
+async def test_a_member_that_leaves_before_it_is_let_in(kafka: str, topic: str, unique: str) -> None:
+    """The broker answers its request to join then; and where none waits there is nothing to leave."""
+    async with member(kafka, topic, unique) as first:
+        await inside.leave_while_joining(first)
+        assert await inside.heartbeat(first)
+        await first._coordinator._stop_heartbeat_task()  # so the other one has to wait for it
+        late = AIOKafkaConsumer(topic, bootstrap_servers=kafka, group_id=unique)
+        joining = asyncio.create_task(late.start())
+        await until(lambda: late._coordinator and inside.member_id_of(late), "the group knows the other one")
+        before = inside.member_id_of(late)
+        await inside.leave_while_joining(late)
+        await until(lambda: inside.member_id_of(late) != before, "the broker answers")
+        joining.cancel()
+        await asyncio.gather(joining, return_exceptions=True)
+        await stopped(late)
+
+
 async def test_records_that_are_written_and_read(kafka: str, topic: str) -> None:
     """A batch is filled past its own method, and read without an object around each record."""
     producer, tp = AIOKafkaProducer(bootstrap_servers=kafka), TopicPartition(topic, 0)
@@ -100,6 +118,20 @@ async def test_records_that_are_written_and_read(kafka: str, topic: str) -> None
         await consumer.stop()
         await producer.stop()
     assert inside.sending_task(producer).done()
+
+
+async def test_what_a_broker_has_refused(kafka: str, topic: str) -> None:
+    """The producer goes on where the broker is, and not behind what that does not have."""
+    producer = AIOKafkaProducer(bootstrap_servers=kafka, enable_idempotence=True)
+    await producer.start()
+    try:
+        for _ in range(2):
+            with pytest.raises(InvalidTimestampError):
+                await producer.send_and_wait(topic, b"x", partition=0, timestamp_ms=2**62)
+            inside.take_back(producer, TopicPartition(topic, 0), 1)
+        assert (await producer.send_and_wait(topic, b"y", partition=0)).offset == 0
+    finally:
+        await producer.stop()
 
 
 async def test_what_a_producer_has_not_sent(kafka: str, topic: str) -> None:

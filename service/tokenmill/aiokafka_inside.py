@@ -15,6 +15,7 @@ from aiokafka.client import AIOKafkaClient
 from aiokafka.cluster import ClusterMetadata
 from aiokafka.producer import sender
 from aiokafka.protocol.admin import CreateTopicsRequest
+from aiokafka.protocol.group import LeaveGroupRequest
 from aiokafka.structs import OffsetAndMetadata
 
 Task: TypeAlias = asyncio.Task[None]
@@ -66,6 +67,19 @@ def coordinator_id(consumer: AIOKafkaConsumer) -> int | None:
 async def heartbeat(consumer: AIOKafkaConsumer) -> bool:
     """Whether the group knows the member: asked now, where the client's own beats answer nobody."""
     return bool(await consumer._coordinator._do_heartbeat())
+
+
+async def leave_while_joining(consumer: AIOKafkaConsumer) -> None:
+    """Leave the group where it has not let the member in yet, in which the client itself leaves none. Static ones stay.
+
+    Over a connection of its own: a broker reads nothing from one whose request to join it has not answered.
+    """
+    coordinator = consumer._coordinator
+    member = getattr(coordinator, "member_id", "")
+    if not member or coordinator._heartbeat_task is not None or coordinator._group_instance_id is not None:
+        return
+    if coordinator.coordinator_id is not None:
+        await consumer._client.send(coordinator.coordinator_id, LeaveGroupRequest(coordinator.group_id, member))
 
 
 async def commit_once(consumer: AIOKafkaConsumer, marks: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
@@ -162,6 +176,11 @@ def appender(batch: Any) -> Callable[..., Any]:
 def set_count(batch: Any, records: int) -> None:
     """Tell a batch how many records it has, where they went past its own count."""
     batch._relative_offset = records
+
+
+def take_back(producer: AIOKafkaProducer, partition: TopicPartition, records: int) -> None:
+    """So many records that it sent were refused: count on where the broker does, or what follows is refused, too."""
+    producer._txn_manager._sequence_numbers[partition] -= records
 
 
 # Transactions

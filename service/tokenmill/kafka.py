@@ -21,7 +21,7 @@ from aiokafka.errors import (
 from aiokafka.partitioner import murmur2
 
 from tokenmill import header_names, hung_brokers  # noqa: F401 -- they change how clients read and ask, whoever makes one
-from tokenmill.aiokafka_inside import hear_failures, refuse_unsent, sending_task
+from tokenmill.aiokafka_inside import hear_failures, leave_while_joining, refuse_unsent, sending_task
 from tokenmill.config import Kafka
 from tokenmill.errors import CLOSED, ConfigError, Unavailable
 
@@ -169,10 +169,11 @@ async def stopped(client: Client, seconds: float = CALL_S) -> None:
     """Stop a client; a broken one may raise or hang at that, which helps nobody now.
 
     A producer first writes what it has; what it does not get rid of in time is refused, and if this is cancelled, too.
+    A consumer that waits for its group leaves that: else the others would wait for it, and a partition with them.
     """
     try:
         async with asyncio.timeout(seconds):
-            await client.stop()
+            await asyncio.gather(client.stop(), _leave(client))
     except BaseException as problem:
         log.info("a Kafka client did not stop cleanly: %r", problem)
         if isinstance(client, AIOKafkaProducer):
@@ -182,6 +183,12 @@ async def stopped(client: Client, seconds: float = CALL_S) -> None:
     finally:
         if isinstance(client, AIOKafkaProducer):
             hear_failures(client)
+
+
+async def _leave(client: Client) -> None:
+    if isinstance(client, AIOKafkaConsumer):
+        with suppress(KafkaError):
+            await leave_while_joining(client)
 
 
 async def _cut_off(producer: AIOKafkaProducer) -> None:

@@ -4,10 +4,11 @@ import asyncio
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import pytest
+from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, TopicPartition
 
 from tests.support.stage import Stage, counted, until
 from tokenmill.servers import KafkaServer
@@ -91,6 +92,57 @@ async def test_the_second_of_two_with_one_name_ends(stage: Stage) -> None:
     await stage.start()
     await stage.send("c", {"message_id": "m", "seq": 1, "delta": "x", "end": True})
     await until(stage.caught_up, "so does the next")
+
+
+class _Holding(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base class
+    """A member that lets the others wait, from the second time that partitions are shared out."""
+
+    def __init__(self) -> None:
+        self.asked, self.released = asyncio.Event(), asyncio.Event()
+        self.assigned: list[int] = []
+
+    async def on_partitions_revoked(self, revoked: Collection[TopicPartition]) -> None:
+        """As one that has much to finish."""
+        if revoked:
+            self.asked.set()
+            await self.released.wait()
+
+    async def on_partitions_assigned(self, assigned: Collection[TopicPartition]) -> None:
+        """How many it has each time."""
+        self.assigned.append(len(assigned))
+
+
+async def test_one_that_ends_while_it_joins_is_not_waited_for(stage: Stage) -> None:
+    """It leaves a group that has not let it in yet: the others have its share at once, and not a session later."""
+    session_ms = 30_000
+    stage.settings["kafka"] |= {"session_timeout_ms": session_ms, "rebalance_timeout_ms": session_ms}
+    stage.settings["kafka"]["request_timeout_ms"] = 2 * session_ms
+    listener = _Holding()
+    member = AIOKafkaConsumer(
+        bootstrap_servers=stage.bootstrap,
+        group_id=stage.group,
+        session_timeout_ms=session_ms,
+        rebalance_timeout_ms=session_ms,
+        heartbeat_interval_ms=300,
+        enable_auto_commit=False,
+    )
+    member.subscribe([stage.topics.tokens], listener=listener)
+    await member.start()
+    try:
+        worker = stage.prepare()
+        worker.port = free_port()  # it is started once, and not again on another
+        starting = asyncio.create_task(asyncio.to_thread(worker.start))
+        await until(listener.asked.is_set, "the worker wants to join")
+        os.kill(worker.pid, signal.SIGTERM)
+        assert await _ended(worker) == 0
+        began = time.monotonic()
+        listener.released.set()
+        await until(lambda: listener.assigned == [2, 2], "the other has all again")
+        assert time.monotonic() - began < session_ms / 3_000
+        await asyncio.gather(starting, return_exceptions=True)
+    finally:
+        listener.released.set()
+        await member.stop()
 
 
 def _rebalances(worker: WorkerProcess) -> list[str]:

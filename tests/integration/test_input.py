@@ -1,14 +1,22 @@
 """What no record may do: stop its partition. Long ones and wrong ones on real Kafka."""
 
+import asyncio
 import json
+import time
+from contextlib import suppress
 
 import pytest
 from aiokafka import AIOKafkaProducer
+from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
+from aiokafka.errors import InvalidTimestampError
 from confluent_kafka import Producer
 
 from tests.support.raw_names import LATIN, READ, RawName, send_raw
 from tests.support.stage import Stage, until
+from tests.support.topics import admin_of
 from tokenmill.limits import Limits
+from tokenmill.servers.process import free_port
+from tokenmill.worker.times import AFTER, EVER, taking_all
 
 pytestmark = pytest.mark.integration
 
@@ -102,6 +110,48 @@ async def test_the_output_cap_follows_the_topics(stage: Stage) -> None:
     await stage.raise_limit(stage.topics.events, 600_000)
     worker = await stage.start()
     assert any("output_bytes is lowered" in line["message"] for line in stage.logged(worker))
+
+
+async def _takes_all_times(stage: Stage, topic: str, value: bytes, partition: int) -> None:
+    """Alter a topic, and put a record on it that is two days ahead: the broker heeds a setting some time later."""
+    async with admin_of(stage.bootstrap) as admin:
+        setting = {AFTER: str(EVER)}
+        await admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, topic, setting)])
+    producer = AIOKafkaProducer(bootstrap_servers=stage.bootstrap)
+    await producer.start()
+    ahead = int(time.time() * 1000) + 2 * 86_400_000
+
+    async def taken() -> bool:
+        with suppress(InvalidTimestampError):
+            await producer.send_and_wait(topic, value, b"c", partition=partition, timestamp_ms=ahead)
+            return True
+        return False
+
+    try:
+        await until(taken, "the broker takes it")
+    finally:
+        await producer.stop()
+
+
+@pytest.mark.parametrize("delivery", ["at-least-once", "exactly-once"])
+async def test_a_time_that_an_output_does_not_take_is_said_with_the_remedy(stage: Stage, delivery: str) -> None:
+    """First when the worker starts, then when it ends by it; once the topic takes it, all comes out."""
+    events = stage.topics.events
+    await _takes_all_times(stage, stage.topics.tokens, b'{"delta": "x"}', 0)
+    worker = stage.prepare(delivery=delivery)
+    worker.port = free_port()  # it is started once, and not again on another
+    starting = asyncio.create_task(asyncio.to_thread(worker.start))
+    await until(lambda: any(line["level"] == "critical" for line in stage.logged(worker)), "it ends")
+    await asyncio.gather(starting, return_exceptions=True)
+    said = {line["level"]: line["message"] for line in stage.logged(worker) if taking_all(events) in line["message"]}
+    assert said["warning"].startswith(f"topic {events}: its {AFTER} is 3600000, so it may refuse")
+    assert said["critical"].startswith(f"topic {events} does not take the time of a record")
+    await _takes_all_times(stage, events, b'{"type": "of the test"}', 1)
+    await stage.start(delivery=delivery)
+    await until(stage.caught_up, "the partition goes on")
+    assert [event["type"] for event in await stage.events()] == [
+        *("message-start", "text-start", "text-delta", "of the test")
+    ]
 
 
 @pytest.mark.parametrize("delivery", ["at-least-once", "exactly-once"])

@@ -6,12 +6,16 @@ import json
 import pytest
 
 from tests.support.stage import Content, Stage, until
+from tokenmill.limits import KIB
 from tokenmill.servers.worker import WorkerProcess
 
 pytestmark = pytest.mark.integration
 
 LOWERED = 450_000
 """Above the least that the limits need, and below what one batch of outputs had before."""
+
+IDLE = 1_000
+"""Messages, of which the records that end them are more than the input takes in one batch."""
 
 TEXT = "something long " * 60_000
 """Of one chunk: it becomes many events, of which a batch of before is more than the topic takes."""
@@ -60,6 +64,18 @@ def _without_cap(content: Content) -> object:
     if not event.get("request"):
         event.pop("request", None)
     return timestamp, key, json.dumps(event), headers
+
+
+@pytest.mark.parametrize("delivery", ["at-least-once", "exactly-once"])
+async def test_what_ends_the_idle_fits_an_input_that_takes_little(stage: Stage, delivery: str) -> None:
+    """However many there are at once: it is divided, and the worker goes on."""
+    await stage.raise_limit(stage.topics.tokens, 64 * KIB)
+    await stage.send_all(("c", {"message_id": f"m{number}", "delta": "x"}) for number in range(IDLE))
+    worker = await stage.start(delivery=delivery, idle_timeout_s=1)
+    await until(stage.at_rest, "all are ended")
+    finishes = [event for event in await stage.events() if event["type"] == "finish"]
+    assert [event["reason"] for event in finishes] == ["timeout"] * IDLE
+    assert worker.alive
 
 
 async def test_a_limit_that_is_too_small_is_refused_with_the_least(stage: Stage) -> None:

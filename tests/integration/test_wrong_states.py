@@ -9,13 +9,15 @@ import msgspec
 import pytest
 
 from tests.support.other_logs import codes_of, committed_as, events_of, spoken
-from tests.support.rig import rigged, said
-from tests.support.stage import Stage
+from tests.support.rig import Rig, rigged, said
+from tests.support.stage import Chunk, Stage, until
 from tests.support.topics import write_topic
 from tokenmill.servers import KafkaServer
 from tokenmill.store import MemoryStore
 
 pytestmark = pytest.mark.integration
+
+CALL = '<tool_call>{"name": "rm", "arguments": {"path": "'
 
 
 async def test_a_snapshot_that_gives_another_state_is_thrown_away(
@@ -79,6 +81,86 @@ async def _said_to_be_lost(stage: Stage, delivery: str, caplog: pytest.LogCaptur
     assert [code for code in codes[codes.index("m state-lost") :] if code.startswith("m ")] == [
         "m state-lost",
         "m finish",
+    ]
+
+
+TOOL = {"type": "function", "function": {"name": "rm", "parameters": {"type": "object"}}}
+CALLS: list[Chunk] = [
+    {"message_id": "m", "open": {"format": "hermes", "tools": [TOOL]}, "delta": f"{CALL}/var/"},
+    {"message_id": "m", "delta": 'build"}}</tool_call> and '},
+    {"message_id": "m", "delta": f"{CALL}/home/"},
+    {"message_id": "m", "delta": 'old.log"}}</tool_call>'},
+    {"message_id": "m", "end": True},
+]
+BEGUN = ["m message-start", "m tool-input-start", "m tool-input-delta"]
+"""Two calls, and what comes of the beginning. Without their middle they look like one."""
+
+
+@pytest.mark.parametrize("delivery", ["at-least-once", "exactly-once"])
+@pytest.mark.parametrize("live", [False, True])
+async def test_what_retention_took_unread_makes_no_call_that_nobody_wrote(
+    stage: Stage, delivery: str, *, live: bool
+) -> None:
+    """A worker that is behind, or comes back late: what is open ends as lost, once, and so do those that follow."""
+    store = MemoryStore()
+    await said(stage, CALLS[0])
+    async with rigged(stage, store, delivery=delivery) as rig:
+        await rig.live()
+        await rig.settled(1)
+        await rig.snapshot()
+        if live:
+            await _overtaken(stage, rig)
+    if not live:
+        await said(stage, *CALLS[1:])
+        await stage.delete_records(0, 3)
+    for _ in range(2):
+        async with rigged(stage, store, delivery=delivery) as rig:
+            await rig.live()
+            await rig.settled(5)
+            assert rig.failures == []
+    assert (await stage.committed())[0][0] == 5
+    *begun, code, end = codes_of(await events_of(stage))
+    assert (begun, code, end) == (BEGUN, "m state-lost", "m finish")
+    assert [event["reason"] for event in await stage.events() if event["type"] == "finish"] == ["error"]
+    assert await stage.read(stage.topics.tool_calls) == []
+
+
+async def _overtaken(stage: Stage, rig: Rig) -> None:
+    """What comes next is gone before the worker has read it, and it goes on behind that."""
+    rig.engine.consumer.pause(rig.lane().topic_partition)
+    await said(stage, *CALLS[1:])
+    await stage.delete_records(0, 3)
+    rig.engine.consumer.seek(rig.lane().topic_partition, 1)
+    rig.engine.consumer.resume(rig.lane().topic_partition)
+    old = rig.lane()
+
+    async def renewed() -> bool:
+        await rig.turn()
+        return rig.lane() is not old and rig.engine.ready
+
+    await until(renewed, "a new lane is live")
+    await rig.settled(5)
+    assert rig.engine.numbers.value("tokenmill_records_lost_total") == 2
+
+
+async def test_an_open_message_of_which_nothing_can_be_read_again_ends_as_lost(
+    stage: Stage, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Retention took all of it and the snapshot is gone: it is not begun in its middle when it goes on."""
+    await said(stage, {"message_id": "m", "delta": "Hello "}, {"message_id": "n", "delta": "x"})
+    async with rigged(stage) as rig:
+        await rig.live()
+        await rig.settled(2)
+    await stage.delete_records(0, 1)
+    async with rigged(stage) as rig:
+        await rig.live()
+        assert "of 1 open messages nothing could be read again" in caplog.text
+        await said(stage, {"message_id": "m", "delta": "world"}, {"message_id": "m", "end": True})
+        await rig.settled(4)
+        assert rig.engine.numbers.value("tokenmill_replay_mismatches_total") == 0
+    codes = codes_of(await events_of(stage))
+    assert [code for code in codes if code.startswith("m ")] == [
+        *("m message-start", "m text-start", "m text-delta", "m state-lost", "m finish")
     ]
 
 

@@ -53,13 +53,30 @@ def test_usage_above_its_cap_is_left_out_and_that_is_said() -> None:
 
 def test_a_finish_reason_is_kept_up_to_its_cap() -> None:
     """It is kept in memory and in snapshots until the end, too."""
-    state = partition({"message_id": "m", "delta": "a", "finish_reason": "x" * (DETAIL_BYTES + 1), "end": False})
+    long = "x" * (DETAIL_BYTES + 1)
+    state = partition(
+        {"message_id": "m", "delta": "a", "finish_reason": long, "stop_sequence": long, "end": False},
+    )
     message = state._messages.find(b"c", "m")
     assert message is not None
     choice = message.choice(0)
     assert choice is not None
     assert isinstance(choice.state, Open)
-    assert choice.state.reason == "x" * DETAIL_BYTES
+    assert choice.state.reason == choice.state.stop_sequence == "x" * DETAIL_BYTES
+
+
+def test_a_stop_sequence_is_of_the_reason_that_it_came_with() -> None:
+    """The last reason counts, and the end may be another chunk's."""
+    first = {"message_id": "m", "delta": "a", "finish_reason": "stop", "stop_sequence": "END", "end": False}
+    end = {"message_id": "m", "end": True}
+    again = {"message_id": "m", "finish_reason": "stop", "end": False}
+    finishes = [
+        event
+        for chunks in ([first, end], [first, again, end], [first, {"message_id": "m", "control": "cancel"}])
+        for event in events(run(partition(), log(*chunks)))
+        if isinstance(event, Finish)
+    ]
+    assert [finish.stop_sequence for finish in finishes] == ["END", msgspec.UNSET, msgspec.UNSET]
 
 
 def test_a_late_chunk_moves_the_start_of_replays() -> None:

@@ -12,12 +12,14 @@ from tokenmill.errors import SnapshotError
 from tokenmill.partition import LogId, Mark, Partition, SnapshotWrite, at_once
 from tokenmill.partition.snapshot import Meta
 
+STOPPED = {"finish_reason": "stop", "stop_sequence": "END", "end": False}
+
 
 def busy() -> Partition:
     """A partition with everything a snapshot can hold."""
     state = partition(
         {"message_id": "m", "open": {"format": "hermes", "model": "q"}, "delta": '<tool_call>{"name": "f", "arg'},
-        {"message_id": "m", "choice": 1, "seq": 0, "reasoning": "why", "usage": {"n": 1}},
+        {"message_id": "m", "choice": 1, "seq": 0, "reasoning": "why", "usage": {"n": 1}, **STOPPED},
         {"delta": "unnamed", "finish_reason": "length", "end": False},
         {"message_id": "ended", "delta": "a", "end": True},
         {"message_id": "ended", "delta": "late"},
@@ -51,7 +53,9 @@ def test_everything_goes_on_where_it_was() -> None:
     state = busy()
     again = restored(state.mark(), state.changes(full=True))
     assert again.mark() == state.mark()
-    assert run(again, AFTER) == run(state, AFTER)
+    out = run(again, AFTER)
+    assert out == run(state, AFTER)
+    assert any(b'"stop_sequence":"END"' in (output.value or b"") for output in out)
     assert again.mark() == state.mark()
     assert again.changes(full=True) == state.changes(full=True)
 

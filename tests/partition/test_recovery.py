@@ -151,11 +151,79 @@ class TestUnseen:
             restored(state.mark(), before.changes(full=True))
 
     def test_nothing_seen_is_nothing_said(self) -> None:
-        """Nobody knows who was open; the commit's count and hash are no defect then."""
+        """Nobody knows who was open, only how many; the commit's count and hash are no defect then."""
         state = partition()
         run(state, self.records)
         _, announced, end = replay(state.mark(), log({"message_id": "x", "usage": {}}, start=6), lossy=True)
-        assert (announced, end) == ([], ReplayEnd(lost=0, agrees=True))
+        assert (announced, end) == ([], ReplayEnd(lost=0, agrees=True, missing=3))
+
+
+class TestGone:
+    """The topic dropped records that nobody had processed."""
+
+    records = log({"message_id": "m", "delta": "1 "}, {"message_id": "ended", "delta": "x", "end": True})
+    rest = log({"message_id": "m", "delta": "4"}, {"message_id": "n", "delta": "new"}, start=5)
+
+    def passed(self) -> tuple[Partition, list[Output], ReplayEnd]:
+        """A partition that comes from a snapshot at its mark, where the topic begins behind that."""
+        before = partition()
+        run(before, self.records)
+        mark = before.mark()
+        state, announced = restored(mark, before.changes(full=True)), list[Output]()
+        state.begin_replay(mark, lossy=False)
+        return state, announced, state.end_replay(announced, first=5)
+
+    def test_what_is_open_there_ends_as_lost(self) -> None:
+        """Whatever its state is: it may lack what was dropped, and a call of two halves is none that a model wrote."""
+        state, announced, end = self.passed()
+        assert said(announced) == [("m", "state-lost")]
+        assert "before anybody processed them" in str(events(announced)[0])
+        assert end == ReplayEnd(lost=1, agrees=True)
+        assert state.offset == 5
+        assert [event.message_id for event in events(run(state, self.rest))] == ["n"] * 3
+        assert state.tally.dropped == {"lost": 1}
+
+    def test_commits_remember_it(self) -> None:
+        """Neither the snapshot of before brings it back nor a later replay."""
+        state, _, _ = self.passed()
+        mark = state.mark()
+        assert (mark.offset, mark.low_water, mark.announced) == (5, 0, ((0, 5),))
+        again, announced, end = go_on(restored(mark, state.changes(full=True)), mark, [])
+        assert (announced, end, again.mark()) == ([], ReplayEnd(lost=0, agrees=True), mark)
+        old = partition()
+        run(old, self.records)
+        again, announced, end = go_on(restored(mark, old.changes(full=True)), mark, [])
+        assert (announced, end, again.mark()) == ([], ReplayEnd(lost=0, agrees=True), mark)
+
+    def test_where_nothing_is_gone_nothing_is_lost(self) -> None:
+        """The topic may begin anywhere up to the mark."""
+        before = partition()
+        run(before, self.records)
+        mark = before.mark()
+        for first in (0, 2):
+            state, announced = restored(mark, before.changes(full=True)), list[Output]()
+            state.begin_replay(mark, lossy=False)
+            assert (state.end_replay(announced, first=first), announced) == (ReplayEnd(lost=0, agrees=True), [])
+            assert state.mark() == mark
+
+    def test_what_codecs_keep_is_dropped(self) -> None:
+        """Half an event would be joined with half of another; and of what goes on nobody has the beginning."""
+        settings = msgspec.structs.replace(SETTINGS, codec="anthropic")
+        before = partition(settings=settings)
+        start = b'{"type": "message_start", "message": {"id": "a"}}'
+        delta = b'{"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "x"}}'
+        run(before, [record(0, start), record(1, delta)])
+        mark = before.mark()
+        state, announced = restored(mark, before.changes(full=True), settings), list[Output]()
+        state.begin_replay(mark, lossy=False)
+        assert state.open_streams == 1
+        assert state.end_replay(announced, first=5) == ReplayEnd(lost=1, agrees=True, missing=1)
+        assert (state.open_streams, said(announced)) == (0, [("a", "state-lost")])
+        write = state.changes(full=False)
+        assert [name for name in write.removed if name.startswith(b"k")] == [
+            name for name in before.changes(full=True).changed if name.startswith(b"k")
+        ]
+        assert [code for _, code in said(run(state, [record(5, delta), record(6, delta)]))] == ["state-lost"]
 
 
 class TestForeign:

@@ -76,8 +76,9 @@ def bodies(value: str) -> Iterator[bytes]:
     for number, tool in enumerate(("f", "write_file")):
         function = f'"function":{{"name":"{tool}","arguments":{arguments}}}'
         yield f'{{"message_id":"m","tool_calls":[{{"index":{number},"id":"c{number}",{function}}}]}}'.encode()
-    for kind in ("media", "refusal", "reasoning_details"):
-        yield f'{{"message_id":"m","part":{{"kind":"{kind}","value":{value}}}}}'.encode()
+    for kind in ("media", "refusal", "reasoning_details", "extra_content"):
+        for part in (value, f'[{{"type":{value},"x":{value}}}]'):
+            yield f'{{"message_id":"m","part":{{"kind":"{kind}","value":{part},"id":"c0"}}}}'.encode()
     yield f'{{"message_id":"m","usage":{{"prompt_tokens":{value}}}}}'.encode()
     yield f'{{"message_id":"m","error":"x","error_raw":{msgspec.json.encode(value).decode()}}}'.encode()
     yield msgspec.json.encode({"message_id": "n", "delta": f'<tool_call>{{"name":"f","arguments":{{"x":{value}'})

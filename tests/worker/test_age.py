@@ -49,6 +49,15 @@ async def test_a_message_is_closed_by_the_age_of_the_log(stage: Stage) -> None:
     assert [(end["message_id"], end["reason"]) for end in ends] == [("old", "timeout")]
 
 
+async def test_an_age_that_no_record_has_closes_nothing(stage: Stage) -> None:
+    """From before there were times: the broker is asked for the first record of all."""
+    async with rigged(stage, max_age_s=1e11) as rig:
+        await sent_ago(stage, rig, 2 * DAY_S, message_id="m", delta="x")
+        await read_all(stage, rig)
+        await AgeCloser(rig.engine).look()
+        assert rig.engine.numbers.value(WRITTEN) == 0
+
+
 async def test_where_nothing_is_young_nothing_is_closed_by_age(stage: Stage) -> None:
     """All that is there is idle, which is another record's business. A broker that can't tell answers the same."""
     async with rigged(stage) as rig:

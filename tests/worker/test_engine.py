@@ -14,7 +14,7 @@ from tests.support.stage import Stage, until
 from tokenmill.errors import FatalError
 from tokenmill.header_names import Fetched
 from tokenmill.worker import engine as engine_module
-from tokenmill.worker.watch import Watch
+from tokenmill.worker.watch import LONGEST_LOOK_S, Watch
 
 pytestmark = pytest.mark.integration
 
@@ -155,13 +155,13 @@ async def test_a_batch_that_stays_broken_ends_the_worker(stage: Stage, monkeypat
         now = [0.0]
         rig.engine.clock = lambda: now[0]
         watch, problems = Watch(rig.engine, 60), list[str]()
-        for seq in range(4):
+        for seq in range(8):
             await stage.send("c", {"message_id": "m", "seq": seq, "delta": "x"}, partition=0)
             await rig.parsed(seq + 1)
             await until(lambda: rig.engine.end(broken) == 1, "its record is fetched")
             await rig.lane().drained()
             problems += watch.problems()
-            now[0] += 25
+            now[0] += LONGEST_LOOK_S
         assert problems == [f"{broken.topic}/1: lag without progress for 60 s at offset 0"]
 
 

@@ -115,6 +115,24 @@ async def test_an_idle_message_gets_a_timeout_record(stage: Stage) -> None:
         assert abs(control.timestamp - time.time() * 1000) < 60_000
 
 
+async def test_a_host_whose_clock_is_ahead_ends_what_is_idle_too(stage: Stage) -> None:
+    """The broker takes no time that is an hour from now: then it is the log's, and the worker goes on."""
+    async with rigged(stage, idle_timeout_s=0.2) as rig:
+        await _opened(stage, rig, 1)
+        rig.lane()._wall = lambda: time.time() + 2 * 3_600
+        closer = IdleCloser(rig.engine)
+
+        async def ended() -> bool:
+            closer.look()
+            await rig.turn()
+            return rig.lane().partition.open_messages == 0
+
+        await until(ended, "the message is closed")
+        assert rig.failures == []
+        first, control = await stage.read(stage.topics.tokens)
+        assert 200 <= control.timestamp - first.timestamp < 60_000
+
+
 async def test_behind_a_backlog_nothing_is_idle(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its chunks are only waiting to be read."""
     async with rigged(stage, idle_timeout_s=0.001) as rig:

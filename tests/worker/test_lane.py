@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import time
 
 import pytest
 
@@ -23,6 +24,8 @@ class Box:
         self.begun = 0
         self.acked = 0
         self.appended = 0
+        self.misdated = False
+        self.timestamps: list[int] = []
         self.closed = False
 
     @property
@@ -30,6 +33,7 @@ class Box:
         return 10 * (self.begun - self.acked)
 
     def append(self, timestamp: int, key: bytes | None, value: bytes | None, headers: Headers) -> None:  # noqa: ARG002 -- as its model
+        self.timestamps.append(timestamp)
         self.appended += 1
 
     def flush(self) -> None:
@@ -72,6 +76,21 @@ def test_control_records_go_to_the_input() -> None:
     lane.process([_record(0)])
     lane.write_controls(lane.partition.longest_idle(1))
     assert (lane.inbox.begun, lane._numbers.value("tokenmill_timeouts_written_total")) == (1, 1)
+
+
+def test_control_records_have_the_time_that_the_broker_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """This host's, or, where that was refused, the log's: of its last record, and as much later as that was read."""
+    now = [5.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    lane = _lane()
+    lane.process([_record(0, timestamp=400_000)])
+    now[0] += 2
+    lane.write_controls(lane.partition.longest_idle(1))
+    lane.inbox.misdated = True
+    lane.write_controls(lane.partition.longest_idle(1))
+    now[0] += 1_000
+    lane.write_controls(lane.partition.longest_idle(1))
+    assert lane.inbox.timestamps == [1_000_000, 402_000, 1_000_000]  # type: ignore[attr-defined] # a Box
 
 
 def test_a_mark_waits_for_the_outputs_in_front_of_it() -> None:

@@ -129,6 +129,27 @@ async def test_nothing_begins_while_all_is_given_up(stage: Stage) -> None:
         assert rig.failures == []
 
 
+async def test_what_is_being_finished_reads_nothing_more(stage: Stage) -> None:
+    """It may be of another log by now: neither though it was paused for its outputs, nor what was read by then."""
+    async with rigged(stage) as rig:
+        await _talk(stage, rig, 0, 3)
+        lane, gate = rig.lane(), Gate()
+        rig.engine.pause(lane)
+        gate.before(rig.engine.committer, "flush")
+        beginning = asyncio.create_task(rig.engine.ownership.begin_again([lane]))
+        await gate.reached()
+        await stage.send("c", {"message_id": "m", "seq": 3, "delta": "x"}, partition=0)
+        rig.engine.take(lane.topic_partition, log({"message_id": "m", "seq": 3, "delta": "y"}, start=3))
+        for _ in range(3):
+            assert await rig.turn() == 0
+        assert lane.partition.offset == 3
+        gate.open()
+        await beginning
+        await rig.settled(4)
+        assert rig.lane() is not lane
+        assert rig.failures == []
+
+
 async def test_parked_state_is_not_believed_when_the_commit_moved(stage: Stage) -> None:
     """Somebody else had the partition in between: restored from what the broker and the store have."""
     async with rigged(stage) as rig:

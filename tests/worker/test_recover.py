@@ -113,6 +113,20 @@ async def test_a_redis_that_is_away_is_said_and_replaced_by_a_replay(wiped: Stag
 
 
 @pytest.mark.integration
+async def test_what_retention_took_unread_would_end_what_is_open(wiped: Stage, redis_server: RedisServer) -> None:
+    """Though the snapshot has all of it up to the commit; and so without one, when it goes on."""
+    await _left_behind(wiped)
+    for seq in (10, 11):
+        await wiped.send("c", {"message_id": "m", "seq": seq, "delta": "x"}, partition=0)
+    await wiped.delete_records(0, 11)
+    found = await _recovery(wiped, redis_server)
+    assert (found.source, found.lost_records, found.lost_messages, found.sound) == ("redis", 1, 1, False)
+    _flush(redis_server)
+    found = await _recovery(wiped, redis_server)
+    assert (found.source, found.lost_records, found.lost_messages, found.sound) == ("empty", 1, 1, False)
+
+
+@pytest.mark.integration
 async def test_a_group_without_a_commit_starts_empty(wiped: Stage) -> None:
     """From the first record; and a partition that is not there is refused."""
     first, second = await recoveries(configuration(wiped), None)

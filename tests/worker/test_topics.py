@@ -22,6 +22,7 @@ from tokenmill.worker.topics import (
     cleanup_policy,
     create_topics,
     largest_records,
+    narrow_times,
     output_topics,
     partition_counts,
     stamped_anew,
@@ -124,6 +125,28 @@ async def test_outputs_keep_the_times_of_their_input(config: Config) -> None:
     assert f"--entity-name {topic} --add-config message.timestamp.type=CreateTime`" in sentence
     (differs,) = [change.differs for change in await create_topics(config, 2) if change.topic == topic]
     assert "message.timestamp.type: LogAppendTime, not CreateTime" in differs
+
+
+async def test_outputs_that_take_fewer_times_than_the_input_are_named(config: Config) -> None:
+    """As they are made they take the same. The command is one that the broker obeys."""
+    await create_topics(config, 2)
+    tokens, topic, outputs = config.topics.tokens, config.topics.events, output_topics(config)
+    async with make_admin(config.kafka) as admin:
+        assert await until_available(lambda: narrow_times(admin, tokens, outputs), 30) == []
+        longer = {"message.timestamp.after.max.ms": str(2 * 3_600_000)}
+        await admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, tokens, longer)])
+
+        async def told(count: int) -> list[str] | None:
+            found = await narrow_times(admin, tokens, outputs)
+            return found if len(found) == count else None
+
+        sentences = await until(lambda: told(len(outputs)), "the input takes more")
+        assert sentences[0].startswith(f"topic {topic}: its message.timestamp.after.max.ms is 3600000, so ")
+        said = sentences[0].partition(" --add-config ")[2].rstrip("`")
+        settings = dict(setting.split("=") for setting in said.split(","))
+        await admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, topic, settings)])
+        rest = await until(lambda: told(len(outputs) - 1), "the output takes all")
+        assert rest == sentences[1:]
 
 
 async def test_what_is_kept_of_answers_has_topics_if_they_have_names(config: Config, unique: str) -> None:

@@ -15,8 +15,10 @@ from tokenmill.partition.idle import condition_of
 from tokenmill.partition.low_water import LowWater, Root
 from tokenmill.partition.message import Choice, Lost, Message, Open
 from tokenmill.partition.messages import Messages
+from tokenmill.partition.missing import NONE_MISSING
 from tokenmill.partition.opening import Opened, Opener, conversation_of, parser_of
 from tokenmill.partition.outputs import Outputs
+from tokenmill.partition.recovery import announcement
 from tokenmill.partition.tally import Tally
 from tokenmill.records import Output, Record
 
@@ -31,7 +33,16 @@ _DROPPED = {
 class Chunks:
     """Applies chunks to the messages of one partition."""
 
-    def __init__(self, opener: Opener, messages: Messages, low_water: LowWater, outputs: Outputs, tally: Tally) -> None:
+    def __init__(
+        self,
+        opener: Opener,
+        messages: Messages,
+        low_water: LowWater,
+        outputs: Outputs,
+        tally: Tally,
+        max_age_ms: int,
+    ) -> None:
+        self._max_age_ms = max_age_ms
         self._opener = opener
         self._messages = messages
         self._low_water = low_water
@@ -39,6 +50,8 @@ class Chunks:
         self.tally = tally
         self.unseen_until = 0
         """Below this offset a message may have been opened by a record that the log no longer has."""
+        self.missing = NONE_MISSING
+        """Likewise of those that come now."""
         self.parser_of: Callable[[Choice], MessageParser] = parser_of
         """Makes the parser of a choice that opens; who looks on puts one there that tells what it does."""
 
@@ -105,6 +118,7 @@ class Chunks:
             self._usage(chunk, choice, going, record, out)
         if chunk.finish_reason is not None:
             going.reason = chunk.finish_reason[:DETAIL_BYTES]
+            going.stop_sequence = chunk.stop_sequence and chunk.stop_sequence[:DETAIL_BYTES]
         if chunk.error is not None:
             outputs.emit(parser.fail(chunk.error, *_answer_of(chunk)), choice, time, out)
 
@@ -127,7 +141,7 @@ class Chunks:
         out: list[Output],
     ) -> Opened | None:
         """The open choice that the chunk goes to, opened if need be; None if it has no effect."""
-        unseen = record.offset < self.unseen_until
+        unseen = self._unseen(record)
         reserved = message is None and bool(chunk.message_id) and self._opener.reserved(chunk.message_id or "")
         verdict = judge(message, choice, chunk, unseen=unseen, reserved=reserved)
         if message is not None and choice is not None and verdict in (Verdict.APPLY, Verdict.GAP):
@@ -141,6 +155,12 @@ class Chunks:
         else:
             self._drop(verdict, message, choice, chunk, record, out)
         return None
+
+    def _unseen(self, record: Record) -> bool:
+        """Whether the record may be of a message whose opening was not read."""
+        if self.missing.count:
+            self.missing = self.missing.behind(record.offset, record.timestamp, self._max_age_ms)
+        return record.offset < self.unseen_until or self.missing.count > 0
 
     def _open(
         self,
@@ -167,6 +187,7 @@ class Chunks:
         if verdict is Verdict.LOSE:
             choice.state, choice.trace_context = Lost(), ()
             self._messages.add(message, choice)
+            self._miss(choice, record, out)
             self._drop(Verdict.LOST, message, choice, chunk, record, out)
             return None
         parser = self.parser_of(choice)
@@ -174,6 +195,14 @@ class Chunks:
         self._messages.add(message, choice)
         self._outputs.emit(parser.start(), choice, record.timestamp, out)
         return message, choice
+
+    def _miss(self, choice: Choice, record: Record, out: list[Output]) -> None:
+        """A message was missing until now. In a replay there is nobody to say it to before the end."""
+        if record.offset >= self.unseen_until:
+            assert isinstance(choice.state, Lost)
+            choice.state.announced = True
+            self.missing = self.missing.found(record.offset)
+            self._outputs.announce(announcement("state-lost"), choice, record.timestamp, out)
 
     def _check_room(self, message: Message, chunk: Chunk, record: Record) -> None:
         """Raise `Undecodable` for a choice that would be one too many: each walks all that are known.
@@ -210,7 +239,7 @@ class Chunks:
         """Count a chunk of a known message that has no effect on events."""
         self.tally.dropped[_DROPPED[verdict]] += 1
         if verdict is Verdict.LATE:
-            if opens(chunk):
+            if opens(chunk) or self._unseen(record):
                 self._keep_late(message, choice, record.offset)
             return
         if choice is not None and isinstance(choice.state, Lost) and (chunk.end is True or chunk.control is not None):
@@ -293,7 +322,8 @@ class Chunks:
     ) -> None:
         for choice in choices:
             if isinstance(choice.state, Open):
-                events = choice.state.parser.finish(reason, choice.state.usage)
+                going = choice.state
+                events = going.parser.finish(reason, going.usage, going.stop_sequence)
                 if left := len(message.going_on()) - 1:
                     events[-1] = msgspec.structs.replace(events[-1], choices_left=left)
                 self._outputs.emit(events, choice, record.timestamp, out)

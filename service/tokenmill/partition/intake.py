@@ -132,6 +132,16 @@ class Intake:
         if not state:
             self._forget(kept)
 
+    def drop(self) -> int:
+        """Forget all streams, as records of theirs are missing; answers how many there were."""
+        streams = list(self._kept.values())
+        for kept in streams:
+            if self.noting:
+                self.changed[kept.place] = None
+            self._forget(kept)
+            kept.state = b""
+        return len(streams)
+
     def _forget(self, kept: Kept) -> None:
         del self._kept[kept.place]
         self.memory -= kept.memory

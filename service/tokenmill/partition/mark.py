@@ -3,6 +3,7 @@
 import msgspec
 
 from tokenmill.partition.log_id import UNKNOWN_EPOCH, UNKNOWN_LOG, LogId
+from tokenmill.partition.missing import NONE_MISSING, Missing
 
 
 class Mark(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -26,6 +27,8 @@ class Mark(msgspec.Struct, frozen=True, omit_defaults=True):
     """Of those, the ones opened in these spans (from, until) were already announced as lost, when `until` was done."""
     skipped: tuple[tuple[int, int], ...] = ()
     """In these spans (from, until) records were never processed: what made events there was announced as lost."""
+    missing: Missing = NONE_MISSING
+    """Open messages that are not among `count`, as nothing was read of them."""
     log: LogId = UNKNOWN_LOG
     """Of which the offsets are."""
     epoch: int = UNKNOWN_EPOCH

@@ -21,7 +21,7 @@ _MASK = (1 << 64) - 1
 class Open:
     """A choice that goes on."""
 
-    __slots__ = ("parser", "reason", "states", "usage")
+    __slots__ = ("parser", "reason", "states", "stop_sequence", "usage")
 
     def __init__(self, parser: MessageParser, states: tuple[Any, ...]) -> None:
         self.parser = parser
@@ -30,6 +30,8 @@ class Open:
         self.usage: dict[str, Any] | None = None
         self.reason: str | None = None
         """The provider's finish reason, once it came."""
+        self.stop_sequence: str | None = None
+        """What came with it."""
 
 
 class Ended:

@@ -28,7 +28,17 @@ from tokenmill.partition.messages import Messages
 from tokenmill.partition.opening import Opener
 from tokenmill.partition.outputs import Outputs
 from tokenmill.partition.rebuild import Restored, in_steps
-from tokenmill.partition.recovery import SKIPPED, Gaps, Replay, ReplayEnd, announcement, disown, lose, lose_announced
+from tokenmill.partition.recovery import (
+    GONE,
+    SKIPPED,
+    Gaps,
+    Replay,
+    ReplayEnd,
+    announcement,
+    disown,
+    lose,
+    lose_announced,
+)
 from tokenmill.partition.settings import PartitionSettings
 from tokenmill.partition.short_path import ShortPath
 from tokenmill.partition.skipped import Move, Skips
@@ -83,7 +93,7 @@ class Partition:
         self._outputs = Outputs(settings, self.tally)
         self._intake = Intake(settings.codec, settings.limits.record_bytes, self._low_water, self.tally)
         opener = Opener(settings, number, self._low_water, self._intake.oldest)
-        self._chunks = Chunks(opener, self._messages, self._low_water, self._outputs, self.tally)
+        self._chunks = Chunks(opener, self._messages, self._low_water, self._outputs, self.tally, settings.max_age_ms)
         self._short_path = ShortPath(
             settings.limits.record_bytes, self._intake, self._messages, self._outputs, self._broken
         )
@@ -152,6 +162,7 @@ class Partition:
         self._settle()
         low_water, gaps = self._low_water.at(self.offset), self._gaps
         gaps.prune(low_water)
+        self._chunks.missing = self._chunks.missing.at(self.offset, low_water)
         return Mark(
             offset=self.offset,
             low_water=low_water,
@@ -162,6 +173,7 @@ class Partition:
             foreign_until=gaps.foreign_until,
             announced=gaps.announced,
             skipped=gaps.skipped,
+            missing=self._chunks.missing,
             log=self.log,
             epoch=self.epoch,
         )
@@ -188,10 +200,11 @@ class Partition:
         self._chunks.unseen_until = self._replay.unseen_until
         self._outputs.silent = True
 
-    def end_replay(self, out: list[Output]) -> ReplayEnd:
+    def end_replay(self, out: list[Output], first: int = 0) -> ReplayEnd:
         """The replay has come to the mark's offset: announce what could not be rebuilt, and go live.
 
-        To be called also where there was nothing to replay.
+        To be called also where there was nothing to replay. `first`: where the topic begins. Where that is behind the
+        mark, records are gone that nobody has processed, and anything that is open may lack some.
         """
         replay = self._replay
         assert replay is not None  # begin_replay comes first
@@ -212,7 +225,16 @@ class Partition:
         for choice in skipped:
             self._outputs.announce(announcement("state-lost", SKIPPED), choice, self.time, out)
         count = len(lost) + len(skipped)
-        return ReplayEnd(lost=count, agrees=agrees or replay.lossy or bool(count), moved=moved)
+        agrees = agrees or replay.lossy or bool(count)
+        self._chunks.missing = replay.missing(self._messages.count, self.time, self.settings.max_age_ms)
+        count += self._pass_over(first, out) if first > self.offset else 0
+        return ReplayEnd(lost=count, agrees=agrees, moved=moved, missing=self._chunks.missing.count)
+
+    def _pass_over(self, first: int, out: list[Output]) -> int:
+        """Go on at `first`, without what was open before; answers how many messages are announced as lost."""
+        self.offset = first
+        self._chunks.missing = self._chunks.missing.more(self._intake.drop(), 0)
+        return self.lose_open(out, GONE)
 
     def lose_open(self, out: list[Output], why: str, opened_from: int = 0) -> int:
         """Announce what was opened there or later, and is open, as lost; commits remember it. Answers how many."""

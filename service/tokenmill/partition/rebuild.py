@@ -172,7 +172,7 @@ class Restored:
             return Lost(announced=True)
         states = self._dialect_states(state.states) if self._states else ()
         opened = Open(MessageParser.of_state(choice.compiled(), state.parser), states)
-        opened.reason, opened.usage = state.reason, state.usage
+        opened.reason, opened.usage, opened.stop_sequence = state.reason, state.usage, state.stop_sequence
         return opened
 
     def _dialect_states(self, encoded: list[bytes]) -> tuple[Any, ...]:

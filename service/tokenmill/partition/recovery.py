@@ -1,9 +1,10 @@
 """What a replay can't rebuild, and what is said of it.
 
 A replay from the low-water mark gives the state that was, with two exceptions. A message whose opening the topic no
-longer holds is *unseen*. A message that was opened under another configuration is *foreign*: its options are in a
-snapshot or nowhere. Both are announced once: with an `error` and a `finish`, without `seq`. Commits carry what was
-announced, so that a later replay does not announce it again and does not take such a message for a sound one.
+longer holds is *unseen*; where the topic has no record of it either, it is *missing*. A message that was opened under
+another configuration is *foreign*: its options are in a snapshot or nowhere. All are announced once: with an `error`
+and a `finish`, without `seq`; a missing one when it goes on. Commits carry what was announced, so that a later replay
+does not announce it again and does not take such a message for a sound one.
 """
 
 from typing import TypeAlias
@@ -14,6 +15,7 @@ from tokenmill.events import Error, ErrorCode, Event, Finish
 from tokenmill.partition.mark import Mark
 from tokenmill.partition.message import Choice, Lost, Open
 from tokenmill.partition.messages import Messages
+from tokenmill.partition.missing import Missing
 from tokenmill.partition.skipped import Moved
 
 ANNOUNCED_SPANS = 16
@@ -62,7 +64,12 @@ class Replay(msgspec.Struct, frozen=True):
     @property
     def unseen_until(self) -> int:
         """Below this offset, openings may be missing."""
-        return self.mark.offset if self.lossy else self.mark.unseen_until
+        return self.mark.offset if self.lossy else max(self.mark.unseen_until, self.mark.missing.until)
+
+    def missing(self, known: int, time: int, max_age_ms: int) -> Missing:
+        """What is missing after it, where so many messages are known and the last record has that time, if any has."""
+        unknown = max(0, self.mark.count - known) if self.lossy else 0
+        return self.mark.missing.more(unknown, time and time + max_age_ms)
 
     def foreign_until(self, fingerprint: str) -> int:
         """Below this offset, messages were opened under another configuration than `fingerprint`."""
@@ -74,7 +81,8 @@ class Replay(msgspec.Struct, frozen=True):
         announced = self.mark.announced
         if self.start < foreign_until:
             announced = with_span(announced, self.start, foreign_until)
-        return Gaps(self.unseen_until, foreign_until, announced, self.mark.skipped)
+        unseen_until = self.mark.offset if self.lossy else self.mark.unseen_until
+        return Gaps(unseen_until, foreign_until, announced, self.mark.skipped)
 
     def has_foreign(self, fingerprint: str) -> bool:
         """Whether there can be any choice that `is_foreign`."""
@@ -116,10 +124,12 @@ def lose_announced(messages: Messages, replay: Replay, until: int) -> None:
 def lose(messages: Messages, replay: Replay, fingerprint: str) -> list[tuple[ErrorCode, Choice]]:
     """Mark what the replay, which is over, could not rebuild; returns what has to be announced, and why."""
     lost: list[tuple[ErrorCode, Choice]] = []
+    # Of what is below `missing.until` nobody can tell in a replay that lacks beginnings again: then it is said twice.
+    said_until = replay.mark.unseen_until if replay.lossy else replay.unseen_until
     lose_announced(messages, replay, replay.mark.offset)
     for _, choice in messages.in_state(Lost):
         assert isinstance(choice.state, Lost)  # it was asked for
-        if not choice.state.announced and choice.first >= replay.mark.unseen_until:
+        if not choice.state.announced and choice.first >= said_until:
             lost.append(("state-lost", choice))
         choice.state.announced = True
     for message, choice in messages.in_state(Open) if replay.has_foreign(fingerprint) else ():
@@ -148,10 +158,14 @@ class ReplayEnd(msgspec.Struct, frozen=True):
     """The state is the one that the mark describes. False is a defect, of the log or of this program."""
     moved: Moved | None = None
     """What became of an offset that was not committed by a worker."""
+    missing: int = 0
+    """Messages that are open and of which nothing was read: they are announced as lost if they go on."""
 
 
 SKIPPED = "records of this message were skipped: the group's offset was set behind them"
 """Why a message is lost though the log has all of it."""
+
+GONE = "the topic dropped records before anybody processed them, and they may be of this message"
 
 OTHER_LOG = "the topic that had this message is gone, and another one has its name"
 

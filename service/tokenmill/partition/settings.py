@@ -57,10 +57,12 @@ class PartitionSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The host is told the source of every call, for its log; events are the same."""
     ended_offsets: int = ENDED_OFFSETS
     """For how many records of the partition an ended message is remembered."""
+    max_age_ms: int = 86_400_000
+    """No message is open for longer, by the timestamps of the log."""
 
     def fingerprint(self) -> str:
         """A short hash of what changes events. Names of topics do not, nor does the order of an event filter, nor
-        do the attributes of CloudEvents.
+        do the attributes of CloudEvents. Nor does the greatest age, which only says for how long messages are missing.
 
         Nor does the cap of an output record: `message-start` says it, and one event that is too large for it becomes
         another with the same `seq`. So a topic's `max.message.bytes` may change while messages are open.
@@ -113,6 +115,7 @@ class PartitionSettings(msgspec.Struct, frozen=True, kw_only=True):
             limits=config.limits,
             dlq=config.topics.dlq,
             traced=config.worker.log_level == "DEBUG",
+            max_age_ms=int(config.worker.max_age_s * 1000),
         )
         if problems := list(settings.problems()):
             raise ConfigError(problems)

@@ -13,7 +13,7 @@ from tokenmill.partition.message import Choice, Ended, Ident, Lost, Message, Ope
 from tokenmill.partition.recovery import Gaps
 from tokenmill.partition.trace_context import TraceContext
 
-SCHEMA = 10
+SCHEMA = 11
 """Raised whenever one of these structs, or the state of a parser, changes its meaning. Other versions are not read."""
 
 
@@ -54,6 +54,7 @@ class OpenState(msgspec.Struct, array_like=True, frozen=True, tag="open"):
     reason: str | None
     usage: dict[str, Any] | None
     states: list[bytes]
+    stop_sequence: str | None
 
 
 class EndedState(msgspec.Struct, array_like=True, frozen=True, tag="ended"):
@@ -176,4 +177,4 @@ def _state(state: Open | Ended | Lost) -> OpenState | EndedState | LostState:
     if isinstance(state, Lost):
         return LostState()
     states = [_encode(each) if each is not None else b"" for each in state.states]
-    return OpenState(state.parser.encode_state(), state.reason, state.usage, states)
+    return OpenState(state.parser.encode_state(), state.reason, state.usage, states, state.stop_sequence)

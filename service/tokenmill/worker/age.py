@@ -58,7 +58,7 @@ class AgeCloser:
 
     async def _first_young(self, places: Iterable[TopicPartition]) -> dict[TopicPartition, Any]:
         """The first record of each that is not too old, None where there is none."""
-        times = dict.fromkeys(places, int(time.time() * 1000) - self._max_age_ms)
+        times = dict.fromkeys(places, max(0, int(time.time() * 1000) - self._max_age_ms))
         if not times:
             return {}
         found: dict[TopicPartition, Any] = await deadline(

@@ -19,6 +19,7 @@ from tokenmill.partition import Partition, PartitionSettings
 from tokenmill.store import GuardedStore
 from tokenmill.worker.commit import Committer, OffsetCommitter
 from tokenmill.worker.connect import find_partitions
+from tokenmill.worker.inbox import Inbox
 from tokenmill.worker.lane import AtOnce, Lane, Publication
 from tokenmill.worker.outbox import Outbox, Publisher
 from tokenmill.worker.room import Room
@@ -112,6 +113,8 @@ class Delivery:
 
             publisher, failed = route(topic)
             number = partition.number
+            if topic == partition.topic:
+                return Inbox(publisher, topic, number, acknowledged=acknowledged, failed=failed)
             if parts.sessions is not None and topic == parts.config.topics.sessions:
                 return SessionOutbox(
                     publisher, topic, number, writer=parts.sessions, acknowledged=acknowledged, failed=failed

@@ -181,7 +181,7 @@ class Engine:
     def take(self, tp: TopicPartition, records: Sequence[Record]) -> None:
         """Steps 2 and 3 for one partition, or its replay."""
         lane = self.lanes.get(tp)
-        if lane is None:
+        if lane is None or lane.ending:
             return
         if records:
             lane.next_read = records[-1].offset + 1
@@ -198,6 +198,8 @@ class Engine:
         replays that met no new record.
         """
         for tp, lane in list(self.lanes.items()):
+            if lane.ending:
+                continue
             if lane.phase is Phase.REPLAYING:
                 self.ownership.reached(lane, self.position(tp))
             elif lane.phase is Phase.FAILED:

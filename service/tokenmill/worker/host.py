@@ -1,8 +1,8 @@
 """Faust as the host: service tree, signals, web endpoints, on uvloop. Its own Kafka stays off.
 
-Traps of the role, each closed here: tasks that end silently (`Engine.watched`), no deadline on stop (`process.Deadline`), a
-web server that answers during the drain (`/readyz` is ours), redirected output, a debugger on SIGUSR2, pages that show
-data, settings read from the environment.
+Traps of the role, each closed here: tasks that end silently (`Engine.watched`), no deadline on stop
+(`process.Deadline`), a web server that answers during the drain (`/readyz` is ours), redirected output, a debugger on
+SIGUSR2, pages that show data, settings read from the environment.
 """
 
 import asyncio

@@ -11,7 +11,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, cast
 
 from aiokafka import TopicPartition
 
@@ -20,6 +20,7 @@ from tokenmill.observe import Numbers
 from tokenmill.observe.telemetry import NO_TELEMETRY, Telemetry
 from tokenmill.partition import Mark, Partition, TimeoutControl
 from tokenmill.records import Output, Record
+from tokenmill.worker.inbox import Inbox
 from tokenmill.worker.outbox import Outbox
 from tokenmill.worker.snapshots import SnapshotLine
 from tokenmill.worker.tracing import tell
@@ -139,7 +140,7 @@ class Lane:
         self.publication = publication
         self.outboxes = {topic: outbox(topic, self.settle) for topic in topics}
         self._appends = {topic: box.append for topic, box in self.outboxes.items()}
-        self.inbox = outbox(partition.topic, lambda: None)
+        self.inbox = cast(Inbox, outbox(partition.topic, lambda: None))
         """Leads back to the input: for control records."""
         self.topic_partition = TopicPartition(partition.topic, partition.number)
         self.phase = Phase.RESTORING
@@ -150,11 +151,15 @@ class Lane:
         self.next_read = 0
         """Offset from which on the consumer has given nothing yet, since it was told where to begin."""
         self.paused = False
+        self.ending = False
+        """What it has read is being finished, and it is given nothing more: the log may be another one by now."""
         self.hold = 0
         """How many batches the inbox must have acknowledged before a paused lane goes on."""
         self.slices: deque[Slice] = deque()
         """What is on its way, the oldest first."""
         self._marked = -1
+        self._read_at = 0.0
+        """When something was read last, on a clock that nobody sets."""
         self._numbers = numbers
         self._telemetry = telemetry
         self._wall = wall
@@ -191,11 +196,13 @@ class Lane:
     def go_live(self) -> None:
         """The state is that of `partition.offset`. Unless the broker has just that, it is committed anew."""
         self._marked = self.committed.offset if self.committed else -1
+        self._read_at = time.monotonic()
         self.phase = Phase.LIVE
 
     def process(self, records: Sequence[Record]) -> None:
         """Steps 2 and 3, parse and publish: records in, outputs on their way, in the order of the log (P1)."""
         out: list[Output] = []
+        self._read_at = time.monotonic()
         self.partition.process(records, out)
         self.publish(out, [record.timestamp for record in records])
 
@@ -210,11 +217,19 @@ class Lane:
 
     def write_controls(self, controls: Sequence[TimeoutControl]) -> None:
         """Put these on the input, to be read like any other record."""
+        timestamp = self._control_time()
         for control in controls:
-            self.inbox.append(int(self._wall() * 1000), control.key, control.value, control.headers)
+            self.inbox.append(timestamp, control.key, control.value, control.headers)
         if controls:
             self.inbox.flush()
             self._numbers.add("tokenmill_timeouts_written_total", by=len(controls))
+
+    def _control_time(self) -> int:
+        """This host's; where the broker did not take that, the log's, whose last record it took."""
+        now = int(self.now_ms())
+        if not self.inbox.misdated:
+            return now
+        return min(now, self.partition.time + int((time.monotonic() - self._read_at) * 1000))
 
     def mark(self) -> None:
         """Step 5: note what a commit of the present offset would say, if there is anything new to commit."""

@@ -13,12 +13,13 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Protocol
 
-from aiokafka.errors import MessageSizeTooLargeError
+from aiokafka.errors import InvalidTimestampError, MessageSizeTooLargeError
 from aiokafka.structs import RecordMetadata
 
 from tokenmill.errors import FatalError
 from tokenmill.records import Headers
 from tokenmill.worker.batches import Batch
+from tokenmill.worker.times import taking_all
 
 ALL = float("inf")
 """Batches that may be sent, where no transaction says how many."""
@@ -55,6 +56,9 @@ class Outbox:
         "begun",
         "end",
     )
+
+    WHAT = "outputs"
+    """The records, in a sentence."""
 
     def __init__(
         self,
@@ -148,8 +152,13 @@ class Outbox:
         """What is said of a batch of that size that was refused."""
         if isinstance(problem, MessageSizeTooLargeError):
             return FatalError(
-                f"topic {self._topic} takes no {size} bytes any more: its max.message.bytes was lowered; outputs are "
-                f"fitted to it at the next start"
+                f"topic {self._topic} takes no {size} bytes any more: its max.message.bytes was lowered; "
+                f"{self.WHAT} are fitted to it at the next start"
+            )
+        if isinstance(problem, InvalidTimestampError):
+            return FatalError(
+                f"topic {self._topic} does not take the time of a record, which is that of its input: "
+                f"{taking_all(self._topic)}"
             )
         return problem if isinstance(problem, Exception) else RuntimeError(repr(problem))
 
@@ -158,11 +167,15 @@ class Outbox:
         if future.cancelled():
             return
         if problem := future.exception():
-            self._break(self._why(problem, size))
+            self._not_taken(problem, size, records)
         elif not self._broken:
             self.acked += 1
             self.end = _end(future.result(), records)
             self._acknowledged(records)
+
+    def _not_taken(self, problem: BaseException, size: int, records: int) -> None:  # noqa: ARG002 -- an inbox goes on
+        """A batch of that size and number of records was refused, or did not arrive."""
+        self._break(self._why(problem, size))
 
     def _break(self, problem: Exception) -> None:
         self._broken = True

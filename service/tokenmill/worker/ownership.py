@@ -200,6 +200,8 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
         """
         reading = [lane for lane in lanes if self._owns(lane) and lane.phase in (Phase.LIVE, Phase.REPLAYING)]
         self._worker.consumer.pause(*(lane.topic_partition for lane in reading))
+        for lane in reading:
+            lane.ending = True
         await self._worker.delivery.committer.flush(reading, self._revoke_seconds)
         for lane in reading:
             self.restore_again(lane)
@@ -284,10 +286,13 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
             self.finish_replay(lane)
 
     def finish_replay(self, lane: Lane, extent: Extent | None = None) -> None:
-        """The state is that of the committed offset: announce what was lost, compare, go live."""
+        """The state is that of the committed offset: announce what was lost, compare, go live.
+
+        `extent` is given where nothing had to be replayed. So it is where the topic no longer holds what comes next.
+        """
         chosen = self._marks.pop(lane.topic_partition)
         out: list[Output] = []
-        end = lane.partition.end_replay(out)
+        end = lane.partition.end_replay(out, extent.first if extent else 0)
         tell(self._worker.numbers, lane.topic_partition, chosen.mark.offset, end.moved)
         found = lane.partition.mark()
         if chosen.check and not end.agrees:
@@ -303,6 +308,11 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
         self._distrusted.discard(lane.topic_partition)
         if end.lost:
             log.error("%s/%d: the state of %d messages is lost and said to be", *lane.topic_partition, end.lost)
+        if end.missing:
+            log.error(
+                "%s/%d: of %d open messages nothing could be read again: those that go on are said to be lost",
+                *(*lane.topic_partition, end.missing),
+            )
         if chosen.check and chosen.mark == found:
             lane.committed = found
         self._go_live(lane, chosen.source, extent)

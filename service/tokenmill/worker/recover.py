@@ -61,7 +61,7 @@ class Recovery(msgspec.Struct, frozen=True, kw_only=True):
     open_messages: int
     """What would be open afterwards, each choice for itself; lost ones included."""
     lost_messages: int
-    """Messages that would be announced as lost."""
+    """Messages that would be announced as lost, at once or when they go on."""
     lost_records: int
     """Records that the topic dropped before they were processed."""
     agrees: bool
@@ -137,7 +137,7 @@ class _Trial:
         chosen, partition = rebuilt.plan, rebuilt.partition
         replayed = await self._replay(tp, partition, chosen, extent)
         out: list[Output] = []
-        ending = partition.end_replay(out)
+        ending = partition.end_replay(out, extent.first)
         return Recovery(
             partition=tp.partition,
             committed=committed.offset if committed else None,
@@ -151,7 +151,7 @@ class _Trial:
             start=chosen.start,
             replayed=replayed,
             open_messages=partition.open_messages,
-            lost_messages=ending.lost,
+            lost_messages=ending.lost + ending.missing,
             lost_records=chosen.lost,
             agrees=ending.agrees or not chosen.check,
             moved=sentence(ending.moved, chosen.mark.offset) if ending.moved else "",

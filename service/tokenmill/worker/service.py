@@ -19,7 +19,7 @@ from tokenmill.store.configured import configured
 from tokenmill.store.sessions import RedisSessions
 from tokenmill.worker.age import AgeCloser
 from tokenmill.worker.age import round_seconds as age_rounds
-from tokenmill.worker.connect import batch_bytes, make_admin, make_consumer, make_producer, until_available
+from tokenmill.worker.connect import BATCH_BYTES, batch_bytes, make_admin, make_consumer, make_producer, until_available
 from tokenmill.worker.delivery import Parts
 from tokenmill.worker.engine import Engine
 from tokenmill.worker.gauges import read_gauges
@@ -36,6 +36,7 @@ from tokenmill.worker.topics import (
     check_topics,
     cleanup_policy,
     largest_records,
+    narrow_times,
     output_topics,
     partition_counts,
     refuse_compacted,
@@ -129,9 +130,12 @@ class WorkerService(Service):
             check_topics(config, counts)
             refuse_compacted(config.topics.tokens, await cleanup_policy(admin, config.topics.tokens))
             self._warn(await stamped_anew(admin, output_topics(config)))
-            settings = fitting_limits(settings, await largest_records(admin, output_topics(config)))
+            self._warn(await narrow_times(admin, config.topics.tokens, output_topics(config)))
+            largest = await largest_records(admin, topics)
+            input_bytes = largest.pop(config.topics.tokens, BATCH_BYTES)
+            settings = fitting_limits(settings, largest)
             log_id = self._identified(await look(network(admin), config.topics.tokens))
-        size = batch_bytes(settings)
+        size = min(batch_bytes(settings), input_bytes)  # what ends the idle goes to the input in batches, too
         seconds = config.kafka.rebalance_timeout_ms / 1000
         producer = await started(lambda: make_producer(config.kafka, size), "start the producer", seconds)
         engine: Engine | None = None
@@ -200,13 +204,15 @@ class WorkerService(Service):
         """Drain if all is well; after a failure only let go."""
         self._stopping = True
         self._pulse.stop()
+        seconds = max(self._config.worker.shutdown_timeout_s - MARGIN_S, 1.0)
         if self._starting is not None:
             self._starting.cancel()
+            await asyncio.wait([self._starting], timeout=seconds)  # it leaves the group, if it was about to join
         if self._engine is None:
             return
         if self.failure is None:
             log.info("draining")
-            await self._engine.drain(max(self._config.worker.shutdown_timeout_s - MARGIN_S, 1.0))
+            await self._engine.drain(seconds)
             log.info("drained")
         else:
             await self._engine.close()

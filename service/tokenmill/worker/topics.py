@@ -1,7 +1,7 @@
 """Topics: making them, and what the worker has to know of them at its start."""
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, NewTopic
@@ -15,6 +15,7 @@ from tokenmill.kafka import deadline
 from tokenmill.limits import KIB
 from tokenmill.worker.connect import make_admin, until_available
 from tokenmill.worker.sizes import SPARE
+from tokenmill.worker.times import AFTER, BEFORE, narrow
 
 log = logging.getLogger(__name__)
 
@@ -165,19 +166,29 @@ async def largest_records(admin: AIOKafkaAdminClient, topics: Iterable[str]) -> 
 
 async def stamped_anew(admin: AIOKafkaAdminClient, topics: Iterable[str]) -> list[str]:
     """What is wrong with the topics whose records get the broker's time. Nothing if the broker won't say."""
-    try:
-        found = await _setting(admin, topics, TIMESTAMPS)
-    except Unavailable as problem:
-        if not isinstance(problem.__cause__, IncompatibleBrokerVersion):
-            raise
-        return []
+    found = await _said(admin, dict.fromkeys(topics, (TIMESTAMPS,)))
     return [
         f"topic {topic}: its {TIMESTAMPS} is {kind}, so its records do not have the times of their input: when an "
         f"offset is set by hand, what was published can't be told well: `kafka-configs --bootstrap-server … --alter "
         f"--entity-type topics --entity-name {topic} --add-config {TIMESTAMPS}=CreateTime`"
-        for topic, kind in found.items()
-        if kind == "LogAppendTime"
+        for topic, said in found.items()
+        if (kind := said.get(TIMESTAMPS)) == "LogAppendTime"
     ]
+
+
+async def narrow_times(admin: AIOKafkaAdminClient, tokens: str, outputs: Collection[str]) -> list[str]:
+    """What is wrong with the outputs that take fewer times than the input. Nothing if the broker won't say."""
+    return narrow(tokens, outputs, await _said(admin, dict.fromkeys([tokens, *outputs], (AFTER, BEFORE))))
+
+
+async def _said(admin: AIOKafkaAdminClient, asked: Mapping[str, Iterable[str]]) -> dict[str, dict[str, str]]:
+    """These settings of topics; empty where the broker has no word for them."""
+    try:
+        return await _found(admin, asked)
+    except Unavailable as problem:
+        if not isinstance(problem.__cause__, IncompatibleBrokerVersion):
+            raise
+        return {}
 
 
 async def cleanup_policy(admin: AIOKafkaAdminClient, topic: str) -> str:

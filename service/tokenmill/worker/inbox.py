@@ -1,0 +1,42 @@
+"""The way back to the input, for records that end what is idle or too old.
+
+One that the broker does not take ends no worker: whoever wrote it finds the same idle the next time.
+"""
+
+import logging
+from typing import Any
+
+from aiokafka import TopicPartition
+from aiokafka.errors import InvalidTimestampError
+
+from tokenmill.aiokafka_inside import take_back
+from tokenmill.worker.outbox import Outbox
+
+log = logging.getLogger(__name__)
+
+
+class Inbox(Outbox):
+    """As an outbox, but for times that the broker does not believe."""
+
+    __slots__ = ("misdated",)
+
+    WHAT = "records that end what is idle"
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        """As an outbox."""
+        super().__init__(*args, **options)
+        self.misdated = False
+        """A record was refused for its time: this host's clock is not the broker's."""
+
+    def _not_taken(self, problem: BaseException, size: int, records: int) -> None:
+        if not isinstance(problem, InvalidTimestampError):
+            super()._not_taken(problem, size, records)
+            return
+        take_back(self._producer, TopicPartition(self._topic, self._partition), records)
+        self.misdated = True
+        self.acked += 1  # nobody waits for it any more
+        log.warning(
+            "%s/%d: the broker does not take the time of %d records that end what is idle; they are written again with "
+            "that of the partition's last record: is this host's clock right?",
+            *(self._topic, self._partition, records),
+        )

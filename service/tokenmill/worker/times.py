@@ -1,0 +1,38 @@
+"""Outputs have the times of their input, so their topics must take all that the input takes, whenever it is published.
+
+Brokers refuse what is too far from their own clock, each topic by its own settings. What is refused once is refused at
+each start again, so a worker says it as soon as it can.
+"""
+
+from collections.abc import Iterable, Mapping
+
+AFTER = "message.timestamp.after.max.ms"
+"""Setting of a topic: how far ahead of the broker's clock a record may be."""
+
+BEFORE = "message.timestamp.before.max.ms"
+"""Likewise behind it."""
+
+EVER = 2**63 - 1
+"""No record is that far."""
+
+
+def narrow(tokens: str, outputs: Iterable[str], settings: Mapping[str, Mapping[str, str]]) -> list[str]:
+    """What is wrong with outputs that refuse what the input takes; what the broker does not say of a topic is right.
+
+    Of records that are old all must be taken: between the two there may be an outage, or offsets are moved back.
+    """
+    needed = {AFTER: int(settings.get(tokens, {}).get(AFTER, 0)), BEFORE: EVER}
+    return [
+        f"topic {topic}: its {key} is {said[key]}, so it may refuse what is published of {tokens}, whose times it has; "
+        f"then no worker goes on: {taking_all(topic)}"
+        for topic in outputs
+        for said in [settings.get(topic, {})]
+        for key, least in needed.items()
+        if key in said and int(said[key]) < least
+    ]
+
+
+def taking_all(topic: str) -> str:
+    """The command that lets a topic take records of any time."""
+    options = f"--entity-type topics --entity-name {topic} --add-config {AFTER}={EVER},{BEFORE}={EVER}"
+    return f"`kafka-configs --bootstrap-server … --alter {options}`"
