@@ -163,6 +163,7 @@ export interface Part extends Envelope {
   type: "part";
   kind: string;
   value: unknown;
+  /** Of the call that it belongs to, where it belongs to one. */
   id?: string;
 }
 
@@ -192,6 +193,8 @@ export interface Finish extends Envelope {
   tokens?: TokenCounts;
   /** How many other choices of the message are open still: with the last one the message is over. */
   choices_left?: number;
+  /** The text at which the model was told to stop and did, where the provider says which. */
+  stop_sequence?: string;
 }
 
 /** How far the tool of a call is, as it says itself, of a `total` if it knows one; on the topic of the results. */

@@ -32,7 +32,7 @@ RECORDS = (
     '{"id":"c","choices":[{"index":0,"delta":{"content":"Hi <"}}]}',
     (
         '{"id":"c","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"x","function":{"name":"f",'
-        '"arguments":"{}"}}]}}]}'
+        '"arguments":"{\\"a\\":1}"}}]}}]}'
     ),
     '{"id":"c","choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}],"usage":{"total_tokens":3}}',
 )

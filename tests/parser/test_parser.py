@@ -166,9 +166,17 @@ def test_what_the_provider_says_is_quoted_up_to_a_bound() -> None:
     """Its error, and its word for why it ended."""
     parser = MessageParser.of(grammar(), "m")
     (error,) = named(parser.fail("x" * (UPSTREAM_CHARS + 1)), Error)
-    (finish,) = named(parser.finish("y" * (UPSTREAM_CHARS + 1)), Finish)
+    (finish,) = named(parser.finish("y" * (UPSTREAM_CHARS + 1), None, "z" * (UPSTREAM_CHARS + 1)), Finish)
     assert error.message == "x" * UPSTREAM_CHARS
-    assert finish.raw_reason == "y" * UPSTREAM_CHARS
+    assert (finish.raw_reason, finish.stop_sequence) == ("y" * UPSTREAM_CHARS, "z" * UPSTREAM_CHARS)
+
+
+@pytest.mark.parametrize("reason", ["cancelled", "timeout", "length", "error"])
+def test_a_stop_sequence_is_said_only_where_the_model_came_to_its_end(reason: str) -> None:
+    """An answer that is cancelled behind it ended for another reason."""
+    parser = MessageParser.of(grammar(), "m")
+    (finish,) = named(parser.finish(reason, None, "END"), Finish)
+    assert finish.stop_sequence is msgspec.UNSET
 
 
 def test_without_streaming_of_the_input_only_the_call_comes() -> None:

@@ -19,7 +19,7 @@ def test_fields_apply_in_the_order_of_the_contract() -> None:
         "finish_reason": "length",
         "usage": {"n": 1},
         "part": {"kind": "signature", "value": "s"},
-        "tool_calls": [{"index": 0, "id": "k", "function": {"name": "f", "arguments": "{}"}}],
+        "tool_calls": [{"index": 0, "id": "k", "function": {"name": "f", "arguments": '{"a": 1}'}}],
         "delta": "text",
         "reasoning": "why",
         "error": "overloaded",

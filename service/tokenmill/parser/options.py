@@ -19,7 +19,8 @@ class Options(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
     """Every option with its default; None means "the format's own"."""
 
     format: str | list[str] = "plain"
-    """A format's name, or several: they live at once and the earliest marker wins."""
+    """A format's name, or several: they live at once and the earliest marker wins; of those whose calls begin with the
+    same marker only the first is read."""
     tools: list[dict[str, Any]] = []
     """OpenAI tool list. None given: any name is a tool where the body is JSON."""
     original_schemas: dict[str, dict[str, Any]] = {}
@@ -52,8 +53,9 @@ class Options(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
     """What a call to a tool that is not in the list is."""
     calls_in_reasoning: Literal["honour", "ignore"] | None = None
     """Whether a call inside reasoning is one."""
-    text_after_calls: Literal["keep", "drop"] | None = None
-    """Text after the first complete call: some models only ramble there. None: the format's own, mostly `keep`."""
+    text_after_calls: Literal["keep", "drop", "drop-all"] | None = None
+    """Text after the first complete call: some models only ramble there. With `drop-all` what looks like another call
+    is such text, so there is one at most. None: the format's own, mostly `keep`."""
     describe_tools: bool = False
     """`message-start` says of the declared tools also what they are for and what they take, as the dialect `agent`
     shows it. On if any output has that dialect."""
@@ -104,7 +106,7 @@ class MessageOptions(TypedDict, total=False):
     on_unfinished: Literal["text", "drop"]
     unknown_tool: UnknownTool | None
     calls_in_reasoning: Literal["honour", "ignore"] | None
-    text_after_calls: Literal["keep", "drop"] | None
+    text_after_calls: Literal["keep", "drop", "drop-all"] | None
     describe_tools: bool
     stream_tool_input: bool | None
     content_arguments: list[str]

@@ -17,7 +17,7 @@ from tokenmill.parser.run.state import WIDE, State, decode_state, encode_state
 from tokenmill.usage import counted
 
 UPSTREAM_CHARS = 1024
-"""What is quoted of a provider's own error and raw reason."""
+"""What is quoted of a provider's own error and raw reason, and of the text at which a model stopped."""
 
 
 class MessageParser:
@@ -139,8 +139,13 @@ class MessageParser:
         run.out.append(Error("upstream", message[:UPSTREAM_CHARS], raw=shown, status=status))
         return self._events(run)
 
-    def finish(self, reason: str | None = "stop", usage: Mapping[str, Any] | None = None) -> list[AnyEvent]:
-        """The message ends: what was held comes out, then `finish`. `reason` is the provider's word or a native one."""
+    def finish(
+        self, reason: str | None = "stop", usage: Mapping[str, Any] | None = None, stop_sequence: str | None = None
+    ) -> list[AnyEvent]:
+        """The message ends: what was held comes out, then `finish`. `reason` is the provider's word or a native one.
+
+        `stop_sequence` is the text at which the model stopped, where it was told to.
+        """
         state = self.state
         if state.finished:
             return []
@@ -151,8 +156,9 @@ class MessageParser:
         run.close_block()
         native = finish_reason(reason, called=state.complete > state.dropped)
         raw = reason[:UPSTREAM_CHARS] if reason and reason != native else UNSET
-        counts = (UNSET, UNSET) if usage is None else (dict(usage), counted(usage))
-        run.out.append(Finish(native, raw, *counts))
+        given, counts = (UNSET, UNSET) if usage is None else (dict(usage), counted(usage))
+        stop = stop_sequence[:UPSTREAM_CHARS] if stop_sequence and native not in CUT else UNSET
+        run.out.append(Finish(native, raw, given, counts, stop_sequence=stop))
         events = self._events(run)
         state.finished, self.quick = True, None
         return events

@@ -238,3 +238,16 @@ def test_arguments_under_another_key_break_the_call(key: str) -> None:
         assert (codes_of(events), len(named(events, ToolCall))) == (codes, 1 - len(codes))
     text = f'<tool_call>{{"name":"f","arguments":{{"b":2}},"{key}":{{"a":1}}}}</tool_call>'
     assert [call.arguments for call in named(parse(grammar("hermes"), [text]), ToolCall)] == [{"b": 2}]
+
+
+@pytest.mark.parametrize("name", ["hermes", "tool_call_json", "json_mix"])
+def test_arguments_that_stand_elsewhere_break_the_call(name: str) -> None:
+    """A parameter of the tool in the call itself, or an object under any key; what is neither means nothing."""
+    tool = {"name": "f", "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}}
+    compiled = grammar(name, tools=[{"type": "function", "function": tool}])
+    for behind in ('"city": "P"', '"params": {"city": "P"}', '"Arguments": {"a": 1}'):
+        events = parse(compiled, [f'<tool_call>{{"name": "f", {behind}}}</tool_call>'])
+        assert (codes_of(events), named(events, ToolCall)) == (["malformed-call"], [])
+    for behind in ('"type": "function"', '"params": {}', '"arguments": {}, "city": "P"'):
+        events = parse(compiled, [f'<tool_call>{{"name": "f", {behind}}}</tool_call>'])
+        assert [call.arguments for call in named(events, ToolCall)] == [{}]

@@ -10,7 +10,7 @@ from tokenmill.parser import Call, Format, Header, MessageParser, Section
 from tokenmill.parser.bodies import Params
 from tokenmill.parser.bodies.closings import TAG_CHARS
 from tokenmill.parser.bodies.param_values import STRIP_CHARS
-from tokenmill.parser.markers import marker
+from tokenmill.parser.markers import SPACE_CHARS, marker
 
 TOOL = {
     "function": {
@@ -121,6 +121,37 @@ def test_text_where_parameters_should_stand(region: str) -> None:
     assert text_of(events) == text.removesuffix(xml(("i", "5")))
     for chunks in all_cuts(text):
         assert merged(parse(compiled, chunks)) == merged(events)
+
+
+@pytest.mark.parametrize("spaces", [SPACE_CHARS, SPACE_CHARS + 1])
+@pytest.mark.parametrize("body", ['{"i": 5}', "<parameter=i>5</parameter>"])
+def test_white_space_in_front_of_a_body_is_bounded(spaces: int, body: str) -> None:
+    """More of it is no layout, however it is cut."""
+    text = f"<tool_call><function=f>{' ' * spaces}{body}</function></tool_call>"
+    compiled = grammar("qwen3_xml", tools=[TOOL])
+    whole = parse(compiled, [text])
+    assert [call.arguments for call in named(whole, ToolCall)] == [{"i": 5}] * (spaces == SPACE_CHARS)
+    for size in (1, 7, 1024):
+        chunks = [text[at : at + size] for at in range(0, len(text), size)]
+        assert merged(parse(compiled, chunks)) == merged(whole)
+
+
+@pytest.mark.parametrize(
+    ("name", "opening"),
+    [
+        *(("qwen3_xml", "<function=f>"), ("mimo", "<function=f>"), ("seed_oss", "<function=f>")),
+        *(("minimax_m2", '<invoke name="f">'), ("deepseek_dsml", '<｜DSML｜invoke name="f">')),
+    ],
+)
+def test_words_behind_an_opening_in_prose_are_not_held_back(name: str, opening: str) -> None:
+    """They show at once that it begins no call, so that the answer behind it comes as it is written."""
+    parser = MessageParser.of(grammar(name, tools=[TOOL], start="text"), "identity")
+    text = f"It begins with `{opening}"
+    assert text_of(parser.feed(text)) == text.removesuffix(opening)
+    for space in (" ", "\n"):
+        assert text_of(parser.feed(space)) == ""
+    events = parser.feed("as told")
+    assert (text_of(events), codes_of(events)) == (f"{opening} \nas told", ["malformed-call"])
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,13 @@ from weakref import ref
 import msgspec
 import pytest
 
-from tests.support.parsing import grammar, parse, reasoning_of
+from tests.support.parsing import grammar, named, parse, reasoning_of, text_of
 from tokenmill import formats as formats_module
 from tokenmill.errors import BadOpen
+from tokenmill.events import Error, ToolCall
 from tokenmill.formats import FORMATS, compile_grammar, find_format
 from tokenmill.formats.glm_kv import GLM_KV
+from tokenmill.formats.history import format_call
 from tokenmill.limits import Limits
 from tokenmill.parser import Format, Grammar, Options, Region, options_key
 from tokenmill.parser.compile.grammar import with_suffix, with_suffix_or_not
@@ -27,6 +29,26 @@ def test_the_same_options_share_a_grammar() -> None:
     assert compile_grammar(options[0]) is compile_grammar(options[1])
     assert compile_grammar(options[0], Limits(calls=1)) is not compile_grammar(options[0])
     assert compile_grammar(Options(format="hermes")) is not compile_grammar(options[0])
+
+
+MANY = [each for each in FORMATS if each.history and not each.answer and not each.first_call_only]
+"""Formats in which a model may write several calls."""
+
+
+@pytest.mark.parametrize("format_", MANY, ids=lambda each: each.name)
+@pytest.mark.parametrize("size", [1, 10_000])
+def test_there_may_be_one_call_at_most(format_: Format, size: int) -> None:
+    """In every format: another one is dropped as text behind it is, and nothing is wrong."""
+    calls = [format_call(format_, name, {"a": 1}) for name in ("f", "g")]
+    tools = [{"function": TOOL["function"] | {"name": name}} for name in ("f", "g")]
+    text = "".join(calls)
+    pieces = [text[start : start + size] for start in range(0, len(text), size)]
+    told = {}
+    for after in ("drop", "drop-all"):
+        events = parse(grammar(format_.name, tools=tools, start="text", text_after_calls=after), pieces)
+        told[after] = [call.name for call in named(events, ToolCall)]
+    assert told == {"drop": ["f", "g"], "drop-all": ["f"]}
+    assert (named(events, Error), text_of(events).strip(), events[-1].reason) == ([], "", "tool-calls")
 
 
 def test_grammars_that_nobody_uses_have_a_cap(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -59,7 +59,7 @@ def test_no_arguments() -> None:
 
 
 @pytest.mark.parametrize("reason", ["length", "content_filter", "error", "cancelled", "timeout"])
-@pytest.mark.parametrize("arguments", [None, "", " "])
+@pytest.mark.parametrize("arguments", [None, "", " ", "{}"])
 def test_no_arguments_where_the_answer_was_cut_off(reason: str, arguments: str | None) -> None:
     """They may have been to come, and an incomplete call is never executed; one that has them is complete."""
     parser = MessageParser.of(grammar("plain"), "identity")
@@ -230,7 +230,7 @@ def test_text_after_calls_is_dropped_from_an_open_block(name: str, options: dict
 def test_the_prompt_is_read_behind_a_call() -> None:
     """The first text has the prompt's end in front of it, also where a placeholder has opened a block before."""
     parser = MessageParser.of(grammar("think_append", text_mode="placeholder", placeholder_text="[call]"), "identity")
-    events = parser.tool_calls([delta(0, "c1", "f", "{}")]) + parser.feed("why</think>so") + parser.finish()
+    events = parser.tool_calls([delta(0, "c1", "f", '{"a": 1}')]) + parser.feed("why</think>so") + parser.finish()
     assert (text_of(events), reasoning_of(events)) == ("[call]<think>why</think>so", "")
 
 
@@ -274,9 +274,9 @@ def test_arguments_in_front_of_the_name(deltas: list[Any]) -> None:
 def test_arguments_without_a_name(reason: str, code: str) -> None:
     """They make no call, and are told; where the answer was cut off the name may have been to come."""
     parser = MessageParser.of(grammar("plain"), "identity")
-    events = parser.tool_calls([delta(0, "c1", arguments='{"a": 1}'), delta(1, "c2", "g", "{}")])
+    events = parser.tool_calls([delta(0, "c1", arguments='{"a": 1}'), delta(1, "c2", "g", '{"b": 2}')])
     events += parser.finish(reason)
-    assert calls(events) == [("c2", "g", {})]
+    assert calls(events) == [("c2", "g", {"b": 2})]
     assert codes_of(events) == [code]
     assert named(events, Error)[0].raw == '{"a": 1}'
 
@@ -310,11 +310,33 @@ def test_arguments_that_are_repeated(behind: str, whole: bool) -> None:
     assert codes_of(events) == []
 
 
+@pytest.mark.parametrize("empty", ["{}", "{ }\n", {}])
+@pytest.mark.parametrize("id_", [None, "c1"])
+def test_an_empty_object_beside_the_name_holds_the_place_of_arguments(id_: str | None, empty: Any) -> None:
+    """Some servers send it first: what follows are the arguments, and nothing of it is their source."""
+    first = {"index": 0, "id": "c1", "function": {"name": "f", "arguments": empty}}
+    events = run(first, delta(0, id_, arguments=" "), delta(0, id_, arguments='{"a":'), delta(0, id_, arguments="1}"))
+    assert calls(events) == [("c1", "f", {"a": 1})]
+    assert "".join(event.delta for event in named(events, ToolInputDelta)) == '{"a":1}'
+    assert codes_of(events) == []
+
+
+def test_an_empty_object_that_nothing_follows_is_the_arguments() -> None:
+    """Which is known when another call begins or the message ends; or when it comes again."""
+    for index in (1, None):
+        parser = MessageParser.of(grammar("plain"), "identity")
+        assert calls(parser.tool_calls([delta(0, "c1", "f", "{}")])) == []
+        assert calls(parser.tool_calls([delta(index, "c2", "g", "{}")])) == [("c1", "f", {})]
+        assert calls(parser.tool_calls([delta(index, "c2", arguments="{}")])) == [("c2", "g", {})]
+        assert calls(events := parser.tool_calls([delta(2, "c3", "h", "{}")]) + parser.finish()) == [("c3", "h", {})]
+        assert "".join(event.delta for event in named(events, ToolInputDelta)) == "{}"
+
+
 @pytest.mark.parametrize("id_", [None, "c1"])
 def test_what_comes_behind_a_call_that_was_told(id_: str | None) -> None:
     """The call stands, and what comes is told once, without its id: an `error` with it would be a second outcome."""
-    events = run(delta(0, "c1", "f", "{}"), delta(0, id_, arguments='{"a":'), delta(0, id_, arguments="1}"))
-    assert calls(events) == [("c1", "f", {})]
+    events = run(delta(0, "c1", "f", '{"b": 2}'), delta(0, id_, arguments='{"a":'), delta(0, id_, arguments="1}"))
+    assert calls(events) == [("c1", "f", {"b": 2})]
     assert [(error.code, error.id, error.name, error.raw) for error in named(events, Error)] == [
         ("malformed-call", UNSET, "f", '{"a":')
     ]

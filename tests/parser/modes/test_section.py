@@ -248,6 +248,40 @@ def test_prose_is_no_part_of_a_broken_call(name: str) -> None:
                 )
 
 
+@pytest.mark.parametrize("name", BARE)
+def test_behind_an_opening_in_prose_only_a_declared_tool_is_called(name: str) -> None:
+    """As outside of a section: words that name the tags of a call begin none, and the real one behind them is read."""
+    format_ = find_format(name)
+    opening = next(section.open for section in format_.sections if section.open).spellings[0]
+    call = format_call(format_, "f", {"days": 3}).strip()
+    prose = f"The tags are `{opening}` and `{format_.sections[0].calls[0].open.spellings[0]}"
+    compiled = grammar(name, start="text", tools=[{"type": "function", "function": {"name": "f"}}])
+    for end in ('example">` and more.', "example>` and more.", "` and more."):
+        for chunks in ([f"{prose}{end}\n{call}"], list(f"{prose}{end}\n{call}")):
+            events = parse(compiled, chunks)
+            assert (text_of(events), codes_of(events)) == (f"{prose}{end}\n", ["malformed-call"])
+            assert [found.name for found in named(events, ToolCall)] == ["f"]
+
+
+@pytest.mark.parametrize("name", ["kimi_k2", "deepseek_v31"])
+@pytest.mark.parametrize("policy", ["text", "drop"])
+def test_an_object_behind_the_arguments_of_a_call_is_no_text(name: str, policy: str) -> None:
+    """The call has been told and stands; what goes on up to its end marker is broken, and the call behind it is one."""
+    format_ = find_format(name)
+    source = format_call(format_, "f", {"days": 3}).strip()
+    (call, end), close = source.split("}")[:2], format_.sections[0].close
+    assert close is not None
+    rest = end.removesuffix(close.spellings[0])
+    again = source.removeprefix(format_.sections[0].open.spellings[0]) if format_.sections[0].open else ""
+    text = f'{call}}} {{"days": 4}}{rest}{again} and prose.'
+    compiled = grammar(name, start="text", on_broken=policy)
+    for chunks in all_cuts(text):
+        events = parse(compiled, chunks)
+        assert [found.arguments for found in named(events, ToolCall)] == [{"days": 3}] * 2
+        assert codes_of(events) == ["malformed-call"]
+        assert text_of(events) == (f' {{"days": 4}}{rest}' if policy == "text" else "") + " and prose."
+
+
 BRACES = Format(
     name="braces",
     summary="",

@@ -239,7 +239,7 @@ class JsonReader:
             raise ValueError("the call names no tool")
         if self._keys.required and arguments is None:
             raise ValueError("the call has no arguments")
-        check_arguments(value, self._keys.arguments)
+        check_arguments(value, self._keys, run.rules.parameters(call.name))
         read = as_arguments(arguments)
         if self._keys.typed:
             read, changed = run.rules.coerced(call.name, read)
@@ -247,9 +247,20 @@ class JsonReader:
         return read, repaired
 
 
-def check_arguments(call: Mapping[str, Any], keys: Collection[str]) -> None:
-    """Raise `ValueError` for a call that has arguments, but under no key of these: it would be run without any."""
-    if not any(key in call for key in keys) and any(call.get(key) is not None for key in ARGUMENTS):
+def check_arguments(
+    call: Mapping[str, Any], keys: JsonCall, parameters: Collection[str], *, objects: bool = True
+) -> None:
+    """Raise `ValueError` for a call that has arguments, but not where they should be: it would be run without any.
+
+    They may stand in the call itself, as `parameters` of its tool; or, with `objects`, be one under another key.
+    """
+    if any(key in call for key in keys.arguments):
+        return
+    others = [(key, value) for key, value in call.items() if key not in keys.name and key not in keys.id]
+    if any(
+        value is not None if key in ARGUMENTS else key in parameters or (objects and value and isinstance(value, dict))
+        for key, value in others
+    ):
         raise ValueError("the arguments are called otherwise")
 
 

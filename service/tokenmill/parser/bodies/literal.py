@@ -6,6 +6,7 @@
    call ends it too, if nothing else is open.
 3. What stands without quotes gets its type from the tool's schema, else `untyped` says. A bare `None` is null unless
    the schema wants text there. Where the model quotes numbers too (`quoted="typed"`), the same goes for strings.
+4. A key or a text that stands without its quotes and is a JSON string as a whole is read as that.
 """
 
 import re
@@ -40,7 +41,7 @@ from tokenmill.parser.run.rules import Rules
 from tokenmill.parser.run.run import Run
 from tokenmill.parser.run.state import OpenCall, State
 from tokenmill.parser.values.coerce import is_text
-from tokenmill.parser.values.literal import Syntax, read_arguments
+from tokenmill.parser.values.literal import Syntax, read_arguments, unquoted
 
 
 class LiteralState(msgspec.Struct, array_like=True, gc=False):
@@ -327,7 +328,7 @@ class _LiteralReader:
         state = call.body
         assert isinstance(state, LiteralState)
         region = call.source.text()[state.begin : state.end]
-        return read_arguments(region, self._syntax, run.rules.shape(call.name), self._untyped), False
+        return read_arguments(region, self._syntax, run.rules.shape(call.name), self._untyped)
 
 
 def _name(state: LiteralState, action: Action, text: str) -> None:
@@ -337,7 +338,7 @@ def _name(state: LiteralState, action: Action, text: str) -> None:
     elif action is Action.KEY:
         state.key = ""
     elif action is Action.NAMED:
-        state.key = state.key.strip()
+        state.key = unquoted(state.key.strip())
 
 
 def _grow(run: Run, call: OpenCall, state: LiteralState, text: str) -> None:

@@ -16,7 +16,7 @@ from tokenmill.events import AnyEvent, ArgumentDelta, Encoding, ToolInputDelta
 from tokenmill.parser.bodies.base import Reader
 from tokenmill.parser.bodies.closings import DOUBTFUL, TAG_CHARS, Closings, ParamsState, ParamToken, Tags, unclear
 from tokenmill.parser.bodies.param_values import LAYOUTS, Trim, fitting, may_wrap, read_object, unwrapped
-from tokenmill.parser.markers import Finder, Hit, Marker, Scanner, before
+from tokenmill.parser.markers import SPACE_CHARS, Finder, Hit, Marker, Scanner, before
 from tokenmill.parser.run.calls import Growth, Verdict, end_growth, grow, growth_of, send_source, wants
 from tokenmill.parser.run.rules import Rules
 from tokenmill.parser.run.run import Run
@@ -30,7 +30,8 @@ Untyped: TypeAlias = Literal["text", "json"]
 class Params(Tags, frozen=True):
     """Tagged parameters.
 
-    Where there are none, one JSON object with all arguments may stand in their place.
+    Where there are none, one JSON object with all arguments may stand in their place. Words there show that it is no
+    call, as behind an opening that prose names.
     """
 
     key: str = r"\s*(?P<key>.*?)\s*"
@@ -56,6 +57,8 @@ class ParamsReader:
 
     encoding: Encoding = "xml"
     state_type = ParamsState
+    passes_text = False
+    """Whether words may stand in front of the first parameter; else they show that this is no call."""
 
     def __init__(self, params: Params, stops: Sequence[Marker]) -> None:
         self._params = params
@@ -82,18 +85,13 @@ class ParamsReader:
         if state.growth and not _grows_quickly(rules, state, text):
             return None
         if state.value < 0 or state.raw or self._first in text:  # else nothing in it can be a marker
-            scanner = self._scanner(call, state)
-            if scanner.first in text and (settled := scanner.settled(text)) < len(text):
+            settled = self._settled(call, state, text)
+            if settled < len(text):
                 if settled < 0:
                     return None
                 parser.held, text = text[settled:], text[:settled]
-            if state.in_tag:
-                if len(state.tag) + len(text) > TAG_CHARS:
-                    parser.held = ""
-                    return None
-                state.tag += text
-            if not text:
-                return []
+                if not text:
+                    return []
         sends = rules.streams_input and not call.dropped
         events: list[AnyEvent] = []
         if state.growth and (grown := self._certain(state, state.tail + text)):
@@ -102,11 +100,25 @@ class ParamsReader:
             events.append(ToolInputDelta(call.id, text))
         return events
 
+    def _settled(self, call: OpenCall, state: ParamsState, text: str) -> int:
+        """How much of the text holds no marker, whatever follows; -1 if it must be read with care."""
+        if state.value < 0 and _is_blank(call, state):  # its first character says whether this is a call
+            return -1
+        scanner = self._scanner(call, state)
+        settled = scanner.settled(text) if scanner.first in text else len(text)
+        if state.in_tag and settled > 0:
+            if len(state.tag) + settled > TAG_CHARS:
+                return -1
+            state.tag += text[:settled]
+        return settled
+
     def step(self, run: Run, call: OpenCall, buffer: str, position: int) -> tuple[int, Verdict]:
         state = call.body
         assert isinstance(state, ParamsState)
         first, base, verdict = position, call.source.size - position, Verdict.MORE
-        while True:
+        if state.value < 0 and not self.passes_text and _is_blank(call, state):
+            position, verdict = self._lead(run, buffer, position, state.begin + SPACE_CHARS - base)
+        while verdict is Verdict.MORE:
             hit = self._find(run, call, state, buffer, position)
             stop = len(buffer) if hit is None else hit.start
             if state.in_tag:
@@ -132,6 +144,14 @@ class ParamsReader:
                 break
         send_source(run, call, buffer[first:position])
         return position, verdict
+
+    def _lead(self, run: Run, buffer: str, position: int, most: int) -> tuple[int, Verdict]:
+        """Read on to the body's first character, at `most` up to there: a word's, if prose named the opening."""
+        while position < len(buffer) and self._between.at(buffer, position, final=run.final) is None:
+            if position >= most or not buffer[position].isspace():
+                return position, Verdict.MORE if buffer[position] == "{" else Verdict.FAILED
+            position += 1
+        return position, Verdict.MORE
 
     def _find(self, run: Run, call: OpenCall, state: ParamsState, buffer: str, position: int) -> Hit[ParamToken] | None:
         """The next marker and what it means, or what to hold."""
@@ -237,7 +257,7 @@ class ParamsReader:
         if unclear(state):
             raise ValueError("there is no telling where its values end")
         if not state.values:
-            arguments, repaired = read_object(self._untagged(source[state.begin : state.end] if state.end >= 0 else ""))
+            arguments, repaired = read_object(source[state.begin : state.end].strip() if state.end >= 0 else "")
             return fitting(run.rules, call.name, arguments) if self._params.declared else arguments, repaired
         read = {
             key: read_typed(
@@ -250,17 +270,12 @@ class ParamsReader:
             arguments = fitting(run.rules, call.name, arguments, len(state.values) - len(read))
         return arguments, repaired or any(repaired for _, repaired in read.values())
 
-    def _untagged(self, region: str) -> str:
-        """What stands in a call without values, up to the first of its tags: an object or nothing. Raises `ValueError`
-        if it is text, as behind an opening that prose names.
-        """
-        text = region.strip()
-        if not text or text.startswith("{"):
-            return text
-        tag = self._between.find(text, 0, final=True)
-        if tag is None or tag.start > 0:
-            raise ValueError("there is text where parameters should stand")
-        return ""
+
+def _is_blank(call: OpenCall, state: ParamsState) -> bool:
+    """Whether nothing of the body came yet but white space."""
+    if state.in_tag or state.values or call.source.size > state.begin + SPACE_CHARS:
+        return False
+    return call.source.size == state.begin or call.source.text()[state.begin :].isspace()
 
 
 def _grows_quickly(rules: Rules, state: ParamsState, text: str) -> bool:

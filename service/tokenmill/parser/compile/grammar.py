@@ -54,12 +54,13 @@ class Grammar(Rules):
         suffixed = [with_suffix(format_, options.markers_suffix) for format_ in configured]
         parsed = _UNPARSED if options.text_mode == "passthrough" else {}
         compiled = compile_modes(msgspec.structs.replace(options, **parsed), suffixed, limits)
+        one = options.text_after_calls == "drop-all"
         super().__init__(
             options,
             limits,
             unknown_tool=options.unknown_tool or formats[0].unknown_tool,
-            drops_text_after_calls=(options.text_after_calls or formats[0].text_after_calls) == "drop",
-            first_call_only=any(format_.first_call_only for format_ in formats),
+            drops_text_after_calls=one or (options.text_after_calls or formats[0].text_after_calls) == "drop",
+            first_call_only=one or any(format_.first_call_only for format_ in formats),
             reasoning=compiled.reasoning,
             answers=compiled.answers,
             traced=traced,

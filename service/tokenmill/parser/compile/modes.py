@@ -232,9 +232,9 @@ def _section_mode(layout: _Layout, number: int, section: Section, outside: Live)
     ]
     bracket = section.framing[0].spellings[0] if section.listed else ""
     rest = _rest(layout, number, section, outside)
-    return SectionMode(
-        number, [*live, *short, *beyond], again if _reads_on(section) else None, rest=rest, bracket=bracket
-    )
+    again = again if _reads_on(section) else []
+    bare = section.bare == "declared"
+    return SectionMode(number, [*live, *short, *beyond], again, rest=rest, bracket=bracket, bare=bare)
 
 
 def _rest(layout: _Layout, number: int, section: Section, outside: Live) -> Live:

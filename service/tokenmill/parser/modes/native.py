@@ -1,11 +1,11 @@
 """Calls that a provider's own tool stream delivers: OpenAI tool-call deltas, by index.
 
 1. A call begins when its name is known; its source is its `arguments` text, passed on verbatim. Servers that send an
-   object in its place mean the JSON of it. Text that comes before the name waits for it; an empty object is nothing
-   where the name comes with arguments.
-2. It is complete as soon as its JSON is; an empty one, or one that comes without arguments, when another of its index
-   begins or the message ends. Where the model did not come to its end, the arguments may have been to come: it is
-   unfinished.
+   object in its place mean the JSON of it. Text that comes before the name waits for it; an empty object before the
+   name or with it only holds the place of arguments that follow, if any do.
+2. It is complete as soon as its JSON is; one that comes without arguments when another of its index begins or the
+   message ends, and with an empty object beside its name also when any other begins. Where the model did not come to
+   its end, the arguments may have been to come: it is unfinished.
 3. An index that comes back with another id is another call; where there are no ids, so is one that comes back with a
    name and arguments when the call before is complete. Without an index an id or a name begins the next call, unless it
    is repeated while the last one is open.
@@ -94,13 +94,28 @@ def read_delta(run: Run, delta: Mapping[str, Any]) -> None:
             _forget(native)
             _refuse(run, call.name, verdict)
             return
+        if _is_empty(arguments) and len(arguments) <= run.rules.limits.call_chars:
+            call.source.add(arguments)
+            return
+    elif call.body.begin < 0 and arguments.strip():
+        arguments, call.source = _with_waiting(call.source.text(), arguments), Source()
     if arguments:
         _read(run, native, arguments)
 
 
 def _with_waiting(waiting: str, arguments: str) -> str:
     """The arguments that waited for the name, and those that come with it; an empty object only held their place."""
-    return arguments if arguments.strip() and "".join(waiting.split()) == "{}" else waiting + arguments
+    return arguments if arguments.strip() and _is_empty(waiting) else waiting + arguments
+
+
+def _is_empty(arguments: str) -> bool:
+    return "".join(arguments.split()) == "{}"
+
+
+def _is_held(native: NativeCall) -> bool:
+    """Whether an empty object is all that came, with the name: it is read when no arguments can follow any more."""
+    call = native.call
+    return not native.complete and call.begun and call.body.begin < 0 and _is_empty(call.source.text())
 
 
 def _wait(run: Run, native: NativeCall, arguments: str) -> None:
@@ -157,7 +172,7 @@ def _find(run: Run, index: Any, wire_id: str, name: str, *, whole: bool) -> Nati
         index = _next(known, wire_id, name)
     for native in known:
         if native.index == index:
-            again = not wire_id and native.complete and whole
+            again = not wire_id and whole and (native.complete or _is_held(native))
             if not again and (not wire_id or not native.call.id or native.call.id == wire_id):
                 return native
             _end(run, native)
@@ -166,6 +181,9 @@ def _find(run: Run, index: Any, wire_id: str, name: str, *, whole: bool) -> Nati
     if len(known) > run.rules.limits.calls:  # calls that have no name yet count, too
         limit(run, f"there are more than {run.rules.limits.calls} calls")
         return None
+    for native in known:
+        if _is_held(native):
+            _end(run, native)
     opened = NativeCall(int(index), OpenCall(Source()))  # `true` is a number here, but none that a state can hold
     opened.call.body = _READER.begin(opened.call)
     known.append(opened)
@@ -243,6 +261,10 @@ def _forget(native: NativeCall) -> OpenCall:
 def _end(run: Run, native: NativeCall) -> None:
     call = native.call
     if native.complete:
+        return
+    if _is_held(native) and run.state.mode != UNPARSED and not run.cut:
+        arguments, call.source = call.source.text(), Source()
+        _read(run, native, arguments)
         return
     _forget(native)
     if not call.name:

@@ -1,7 +1,9 @@
 """The mode between the calls of a section: framing, text that belongs to nothing, and what a failed call leaves."""
 
-from tokenmill.events import AnyEvent, ErrorCode
-from tokenmill.parser.markers import Marker, Scanner, has_only
+import re
+
+from tokenmill.events import AnyEvent, Error, ErrorCode
+from tokenmill.parser.markers import LEADING_SPACE, Marker, Scanner, has_only
 from tokenmill.parser.modes.repeat import expect_again
 from tokenmill.parser.modes.text import (
     FRAMING_CHARS,
@@ -21,6 +23,8 @@ from tokenmill.parser.run.state import Rest, State
 LIST_SIGNS = "[](){},;`\n "
 """What stands around the calls of a list or in a code block, and inside of calls, too."""
 
+_OBJECT = re.compile(rf"{LEADING_SPACE}\{{")
+
 
 def closes_calls(framing: Marker) -> bool:
     """Whether this framing can be told from what a call holds, so that it ends one that can't be read."""
@@ -37,15 +41,26 @@ class SectionMode:
     """
 
     def __init__(
-        self, number: int, live: Live, again: Live | None = None, *, rest: Live | None = None, bracket: str = ""
+        self,
+        number: int,
+        live: Live,
+        again: Live | None = None,
+        *,
+        rest: Live | None = None,
+        bracket: str = "",
+        bare: bool = False,
     ) -> None:
         self._number = number
+        self._bare = bare
+        """Its calls may stand outside of it, if they name a declared tool; and so behind its opening in prose."""
         self._bracket = bracket
         """What must stand in front of the first call."""
         self._scanner = Scanner(live, leading_space=True)
         self._begun = self._scanner.begun
         self._again = Scanner(again) if again else None
         self._rest = Scanner(rest or ())
+        self._ended = rest is not None and any(move.to is To.ENDED for _, move in live)
+        """A marker of its own closes each call."""
 
     def quick(self, state: State) -> Quick | None:
         return None if (state.spoiled and self._again is not None) or state.rest is not None else self._framing
@@ -84,11 +99,23 @@ class SectionMode:
             pending, state.pending = state.pending, ""
             give_back(run, pending, "malformed-call")
             return position
+        unended = self._ended and state.answered and not (state.spoiled or rest or state.pending.strip())
+        if unended and _OBJECT.match(buffer, position):
+            self._behind(run)
+            return position
         leave_section(run, "malformed-call", "no call follows its opening")
         if self._again is not None:
             state.mode, state.spoiled = self._number, True  # `_read_on` from here
             state.rest = rest and Rest(rest.bare, whole=False, closed=True)
         return position
+
+    def _behind(self, run: Run) -> None:
+        """Another object stands where the end of a call should: the call has been told, and this is broken."""
+        run.flush()
+        run.out.append(Error("malformed-call", "an object stands behind the arguments of a call"))
+        pending, run.state.pending = run.state.pending, ""
+        give_back(run, pending, "malformed-call")
+        run.state.rest = Rest(bare=False, whole=False)
 
     def _read_on(self, run: Run, again: Scanner[Move], code: ErrorCode | None, buffer: str, position: int) -> int:
         """Read on to the next of these markers. `code` is why what stands there is no call; None if it is prose."""
@@ -108,8 +135,10 @@ class SectionMode:
     def _follow(self, run: Run, move: Move, source: str, end: int) -> int:
         state = run.state
         if move.to is To.CALL and (state.answered or state.spoiled or self._bracket in state.pending):
+            in_prose = state.spoiled and not state.answered and state.rest is None
             run.end_rest()
-            open_call(state, move.mode, state.pending + source[: len(source) - move.kept], bare=False)
+            bare = in_prose and self._bare and bool(run.rules.tools)  # without a tool list any call may be meant
+            open_call(state, move.mode, state.pending + source[: len(source) - move.kept], bare=bare)
             return end - move.kept
         if move.to is To.ENDED and state.rest is not None and not (state.rest.closed and state.pending):
             self._end_call(run, state.rest, source)

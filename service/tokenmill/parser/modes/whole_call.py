@@ -6,17 +6,20 @@
    and with a `problem`, so that nobody executes it.
 """
 
+from collections.abc import Collection
 from typing import Any
 
 from tokenmill.events import AnyEvent, Error
 from tokenmill.limits import NAME_CHARS, RAW_CHARS
-from tokenmill.parser.bodies.json_body import check_arguments
+from tokenmill.parser.bodies.json_body import JsonCall, check_arguments
 from tokenmill.parser.modes.text import Quick, give_back, limit
 from tokenmill.parser.run.calls import Verdict, begin, complete
 from tokenmill.parser.run.rules import TEXT, Rules
 from tokenmill.parser.run.run import Run
 from tokenmill.parser.run.state import OpenCall, Source, State
 from tokenmill.parser.values.repair import decode_json
+
+_KEYS = JsonCall(arguments=("arguments",))
 
 UNKNOWN = "unknown"
 """Name of the tool of an answer that names none."""
@@ -59,7 +62,7 @@ class WholeCallMode:
         try:
             value, repaired = _object(source)
             name = _name(value) or rules.only_tool or UNKNOWN
-            arguments = rules.conformed(name, _arguments(value))
+            arguments = rules.conformed(name, _arguments(value, rules.parameters(name)))
         except ValueError as error:
             problem = str(error)
             run.close_block()
@@ -88,8 +91,8 @@ def _name(value: dict[str, Any]) -> str:
     return name.strip()[:NAME_CHARS] if isinstance(name, str) else ""
 
 
-def _arguments(value: dict[str, Any]) -> dict[str, Any]:
-    check_arguments(value, ["arguments"])
+def _arguments(value: dict[str, Any], parameters: Collection[str]) -> dict[str, Any]:
+    check_arguments(value, _KEYS, parameters)
     if value and not value.keys() & {"name", "arguments"}:
         raise ValueError("the answer has neither a name nor arguments")
     arguments = value.get("arguments", {})

@@ -8,6 +8,7 @@ from collections.abc import Set as AbstractSet
 from typing import Any, NamedTuple
 
 from tokenmill.parser.values.coerce import coerce
+from tokenmill.parser.values.repair import decode_string
 from tokenmill.parser.values.schema import Shape
 
 _JSON = frozenset({"json"})
@@ -18,6 +19,7 @@ _KEY = re.compile(r"([^:,{}\[\]]*):")
 _BARE = re.compile(r"[^,{}\[\]]*")
 _END = re.compile(r"\s*(,?)\s*")
 _COLON = re.compile(r"\s*:")
+_JSON_STRING = re.compile(r'"((?:[^"\\]|\\.)*+)"', re.DOTALL)
 
 
 class Syntax(NamedTuple):
@@ -30,8 +32,9 @@ class Syntax(NamedTuple):
     """The comma between a string and the next key may be missing."""
 
 
-def read_arguments(text: str, syntax: Syntax, shape: Shape, untyped: AbstractSet[str]) -> dict[str, Any]:
-    """The arguments that stand between the outermost brackets; `shape` is their schema.
+def read_arguments(text: str, syntax: Syntax, shape: Shape, untyped: AbstractSet[str]) -> tuple[dict[str, Any], bool]:
+    """The arguments that stand between the outermost brackets, and whether JSON's quotes were taken for the model's
+    own; `shape` is their schema.
 
     `untyped` are the types of a value of which it says nothing. Inside of what it describes, such a one is read by its
     look. Raises `ValueError` with what is wrong.
@@ -40,7 +43,13 @@ def read_arguments(text: str, syntax: Syntax, shape: Shape, untyped: AbstractSet
     arguments = {}
     while (key := values.key("")) is not None:
         arguments[key] = values.value(shape.child(key), untyped)
-    return arguments
+    return arguments, values.repaired
+
+
+def unquoted(text: str) -> str:
+    """The text of what is a JSON string as a whole; what is none stays as it is."""
+    string = _JSON_STRING.fullmatch(text)
+    return decode_string(string.group(1)) if string else text
 
 
 class _Values:
@@ -52,6 +61,8 @@ class _Values:
         self._typed = syntax.typed
         self._loose = syntax.loose
         self._at = len(text) - len(text.lstrip())
+        self.repaired = False
+        """A key or a value had the quotes of JSON."""
 
     def key(self, closing: str) -> str | None:
         """The next key, up to its colon; None at the end of the object."""
@@ -61,7 +72,7 @@ class _Values:
         if bare is None or self._quote in bare.group():
             return self._quoted_key()
         self._at = bare.end()
-        return bare.group(1).strip()
+        return self._unquoted(bare.group(1).strip())
 
     def _quoted_key(self) -> str:
         begin = self._at
@@ -69,7 +80,7 @@ class _Values:
             key = self._quoted()
             if colon := _COLON.match(self._text, self._at):
                 self._at = colon.end()
-                return key.strip()
+                return self._unquoted(key.strip())
         raise ValueError(f"a key without a value: {self._text[begin : begin + 80]!r}")
 
     def value(self, shape: Shape, untyped: AbstractSet[str], *, listed: bool = False) -> Any:
@@ -118,7 +129,13 @@ class _Values:
         self._at = bare.end()
         if self._quote in text:
             raise ValueError(f"not a value: {text[:80]!r}")
-        return _bare(text.strip(), types)
+        value = _bare(text.strip(), types)
+        return self._unquoted(value) if value == text.strip() else value
+
+    def _unquoted(self, text: str) -> str:
+        string = unquoted(text)
+        self.repaired = self.repaired or string != text
+        return string
 
     def _quoted(self) -> str:
         begin = self._at + len(self._quote)

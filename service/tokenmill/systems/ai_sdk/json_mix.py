@@ -34,6 +34,7 @@ from tokenmill.parser.bodies.json_scan import COMMENTS, CONTENT, JsonScan, Phase
 from tokenmill.parser.markers import Marker, Scanner, marker
 from tokenmill.parser.options import Options
 from tokenmill.parser.run.calls import Verdict, begin, complete
+from tokenmill.parser.run.rules import Rules
 from tokenmill.parser.run.run import Run
 from tokenmill.parser.run.state import JsonState, OpenCall, Source, State
 from tokenmill.parser.spec import Call, Format, Section
@@ -180,7 +181,7 @@ class _TaggedReader(JsonReader):
         if call.begun:
             return Verdict.DONE
         try:
-            entries, repaired = _entries(call, call.source.text() + read)
+            entries, repaired = _entries(run.rules, call, call.source.text() + read)
         except ValueError:
             return Verdict.DONE  # the result will say why not
         rules = run.rules
@@ -200,7 +201,7 @@ class _TaggedReader(JsonReader):
         return keeps_text(reading.run.rules.shape(reading.call.name), reading.state.argument)
 
     def result(self, run: Run, call: OpenCall) -> tuple[dict[str, Any], bool]:
-        entries, repaired = _entries(call, call.source.text())
+        entries, repaired = _entries(run.rules, call, call.source.text())
         name, arguments = entries[-1]
         if name != call.name:
             raise ValueError("the call names two tools")
@@ -244,7 +245,7 @@ def _is_own(tag: Marker) -> bool:
     return any(text[0].isalnum() or text[0] in "_$-+./\"'" for text in tag.spellings)
 
 
-def _entries(call: OpenCall, source: str) -> tuple[list[tuple[str, dict[str, Any]]], bool]:
+def _entries(rules: Rules, call: OpenCall, source: str) -> tuple[list[tuple[str, dict[str, Any]]], bool]:
     """Names and arguments of all calls between the tags, and whether they had to be repaired. Raises `ValueError`."""
     state = call.body
     assert isinstance(state, TaggedJsonState)
@@ -252,7 +253,7 @@ def _entries(call: OpenCall, source: str) -> tuple[list[tuple[str, dict[str, Any
     entries = value if isinstance(value, list) else [value]
     if not entries:
         raise ValueError("there is no call between the tags")
-    return [_entry(entry) for entry in entries], repaired
+    return [_entry(rules, entry) for entry in entries], repaired
 
 
 def _decoded(body: str, whole: int) -> tuple[Any, bool]:
@@ -270,13 +271,13 @@ def _decoded(body: str, whole: int) -> tuple[Any, bool]:
     return value, repaired or bool(body[len(text) :].strip())
 
 
-def _entry(entry: Any) -> tuple[str, dict[str, Any]]:
+def _entry(rules: Rules, entry: Any) -> tuple[str, dict[str, Any]]:
     if not isinstance(entry, dict):
         raise ValueError("a call is a JSON object")  # noqa: TRY004 -- what the source says is wrong, not a type
     name = entry.get("name")
     if not isinstance(name, str) or not 0 < len(name) <= NAME_CHARS:
         raise ValueError("the call names no tool")
-    check_arguments(entry, ["arguments"])
+    check_arguments(entry, _KEYS, rules.parameters(name), objects=bool(rules.tools))  # as the original without tools
     arguments = entry.get("arguments", {})
     if isinstance(arguments, str):
         arguments = decode_json(arguments, words=True)[0]

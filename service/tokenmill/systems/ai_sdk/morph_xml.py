@@ -76,6 +76,7 @@ class Markup(msgspec.Struct, frozen=True):
 
 class _MarkupReader(ParamsReader):
     state_type = ChildrenState
+    passes_text = True
 
     def begin(self, call: OpenCall) -> ChildrenState:
         return ChildrenState(begin=call.source.size, tool=call.name)

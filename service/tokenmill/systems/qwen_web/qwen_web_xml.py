@@ -55,6 +55,7 @@ class Children(msgspec.Struct, frozen=True):
 
 class _ChildrenReader(ParamsReader):
     state_type = ChildrenState
+    passes_text = True
 
     def begin(self, call: OpenCall) -> ChildrenState:
         return ChildrenState(begin=call.source.size, tool=call.name)
