@@ -20,7 +20,7 @@ KNOWN = {ONE: ("mcp__words", "lookup")}
 
 def asked(*tools: Any, **changes: Any) -> Ask:
     """A request with these tools."""
-    return ask("responses", tools=list(tools), tool_choice=None, **changes)
+    return ask("responses", **{"tools": list(tools), "tool_choice": None, **changes})
 
 
 def test_a_model_has_one_name_for_the_tool_of_a_namespace() -> None:
@@ -61,6 +61,46 @@ def test_a_call_that_is_sent_back_is_named_as_the_model_called_it() -> None:
 def test_what_is_no_call_of_a_namespace_is_refused(changed: Any, place: str) -> None:
     """By its place."""
     assert refusal("responses", input=[CALL | changed]).param.startswith(place)
+
+
+def test_an_empty_namespace_is_none() -> None:
+    """A call that is sent back with one is of a tool without."""
+    found = asked(SHELL, input=[CALL | {"namespace": ""}]).messages[-1]["tool_calls"]
+    assert found[0]["function"]["name"] == "lookup"
+
+
+OF_BOTH = [WORDS, WORDS | {"name": "other"}]
+CHOICE = {"type": "function", "name": "lookup"}
+
+
+@pytest.mark.parametrize(
+    ("tools", "said", "tool"),
+    [
+        ([WORDS], {}, ONE),
+        ([WORDS], {"namespace": None}, ONE),
+        ([WORDS], {"namespace": "mcp__words"}, ONE),
+        ([WORDS], {"name": ONE}, ONE),
+        ([WORDS, LOOKUP], {}, "lookup"),
+        ([WORDS, LOOKUP], {"namespace": ""}, "lookup"),
+        (OF_BOTH, {"namespace": "other"}, "other__lookup"),
+    ],
+)
+def test_a_choice_is_named_as_the_model_calls_it(tools: list[Any], said: Any, tool: str) -> None:
+    """With its namespace, without it where one alone has the tool, or by the one name; alone or among those allowed."""
+    found = asked(*tools, tool_choice=CHOICE | said)
+    assert (found.tool_choice, found.tool) == ("named", tool)
+    listed = {"type": "allowed_tools", "mode": "required", "tools": [CHOICE | said]}
+    allowed = asked(*tools, tool_choice=listed)
+    assert [each["function"]["name"] for each in allowed.tools] == [tool]
+
+
+@pytest.mark.parametrize(
+    ("said", "place"), [({}, "name"), ({"namespace": "third"}, "name"), ({"namespace": 3}, "namespace")]
+)
+def test_a_choice_of_no_single_tool_is_refused(said: Any, place: str) -> None:
+    """By its place."""
+    refused = refusal("responses", tools=OF_BOTH, tool_choice=CHOICE | said)
+    assert refused.param == f"tool_choice.{place}"
 
 
 def payloads(**named: str) -> list[dict[str, Any]]:

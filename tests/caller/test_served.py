@@ -100,6 +100,11 @@ def test_one_call_at_a_time_is_the_parser_s_to_keep(kind: str, alone: bool | Non
     assert said.get("text_after_calls") == told
 
 
+def test_without_tools_nothing_is_dropped_behind_a_call() -> None:
+    """A call that is written all the same is an example, and takes no text along."""
+    assert "text_after_calls" not in options(parallel_tool_calls=False)
+
+
 @pytest.mark.parametrize("kind", ["openai", "anthropic"])
 def test_servers_that_make_calls_are_told_to(kind: str) -> None:
     """Nothing is begun for them, and a format without calls is none of their concern."""

@@ -5,7 +5,8 @@ are told apart again in what it gets, and put together in what it sends back.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from tokenmill.apis.ask import Json
@@ -48,15 +49,37 @@ def with_one_name(node: Node) -> Node:
     """An input whose calls are named as the model called them."""
     if not isinstance(node.value, list):
         return node
-    return Node([_with_one_name(item) for item in node.value], node.path)
+    return Node([_with_one_name(item, "function_call") for item in node.value], node.path)
 
 
-def _with_one_name(item: Any) -> Any:
-    namespace, name = (item.get(each) for each in ("namespace", "name")) if isinstance(item, dict) else (None, None)
-    if not (isinstance(namespace, str) and isinstance(name, str) and item.get("type") == "function_call"):
-        return item
-    rest = {field: value for field, value in item.items() if field != "namespace"}
-    return rest | {"name": one_name(namespace, name)}
+def choice_with_one_name(node: Node, tools: Sequence[Json], namespaces: Namespaces) -> Node:
+    """A choice among these tools that names them as the model does.
+
+    The namespace may be missing, as the API has no place for it there, where one alone has a tool of that name.
+    """
+    if not isinstance(node.value, dict):
+        return node
+    known = {tool["function"]["name"] for tool in tools}
+    owners = Counter(name for _, name in namespaces.values())
+    meant = {name: one for one, (_, name) in namespaces.items() if owners[name] == 1 and name not in known}
+    choice = _meant(node.value, meant)
+    if isinstance(listed := choice.get("tools"), list):
+        choice = choice | {"tools": [_meant(each, meant) for each in listed]}
+    return Node(choice, node.path)
+
+
+def _meant(said: Any, names: Mapping[str, str]) -> Any:
+    said = _with_one_name(said, "function")
+    name = said.get("name") if isinstance(said, dict) else None
+    return said | {"name": names[name]} if isinstance(name, str) and name in names else said
+
+
+def _with_one_name(said: Any, kind: str) -> Any:
+    namespace, name = (said.get(each) for each in ("namespace", "name")) if isinstance(said, dict) else (None, None)
+    if not (isinstance(namespace, str) and isinstance(name, str) and said.get("type") == kind):
+        return said
+    rest = {field: value for field, value in said.items() if field != "namespace"}
+    return rest | {"name": one_name(namespace, name)} if namespace else rest
 
 
 def told_apart(payload: bytes, namespaces: Namespaces) -> bytes:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from tokenmill.apis.api import Api, Field, Fields
 from tokenmill.apis.ask import Ask, Json
 from tokenmill.apis.chat import CAPPED, RANGES, SHAPED, UNTHINKING, conversation_of, thinks
-from tokenmill.apis.namespaces import members, with_one_name
+from tokenmill.apis.namespaces import choice_with_one_name, members, with_one_name
 from tokenmill.apis.reading import Node, numbers, shown
 from tokenmill.apis.response_format import read_format
 from tokenmill.apis.responses_input import WHOLE, read_input
@@ -91,6 +91,7 @@ def read(body: Json) -> Ask:
     text, reasoning = FIELDS.check_within(node, "text"), FIELDS.check_within(node, "reasoning")
     effort = reasoning.maybe("effort", Node.filled) if reasoning else None
     tools, namespaces = _tools(node.at("tools"))
+    choice = choice_with_one_name(node.at("tool_choice"), tools, namespaces)
     if text and (verbosity := text.maybe("verbosity", Node.text)):
         forwarded["verbosity"] = verbosity
     return Ask(
@@ -106,7 +107,7 @@ def read(body: Json) -> Ask:
         stream=node.maybe("stream", Node.flag) or False,
         background=node.maybe("background", Node.flag) or False,
         conversation=_conversation(node),
-        **chosen(tools, openai_choice(tools, node.at("tool_choice"), within=False)),
+        **chosen(tools, openai_choice(tools, choice, within=False)),
         **numbers(node, RANGES),
     )
 

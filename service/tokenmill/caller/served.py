@@ -88,9 +88,14 @@ class Served:
             **({} if ask.include_usage else {"include_usage": False}),
             **({"stream_tool_input": True} if ask.stream_tool_input else {}),
             **self.upstream.open,
-            **({"text_after_calls": "drop-all"} if self.kind.raw and ask.parallel_tool_calls is False else {}),
+            **({"text_after_calls": "drop-all"} if self.kind.raw and _one_call(ask) else {}),
             **({"start": "text"} if begins else {}),
         }
+
+
+def _one_call(ask: Ask) -> bool:
+    """Whether what stands behind a call is dropped: SDKs say so without tools, too, where a call is an example."""
+    return bool(ask.tools) and ask.parallel_tool_calls is False
 
 
 def _check_tools(ask: Ask) -> None:

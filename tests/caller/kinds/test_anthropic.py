@@ -251,6 +251,40 @@ def test_a_response_s_reasoning_comes_back_with_what_signed_it(content: list[Jso
     assert turn["content"] == [thought] * told + [{"type": "tool_use", "id": "c1", "name": "now", "input": {}}]
 
 
+def thought(text: str) -> Json:
+    """Reasoning as a response tells it, signed by its own name."""
+    return {
+        "type": "reasoning",
+        "content": [{"type": "reasoning_text", "text": text}],
+        "encrypted_content": f"sig {text}",
+    }
+
+
+def thinking(text: str) -> Json:
+    """The same as that API wants it back."""
+    return {"type": "thinking", "thinking": text, "signature": f"sig {text}"}
+
+
+def test_each_thought_of_a_response_stands_where_it_was_thought() -> None:
+    """Each is signed by itself, and its place is checked; what nothing of the assistant's follows is left out."""
+    call = {"type": "function_call", "call_id": "c1", "name": "now", "namespace": "clock", "arguments": "{}"}
+    spoken = {"role": "assistant", "content": [{"type": "output_text", "text": "Well."}]}
+    blank = {"role": "assistant", "content": BLANK}
+    result = {"type": "function_call_output", "call_id": "c1", "output": "noon"}
+    items = [HI, thought("a"), thought("a"), spoken, blank, thought("b"), call, result, thought("c"), HI]
+    asked = {"model": "m", "instructions": "Hm.", "input": items}
+    use = {"type": "tool_use", "id": "c1", "name": "clock__now", "input": {}}
+    noon = {"type": "tool_result", "tool_use_id": "c1", "content": [{"type": "text", "text": "noon"}]}
+    said = [thinking("a"), thinking("a"), {"type": "text", "text": "Well."}, thinking("b"), use]
+    made = ANTHROPIC.call(plan_of("anthropic", asked, "responses")).body
+    assert made["system"] == [{"type": "text", "text": "Hm."}]
+    assert made["messages"] == [
+        SAID,
+        {"role": "assistant", "content": said},
+        {"role": "user", "content": [noon, *SAID["content"]]},
+    ]
+
+
 def test_a_client_s_own_body_is_passed_on() -> None:
     """In its own words; the stream is ours to say, and metadata that are for the front stay here."""
     fields: Json = {

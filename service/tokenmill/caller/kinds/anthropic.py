@@ -1,11 +1,14 @@
 """Anthropic's Messages, and servers that speak it."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from tokenmill.apis.ask import Ask, Json
 from tokenmill.apis.chat import NO_EFFORT
+from tokenmill.apis.namespaces import with_one_name
+from tokenmill.apis.reading import Node
+from tokenmill.apis.responses_input import read_input
 from tokenmill.caller.kinds.arguments import fitted, read_arguments, said_by, text_of
 from tokenmill.caller.kinds.kind import Base, Call, Plan, given, single, unsupported
 
@@ -72,7 +75,7 @@ class Anthropic(Base):
             **given(
                 system=_system(ask.messages), temperature=ask.temperature, top_p=ask.top_p, stop_sequences=ask.stop
             ),
-            "messages": _messages(ask.messages, _signatures(plan)),
+            "messages": _messages(_conversation(plan)),
             **_output(ask),
             **given(tools=[_tool(tool["function"]) for tool in ask.tools], tool_choice=_choice(plan)),
             "stream": True,
@@ -129,30 +132,50 @@ def _format(ask: Ask) -> Json | None:
     return {"type": "json_schema", "schema": shape["schema"]} if shape else None
 
 
-def _signatures(plan: Plan) -> Mapping[str, str]:
-    """What was thought, with what signed it: Responses bring both back, and the neutral shape has no place for it."""
-    said = plan.body.get("input") if plan.api == "responses" else None
-    items = [item for item in said if item.get("type") == "reasoning"] if isinstance(said, list) else []
-    told = [
-        ("\n".join(part["text"] for part in each.get("content") or ()), each.get("encrypted_content")) for each in items
-    ]
-    return {text: signature for text, signature in told if text and signature and isinstance(signature, str)}
+def _conversation(plan: Plan) -> Iterator[Json]:
+    """The messages; of Responses one for each item.
+
+    What was thought is signed item by item, and that API checks where it stands; a chat has no place for that.
+    """
+    items = plan.body.get("input") if plan.api == "responses" else None
+    if not isinstance(items, list):
+        yield from plan.ask.messages
+        return
+    for item in items:
+        if item.get("type") == "reasoning":
+            yield {"role": "reasoning", "content": _thinking(item)}
+        else:
+            yield from read_input(with_one_name(Node([item])))
+
+
+def _thinking(item: Json) -> list[Json]:
+    """What was thought, if it is signed: else it is refused."""
+    text, signature = "".join(part["text"] for part in item.get("content") or ()), item.get("encrypted_content")
+    if not (text and signature and isinstance(signature, str)):
+        return []
+    return [{"type": "thinking", "thinking": text, "signature": signature}]
 
 
 def _system(messages: list[Json]) -> list[Json]:
     return [block for message in messages if message["role"] in ("system", "developer") for block in _blocks(message)]
 
 
-def _messages(messages: list[Json], signatures: Mapping[str, str]) -> list[Json]:
+def _messages(messages: Iterable[Json]) -> list[Json]:
     """Turns of user and assistant; results of calls are the user's, and neighbours are one turn."""
-    turns = list[Json]()
+    turns, thought = list[Json](), list[Json]()
     for message in messages:
         if message["role"] in ("system", "developer"):
             continue
+        if message["role"] == "reasoning":
+            thought += message["content"]
+            continue
         role = "assistant" if message["role"] == "assistant" else "user"
-        blocks = [_result(message)] if message["role"] == "tool" else _thought(message, signatures) + _blocks(message)
+        blocks = [_result(message)] if message["role"] == "tool" else _blocks(message)
         if not blocks:
             continue  # as an answer that was reasoning alone: a turn without content is refused
+        if role == "assistant":
+            blocks = thought + blocks
+        thought = []  # in front of the user's it would be the end of a turn, which is refused
         if turns and turns[-1]["role"] == role:
             turns[-1]["content"] += blocks
         else:
@@ -166,13 +189,6 @@ def _blocks(message: Json) -> list[Json]:
     parts = content if isinstance(content, list) and content else [{"type": "text", "text": text_of(message)}]
     calls = [_use(call) for call in message.get("tool_calls") or ()]
     return [_part(part) for part in parts if part.get("type") == "image_url" or said_by(part).strip()] + calls
-
-
-def _thought(message: Json, signatures: Mapping[str, str]) -> list[Json]:
-    """What was thought, if it is signed: else it is refused."""
-    thought = message.get("reasoning_content") or ""
-    signature = signatures.get(thought)
-    return [{"type": "thinking", "thinking": thought, "signature": signature}] if signature else []
 
 
 def _part(part: Json) -> Json:
