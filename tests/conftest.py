@@ -5,7 +5,7 @@ import os
 import signal
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
-from itertools import count
+from itertools import count, cycle
 from pathlib import Path
 from uuid import uuid4
 
@@ -36,8 +36,8 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 os.environ["JDK_JAVA_OPTIONS"] = " ".join([*java_options(), os.environ.get("JDK_JAVA_OPTIONS", "")])
 
 # A second of a processor less for each of hundreds.
-WARM = Warm()
-OurProcess.launch = lambda server, command, log: WARM.launch(command, log, server.surroundings())  # type: ignore[method-assign,assignment,return-value] # -- a copy does what a process does
+WARM = cycle((Warm(), Warm()))  # in turns, as copies of one have one order of sets, before a crash and behind it
+OurProcess.launch = lambda server, command, log: next(WARM).launch(command, log, server.surroundings())  # type: ignore[method-assign,assignment,return-value] # -- a copy does what a process does
 
 # Machines are shared and slow at times, so no example has a deadline; a check of a change finds the same every time.
 settings.register_profile("tests", deadline=None, print_blob=True, derandomize="CI" in os.environ)

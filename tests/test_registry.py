@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import pytest
 
+from tokenmill import registry as registry_module
 from tokenmill.errors import ConfigError
 from tokenmill.registry import Registry, known_names
 
@@ -104,3 +105,21 @@ def test_what_is_wrong_with_others_is_said_each_time() -> None:
     for _ in range(2):
         with pytest.raises(ConfigError, match="fix the package"):
             registry.find("c")
+
+
+def test_a_name_that_is_looked_up_in_an_import_waits_for_nobody_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The thread that loads may be waiting for that import."""
+    monkeypatch.setattr(registry_module, "LOADING_S", 0.05)
+    loading, looked_up = Event(), Event()
+
+    def others() -> None:
+        loading.set()
+        assert looked_up.wait(10)
+
+    registry = Registry([A], others=others)
+    with ThreadPoolExecutor() as threads:
+        first = threads.submit(registry.find, "b")
+        assert loading.wait(10)
+        assert threads.submit(registry.find, "b").result(10) is None
+        looked_up.set()
+        assert first.result(10) is None

@@ -34,6 +34,9 @@ NEARNESS = 0.7
 _LOADING = RLock()
 """Held while components of others are loaded, of all registries: to load one of a registry asks another."""
 
+LOADING_S = 10.0
+"""So long a thread waits for another that loads, which may itself wait for what this one imports."""
+
 
 def known_names(name: str, known: Collection[str], aliases: Collection[str] = ()) -> str:
     """What to write in place of an unknown name: the known one or alias that it is nearly, or any known one."""
@@ -96,8 +99,12 @@ class Registry(Sequence[T]):
         """The component of this name or alias. Raises what loading the others raises, each time."""
         found = self._by_name.get(name) or self._by_name.get(name.lower())
         if found is None:
-            with _LOADING:
+            held = _LOADING.acquire(timeout=LOADING_S)
+            try:
                 self._load_others()
+            finally:
+                if held:
+                    _LOADING.release()
             found = self._by_name.get(name.lower())
         return found
 

@@ -19,17 +19,22 @@ def now(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 async def fails(silent: Silent, partition: int, problem: BaseException) -> None:
+    async def question() -> None:
+        async with silent.asked(partition) as asked:
+            with asked:
+                raise problem
+
     with pytest.raises(type(problem)):
-        async with silent.asked(partition):
-            raise problem
+        await question()
 
 
 async def ask(silent: Silent, partition: int, asked: list[int], answers: "asyncio.Future[bool]") -> None:
     """A question, which is noted when it is asked, and answered or not."""
-    async with silent.asked(partition):
-        asked.append(partition)
-        if not await answers:
-            raise Unavailable("no answer")
+    async with silent.asked(partition) as question:
+        with question:
+            asked.append(partition)
+            if not await answers:
+                raise Unavailable("no answer")
 
 
 async def test_a_partition_that_did_not_answer_is_refused_for_a_while(now: list[float]) -> None:
@@ -81,7 +86,17 @@ async def test_who_leaves_says_nothing_of_a_partition(now: list[float]) -> None:
     await fails(silent, 3, Unavailable("no answer"))
     now[0] += AGAIN_S
     await fails(silent, 3, asyncio.CancelledError())
-    async with silent.asked(3):
-        pass
+    async with silent.asked(3) as asked:
+        with asked:
+            pass
     async with silent.asked(3), silent.asked(3):
         pass
+
+
+async def test_what_goes_wrong_before_a_partition_is_asked_says_nothing_of_it() -> None:
+    """As where no reader can be connected at all."""
+    silent = Silent(1)
+    with pytest.raises(Unavailable):
+        async with silent.asked(3):
+            raise Unavailable("connect a reader")
+    silent.check(3)

@@ -79,6 +79,20 @@ async def test_a_server_that_was_started_again_has_nothing_whole(
     client.close()
 
 
+async def test_a_user_who_may_not_ask_for_the_server_has_generations(redis_server: RedisServer) -> None:
+    """As `+@all -@dangerous` does not let; then nobody sees that a server was started again."""
+    client = redis.Redis(port=redis_server.port)
+    client.acl_setuser("mill", enabled=True, passwords=["+p"], categories=["+@all", "-@dangerous"], keys=["*"])
+    url = f"redis://mill:p@127.0.0.1:{redis_server.port}/0"
+    store = RedisSessions(url, group="group", cluster="kafka", prefix="mill", timeout=0.3, ttl=100)
+    await store.restore(C, {b"m1/0": b"one"}, await store.generation())
+    assert await store.load(C) == [b"one"]
+    await store.renew()
+    assert await store.load(C) is None
+    await store.close()
+    client.close()
+
+
 async def test_hashes_expire(store: RedisSessions, redis_server: RedisServer) -> None:
     """A conversation that nobody continues is forgotten here; the topic has it."""
     await store.put([Named(C, b"m1/0", b"one")])

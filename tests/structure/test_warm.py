@@ -22,7 +22,7 @@ NOBODY = ["[kafka]", 'bootstrap_servers = "127.0.0.1:1"', "[worker]", 'bind = "1
 
 def started(folder: Path, *arguments: str) -> "Copy | subprocess.Popen[bytes]":
     with (folder / "log").open("wb") as log:
-        return WARM.launch([*OURS, *arguments], log, {"cwd": folder})
+        return next(WARM).launch([*OURS, *arguments], log, {"cwd": folder})
 
 
 def test_a_copy_ends_as_its_command_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,7 +58,7 @@ def test_a_copy_is_signalled_and_waited_for(tmp_path: Path, number: signal.Signa
 def test_what_can_be_no_copy_is_a_process(tmp_path: Path, command: list[str], surroundings: dict[str, object]) -> None:
     """Another program, or another environment."""
     with (tmp_path / "log").open("wb") as log:
-        process = WARM.launch(command, log, {"cwd": tmp_path, **surroundings})
+        process = next(WARM).launch(command, log, {"cwd": tmp_path, **surroundings})
     assert isinstance(process, subprocess.Popen)
     assert process.wait(60) == 0
 

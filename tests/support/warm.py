@@ -75,8 +75,12 @@ class Warm:
     def _answer(self, asked: Mapping[str, Any], *files: int) -> Any:
         with self._asking:
             self._way = self._way or self._started()
-            socket.send_fds(self._way, [json.dumps(asked).encode()], files)
-            return json.loads(self._way.recv(MESSAGE_BYTES))
+            try:
+                socket.send_fds(self._way, [json.dumps(asked).encode()], files)
+                return json.loads(self._way.recv(MESSAGE_BYTES))
+            except OSError:  # an answer that comes late would be taken for the next one's
+                self._way.close()
+                raise
 
     def _started(self) -> socket.socket:
         way, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)

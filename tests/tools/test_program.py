@@ -20,8 +20,9 @@ from tokenmill.tools import program
 from tokenmill.tools.calling import CallOptions, called
 from tokenmill.tools.catalogue import Tool
 from tokenmill.tools.connection import ServerFailed, connected
+from tokenmill.tools.lines import Line
 from tokenmill.tools.outcome import Outcome
-from tokenmill.tools.program import ANSWER_BYTES, TOO_LONG, UNREADABLE
+from tokenmill.tools.program import ANSWER_BYTES, TOO_LONG, UNREADABLE, _message
 from tokenmill.tools.server_file import Program
 
 ODD = Program("odd", sys.executable, ("-m", "tests.support.odd_server"))
@@ -173,6 +174,20 @@ async def test_a_request_of_its_own_is_no_answer() -> None:
     async with odd() as client:
         assert text(await call(client, "demand", size=ANSWER_BYTES)) == "done"
         assert text(await call(client, "demand", size=ANSWER_BYTES, behind=True)) == "done"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"jsonrpc":"2.0","id":5,"params":{"x":bad},"method":"sampling/createMessage"}',
+        b'{"params":{"x":bad},"method":"sampling/createMessage","jsonrpc":"2.0","id":5}',
+        b'{"params":{"x":bad},"jsonrpc":"2.0","id":5,"method":"sampling/createMessage"}',
+    ],
+)
+def test_a_request_that_can_t_be_read_is_no_answer_in_any_order(line: bytes) -> None:
+    """JSON has no order; what says that it answers does."""
+    assert _message(Line(line)) is None
+    assert _message(Line(b'{"jsonrpc":"2.0","id":5,"result":{"method":bad}}')) is not None
 
 
 async def test_the_end_of_its_output_is_told() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tokenmill.worker.times import AFTER, BEFORE, EVER, narrow, taking_all
+from tokenmill.worker.times import AFTER, APPENDED, BEFORE, EVER, TIMESTAMPS, narrow, taking_all
 
 HOUR = 3_600_000
 
@@ -17,10 +17,12 @@ HOUR = 3_600_000
         ({AFTER: str(EVER)}, {AFTER: "0", BEFORE: "0"}, [AFTER, BEFORE]),
         ({}, {AFTER: str(HOUR)}, []),
         ({AFTER: str(EVER)}, {}, []),
+        ({AFTER: str(EVER), TIMESTAMPS: APPENDED}, {AFTER: str(HOUR)}, []),
+        ({AFTER: None}, {AFTER: str(HOUR), BEFORE: None}, []),
     ],
 )
 def test_outputs_that_take_fewer_times_are_named(
-    tokens: dict[str, str], events: dict[str, str], named: list[str]
+    tokens: dict[str, str | None], events: dict[str, str | None], named: list[str]
 ) -> None:
     """Of what is too old all must be taken, as time passes before it is published; what is not said is right."""
     sentences = narrow("tokens", ["events"], {"tokens": tokens, "events": events})

@@ -17,8 +17,6 @@ from contextlib import suppress
 from typing import Any, TypeAlias
 from uuid import uuid4
 
-import msgspec
-
 from tokenmill.client.publish import Publisher
 from tokenmill.codecs import Codec, find_codec
 from tokenmill.dialects.json_text import json_bytes
@@ -149,7 +147,7 @@ class _Answer:
         if self._reader is None:
             self._reader = _Reader(self._codec or "", self._conversation_id, self._default_id)
             if self._open and (raw or not self._reader.known):
-                self._opening = [("tm-open", msgspec.json.encode(self._open))]
+                self._opening = [("tm-open", json_bytes(self._open))]
         self._message_id = self._reader.names(value)
         if self._message_id and self._open and not self._opening:
             await self._native({})
@@ -225,4 +223,12 @@ def _value_of(item: Any) -> bytes:
         return bytes(item)
     if isinstance(item, str):
         return single_halves(item).encode()  # type: ignore[no-any-return] # of a text it is a text
-    return json_bytes(item.model_dump(exclude_unset=True) if hasattr(item, "model_dump") else item)
+    return _dumped(item) if hasattr(item, "model_dump_json") else json_bytes(item)
+
+
+def _dumped(item: Any) -> bytes:
+    """An object of an SDK, as that one writes it; halves of surrogate pairs it does not write."""
+    try:
+        return str(item.model_dump_json(exclude_unset=True)).encode()
+    except ValueError:
+        return json_bytes(item.model_dump(exclude_unset=True))

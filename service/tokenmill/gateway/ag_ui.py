@@ -62,7 +62,7 @@ class AgUi:
                     wanted = wanted.only(run if begun.peeked else b"")
                     return await self._serving.answer(request, wanted, {}, held, begun)
             message, start = open_  # all of the conversation was read: the rest of the log need not be once more
-            wanted = msgspec.structs.replace(wanted, start=start)
+            wanted = msgspec.structs.replace(wanted, start=start, found=True)
             async with self._serving.begun(wanted, grant.name) as begun:
                 return await self._serving.answer(request, wanted.only(message), {}, held, begun)
 

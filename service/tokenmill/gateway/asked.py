@@ -41,6 +41,8 @@ class Asked(msgspec.Struct, frozen=True):
     """What is written then, in whose words it is awaited; behind it the connection is reset."""
     comes_back: bool = False
     """It says where it was by the id of its last frame, as EventSources do: it can't see a refusal's reason."""
+    found: bool = False
+    """The place was found by a reading before, and is none that the client knows."""
 
     def only(self, message: bytes) -> "Asked":
         """The same of one message, to its end."""

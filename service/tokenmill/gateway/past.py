@@ -83,10 +83,11 @@ class Past:
     @asynccontextmanager
     async def _asking(self, place: TopicPartition, name: str) -> AsyncIterator[AIOKafkaConsumer]:
         """The same for questions that only an answer ends."""
-        async with self._silent.asked(place.partition), self._turn(name) as begun:
+        async with self._silent.asked(place.partition) as asked, self._turn(name) as begun:
             self._silent.check(place.partition)  # others have waited in vain, while this one waited for its turn
             async with self._consumer(place, begun) as consumer:
-                yield consumer
+                with asked:
+                    yield consumer
 
     @asynccontextmanager
     async def _consumer(self, place: TopicPartition, begun: list[asyncio.Task[Any]]) -> AsyncIterator[AIOKafkaConsumer]:

@@ -91,12 +91,12 @@ class Serving:
         try:
             begun = await self._begin(asked, past, pins)
         except Gone as problem:
-            if not asked.comes_back:
+            if not (asked.comes_back or asked.found):
                 why = "the log no longer has this position; begin with from=start or from=now"
                 raise Refused(GONE, why) from problem
             begun = await self._begin(msgspec.structs.replace(asked, start="start"), past, pins)
             begun.reading.gap = True
-        if isinstance(asked.start, Position):
+        if isinstance(asked.start, Position) and not asked.found:
             self.counts.resumed("gap" if begun.reading.gap else "window" if begun.reading.from_window else "log")
         return begun
 

@@ -8,7 +8,7 @@ having come at the same time as others.
 import asyncio
 from collections import defaultdict
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
 from time import monotonic
 
 from tokenmill.errors import Unavailable
@@ -32,18 +32,16 @@ class Silent:
             raise Unavailable(f"Kafka: partition {partition} does not answer")
 
     @asynccontextmanager
-    async def asked(self, partition: int) -> AsyncIterator[None]:
-        """A block in which it is asked, and in which `Unavailable` means that it does not answer."""
+    async def asked(self, partition: int) -> AsyncIterator[AbstractContextManager[None]]:
+        """A block for a question, and the context to ask it in: there `Unavailable` means that it does not answer."""
         self.check(partition)
         while partition in self._until:
             async with self._trial(partition):
                 self.check(partition)
                 if partition in self._until:  # nobody has found out meanwhile
-                    with self._heard(partition):
-                        yield
+                    yield self._heard(partition)
                     return
-        with self._heard(partition):
-            yield
+        yield self._heard(partition)
 
     @asynccontextmanager
     async def _trial(self, partition: int) -> AsyncIterator[None]:

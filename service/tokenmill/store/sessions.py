@@ -20,6 +20,8 @@ import secrets
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple, Protocol
 
+from redis.exceptions import NoPermissionError
+
 from tokenmill.limits import SNAPSHOT_PAGE_FIELDS
 from tokenmill.store.redis import close, pages, redis_client, reply, translated
 
@@ -64,8 +66,7 @@ class RedisSessions:
     async def renew(self) -> None:
         """As `SessionStore.renew`."""
         async with translated(self._redis):
-            server = await reply(self._redis.info("server"))
-            await reply(self._redis.set(self._generation_key, secrets.token_hex(8).encode() + _mark(server)))
+            await self._begin(await self._mark())
 
     async def put(self, records: Iterable[Named]) -> None:
         """As `SessionStore.put`."""
@@ -80,22 +81,32 @@ class RedisSessions:
         """The records of a conversation; None if they may not be all."""
         async with translated(self._redis), self._redis.pipeline(transaction=False) as pipe:
             pipe.get(self._generation_key)
-            pipe.info("server")
             pipe.hgetall(self._key(conversation))
-            generation, server, fields = await pipe.execute()
+            generation, fields = await pipe.execute()
+            mark = await self._mark()  # last: the server may have become another one meanwhile
         whole = fields.pop(_WHOLE, b"")
-        return list(fields.values()) if whole == generation and whole.endswith(_mark(server)) else None
+        return list(fields.values()) if whole == generation and whole.endswith(mark) else None
 
     async def generation(self) -> bytes:
         """The generation that holds now; to be asked for before the topic is read for `restore`."""
-        async with translated(self._redis), self._redis.pipeline(transaction=False) as pipe:
-            pipe.get(self._generation_key)
-            pipe.info("server")
-            found, server = await pipe.execute()
-            if found is None or not found.endswith(_mark(server)):
-                await self.renew()
+        async with translated(self._redis):
+            found: bytes | None = await reply(self._redis.get(self._generation_key))
+            mark = await self._mark()
+            if found is None or not found.endswith(mark):
+                await self._begin(mark, only_first=found is None)
                 found = await reply(self._redis.get(self._generation_key))
         return found or b""
+
+    async def _begin(self, mark: bytes, *, only_first: bool = False) -> None:
+        await reply(self._redis.set(self._generation_key, secrets.token_hex(8).encode() + mark, nx=only_first))
+
+    async def _mark(self) -> bytes:
+        """How generations end that were made at this server; all alike where the user may not ask which one it is."""
+        try:
+            server = await reply(self._redis.info("server"))
+        except NoPermissionError:
+            return b"@"
+        return f"@{server.get('run_id', '')}".encode()
 
     async def restore(self, conversation: bytes, records: Mapping[bytes, bytes], generation: bytes) -> None:
         """All records of a conversation, by answer, as the topic has them."""
@@ -117,8 +128,3 @@ class RedisSessions:
 
     def _key(self, conversation: bytes) -> bytes:
         return self._space + b":" + conversation
-
-
-def _mark(server: Mapping[str, object]) -> bytes:
-    """How generations end that were made at a server, by what it says of itself."""
-    return f"@{server['run_id']}".encode()

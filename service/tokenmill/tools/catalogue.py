@@ -9,6 +9,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
 from hashlib import sha256
 from typing import Any
 
@@ -29,7 +30,7 @@ def server_of(name: str) -> str:
     return name.partition("__")[0]
 
 
-class Tool(msgspec.Struct, frozen=True, kw_only=True):
+class Tool(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """A tool as its server describes it."""
 
     server: str
@@ -60,8 +61,13 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
         """Why this structured content is not what the tool's schema promises; None if it is, or nothing is promised."""
         if self.output is None:
             return None
-        problem = Schema(self.name, self.output).mismatch(structured, value_nodes(structured))
+        problem = self._promised.mismatch(structured, value_nodes(structured))
         return None if problem is None else f"the structured content is not what the tool says it is: {problem}"
+
+    @cached_property
+    def _promised(self) -> Schema:
+        """Made once: to compile a schema may take longer than the call did."""
+        return Schema(self.name, self.output or {})
 
 
 class Catalogue:

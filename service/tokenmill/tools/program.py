@@ -73,8 +73,14 @@ PIECE = 64 * KIB
 _IDS = re.compile(rb'\{\s*"jsonrpc"\s*:\s*"2.0"\s*,\s*"id"\s*:\s*(\d+)\s*,'), re.compile(rb'"id"\s*:\s*(\d+)\s*\}\s*$')
 """Where a message that is cut has its number: in front, or at its end."""
 
-_ASKS = re.compile(rb'\{\s*(?:"jsonrpc"\s*:\s*"2.0"\s*,\s*)?(?:"id"\s*:\s*(?:\d+|"[^"]*")\s*,\s*)?"method"\s*:')
-"""How a message begins that is no answer: its number is the server's own, and may be that of a call of ours, too."""
+_ASKS = (
+    re.compile(rb'\{\s*(?:"jsonrpc"\s*:\s*"2.0"\s*,\s*)?(?:"id"\s*:\s*(?:\d+|"[^"]*")\s*,\s*)?"(?:method|params)"\s*:'),
+    re.compile(rb'[,{]\s*"method"\s*:\s*"[^"]*"\s*(?:,\s*"(?:jsonrpc|id)"\s*:\s*(?:\d+|"[^"]*")\s*)*\}\s*$'),
+)
+"""How a message begins or ends that is no answer: its number is the server's own, and may be that of a call of ours."""
+
+ENDING_BYTES = 1024
+"""Of such a message: its method and its number, which servers write short."""
 
 Received: TypeAlias = SessionMessage | Exception
 """What the SDK takes; ours are no exceptions."""
@@ -230,7 +236,7 @@ def _read(data: bytes) -> JSONRPCMessage:
 
 def _failed(line: Line, why: str) -> SessionMessage | None:
     """For whoever waits for an answer, if the line says who does. Half a line is the end, which is told otherwise."""
-    if not line.ended or _ASKS.match(line.data):
+    if not line.ended or _ASKS[0].match(line.data) or _ASKS[1].search(line.data[-ENDING_BYTES:]):
         return None
     found = _IDS[0].match(line.data) or _IDS[1].search(line.data)
     error = ErrorData(code=INTERNAL_ERROR, message=why)

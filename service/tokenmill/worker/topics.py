@@ -15,7 +15,7 @@ from tokenmill.kafka import deadline
 from tokenmill.limits import KIB
 from tokenmill.worker.connect import make_admin, until_available
 from tokenmill.worker.sizes import SPARE
-from tokenmill.worker.times import AFTER, BEFORE, narrow
+from tokenmill.worker.times import AFTER, APPENDED, BEFORE, TIMESTAMPS, narrow
 
 log = logging.getLogger(__name__)
 
@@ -34,9 +34,6 @@ KEPT_MS = 7 * 86_400_000
 
 ASKED_MS = 86_400_000
 """How long `requests` keeps what was asked: longer than any answer takes. Prompts are in it."""
-
-TIMESTAMPS = "message.timestamp.type"
-"""Setting of a topic: whether its records keep the time that their producer gave them."""
 
 Heard: TypeAlias = Callable[[str, int, int], None]
 """Is told how far something is: what comes now, how many are done, how many there are."""
@@ -172,13 +169,13 @@ async def stamped_anew(admin: AIOKafkaAdminClient, topics: Iterable[str]) -> lis
         f"offset is set by hand, what was published can't be told well: `kafka-configs --bootstrap-server … --alter "
         f"--entity-type topics --entity-name {topic} --add-config {TIMESTAMPS}=CreateTime`"
         for topic, said in found.items()
-        if (kind := said.get(TIMESTAMPS)) == "LogAppendTime"
+        if (kind := said.get(TIMESTAMPS)) == APPENDED
     ]
 
 
 async def narrow_times(admin: AIOKafkaAdminClient, tokens: str, outputs: Collection[str]) -> list[str]:
     """What is wrong with the outputs that take fewer times than the input. Nothing if the broker won't say."""
-    return narrow(tokens, outputs, await _said(admin, dict.fromkeys([tokens, *outputs], (AFTER, BEFORE))))
+    return narrow(tokens, outputs, await _said(admin, dict.fromkeys([tokens, *outputs], (TIMESTAMPS, AFTER, BEFORE))))
 
 
 async def _said(admin: AIOKafkaAdminClient, asked: Mapping[str, Iterable[str]]) -> dict[str, dict[str, str]]:
