@@ -133,6 +133,7 @@ def test_a_finish_reason_is_a_word(choice: dict[str, Any], reason: str | None) -
         ({"finish_reason": "stop", "stop_reason": 151645}, None),
         ({"finish_reason": "stop", "stop_reason": None, "matched_stop": 2}, None),
         ({"finish_reason": "stop", "stop_reason": ""}, None),
+        ({"finish_reason": "stop", "matched_stop": "NaN happened"}, None),
         ({"finish_reason": "repetition", "stop_reason": "repetition_detected"}, None),
         ({"stop_reason": "END"}, None),
     ],

@@ -170,6 +170,14 @@ def test_what_a_provider_wants_to_hear_again(options: dict[str, Any]) -> None:
     assert [call.get("extra_content") for call in begun] == [SIGNATURE, None]
 
 
+def test_fragments_of_reasoning_have_an_index() -> None:
+    """OpenAI's SDK puts them together by it, and raises where one has none."""
+    values = [[{"type": "reasoning.text", "text": "a"}], ["x"], [{"type": "reasoning.text", "text": "b"}]]
+    said = deltas(frames(Scenario([{"part": {"kind": "reasoning_details", "value": value}} for value in values])))
+    found = [delta["reasoning_details"] for delta in said if "reasoning_details" in delta]
+    assert found == [[{"type": "reasoning.text", "text": text, "index": 0}] for text in "ab"]
+
+
 def test_counts_come_only_where_the_provider_gave_some() -> None:
     """No zeros are made up."""
     assert [chunk for chunk in frames("a call alone")[:-1] if not chunk["choices"]] == []

@@ -108,18 +108,43 @@ def test_what_a_provider_wants_to_hear_again() -> None:
     }
 
 
+def test_of_two_calls_with_one_id_the_first_has_what_was_said_of_it() -> None:
+    """What comes behind a call is not of it, and takes no room of the object."""
+    for said in (["s", "t"], ["", "t"]):
+        events: list[AnyEvent] = []
+        for value, call_id in zip(said, ("k", "k_2"), strict=True):
+            events += [Part("extra_content", value, "k")] if value else []
+            events += [ToolCall(call_id, "f", {})]
+        calls = of(*events)[0]["choices"][0]["message"]["tool_calls"]
+        assert [call.get("extra_content") for call in calls] == [said[0] or None, None]
+
+
 @pytest.mark.parametrize("kind", ["reasoning.text", "reasoning.summary", "reasoning.encrypted", "other"])
-def test_fragments_of_reasoning_share_the_room(kind: str) -> None:
-    """Each is kept whole or not at all, and however many they are the object fits."""
+@pytest.mark.parametrize(("count", "kept"), [(3, True), (99, False), (1_999, False)])
+def test_fragments_of_reasoning_push_nothing_out(kind: str, count: int, kept: bool) -> None:
+    """They are there if all fit beside the answer, which is whole without them."""
     room = FRAME_BYTES * 2
     parts = [
         Part("reasoning_details", [{"type": kind, "index": n, "text": "t", "summary": "s", 'é"': []}])
-        for n in range(999)
+        for n in range(count)
     ]
-    answer, payload = of(*parts, TextDelta("t", "more"), room=room)
-    assert FRAME_BYTES * 0.8 <= len(payload) <= room - FRAME_BYTES + 1_000
-    assert answer["metadata"] == {"tm-truncated": "1"}
-    assert answer["choices"][0]["message"]["content"] == ""
+    answer, payload = of(*parts, TextDelta("t", "x" * (FRAME_BYTES // 2)), room=room)
+    message = answer["choices"][0]["message"]
+    assert len(payload) <= room
+    assert ("metadata" in answer, message["content"]) == (False, "x" * (FRAME_BYTES // 2))
+    assert len(message.get("reasoning_details", ())) == (count if kept else 0)
+
+
+def test_long_reasoning_is_said_once_where_it_does_not_fit_twice() -> None:
+    """The answer behind it is there."""
+    thought = ["r" * 1_000] * 600
+    parts = [Part("reasoning_details", [{"type": "reasoning.text", "text": text, "index": 0}]) for text in thought]
+    answer, _ = of(*parts, *(ReasoningDelta("r", text) for text in thought), TextDelta("t", "the answer"))
+    assert answer["choices"][0]["message"] == {
+        "role": "assistant",
+        "content": "the answer",
+        "reasoning_content": "".join(thought),
+    }
 
 
 def test_what_comes_first_is_kept() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.support.answered import ERROR, answered, results_in
-from tests.support.scenarios import SCENARIOS, STARTED_MS, rendered
+from tests.support.scenarios import SCENARIOS, STARTED_MS, Scenario, rendered
 from tokenmill.limits import Limits
 from tokenmill.partition import OutputSpec, Partition, PartitionSettings
 from tokenmill.records import InputRecord, Output
@@ -123,6 +123,25 @@ def test_what_has_to_be_sent_back_stays_with_its_reasoning() -> None:
     """A signature, or encrypted content."""
     done = [frame["item"] for frame in frames("parts of a provider") if frame["type"] == "response.output_item.done"]
     assert [item.get("encrypted_content") for item in done] == ["c2ln", None]
+
+
+@pytest.mark.parametrize(
+    ("thought", "expected"),
+    [
+        (["a", "SIG1", "b", "SIG2"], [("a", "SIG1"), ("b", "SIG2")]),
+        (["a", "SIG1", "SIG2"], [("a", None)]),
+        (["a", "SIG1", "SIG2", "b"], [("ab", None)]),
+        (["a", "SIG1", "b"], [("a", "SIG1"), ("b", None)]),
+    ],
+)
+def test_a_signature_is_of_all_of_its_item(thought: list[str], expected: list[tuple[str, str | None]]) -> None:
+    """Thinking that follows without a text between is an item of its own; what got two signatures has none."""
+    chunks: list[dict[str, Any]] = [
+        {"part": {"kind": "signature", "value": said}} if "SIG" in said else {"reasoning": said} for said in thought
+    ]
+    last = json.loads(rendered(Scenario([*chunks, {"end": True}]), "openai_responses").payloads[-1])
+    items = [item for item in last["response"]["output"] if item["type"] == "reasoning"]
+    assert [(item["content"][0]["text"], item.get("encrypted_content")) for item in items] == expected
 
 
 def test_the_order_of_events_of_an_item() -> None:

@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from tokenmill.dialects.responses_items import (
     ITEM_BYTES,
     KEPT_BYTES,
@@ -46,13 +48,33 @@ def test_only_what_belongs_to_reasoning_is_kept_with_it() -> None:
     for kind, value, kept in (
         ("signature", "s", "s"),
         ("citation", "c", "s"),
-        ("encrypted_content", "e" * (SENT_BACK_CHARS + 1), "s"),
-        ("encrypted_content", "e", "e"),
+        ("signature", "", "s"),
+        ("signature", "s", "s"),
     ):
         block = items.block or items.begin_block(REASONING)
         block.keep_beside(kind, value)
         assert block.encrypted == kept
     assert part_of(TEXT, "a") == {"type": "output_text", "text": "a", "annotations": [], "logprobs": []}
+
+
+@pytest.mark.parametrize("values", [["s", "t"], ["s", "t", "t"], ["s" * (SENT_BACK_CHARS + 1), "t"]])
+def test_a_signature_of_a_part_of_the_reasoning_is_not_kept(values: list[str]) -> None:
+    """Whoever sent it back with all of it would be refused."""
+    items = Items()
+    block = items.begin_block(REASONING)
+    for value in values:
+        block.keep_beside("signature", value)
+    assert "encrypted_content" not in block.item("completed", [])
+    assert items.memory == block.said.memory
+
+
+def test_a_text_that_is_not_all_there_has_no_signature() -> None:
+    """Who is given both refuses the one with the other."""
+    block = Items().begin_block(REASONING)
+    block.keep_beside("signature", "c2ln")
+    assert block.item("completed", [])["encrypted_content"] == "c2ln"
+    block.keep("a" * 100, 100, ITEM_BYTES)
+    assert "encrypted_content" not in block.item("incomplete", [])
 
 
 def test_a_response_repeats_what_no_request_said() -> None:

@@ -19,6 +19,8 @@ from tokenmill.errors import Undecodable
 _TEXTS = ("content", "reasoning", "reasoning_content")
 _STOPS = ("stop_reason", "matched_stop")
 """Of vLLM and of SGLang."""
+_NO_STOP = "NaN happened"
+"""What SGLang says in place of such a text where its numbers broke down."""
 _EXTRA = "extra_content"
 """Of a call of Gemini's: the signature without which it refuses the next turn."""
 _CALLS = frozenset({"role", "tool_calls", "function_call"})
@@ -46,7 +48,8 @@ def stop_of(choice: dict[str, Any]) -> str | None:
     """The text at which the model was told to stop and did; servers say the number of a token there, too."""
     if finish_of(choice) != "stop":  # what stands there then is a server's own word for why
         return None
-    return next((text for name in _STOPS if (text := text_of(choice.get(name)))), None)
+    said = (text_of(choice.get(name)) for name in _STOPS)
+    return next((text for text in said if text and text != _NO_STOP), None)
 
 
 def content_of(choice: dict[str, Any]) -> list[Chunk]:
@@ -61,7 +64,9 @@ def content_of(choice: dict[str, Any]) -> list[Chunk]:
     for part in parts:
         check_plain(part.value, part.kind)
     calls = _calls_of(delta)
-    chunks = _extras(calls) + (_items(delta["content"]) if isinstance(delta.get("content"), list) else [])
+    chunks = _extras(calls) if calls else []
+    if isinstance(delta.get("content"), list):
+        chunks += _items(delta["content"])
     if text or reasoning or reasoning_content or calls:
         chunks.append(Chunk(reasoning=reasoning or reasoning_content, delta=text, tool_calls=calls))
     return chunks + [Chunk(part=part) for part in parts]

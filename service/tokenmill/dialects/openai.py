@@ -23,7 +23,7 @@ from tokenmill.dialects.arguments import GrowingArguments, whole
 from tokenmill.dialects.chat_completion import FAILED_CALLS, FINISH_REASONS, error_of, head, usage_of
 from tokenmill.dialects.dialect import Envelope, Handlers, Payloads, handled, voids
 from tokenmill.dialects.json_text import json_bytes, pieces
-from tokenmill.dialects.said_again import DETAILS, EXTRA, CallExtras
+from tokenmill.dialects.said_again import DETAILS, EXTRA, CallExtras, Places
 from tokenmill.dialects.trimming import Trimming
 from tokenmill.events import (
     ArgumentDelta,
@@ -63,6 +63,7 @@ class OpenAIState(msgspec.Struct, array_like=True, gc=False):
     cut: bool = False
     """The block of text is of a call that was cut off."""
     extras: CallExtras = msgspec.field(default_factory=CallExtras)
+    places: Places = msgspec.field(default_factory=Places)
 
     @property
     def memory(self) -> int:
@@ -128,7 +129,8 @@ def _part(state: OpenAIState, envelope: Envelope, event: Part, out: Payloads) ->
     if event.kind == "refusal" and isinstance(event.value, str) and event.value:
         _chunk(state, envelope, b'"refusal":' + json_bytes(event.value), out)
     elif event.kind == DETAILS and isinstance(event.value, list):
-        _chunk(state, envelope, b'"reasoning_details":' + json_bytes(event.value), out)
+        if fragments := state.places.numbered(event.value):
+            _chunk(state, envelope, b'"reasoning_details":' + json_bytes(fragments), out)
     elif event.kind == EXTRA:
         state.extras.keep(event)
 

@@ -6,7 +6,8 @@
    answers that are not complete, and `error` tells why.
 3. What is kept is capped, and so is the object. What comes first is kept, to the character; behind the cap nothing is,
    and a call is kept whole or not at all. Such an object has `tm-truncated` in its `metadata`, and its record has a
-   header of that name.
+   header of that name. `reasoning_details` have a cap of their own, and what is left of the object: where they do not
+   fit they are left out, all of them, and nothing else is.
 """
 
 from collections.abc import Callable, Sequence
@@ -38,8 +39,8 @@ class CompletionState(msgspec.Struct, array_like=True, gc=False):
 
     texts: dict[str, Source] = {}
     """Text by the message's field, in pieces that are only added to."""
-    calls: list[tuple[str, str, str]] = []
-    """Id, name and arguments as JSON."""
+    calls: list[tuple[str, str, str, bool]] = []
+    """Id, name, arguments as JSON, and whether something was said beside it."""
     size: int = 0
     """Bytes of all that as JSON, and of what there was no room for."""
     truncated: bool = False
@@ -53,8 +54,8 @@ class CompletionState(msgspec.Struct, array_like=True, gc=False):
     @property
     def memory(self) -> int:
         """About how many bytes it takes."""
-        calls = sum(PIECE_BYTES + len(name) + len(arguments) for _, name, arguments in self.calls)
-        return calls + self.extras.size + self.details.size + sum(text.memory for text in self.texts.values())
+        calls = sum(PIECE_BYTES + len(name) + len(arguments) for _, name, arguments, _ in self.calls)
+        return calls + self.extras.size + self.details.memory + sum(text.memory for text in self.texts.values())
 
     def add(self, field: str, text: str, envelope: Envelope) -> None:
         """More text of a field, as much as there is room for."""
@@ -64,19 +65,15 @@ class CompletionState(msgspec.Struct, array_like=True, gc=False):
 
     def call(self, call: ToolCall, envelope: Envelope) -> None:
         """A call, if there is room."""
-        entry = (call.id, call.name, whole(call.arguments))
+        entry = (call.id, call.name, whole(call.arguments), call.id in self.extras.by_call)
         if self._takes(len(json_bytes(self.shown(entry))) + 1, room_of(envelope)):
             self.calls.append(entry)
 
-    def shown(self, entry: tuple[str, str, str]) -> dict[str, Any]:
+    def shown(self, entry: tuple[str, str, str, bool]) -> dict[str, Any]:
         """A call as the object has it."""
-        call_id, name, arguments = entry
+        call_id, name, arguments, extra = entry
         function = {"name": name, "arguments": arguments}
-        return {"id": call_id, "type": "function", "function": function, **self.extras.of(call_id)}
-
-    def detail(self, fragment: dict[str, Any], envelope: Envelope) -> None:
-        """A fragment of what was thought, if there is room."""
-        self.details.add(fragment, lambda size: self._takes(size, room_of(envelope)))
+        return {"id": call_id, "type": "function", "function": function, **(self.extras.of(call_id) if extra else {})}
 
     def _takes(self, size: int, room: int) -> bool:
         """Whether there is room for so much; once there was not, nothing is kept."""
@@ -143,7 +140,7 @@ def _part(state: CompletionState, envelope: Envelope, event: Part) -> None:
     elif event.kind == DETAILS and isinstance(event.value, list):
         for fragment in event.value:
             if isinstance(fragment, dict):
-                state.detail(fragment, envelope)
+                state.details.add(fragment)
 
 
 def _called(state: CompletionState, envelope: Envelope, event: ToolCall) -> None:
@@ -164,7 +161,7 @@ def _completion(state: CompletionState, envelope: Envelope, event: Finish) -> by
     message |= {field: text.text() for field, text in state.texts.items()}
     if state.calls:
         message["tool_calls"] = [state.shown(entry) for entry in state.calls]
-    if state.details.known:
+    if state.details.known and state.size + state.details.size <= room_of(envelope):
         message[DETAILS] = state.details.plain()
     reason = FINISH_REASONS.get(event.reason)
     choice = {"index": envelope.choice, "message": message, "finish_reason": reason or LENGTH}

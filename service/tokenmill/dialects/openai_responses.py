@@ -8,9 +8,10 @@
 3. Blocks of text, refusal and reasoning, and calls are items, numbered in the order in which they begin. Calls may grow
    side by side. A call that breaks off ends as an item with the status `incomplete`, whose arguments are no JSON.
 4. What a tool answered is an item `function_call_output`, if it comes before the end of the response.
-5. The shape says everything again: in the item when it ends, in the response when that ends. What is said again is
+5. A signature ends its item of reasoning, as a client sends both back together; an item that gets two has none.
+6. The shape says everything again: in the item when it ends, in the response when that ends. What is said again is
    bounded by `KEPT_BYTES`; beyond it stands what deltas said alone, and the response's metadata have `tm-truncated`.
-6. What a request said is not known here: the response repeats the defaults of the API in its place.
+7. What a request said is not known here: the response repeats the defaults of the API in its place.
 """
 
 from collections.abc import Sequence
@@ -155,7 +156,7 @@ def _show(state: ResponsesState, kind: Kind, text: str, out: Payloads) -> None:
     """More of a text, in an item of that kind."""
     items, delta = state.items, json_bytes(text)
     block = items.block
-    if block is None or block.part != kind.part:
+    if block is None or block.part != kind.part or block.encrypted:
         block = _begin_block(state, kind, out)
     block.keep(text, len(delta), items.room)
     out.append(kind.delta % (block.id.encode(), block.index, delta, state.sequence))

@@ -67,8 +67,8 @@ class OpenBlock(msgspec.Struct, array_like=True, gc=False):
     """Bytes of that as JSON."""
     full: bool = False
     """No more of it is kept."""
-    encrypted: str = ""
-    """What a client has to send back with reasoning."""
+    encrypted: str | None = ""
+    """What a client has to send back with reasoning; None where it is not of all of it, or too long."""
 
     @property
     def kind(self) -> Kind:
@@ -91,14 +91,15 @@ class OpenBlock(msgspec.Struct, array_like=True, gc=False):
 
     def keep_beside(self, kind: str, value: str) -> None:
         """Other content of the provider, if it belongs here."""
-        if self.kind is REASONING and kind in _SENT_BACK and len(value) <= SENT_BACK_CHARS:
-            self.encrypted = value
+        if self.kind is REASONING and kind in _SENT_BACK and value:
+            whole = self.encrypted in ("", value) and len(value) <= SENT_BACK_CHARS
+            self.encrypted = value if whole else None
 
     def item(self, status: str, content: list[Json]) -> Json:
         """The item as the shape has it."""
         kind = self.kind
         own: Json = {"summary": []} if kind is REASONING else {"role": "assistant"}
-        if self.encrypted:
+        if self.encrypted and not self.full:
             own["encrypted_content"] = self.encrypted
         return {"id": self.id, "type": kind.item, "status": status, **own, "content": content}
 
@@ -154,7 +155,7 @@ class Items(msgspec.Struct, array_like=True, gc=False):
     @property
     def memory(self) -> int:
         """About how many bytes they take."""
-        block = self.block.said.memory + len(self.block.encrypted) if self.block is not None else 0
+        block = self.block.said.memory + len(self.block.encrypted or "") if self.block is not None else 0
         done = self.size + len(self.done) * PIECE_BYTES
         return done + block + sum(call.arguments.memory for call in self.calls.values())
 
