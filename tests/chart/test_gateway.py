@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.chart.rendering import (
+    ALL,
     CHART,
     Object,
     Refused,
@@ -151,6 +152,16 @@ def test_an_ingress_lets_streams_through() -> None:
     plain = render(values={**ON, "gateway.ingress.enabled": True, "gateway.ingress.hosts": ["a.example.com"]})
     assert "ingressClassName" not in one("Ingress", plain)["spec"]
     assert PROTOCOL not in one("Ingress", plain)["metadata"]["annotations"]
+
+
+@pytest.mark.parametrize("part", ["gateway", "front"])
+def test_an_ingress_is_for_the_whole_host_unless_a_path_is_said(part: str) -> None:
+    """One that is null is none, as are annotations that are."""
+    on = {**ALL, f"{part}.ingress.enabled": True, f"{part}.ingress.hosts": ["a.example.com"]}
+    for said, path in (({}, "/"), ({"path": None, "annotations": None}, "/"), ({"path": "/llm"}, "/llm")):
+        ingress = one("Ingress", render(values={**on, **{f"{part}.ingress.{name}": is_ for name, is_ in said.items()}}))
+        (found,) = ingress["spec"]["rules"][0]["http"]["paths"]
+        assert (found["path"], "annotations" in ingress["metadata"]) == (path, "annotations" not in said)
 
 
 @pytest.mark.parametrize("protocol", ["GRPCS", "AUTO_HTTP"])

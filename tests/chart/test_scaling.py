@@ -130,11 +130,11 @@ def test_scaling_by_processor_time() -> None:
 
 @pytest.mark.parametrize("part", PARTS)
 def test_an_autoscaler_begins_with_the_pods_that_there_are(part: str) -> None:
-    """A number that is left out would be 1, and all but one would end before it looks; without pods it is not said."""
+    """Also with 0, where somebody paused it: a number left out would be 1. Of what is new nothing is said."""
     switch = {f"{part}.autoscaling.kind": "hpa"} if part == "worker" else {f"{part}.autoscaling.enabled": True}
     what = "statefulsets" if part == "worker" else "deployments"
     name = f"{what}/mill-tokenmill-{part}"
-    for live, said in (({name: 5}, 5), ({name: 0}, None), (dict[str, int](), None)):
+    for live, said in (({name: 5}, 5), ({name: 0}, 0), (dict[str, int](), None)):
         with api_server(live) as address:
             objects = render_in(address, {**ALL, **switch})
         replicas = {component(found): found["spec"].get("replicas") for found in objects if is_set(found)}

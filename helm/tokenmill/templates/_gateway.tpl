@@ -70,5 +70,5 @@
 {{/* Those of an Ingress: ingress-nginx talks HTTP to the pods unless it is told that they end TLS themselves. */}}
 {{- define "tokenmill.ingressAnnotations" -}}
 {{- $tls := dict "nginx.ingress.kubernetes.io/backend-protocol" "HTTPS" -}}
-{{- merge (dict) .annotations (ternary $tls (dict) (ne .Values.gateway.tls.existingSecret "")) | toYaml -}}
+{{- merge (dict) (.annotations | default dict) (ternary $tls (dict) (ne .Values.gateway.tls.existingSecret "")) | toYaml -}}
 {{- end }}

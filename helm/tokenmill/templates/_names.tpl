@@ -125,7 +125,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- $tls := ternary $part.ingress.tls .Values.gateway.tls.existingSecret $part.ingress.enabled -}}
 {{- $host := printf "%s.%s:%v" (include (printf "tokenmill.%s" .part) .) .Release.Namespace $part.service.port -}}
 {{- if $part.ingress.enabled -}}
-{{- $host = first $part.ingress.hosts | default "?" -}}
+{{- $host = printf "%s%s" (first $part.ingress.hosts | default "?") ($part.ingress.path | default "/" | trimSuffix "/") -}}
 {{- end -}}
 {{ ternary "http" "https" (empty $tls) }}://{{ $host }}
 {{- end }}

@@ -1,11 +1,12 @@
 {{/* How many pods of a .part there are, and how many of them an eviction may take. */}}
 
-{{/* Where nothing scales them, .replicas. An autoscaler's number stays what it is: a field that is left out would be 1, and
-all other pods would end before it looks again. */}}
+{{/* Where nothing scales them, .replicas. An autoscaler's number stays what it was when this was rendered, also 0, with
+which somebody paused them: a field that is left out would be 1, and all other pods would end before it looks again. */}}
 {{- define "tokenmill.replicas" -}}
 {{- if .scaled -}}
-{{- with lookup "apps/v1" .kind .Release.Namespace (include (printf "tokenmill.%s" .part) .) | dig "spec" "replicas" 0 -}}
-replicas: {{ . }}
+{{- $spec := lookup "apps/v1" .kind .Release.Namespace (include (printf "tokenmill.%s" .part) .) | dig "spec" dict -}}
+{{- if hasKey $spec "replicas" -}}
+replicas: {{ $spec.replicas }}
 {{- end -}}
 {{- else -}}
 replicas: {{ .replicas }}
