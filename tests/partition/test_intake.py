@@ -7,10 +7,10 @@ import pytest
 from msgspec import UNSET
 
 from tests.partition.logs import record
-from tokenmill.codecs import Chunk
+from tokenmill.codecs import CODECS, Chunk
 from tokenmill.errors import BadKey, RecordError, TooLarge, Undecodable, UnknownCodec
 from tokenmill.limits import KEY_BYTES
-from tokenmill.partition.intake import Intake
+from tokenmill.partition.intake import Intake, names_each
 from tokenmill.partition.low_water import LowWater
 from tokenmill.partition.tally import Tally
 from tokenmill.records import InputRecord, Record
@@ -240,3 +240,11 @@ def test_what_streams_take_is_a_sum_that_is_kept() -> None:
     for number, last in enumerate(("2", "1")):
         reads.read(record(3 + number, None, b"%d" % number, tm_codec="sse+native", tm_last_offset=last))
     assert (reads.memory, list(reads)) == (0, [])
+
+
+def test_which_codecs_say_of_each_record_of_which_message_it_is() -> None:
+    """The others name it where it begins. Of one that is not there any more nobody knows."""
+    ours = [codec.name for codec in CODECS if type(codec).__module__.startswith("tokenmill.codecs.")]
+    assert [name for name in ours if not names_each(name)] == ["anthropic", "openai_responses"]
+    found = {name: names_each(name) for name in ("sse+openai", "sse+anthropic", "gone")}
+    assert found == {"sse+openai": True, "sse+anthropic": False, "gone": False}

@@ -4,7 +4,7 @@ import tracemalloc
 
 import msgspec
 
-from tests.partition.logs import log, partition
+from tests.partition.logs import log, partition, run
 from tokenmill.partition import OutputSpec, Partition, PartitionSettings
 from tokenmill.partition.message import Ended, Lost, Open
 
@@ -80,3 +80,16 @@ def test_choices_are_found_by_number() -> None:
     assert third is not None
     assert isinstance(third.state, Open)
     assert message.choice(1) is None
+
+
+def test_what_is_lost_was_not_seen_to_begin() -> None:
+    """Neither while it goes on nor once it has ended."""
+    state = partition({"message_id": "m", "delta": "x"})
+    message = state._messages.find(b"c", "m")
+    assert message is not None
+    seen = [message.begun]
+    state._messages.lose(message, message.choices[0])
+    seen.append(message.begun)
+    run(state, log({"message_id": "m", "end": True}, start=1))
+    seen.append(message.begun)
+    assert (seen, message.going_on()) == ([True, False, False], [])

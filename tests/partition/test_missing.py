@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from tests.partition.logs import SETTINGS, log, partition, run, types
+from tests.partition.logs import SETTINGS, log, partition, record, run, types
 from tests.partition.test_recovery import replay, said
 from tokenmill.partition import Mark, Partition, PartitionSettings, ReplayEnd
 from tokenmill.partition.missing import NONE_MISSING, Missing
@@ -109,3 +109,78 @@ def test_the_note_is_dropped_when_no_replay_can_reach_there() -> None:
     assert missing.at(9, 5) == Missing(0, 10, 6)
     assert missing.at(9, 6) is NONE_MISSING
     assert NONE_MISSING.more(0, 5) is NONE_MISSING
+
+
+def test_a_time_that_is_known_is_not_forgotten() -> None:
+    """Whatever is missing besides: only of what is over it says nothing."""
+    assert [Missing(1, 10).more(1, time) for time in (0, 5, 20)] == [Missing(2, 10), Missing(2, 10), Missing(2, 20)]
+    assert Missing(0, 10, 6).more(1, 0) == Missing(1, 0, 6)
+
+
+SOUND = later(
+    {"message_id": "n", "choice": 0, "seq": 0, "delta": "x"},
+    {"message_id": "n", "choice": 0, "seq": 1, "end": True},
+    {"message_id": "n", "choice": 1, "delta": "y"},
+)
+"""A message that says how it begins, and a choice of it that comes later and says nothing."""
+
+
+def test_another_choice_of_a_message_that_was_seen_is_not_missing() -> None:
+    """Whether the others have ended or not."""
+    for records in (SOUND, [SOUND[0], SOUND[2]]):
+        state = lacking()
+        run(state, records[:-1])
+        assert types(run(state, records[-1:])) == ["message-start", "text-start", "text-delta"]
+        assert state.mark().missing.count == 2
+
+
+def test_a_later_replay_knows_the_message_of_that_choice() -> None:
+    """Though the choice that ended long ago is forgotten by then."""
+    state = lacking()
+    records = [
+        *SOUND,
+        *log({"message_id": "seen", "end": True}, start=10),
+        *log({"message_id": "z", "usage": {}}, start=200),
+    ]
+    run(state, records)
+    mark = state.mark()
+    assert (mark.count, mark.low_water) == (1, len(LOG))
+    again, announced, end = replay(mark, LOG + records)
+    assert (announced, end) == ([], ReplayEnd(lost=0, agrees=True, missing=2))
+    assert again.mark() == mark
+
+
+def test_what_has_no_effect_on_a_message_that_was_seen_has_none_in_a_later_replay() -> None:
+    """A chunk too far on for a choice that is unknown, and one that is late."""
+    settings = msgspec.structs.replace(SETTINGS, ended_offsets=4)
+    for chunk in ({"choice": 1, "seq": 4, "delta": "y"}, {"choice": 0, "seq": 2, "usage": {}}):
+        state = lacking(settings)
+        more = ({"message_id": "seen", "end": True}, {"seq": 0, "delta": "goes on"}, {"message_id": "n", **chunk})
+        records = SOUND[:2] + log(*more, start=5) + log({"message_id": "z", "usage": {}}, start=20)
+        run(state, records)
+        mark = state.mark()
+        assert (mark.count, mark.missing.count, mark.low_water) == (1, 2, len(LOG))
+        again, announced, end = replay(mark, LOG + records, settings=settings)
+        assert (announced, end) == ([], ReplayEnd(lost=0, agrees=True, missing=2))
+        assert again.mark() == mark
+
+
+def test_another_choice_of_a_message_that_was_missing_is_missing_too() -> None:
+    """Also where the first has ended: of none of them anybody has seen the beginning."""
+    chunks = ({"choice": 0, "delta": "2"}, {"choice": 0, "end": True}, {"choice": 1, "delta": "2"})
+    state = lacking()
+    out = run(state, later(*({"message_id": "a", **chunk} for chunk in chunks)))
+    assert said(out) == [("a", "state-lost")] * 2
+    assert state.mark().missing.count == 0
+
+
+def test_one_record_is_of_missing_choices_altogether() -> None:
+    """More than were known to be missing: a later replay could not tell where they end."""
+    state = lacking()
+    choices = b",".join(b'{"index":%d,"delta":{"content":"x"}}' % index for index in range(3))
+    records = [record(3, b'{"id":"a","choices":[%b]}' % choices, tm_codec="openai")]
+    assert said(run(state, records)) == [("a", "state-lost")] * 3
+    mark = state.mark()
+    assert mark.missing.count == 0
+    again, announced, end = replay(mark, LOG + records)
+    assert (announced, end, again.mark()) == ([], ReplayEnd(lost=0, agrees=True), mark)

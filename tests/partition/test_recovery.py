@@ -223,7 +223,32 @@ class TestGone:
         assert [name for name in write.removed if name.startswith(b"k")] == [
             name for name in before.changes(full=True).changed if name.startswith(b"k")
         ]
+        assert state.mark().missing.time == 1_001 + SETTINGS.max_age_ms
         assert [code for _, code in said(run(state, [record(5, delta), record(6, delta)]))] == ["state-lost"]
+
+    def test_a_new_answer_comes_out_whole(self) -> None:
+        """Of a codec that says in each record of which message it is: nobody waits for more of what has ended."""
+        settings = msgspec.structs.replace(SETTINGS, codec="openai")
+
+        def chunks(name: bytes, start: int) -> list[InputRecord]:
+            return [
+                record(start + at, b'{"id":"%b","choices":[{"index":0,"delta":{"content":"x"}}]}' % name)
+                for at in range(2)
+            ]
+
+        before = partition(settings=settings)
+        run(before, chunks(b"old", 0))
+        mark = before.mark()
+        state, announced = restored(mark, before.changes(full=True), settings), list[Output]()
+        state.begin_replay(mark, lossy=False)
+        assert state.open_streams == 1
+        assert state.end_replay(announced, first=5) == ReplayEnd(lost=1, agrees=True)
+        assert said(announced) == [("old", "state-lost")]
+        assert run(state, chunks(b"old", 5)) == []
+        assert [event.type for event in events(run(state, chunks(b"new", 7)))] == [
+            *("message-start", "text-start"),
+            *("text-delta", "text-delta"),
+        ]
 
 
 class TestForeign:

@@ -1,10 +1,15 @@
 """Records that lead back to the input: refused ones stop nothing."""
 
+import asyncio
 import time
 from collections.abc import AsyncIterator
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
-from aiokafka import AIOKafkaProducer
+from aiokafka import AIOKafkaProducer, TopicPartition
+from aiokafka.errors import InvalidTimestampError
+from aiokafka.producer.message_accumulator import BatchBuilder
 
 from tests.support.stage import Stage, until
 from tokenmill.errors import FatalError
@@ -60,3 +65,50 @@ async def test_what_is_too_long_is_a_failure_in_words_of_its_own(stage: Stage, p
     [problem] = await until(refused, "the failure is told")
     assert isinstance(problem, FatalError)
     assert "lowered; records that end what is idle are fitted to it at the next start" in str(problem)
+
+
+class Refusing:
+    """A client that counts what it takes, and refuses when the test says so."""
+
+    def __init__(self) -> None:
+        self.numbers = {TopicPartition("tokens", 0): 0}
+        self._txn_manager = SimpleNamespace(_sequence_numbers=self.numbers)
+        self.sent: list[tuple[int, asyncio.Future[None]]] = []
+
+    def create_batch(self) -> Any:
+        """One that a record fills."""
+        return BatchBuilder(100, 0)
+
+    async def send_batch(self, batch: Any, topic: str, *, partition: int) -> asyncio.Future[None]:
+        """Who asks hears it a turn later than the client, as with the real one."""
+        tp = TopicPartition(topic, partition)
+        self.sent.append((self.numbers[tp], asyncio.get_running_loop().create_future()))
+        self.numbers[tp] += batch.record_count()
+        return asyncio.shield(self.sent[-1][1])
+
+
+async def test_behind_one_that_is_refused_none_has_its_number() -> None:
+    """The client has one at a time: what follows is numbered once that of the refused one is taken back."""
+    client, failures = Refusing(), list[Exception]()
+    box = Inbox(client, "tokens", 0, acknowledged=lambda _: None, failed=failures.append)
+    for value in (b"1", b"2", b"3"):
+        box.append(1, b"key", value * 100, [])
+        box.flush()
+    assert box.begun == 3
+    await turns()
+    assert len(client.sent) == 1
+    client.sent[0][1].set_exception(InvalidTimestampError())
+    await turns()
+    assert [number for number, _ in client.sent] == [0, 0]
+    client.sent[1][1].set_result(None)
+    await turns()
+    client.sent[2][1].set_result(None)
+    await turns()
+    assert [number for number, _ in client.sent] == [0, 0, 1]
+    assert (box.acked, box.misdated, failures) == (3, True, [])
+
+
+async def turns() -> None:
+    """Let everything run that can."""
+    for _ in range(10):
+        await asyncio.sleep(0)

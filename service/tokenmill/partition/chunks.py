@@ -10,7 +10,7 @@ from tokenmill.errors import BadKey, Orphan, Undecodable
 from tokenmill.events import Error
 from tokenmill.limits import CHOICES, DETAIL_BYTES
 from tokenmill.parser import MessageParser
-from tokenmill.partition.identity import Verdict, choice_index, has_content, judge, opens
+from tokenmill.partition.identity import Verdict, choice_index, has_content, judge, may_go_on, opens
 from tokenmill.partition.idle import condition_of
 from tokenmill.partition.low_water import LowWater, Root
 from tokenmill.partition.message import Choice, Lost, Message, Open
@@ -51,7 +51,7 @@ class Chunks:
         self.unseen_until = 0
         """Below this offset a message may have been opened by a record that the log no longer has."""
         self.missing = NONE_MISSING
-        """Likewise of those that come now."""
+        """Likewise of those that come now; in a replay, of those that came once."""
         self.parser_of: Callable[[Choice], MessageParser] = parser_of
         """Makes the parser of a choice that opens; who looks on puts one there that tells what it does."""
 
@@ -141,7 +141,7 @@ class Chunks:
         out: list[Output],
     ) -> Opened | None:
         """The open choice that the chunk goes to, opened if need be; None if it has no effect."""
-        unseen = self._unseen(record)
+        unseen = self._unseen(message, choice, chunk, record)
         reserved = message is None and bool(chunk.message_id) and self._opener.reserved(chunk.message_id or "")
         verdict = judge(message, choice, chunk, unseen=unseen, reserved=reserved)
         if message is not None and choice is not None and verdict in (Verdict.APPLY, Verdict.GAP):
@@ -156,11 +156,23 @@ class Chunks:
             self._drop(verdict, message, choice, chunk, record, out)
         return None
 
-    def _unseen(self, record: Record) -> bool:
-        """Whether the record may be of a message whose opening was not read."""
+    def _unseen(self, message: Message | None, choice: Choice | None, chunk: Chunk, record: Record) -> bool:
+        """Whether the chunk may be of a choice whose opening was not read."""
+        if record.offset < self.unseen_until:
+            return True
+        if not self._missing(record):
+            return False
+        if message is None or not message.begun:
+            return True
+        if choice is None and may_go_on(chunk):  # without the message it would be taken for one that is missing
+            self._keep_whole(message, record.offset)
+        return False
+
+    def _missing(self, record: Record) -> bool:
+        """Whether the record may be of a message that is missing."""
         if self.missing.count:
             self.missing = self.missing.behind(record.offset, record.timestamp, self._max_age_ms)
-        return record.offset < self.unseen_until or self.missing.count > 0
+        return self.missing.covers(record.offset)
 
     def _open(
         self,
@@ -198,7 +210,7 @@ class Chunks:
 
     def _miss(self, choice: Choice, record: Record, out: list[Output]) -> None:
         """A message was missing until now. In a replay there is nobody to say it to before the end."""
-        if record.offset >= self.unseen_until:
+        if not self._outputs.silent:
             assert isinstance(choice.state, Lost)
             choice.state.announced = True
             self.missing = self.missing.found(record.offset)
@@ -239,7 +251,7 @@ class Chunks:
         """Count a chunk of a known message that has no effect on events."""
         self.tally.dropped[_DROPPED[verdict]] += 1
         if verdict is Verdict.LATE:
-            if opens(chunk) or self._unseen(record):
+            if opens(chunk) or (chunk.seq and (record.offset < self.unseen_until or self._missing(record))):
                 self._keep_late(message, choice, record.offset)
             return
         if choice is not None and isinstance(choice.state, Lost) and (chunk.end is True or chunk.control is not None):

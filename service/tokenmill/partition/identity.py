@@ -13,7 +13,8 @@
 
 RENEW ends the conversation's unnamed message and opens another. An unknown choice of a message that was ended as a
 whole is like an ended one, one of a message that is lost like a lost one. While records are replayed of which the
-beginning is missing, an unknown choice that is not opened by `open` or `seq` 0 may have been opened before: LOSE. Ids
+beginning is missing, an unknown choice that is not opened by `open` or `seq` 0 may have been opened before: LOSE. So
+may, while messages are missing, one of a message of which no other choice was seen from its beginning. Ids
 that the service gave to unnamed messages open nothing: ORPHAN, and LATE after the end.
 """
 
@@ -55,6 +56,11 @@ def _takes_over(chunk: Chunk) -> bool:
     return chunk.resumes is True and chunk.open is not None
 
 
+def may_go_on(chunk: Chunk) -> bool:
+    """Whether a choice that is unknown may have been opened by a chunk before this one."""
+    return chunk.open is None and chunk.seq != 0 and bool(chunk.seq or opens(chunk))
+
+
 def choice_index(chunk: Chunk) -> int:
     """The choice that a chunk is about."""
     return chunk.choice if isinstance(chunk.choice, int) else 0
@@ -63,11 +69,11 @@ def choice_index(chunk: Chunk) -> int:
 def judge(message: Message | None, choice: Choice | None, chunk: Chunk, *, unseen: bool, reserved: bool) -> Verdict:
     """What to do with a chunk for `choice` of `message`.
 
-    `unseen`: openings may be missing from what is replayed; `reserved`: the id is of the form that the service gives.
+    `unseen`: the opening may be one that was not read; `reserved`: the id is of the form that the service gives.
     """
     unnamed = not chunk.message_id
     again = chunk.open is not None and not chunk.seq and (message is None or message.named or unnamed)
-    if choice is None and unseen and chunk.open is None and chunk.seq != 0 and (chunk.seq or opens(chunk)):
+    if choice is None and unseen and may_go_on(chunk):
         return Verdict.LOSE
     kind = _kind_of_unknown(message) if choice is None else type(choice.state)
     if kind in (Ended, Lost):

@@ -1,5 +1,6 @@
 """From a record to its chunks: key, size, codec, and the state that a codec keeps between records."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 import msgspec
@@ -133,14 +134,17 @@ class Intake:
             self._forget(kept)
 
     def drop(self) -> int:
-        """Forget all streams, as records of theirs are missing; answers how many there were."""
+        """Forget all streams, as records of theirs are missing; answers of how many the rest looks like another
+        message, as only what is forgotten says of which it is.
+        """
         streams = list(self._kept.values())
         for kept in streams:
             if self.noting:
                 self.changed[kept.place] = None
             self._forget(kept)
             kept.state = b""
-        return len(streams)
+        names = Counter(kept.place[0] for kept in streams)
+        return sum(count for name, count in names.items() if not names_each(name))
 
     def _forget(self, kept: Kept) -> None:
         del self._kept[kept.place]
@@ -182,6 +186,21 @@ class Intake:
 
     def __len__(self) -> int:
         return len(self._kept)
+
+
+def names_each(name: str) -> bool:
+    """Whether each record of a codec says of which message it is: those of its sample do when they are read alone."""
+    state = b""
+    try:
+        codec = find_codec(name)
+        for record in codec.sample:
+            alone = {chunk.message_id for chunk in _decoded(codec, b"", record)[1]}
+            state, chunks = _decoded(codec, state, record)
+            if not alone <= {chunk.message_id for chunk in chunks}:
+                return False
+    except RecordError:  # it takes what came before to read it, or nobody has the codec any more
+        return False
+    return True
 
 
 def _decoded(codec: Codec, state: bytes, record: Record) -> tuple[bytes, Sequence[Chunk]]:

@@ -170,6 +170,11 @@ class Message:
         """Where the oldest of its choices that have not ended was opened; past every offset if all have."""
         return min((choice.first for choice in self.going_on()), default=NEVER)
 
+    @property
+    def begun(self) -> bool:
+        """A choice of it was seen from its beginning: one that is lost, or was when it ended, has made no event."""
+        return any(choice.seq for choice in self.choices)
+
     def going_on(self) -> list[Choice]:
         """The choices that have not ended."""
         return [choice for choice in self.choices if not isinstance(choice.state, Ended)]

@@ -25,6 +25,7 @@ from tokenmill.partition.low_water import LowWater
 from tokenmill.partition.mark import Mark
 from tokenmill.partition.message import Message
 from tokenmill.partition.messages import Messages
+from tokenmill.partition.missing import Missing
 from tokenmill.partition.opening import Opener
 from tokenmill.partition.outputs import Outputs
 from tokenmill.partition.rebuild import Restored, in_steps
@@ -198,6 +199,7 @@ class Partition:
             self._skips = Skips(self._messages, mark.skipped, self.offset, mark.offset, move)
         self._outputs.unsent = 0
         self._chunks.unseen_until = self._replay.unseen_until
+        self._chunks.missing = Missing(until=mark.missing.until)
         self._outputs.silent = True
 
     def end_replay(self, out: list[Output], first: int = 0) -> ReplayEnd:
@@ -233,7 +235,8 @@ class Partition:
     def _pass_over(self, first: int, out: list[Output]) -> int:
         """Go on at `first`, without what was open before; answers how many messages are announced as lost."""
         self.offset = first
-        self._chunks.missing = self._chunks.missing.more(self._intake.drop(), 0)
+        time = self.time and self.time + self.settings.max_age_ms
+        self._chunks.missing = self._chunks.missing.more(self._intake.drop(), time)
         return self.lose_open(out, GONE)
 
     def lose_open(self, out: list[Output], why: str, opened_from: int = 0) -> int:

@@ -64,7 +64,7 @@ class Replay(msgspec.Struct, frozen=True):
     @property
     def unseen_until(self) -> int:
         """Below this offset, openings may be missing."""
-        return self.mark.offset if self.lossy else max(self.mark.unseen_until, self.mark.missing.until)
+        return self.mark.offset if self.lossy else self.mark.unseen_until
 
     def missing(self, known: int, time: int, max_age_ms: int) -> Missing:
         """What is missing after it, where so many messages are known and the last record has that time, if any has."""
@@ -81,8 +81,7 @@ class Replay(msgspec.Struct, frozen=True):
         announced = self.mark.announced
         if self.start < foreign_until:
             announced = with_span(announced, self.start, foreign_until)
-        unseen_until = self.mark.offset if self.lossy else self.mark.unseen_until
-        return Gaps(unseen_until, foreign_until, announced, self.mark.skipped)
+        return Gaps(self.unseen_until, foreign_until, announced, self.mark.skipped)
 
     def has_foreign(self, fingerprint: str) -> bool:
         """Whether there can be any choice that `is_foreign`."""
@@ -125,7 +124,7 @@ def lose(messages: Messages, replay: Replay, fingerprint: str) -> list[tuple[Err
     """Mark what the replay, which is over, could not rebuild; returns what has to be announced, and why."""
     lost: list[tuple[ErrorCode, Choice]] = []
     # Of what is below `missing.until` nobody can tell in a replay that lacks beginnings again: then it is said twice.
-    said_until = replay.mark.unseen_until if replay.lossy else replay.unseen_until
+    said_until = max(replay.mark.unseen_until, 0 if replay.lossy else replay.mark.missing.until)
     lose_announced(messages, replay, replay.mark.offset)
     for _, choice in messages.in_state(Lost):
         assert isinstance(choice.state, Lost)  # it was asked for

@@ -3,6 +3,7 @@
 One that the broker does not take ends no worker: whoever wrote it finds the same idle the next time.
 """
 
+import asyncio
 import logging
 from typing import Any
 
@@ -27,6 +28,18 @@ class Inbox(Outbox):
         super().__init__(*args, **options)
         self.misdated = False
         """A record was refused for its time: this host's clock is not the broker's."""
+
+    def flush(self) -> None:
+        """As an outbox, but one batch at a time.
+
+        The client numbers what it sends, and what follows a batch that was refused must have the number of that.
+        """
+        self._until = self.acked + 1
+        super().flush()
+
+    def _done(self, future: "asyncio.Future[Any]", *, size: int, records: int) -> None:
+        super()._done(future, size=size, records=records)
+        self.flush()
 
     def _not_taken(self, problem: BaseException, size: int, records: int) -> None:
         if not isinstance(problem, InvalidTimestampError):
