@@ -12,6 +12,7 @@ from aiokafka.admin import NewTopic
 from tests.support.topics import admin_of
 from tokenmill.errors import MissingServer
 from tokenmill.servers import KafkaServer, kafka
+from tokenmill.servers.process import free_port
 
 StartKafka = Callable[..., KafkaServer]
 
@@ -46,6 +47,32 @@ async def test_records_survive_a_crash(start_kafka: StartKafka) -> None:
     assert server.bootstrap == bootstrap
     await send(server.bootstrap, "tokens", b"after")
     assert await read(server.bootstrap, "tokens", 2) == [b"before", b"after"]
+
+
+@pytest.mark.integration
+def test_a_storage_is_formatted_once_for_all_that_are_alike(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """But each belongs to a cluster of its own. With other settings it is formatted by Kafka's tool again."""
+    tool, formatted = KafkaServer._run_tool, list[Path]()
+
+    def noted(server: KafkaServer, properties: Path) -> None:
+        formatted.append(server.folder)
+        tool(server, properties)
+
+    monkeypatch.setattr(KafkaServer, "_run_tool", noted)
+    monkeypatch.setattr(kafka, "_WRITTEN", {})
+    servers = [KafkaServer(tmp_path / name, {"num.network.threads": threads}) for name, threads in ("a2", "b2", "c3")]
+    for server in servers:
+        server.folder.mkdir()
+        server.port = free_port()
+        server.command()
+    assert formatted == [servers[0].folder, servers[2].folder]
+    written = [
+        {path.name: path.read_text(errors="replace") for path in (each.folder / "data").iterdir()} for each in servers
+    ]
+    of_clusters = [files.pop("meta.properties") for files in written]
+    assert all(f"cluster.id={server.cluster_id}\n" in of for server, of in zip(servers, of_clusters, strict=True))
+    assert written[0] == written[1]
+    assert written[0].keys() == {"bootstrap.checkpoint"}
 
 
 @pytest.mark.integration

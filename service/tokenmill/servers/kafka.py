@@ -5,6 +5,7 @@ Needs `java` (17 or later) and `mvn`. Maven copies the jars once into `build/` o
 
 import hashlib
 import os
+import re
 import secrets
 import shutil
 import subprocess
@@ -125,7 +126,7 @@ class KafkaServer(Server):
         if self._formatted_for != self.port:
             shutil.rmtree(data, ignore_errors=True)
             self._write_properties(properties, data)
-            self._format(properties)
+            self._format(properties, data)
             self._formatted_for = self.port
         return [*java(self._heap), "-XX:+UseSerialGC", "kafka.Kafka", str(properties)]
 
@@ -157,7 +158,20 @@ class KafkaServer(Server):
         """Further arguments for the tool that formats the storage."""
         return ()
 
-    def _format(self, properties: Path) -> None:
+    def _format(self, properties: Path, data: Path) -> None:
+        """By Kafka's own tool, the first time; what it wrote is that of any cluster, but for the cluster's id."""
+        alike = (*self._settings.items(), *self.format_options())
+        if (written := _WRITTEN.get(alike)) is None:
+            self._run_tool(properties)
+            _WRITTEN[alike] = {path.name: path.read_bytes() for path in data.iterdir()}
+            return
+        data.mkdir()
+        for name, content in written.items():
+            (data / name).write_bytes(
+                re.sub(rb"(?m)^cluster\.id=.*$", b"cluster.id=" + self.cluster_id.encode(), content)
+            )
+
+    def _run_tool(self, properties: Path) -> None:
         command = [*java("128m"), "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "kafka.tools.StorageTool", "format"]
         command += ["-t", self.cluster_id, "-c", str(properties), *self.format_options()]
         run = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
@@ -167,6 +181,11 @@ class KafkaServer(Server):
     def ready(self) -> bool:
         """The broker says in its own log when its listener, bound before, is served."""
         return b"Kafka Server started" in self.log.read_bytes()
+
+
+_WRITTEN: dict[tuple[object, ...], Mapping[str, bytes]] = {}
+"""Files of a storage that was formatted in this process, by what they depend on: to format one takes as long as to
+start half of a broker."""
 
 
 def _joined(addresses: Mapping[str, str]) -> str:
