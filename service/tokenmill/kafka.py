@@ -127,6 +127,12 @@ def partition_of(key: bytes, partitions: int) -> int:
     return int(murmur2(key) & 0x7FFFFFFF) % partitions
 
 
+def altering(topic: str, settings: str) -> str:
+    """The command that gives a topic these settings, `key=value`, with commas between."""
+    options = f"--entity-type topics --entity-name {topic} --add-config {settings}"
+    return f"`kafka-configs --bootstrap-server … --alter {options}`"
+
+
 async def offsets_since(
     consumer: AIOKafkaConsumer, places: Collection[TopicPartition], time_ms: int
 ) -> dict[TopicPartition, int]:

@@ -30,6 +30,13 @@ async def _live(rig: Rig) -> None:
     await until(read, "every partition is live")
 
 
+def _watched(rig: Rig) -> tuple[list[float], Watch]:
+    """The time, which a test moves on, and who watches by it."""
+    now = [0.0]
+    rig.engine.clock = lambda: now[0]
+    return now, Watch(rig.engine, PATIENCE_S)
+
+
 def _after(seconds: float, now: list[float], watch: Watch) -> list[str]:
     """What is wrong at the end of this time, of which a look misses nothing."""
     end, problems = now[0] + seconds, list[str]()
@@ -43,9 +50,7 @@ async def test_a_sound_worker_is_left_alone(stage: Stage) -> None:
     """Idle for long, but with answers from the broker and nothing to do."""
     async with rigged(stage) as rig:
         await _live(rig)
-        now = [0.0]
-        rig.engine.clock = lambda: now[0]
-        watch = Watch(rig.engine, PATIENCE_S)
+        now, watch = _watched(rig)
         for _ in range(3):
             await asyncio.sleep(0.1)  # the broker answers a fetch in this time
             assert _after(PATIENCE_S - 1, now, watch) == []
@@ -56,9 +61,7 @@ async def test_a_process_that_was_suspended_is_not_stuck(stage: Stage) -> None:
     """It could see nothing meanwhile; what does not move afterwards is found."""
     async with rigged(stage) as rig:
         await _live(rig)
-        now = [0.0]
-        rig.engine.clock = lambda: now[0]
-        watch = Watch(rig.engine, PATIENCE_S)
+        now, watch = _watched(rig)
         rig.engine.lanes[TopicPartition(stage.topics.tokens, 0)].phase = Phase.REPLAYING
         assert list(watch.problems()) == []
         now[0] += 10 * PATIENCE_S
@@ -88,9 +91,7 @@ async def test_a_partition_without_progress_is_found(stage: Stage) -> None:
         await _live(rig)
         place = TopicPartition(stage.topics.tokens, 0)
         lane = rig.engine.lanes[place]
-        now = [0.0]
-        rig.engine.clock = lambda: now[0]
-        watch = Watch(rig.engine, PATIENCE_S)
+        now, watch = _watched(rig)
 
         def stuck(seconds: float = 1) -> list[str]:
             return [problem for problem in _after(seconds, now, watch) if "progress" in problem]
@@ -130,9 +131,8 @@ async def test_a_restore_is_given_time_from_its_turn_on(stage: Stage, monkeypatc
         lanes = rig.engine.lanes
         await until(lambda: any(lane.placed for lane in lanes.values()), "one is restored")
         (first,) = [place for place, lane in lanes.items() if lane.placed]
-        now, problems = [0.0], list[str]()
-        rig.engine.clock = lambda: now[0]
-        watch, load_s = Watch(rig.engine, PATIENCE_S), rig.engine.store.load_s
+        now, watch = _watched(rig)
+        problems, load_s = list[str](), rig.engine.store.load_s
 
         def look(seconds: float) -> None:
             problems.extend(problem for problem in _after(seconds, now, watch) if "restoring" in problem)
@@ -154,9 +154,7 @@ async def test_before_the_first_restore_nothing_but_kafka_is_waited_for(stage: S
     """Every question to it has a deadline of its own, so there is less patience."""
     async with rigged(stage) as rig:
         await _live(rig)
-        now = [0.0]
-        rig.engine.clock = lambda: now[0]
-        watch = Watch(rig.engine, PATIENCE_S)
+        now, watch = _watched(rig)
         for lane in rig.engine.lanes.values():
             lane.phase, lane.placed = Phase.RESTORING, False
         assert list(watch.problems()) == []
@@ -169,9 +167,7 @@ async def test_a_broker_that_answers_nobody_is_found(stage: Stage, monkeypatch: 
     """No fetch of a partition is answered, or nobody coordinates the group, or lets us in."""
     async with rigged(stage) as rig:
         await _live(rig)
-        now = [0.0]
-        rig.engine.clock = lambda: now[0]
-        watch = Watch(rig.engine, PATIENCE_S)
+        now, watch = _watched(rig)
         answered = {0: 1, 1: 1}
         monkeypatch.setattr(rig.engine.consumer, "last_poll_timestamp", lambda tp: answered[tp.partition])
         monkeypatch.setattr(rig.engine.consumer._coordinator, "coordinator_id", None)
@@ -191,9 +187,7 @@ async def test_what_was_not_looked_at_begins_anew(stage: Stage, monkeypatch: pyt
     """A paused partition gets no answers; when it goes on, its silence counts from then."""
     async with rigged(stage) as rig:
         await _live(rig)
-        now = [0.0]
-        rig.engine.clock = lambda: now[0]
-        watch = Watch(rig.engine, PATIENCE_S)
+        now, watch = _watched(rig)
         monkeypatch.setattr(rig.engine.consumer, "last_poll_timestamp", lambda _: 1)
         lanes = rig.engine.lanes.values()
         assert list(watch.problems()) == []

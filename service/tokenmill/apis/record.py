@@ -26,6 +26,9 @@ TIME_DIGITS = 12
 RANDOM_DIGITS = 20
 """Hex digits of an id: milliseconds since the epoch, then 80 random bits, as many as an ULID has."""
 
+BETAS = "anthropic-beta"
+"""The header of Messages that says what a client tries out."""
+
 CONVERSATION_BYTES = 512
 """Of a conversation that an id leads to: with it the id has to fit a message's."""
 

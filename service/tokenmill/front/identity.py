@@ -14,7 +14,7 @@ import msgspec
 
 from tokenmill.apis.api import Api
 from tokenmill.apis.ask import Ask, BadAsk
-from tokenmill.apis.record import CONVERSATION_BYTES, RANDOM_DIGITS, AnswerId, digest, own_conversation
+from tokenmill.apis.record import BETAS, CONVERSATION_BYTES, RANDOM_DIGITS, AnswerId, digest, own_conversation
 
 KEY_CHARS = 255
 """Of an `Idempotency-Key`: UUIDs have 36."""
@@ -22,11 +22,8 @@ KEY_CHARS = 255
 CONVERSATION, KEY, RETRY, RESUMABLE = "x-conversation-id", "idempotency-key", "x-stainless-retry-count", "tm-resumable"
 """Headers of requests."""
 
-BETAS = "anthropic-beta"
-"""The header of Messages that says what a client tries out."""
-
 BETAS_CHARS = 2_048
-"""Of it: some dozens of names; it is in every record of a request."""
+"""Of what a client tries out: some dozens of names; it is in every record of a request."""
 
 _PRINTABLE = re.compile(r"[ -~]+")
 

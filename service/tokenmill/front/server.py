@@ -21,8 +21,6 @@ log = logging.getLogger(__name__)
 
 BAD_REQUEST, NOT_FOUND, UNAVAILABLE = 400, 404, 503
 
-JSON = "application/json"
-
 AGAIN = {429: "2", 503: "2", 529: "5"}
 """Seconds after which a request may be sent again, by the status of its refusal."""
 
@@ -99,4 +97,4 @@ def refusal(api: Api, problem: BadAsk | Failed | Refused | Unavailable | web.HTT
         status, body = problem.status, error_body(api, problem.status, problem.reason)
     if again := AGAIN.get(status):
         headers.setdefault("retry-after", again)
-    return web.Response(status=status, body=body, content_type=JSON, headers=headers)
+    return web.Response(status=status, body=body, content_type="application/json", headers=headers)

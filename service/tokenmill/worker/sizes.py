@@ -7,6 +7,7 @@ import msgspec
 
 from tokenmill.config.relations import ENVELOPE_BYTES, ESCAPED
 from tokenmill.errors import FatalError
+from tokenmill.kafka import altering
 from tokenmill.limits import KIB, Limits
 from tokenmill.partition import PartitionSettings
 from tokenmill.partition.cloud_events import CLOUD_EVENT_BYTES
@@ -50,5 +51,4 @@ def fitting_limits(settings: PartitionSettings, largest: Mapping[str, int]) -> P
 
 def raising(topic: str, limits: Limits) -> str:
     """The command that lets a topic take what the limits allow."""
-    options = f"--entity-type topics --entity-name {topic} --add-config max.message.bytes={limits.output_bytes + SPARE}"
-    return f"`kafka-configs --bootstrap-server … --alter {options}`"
+    return altering(topic, f"max.message.bytes={limits.output_bytes + SPARE}")

@@ -6,6 +6,8 @@ each start again, so a worker says it as soon as it can.
 
 from collections.abc import Iterable, Mapping
 
+from tokenmill.kafka import altering
+
 TIMESTAMPS = "message.timestamp.type"
 """Setting of a topic: whether its records keep the time that their producer gave them."""
 
@@ -48,5 +50,4 @@ def _limit(said: Mapping[str, str | None], key: str, otherwise: int) -> int:
 
 def taking_all(topic: str) -> str:
     """The command that lets a topic take records of any time."""
-    options = f"--entity-type topics --entity-name {topic} --add-config {AFTER}={EVER},{BEFORE}={EVER}"
-    return f"`kafka-configs --bootstrap-server … --alter {options}`"
+    return altering(topic, f"{AFTER}={EVER},{BEFORE}={EVER}")

@@ -11,7 +11,7 @@ from aiokafka.errors import IncompatibleBrokerVersion, TopicAlreadyExistsError, 
 from tokenmill.aiokafka_inside import controller, makes_no_topics, network
 from tokenmill.config import Config, Kafka
 from tokenmill.errors import FatalError, Unavailable
-from tokenmill.kafka import deadline
+from tokenmill.kafka import altering, deadline
 from tokenmill.limits import KIB
 from tokenmill.worker.connect import make_admin, until_available
 from tokenmill.worker.sizes import SPARE
@@ -166,8 +166,7 @@ async def stamped_anew(admin: AIOKafkaAdminClient, topics: Iterable[str]) -> lis
     found = await _said(admin, dict.fromkeys(topics, (TIMESTAMPS,)))
     return [
         f"topic {topic}: its {TIMESTAMPS} is {kind}, so its records do not have the times of their input: when an "
-        f"offset is set by hand, what was published can't be told well: `kafka-configs --bootstrap-server … --alter "
-        f"--entity-type topics --entity-name {topic} --add-config {TIMESTAMPS}=CreateTime`"
+        f"offset is set by hand, what was published can't be told well: {altering(topic, f'{TIMESTAMPS}=CreateTime')}"
         for topic, said in found.items()
         if (kind := said.get(TIMESTAMPS)) == APPENDED
     ]
@@ -202,10 +201,9 @@ async def cleanup_policy(admin: AIOKafkaAdminClient, topic: str) -> str:
 def refuse_compacted(topic: str, policy: str) -> None:
     """Raise `FatalError` if a topic of the input loses records that are not old: messages would lack chunks."""
     if policy not in ("", "delete"):
-        options = f"--entity-type topics --entity-name {topic} --add-config cleanup.policy=delete"
         raise FatalError(
             f"topic {topic}: its cleanup.policy is {policy}, which drops all but the last record of a conversation: "
-            f"`kafka-configs --bootstrap-server … --alter {options}`; what was dropped does not come back"
+            f"{altering(topic, 'cleanup.policy=delete')}; what was dropped does not come back"
         )
 
 

@@ -8,14 +8,12 @@ from tokenmill.apis.ask import Ask, Json
 from tokenmill.apis.chat import NO_EFFORT
 from tokenmill.apis.namespaces import with_one_name
 from tokenmill.apis.reading import Node
+from tokenmill.apis.record import BETAS
 from tokenmill.apis.responses_input import read_input
 from tokenmill.caller.kinds.arguments import fitted, read_arguments, said_by, text_of
 from tokenmill.caller.kinds.kind import Base, Call, Plan, given, single, unsupported
 
 VERSION = "2023-06-01"
-
-BETAS = "anthropic-beta"
-"""The header that says what a client tries out."""
 
 MAX_TOKENS = 4_096
 """Where the client says nothing: that API wants a number."""
