@@ -8,6 +8,9 @@ import msgspec
 
 Headers: TypeAlias = Sequence[tuple[str, bytes]]
 
+TRACING = ("traceparent", "tracestate")
+"""Names of the headers of W3C Trace Context: what comes of a record has them as that has."""
+
 
 class Record(Protocol):
     """An input record of a partition. Those inside aiokafka's record batches are some, so the worker copies nothing."""

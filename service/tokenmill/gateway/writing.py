@@ -39,7 +39,7 @@ from tokenmill.gateway.sequences import Sequences, claim_of
 from tokenmill.gateway.stops import message_id_of, which
 from tokenmill.limits import KIB, TRACE_STATE_BYTES
 from tokenmill.partition import PartitionSettings
-from tokenmill.records import Headers
+from tokenmill.records import TRACING, Headers
 
 log = logging.getLogger(__name__)
 
@@ -49,9 +49,6 @@ OpenMessages: TypeAlias = Callable[[str], list[str] | None]
 T = TypeVar("T")
 
 CONVERSATION = "/v1/conversations/{conversation}"
-
-TRACING = ("traceparent", "tracestate")
-"""Headers of the request that its records get (W3C Trace Context): outputs of a message have those of its opening."""
 
 
 class Writing:

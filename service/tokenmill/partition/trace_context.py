@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeAlias
 from tokenmill.dialects import Envelope
 from tokenmill.events import Finish
 from tokenmill.limits import TRACE_STATE_BYTES
-from tokenmill.records import Headers, header
+from tokenmill.records import TRACING, Headers, header
 
 TraceContext: TypeAlias = tuple[tuple[str, bytes], ...]
 
@@ -28,8 +28,7 @@ class EndedMessage(NamedTuple):
     """Of the record that ended it, in milliseconds since the epoch."""
 
 
-PARENT = "traceparent"
-STATE = "tracestate"
+PARENT, STATE = TRACING
 
 _parent = re.compile(rb"(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}").fullmatch
 _state = re.compile(rb"[ -~\t]+").fullmatch

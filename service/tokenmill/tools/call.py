@@ -12,10 +12,7 @@ import msgspec
 from msgspec import UNSET
 
 from tokenmill.events import Finish, ToolCall, decode_event
-from tokenmill.records import Record, header
-
-TRACING = ("traceparent", "tracestate")
-"""Headers that go on from the call to its result."""
+from tokenmill.records import TRACING, Record, header
 
 Stage: TypeAlias = Literal["waiting", "asking", "running", "done"]
 """Of a call: it waits for a place; it waits for a person's word; it has been claimed, so that it may be at its server;
