@@ -1,25 +1,12 @@
-"""What long-running processes share: a deadline on their end, fewer searches for garbage."""
+"""What long-running processes share: a port, and a deadline on their end."""
 
 import asyncio
-import gc
 import threading
 
 import pytest
 
 from tokenmill.errors import FatalError
-from tokenmill.process import GARBAGE_THRESHOLD, Deadline, ToldToStop, before, bound, tune_garbage_collector
-
-
-def test_the_garbage_collector_looks_less_often() -> None:
-    """And not at what was there before the first record."""
-    before, frozen = gc.get_threshold(), gc.get_freeze_count()
-    there = [list[int]() for _ in range(1_000)]
-    try:
-        tune_garbage_collector()
-        assert gc.get_threshold()[0] == GARBAGE_THRESHOLD
-        assert gc.get_freeze_count() >= frozen + len(there)
-    finally:
-        gc.set_threshold(*before)
+from tokenmill.process import Deadline, ToldToStop, before, bound
 
 
 def test_a_deadline_ends_the_process_once(capsys: pytest.CaptureFixture[str]) -> None:

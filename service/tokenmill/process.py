@@ -2,7 +2,6 @@
 
 import asyncio
 import errno
-import gc
 import os
 import socket
 import sys
@@ -78,15 +77,3 @@ def bound(bind: str, port: int, section: str, prefix: str = "") -> socket.socket
             + (f"{key}PORT, or 0 for any that is free" if problem.errno in _TAKEN else f"{key}BIND, or 0.0.0.0 for all")
         ) from problem
     return sock
-
-
-GARBAGE_THRESHOLD = 50_000
-"""New objects before the collector looks for cycles. Records, chunks and outputs make none; looking through them every
-700 objects, as Python does by default, costs more than reading them."""
-
-
-def tune_garbage_collector() -> None:
-    """Leave out what lives as long as the process, and look for cycles less often."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(GARBAGE_THRESHOLD, 20, 20)

@@ -9,13 +9,13 @@ LOGS = (
         "published comes again",
         "integration/test_other_logs.py::"
         "test_who_has_not_heard_of_the_leader_that_wrote_what_is_committed_is_not_believed",
-        (Change("worker/topic_log.py", "if leader.epoch < mark.epoch:", "if False:"),),
+        (Change("kafka/topic_log.py", "if leader.epoch < mark.epoch:", "if False:"),),
     ),
     Ablation(
         "commits say in which leader's epoch their records were written",
         "who leads, and whether a log has gone on otherwise, can't be compared with what is committed",
-        "worker/test_epochs.py::test_commits_say_log_and_epoch",
-        (Change("worker/engine.py", "max(lane.partition.epoch, self._epochs.at(tp, records[-1].offset))", "-1"),),
+        "kafka/test_leader_epochs.py::test_commits_say_log_and_epoch",
+        (Change("worker/engine.py", "max(lane.partition.epoch, self._leader_epochs.at(tp, records[-1].offset))", "-1"),),
     ),
     Ablation(
         "a commit is of one topic's id",
@@ -33,7 +33,7 @@ LOGS = (
         "the end of the commit's epoch is asked for",
         "a log that lost its end, and has grown again, passes for the one that was read: its new records are skipped",
         "worker/test_restore.py::test_a_log_that_has_other_records_there_lost_its_end_too",
-        (Change("worker/extent.py", "self.end if self.shared is None else min(self.end, self.shared)", "self.end"),),
+        (Change("kafka/topic_log.py", "self.end if self.shared is None else min(self.end, self.shared)", "self.end"),),
     ),
     Ablation(
         "the cluster's id is in the keys of snapshots",
@@ -51,7 +51,7 @@ LOGS = (
         "an input that is compacted is refused",
         "records of messages are missing without a gap in anything: their text is wrong, and nobody is told",
         "integration/test_other_logs.py::test_a_compacted_input_is_refused",
-        (Change("worker/topics.py", 'if policy not in ("", "delete"):', "if False:"),),
+        (Change("worker/topic_checks.py", 'if policy not in ("", "delete"):', "if False:"),),
     ),
     Ablation(
         "a snapshot that does not give the committed state is thrown away",

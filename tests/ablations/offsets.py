@@ -9,7 +9,7 @@ OFFSETS = (
         "worker/test_held.py::test_what_is_held_is_not_read_and_goes_on_when_there_is_room",
         (
             Change(
-                "worker/room.py",
+                "worker/output_partitions.py",
                 "held = [lane for lane in lanes if lane.partition.number >= self.partitions]",
                 "held = list[Lane]()",
             ),

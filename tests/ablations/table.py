@@ -42,7 +42,7 @@ ABLATIONS = (
         "a transaction ends when all its outputs are acknowledged",
         "the client commits without an output that the broker refused: the events are lost",
         "integration/test_order.py::test_no_transaction_is_committed_without_one_of_its_outputs",
-        (Change("worker/transaction.py", "                await acknowledged()\n", ""),),
+        (Change("kafka/transaction.py", "                await acknowledged()\n", ""),),
     ),
     Ablation(
         "an offset is committed when its outputs are acknowledged",
@@ -249,7 +249,7 @@ ABLATIONS = (
         "a static member does not leave when it stops",
         "a rolling restart moves every partition, twice",
         "integration/test_static_members.py::test_a_static_member_that_stops_and_comes_back_moves_no_partition",
-        (Change("worker/connect.py", "group_instance_id=kafka.group_instance_id", "group_instance_id=None"),),
+        (Change("kafka/clients.py", "group_instance_id=kafka.group_instance_id", "group_instance_id=None"),),
     ),
     Ablation(
         "only input of ended transactions is read",
@@ -257,7 +257,7 @@ ABLATIONS = (
         "integration/test_restores.py::test_input_of_a_transaction_that_was_aborted_is_not_read",
         (
             Change(
-                "worker/connect.py",
+                "kafka/clients.py",
                 'auto_offset_reset=reset,\n        isolation_level="read_committed"',
                 'auto_offset_reset=reset,\n        isolation_level="read_uncommitted"',
             ),

@@ -34,7 +34,7 @@ from tests.chaos.run import SETTINGS
 from tests.support.relay import Relay
 from tests.support.stage import Stage, until, without_repeats
 from tests.support.topics import admin_of
-from tokenmill.kafka import deadline, stopped
+from tokenmill.kafka.calls import deadline, stopped
 from tokenmill.servers import RedisServer
 
 FAULTS = ("kill", "freeze", "half-open", "coordinator", "controller", "reset", "delay")

@@ -14,12 +14,12 @@ from tests.structure.tree import CHECKOUT
 from tests.support.stage import LOOK_S
 from tokenmill.config import Config, Kafka
 from tokenmill.errors import MissingServer
+from tokenmill.kafka.topics import create_topics
 from tokenmill.servers import KafkaServer, RedisServer
 from tokenmill.servers.front import CallerProcess, FrontProcess
 from tokenmill.servers.gateway import GatewayProcess
 from tokenmill.servers.process import Server
 from tokenmill.servers.worker import WorkerProcess
-from tokenmill.worker.topics import create_topics
 
 PARTITIONS = 4
 

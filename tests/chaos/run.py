@@ -34,9 +34,9 @@ from tests.chaos.watch import Commits, Heads, Reader, keep_sampling
 from tests.support.stage import Stage, until
 from tests.support.topics import make_topics
 from tokenmill.config import Kafka
+from tokenmill.kafka.topic_log import cluster_id
 from tokenmill.servers import KafkaServer, RedisServer
 from tokenmill.store import RedisStore
-from tokenmill.worker.topic_log import cluster_id
 
 PARTITIONS = 6
 

@@ -21,7 +21,7 @@ from aiokafka.errors import KafkaError
 from tests.support.rig import Rig, rigged
 from tests.support.stage import Content, Stage, until
 from tests.support.topics import admin_of, known
-from tokenmill.kafka import stopped
+from tokenmill.kafka.calls import stopped
 from tokenmill.servers import KafkaCluster
 
 BEFORE, MEANWHILE, AFTER = 5, 20, 3

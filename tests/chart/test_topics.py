@@ -9,7 +9,7 @@ from tests.chart.rendering import CHART, Refused, container, hook, kind, pod_of,
 from tests.chart.test_config import file_of
 from tokenmill.commands import tokenmill
 from tokenmill.config import Config, load_config
-from tokenmill.worker.topics import _settings, all_topics
+from tokenmill.kafka.topics import _settings, all_topics
 
 STRIMZI = CHART / "ci" / "strimzi-values.yaml"
 

@@ -10,9 +10,8 @@ from tests.support.stage import until
 from tests.support.topics import make_topics
 from tokenmill.commands.topics import command
 from tokenmill.config import Kafka
-from tokenmill.worker.connect import make_admin
-from tokenmill.worker.sizes import SPARE
-from tokenmill.worker.topics import partition_counts
+from tokenmill.kafka.clients import make_admin
+from tokenmill.kafka.topics import SPARE, partition_counts
 
 pytestmark = pytest.mark.integration
 

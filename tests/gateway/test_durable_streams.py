@@ -18,7 +18,7 @@ from tokenmill.gateway import serving, tail
 from tokenmill.gateway.durable_streams import POLL_S, DurableStreams, Waiter
 from tokenmill.gateway.position import read_position
 from tokenmill.gateway.view import Frame
-from tokenmill.kafka import partition_of
+from tokenmill.kafka.lookup import partition_of
 from tokenmill.records import Output
 
 pytestmark = pytest.mark.integration

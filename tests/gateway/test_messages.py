@@ -11,7 +11,7 @@ from tests.support.gateways import Gate, admission, answer, listening, payloads,
 from tokenmill.gateway import serving, tail
 from tokenmill.gateway.messages import Messages
 from tokenmill.gateway.position import read_position
-from tokenmill.kafka import partition_of
+from tokenmill.kafka.lookup import partition_of
 
 pytestmark = pytest.mark.integration
 

@@ -23,7 +23,7 @@ from tokenmill.gateway.stream import Stream
 from tokenmill.gateway.tail import Tail
 from tokenmill.gateway.view import View
 from tokenmill.gateway.window import Window, Windows
-from tokenmill.kafka import deadline
+from tokenmill.kafka.calls import deadline
 
 pytestmark = pytest.mark.integration
 

@@ -15,10 +15,10 @@ from tokenmill.client import Connection
 from tokenmill.client.sessions import Session, read_session
 from tokenmill.commands.sessions import command
 from tokenmill.config import Config, Kafka, Topics
+from tokenmill.kafka.topic_log import cluster_id
+from tokenmill.kafka.topics import create_topics
 from tokenmill.servers import RedisServer
 from tokenmill.store.sessions import RedisSessions
-from tokenmill.worker.topic_log import cluster_id
-from tokenmill.worker.topics import create_topics
 
 pytestmark = pytest.mark.integration
 

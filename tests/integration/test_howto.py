@@ -18,10 +18,10 @@ from tests.support.model_servers.speech import Script
 from tests.support.model_servers.vllm import Vllm
 from tests.support.topics import make_topics
 from tokenmill.config import Config
+from tokenmill.kafka.topics import all_topics
 from tokenmill.servers import KafkaServer
 from tokenmill.servers.tools import ToolsProcess
 from tokenmill.servers.worker import WorkerProcess
-from tokenmill.worker.topics import all_topics
 
 RUN_S = 60
 

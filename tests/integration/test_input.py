@@ -16,7 +16,7 @@ from tests.support.stage import Stage, until
 from tests.support.topics import admin_of
 from tokenmill.limits import Limits
 from tokenmill.servers.process import free_port
-from tokenmill.worker.times import AFTER, EVER, taking_all
+from tokenmill.worker.topic_checks import AFTER, EVER, taking_all
 
 pytestmark = pytest.mark.integration
 

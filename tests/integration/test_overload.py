@@ -8,8 +8,8 @@ from aiokafka import TopicPartition
 
 from tests.support.rig import Rig, rigged
 from tests.support.stage import Stage, until
+from tokenmill.kafka.clients import FETCH_PARTITION_BYTES
 from tokenmill.limits import KIB, MIB
-from tokenmill.worker.connect import FETCH_PARTITION_BYTES
 from tokenmill.worker.engine import LANE_UNACKED_BYTES
 
 pytestmark = pytest.mark.integration

@@ -15,13 +15,13 @@ from aiokafka.errors import GroupAuthorizationFailedError
 
 from tests.support.rig import Recorder, configuration, rigged
 from tests.support.stage import Stage, until
+from tokenmill.kafka.transaction import Transaction
 from tokenmill.observe import Numbers
 from tokenmill.partition import Partition
 from tokenmill.worker.engine import Engine
 from tokenmill.worker.exactly_once import in_transactions
 from tokenmill.worker.lane import Lane
 from tokenmill.worker.service import WorkerService
-from tokenmill.worker.transaction import Transaction
 
 pytestmark = pytest.mark.integration
 

@@ -8,10 +8,10 @@ import pytest
 
 from tests.support.stage import asked, until
 from tokenmill.config import Config, Kafka
+from tokenmill.kafka.topics import create_topics
 from tokenmill.servers import KafkaServer
 from tokenmill.servers.process import free_port
 from tokenmill.servers.worker import WorkerProcess
-from tokenmill.worker.topics import create_topics
 
 pytestmark = pytest.mark.integration
 

@@ -11,11 +11,11 @@ from aiokafka.structs import OffsetAndMetadata
 
 from tests.support.rig import Rig, rigged
 from tests.support.stage import Stage, until, without_repeats
+from tokenmill.kafka.topics import create_topics
 from tokenmill.partition import Mark
 from tokenmill.partition.snapshot import SCHEMA, Meta
 from tokenmill.store import MemoryStore, Snapshot
 from tokenmill.worker.lane import Phase
-from tokenmill.worker.topics import create_topics
 
 pytestmark = pytest.mark.integration
 

@@ -17,12 +17,12 @@ from tests.support.stage import until
 from tests.support.tool_calls import WEATHER
 from tests.support.topics import read_topic
 from tokenmill.config import Config, Kafka, Topics
+from tokenmill.kafka.topics import create_topics
 from tokenmill.servers.front import FrontProcess
 from tokenmill.servers.gateway import GatewayProcess
 from tokenmill.servers.ours import OurProcess
 from tokenmill.servers.tools import ToolsProcess
 from tokenmill.servers.worker import WorkerProcess
-from tokenmill.worker.topics import create_topics
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow]
 

@@ -10,8 +10,7 @@ from tests.support.rig import Rig, read_all, rigged, sent_ago
 from tests.support.stage import Stage, until
 from tokenmill.limits import ENDED_OFFSETS
 from tokenmill.partition import Mark
-from tokenmill.worker.age import AgeCloser
-from tokenmill.worker.idle import IdleCloser
+from tokenmill.worker.timeouts import AgeCloser, IdleCloser
 
 pytestmark = pytest.mark.integration
 

@@ -14,9 +14,9 @@ import pytest
 from tests.support.certificates import Identity, make_identity
 from tokenmill.config import Config, Kafka, Topics
 from tokenmill.errors import Unavailable
+from tokenmill.kafka.clients import make_admin
+from tokenmill.kafka.topics import create_topics, partition_counts
 from tokenmill.servers import SecureKafkaServer
-from tokenmill.worker.connect import make_admin
-from tokenmill.worker.topics import create_topics, partition_counts
 
 pytestmark = pytest.mark.integration
 

@@ -4,9 +4,8 @@ import re
 
 from tests.structure.tree import DOCS
 from tokenmill.config import Config, Topics
+from tokenmill.kafka.topics import SPARE, _settings, all_topics
 from tokenmill.limits import KIB
-from tokenmill.worker.sizes import SPARE
-from tokenmill.worker.topics import _settings, all_topics
 
 CONFIG = Config(topics=Topics(completions="completions", sessions="sessions"))
 """With all topics, under the names that the page calls them by."""

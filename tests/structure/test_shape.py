@@ -91,7 +91,7 @@ def test_nothing_is_skipped() -> None:
 
 
 def test_no_deadline_loses_a_cancellation() -> None:
-    """As that of `asyncio.wait_for` does, see `kafka.deadline`."""
+    """As that of `asyncio.wait_for` does, see `kafka.calls.deadline`."""
     users = [str(path) for path in modules() if re.search(r"await asyncio\.wait_for\(", (PACKAGE / path).read_text())]
     assert users == []
 

@@ -11,14 +11,14 @@ from aiokafka import TopicPartition
 from tests.support.topics import make_topics, read_topic
 from tokenmill.config import Config, Kafka, Tools, Topics
 from tokenmill.events import ToolCall, ToolProgress, ToolResult, decode_event
+from tokenmill.kafka.clients import make_producer
+from tokenmill.kafka.transaction import Transaction
 from tokenmill.records import InputRecord
 from tokenmill.tools.call import Call, Written
 from tokenmill.tools.call_queue import CallQueue
 from tokenmill.tools.control import Orders
 from tokenmill.tools.outcome import Outcome, Progress
 from tokenmill.tools.places import Places
-from tokenmill.worker.connect import make_producer
-from tokenmill.worker.transaction import Transaction
 
 Run = Callable[[Call], Awaitable[Outcome]]
 

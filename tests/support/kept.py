@@ -9,7 +9,7 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import KafkaError
 
-from tokenmill.kafka import NO_COORDINATOR
+from tokenmill.kafka.calls import NO_COORDINATOR
 
 UNREACHABLE = (KafkaError, OSError, TimeoutError, AttributeError)
 """What a client says to a broker that is gone, or not yet back: the last one is a slip of the client's own."""

@@ -11,11 +11,11 @@ from aiokafka.protocol.group import LeaveGroupRequest
 
 from tests.support.stage import Chunk, Stage, until
 from tokenmill.config import Config, Kafka, Redis, Worker
-from tokenmill.kafka import started, stopped
+from tokenmill.kafka.calls import started, stopped
+from tokenmill.kafka.clients import make_consumer, make_producer
 from tokenmill.observe import Hooks, Numbers
 from tokenmill.partition import PartitionSettings
 from tokenmill.store import GuardedStore, MemoryStore, RedisStore, SnapshotStore
-from tokenmill.worker.connect import make_consumer, make_producer
 from tokenmill.worker.delivery import Parts
 from tokenmill.worker.engine import Engine
 from tokenmill.worker.lane import Lane

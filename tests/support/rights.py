@@ -14,7 +14,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined] # -- it does n
 )
 
 from tokenmill.config import Config, Topics
-from tokenmill.worker.topics import output_topics
+from tokenmill.kafka.topics import output_topics
 
 SECURITY_PAGE = Path(__file__).parents[2] / "SECURITY.md"
 

@@ -20,9 +20,9 @@ from tests.support.sdk_loops import MODELS, Model, turn_of
 from tokenmill.config import Config, Kafka, Topics
 from tokenmill.formats import find_format
 from tokenmill.formats.history import format_call
+from tokenmill.kafka.topics import create_topics
 from tokenmill.servers.front import FrontProcess
 from tokenmill.servers.worker import WorkerProcess
-from tokenmill.worker.topics import create_topics
 
 T = TypeVar("T")
 

@@ -8,9 +8,12 @@ from typing import Any
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRecord, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, NewTopic
 
-from tokenmill.worker.topics import until_controlled
+from tokenmill.config import Config, ExtraOutput, Kafka, Topics
+from tokenmill.kafka.topics import until_controlled
 
 PARTITIONS = 4
+
+NAMES = "tokens", "events", "tool_calls", "tool_results", "tool_state", "tool_control", "requests", "dlq"
 
 KNOWN_S = 30
 LOOK_S = 0.02
@@ -126,3 +129,14 @@ async def read_partition(bootstrap: str, topic: str, number: int) -> list[Consum
 async def _read(consumer: AIOKafkaConsumer, partition: TopicPartition, end: int, records: list[ConsumerRecord]) -> None:
     while await consumer.position(partition) < end:
         records += (await consumer.getmany(partition, timeout_ms=1_000)).get(partition, [])
+
+
+def unmade(bootstrap: str, unique: str) -> Config:
+    """Topics that nobody made yet."""
+    outputs = [
+        ExtraOutput(topic=f"extra-{unique}"),
+        ExtraOutput(topic=f"live-{unique}", dialect="agent"),
+        ExtraOutput(topic=f"brief-{unique}", retention_s=60),
+    ]
+    topics = Topics(**{name: f"{name}-{unique}" for name in NAMES})
+    return Config(kafka=Kafka(bootstrap_servers=bootstrap), topics=topics, outputs=outputs)

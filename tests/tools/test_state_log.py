@@ -8,6 +8,8 @@ from aiokafka import TopicPartition
 
 from tests.support.call_queues import config_of, progress, results, states
 from tests.support.topics import read_topic
+from tokenmill.kafka.clients import make_producer
+from tokenmill.kafka.transaction import Transaction
 from tokenmill.tools.asking import Asked
 from tokenmill.tools.book import Book
 from tokenmill.tools.call import Call
@@ -15,8 +17,6 @@ from tokenmill.tools.control import ApprovalRequest, read_control
 from tokenmill.tools.outcome import Outcome, Progress
 from tokenmill.tools.state_log import StateLog
 from tokenmill.tools.waiting import Step
-from tokenmill.worker.connect import make_producer
-from tokenmill.worker.transaction import Transaction
 
 pytestmark = pytest.mark.integration
 

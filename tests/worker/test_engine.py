@@ -12,7 +12,7 @@ from tests.support.gate import Gate
 from tests.support.rig import Rig, rigged
 from tests.support.stage import Stage, until
 from tokenmill.errors import FatalError
-from tokenmill.header_names import Fetched
+from tokenmill.kafka.header_names import Fetched
 from tokenmill.worker import engine as engine_module
 from tokenmill.worker.watch import LONGEST_LOOK_S, Watch
 

@@ -7,7 +7,7 @@ from tests.support.rig import rigged
 from tests.support.stage import Stage, until
 from tokenmill.worker.engine import Engine
 from tokenmill.worker.gauges import read_gauges
-from tokenmill.worker.held import Holder, held
+from tokenmill.worker.held import HeldWatch, held
 from tokenmill.worker.lane import Phase
 
 
@@ -20,7 +20,7 @@ async def test_what_is_held_is_not_read_and_goes_on_when_there_is_room(
     counts = {stage.topics.tokens: 2, **dict.fromkeys(names, 1)}
 
     def prepare(engine: Engine) -> None:
-        engine.room.learn(counts)
+        engine.output_partitions.learn(counts)
 
     async with rigged(stage, prepare=prepare) as rig:
         read_gauges(rig.engine.numbers, rig.engine)
@@ -31,7 +31,7 @@ async def test_what_is_held_is_not_read_and_goes_on_when_there_is_room(
         assert rig.engine.numbers.value("tokenmill_held_partitions") == 1
         assert rig.engine.numbers.value("tokenmill_replaying_partitions") == 0
         assert "partitions [1] are held" in caplog.text
-        await Holder(rig.engine).look()
+        await HeldWatch(rig.engine).look()
 
         async def through() -> bool:
             await rig.turn()

@@ -10,12 +10,11 @@ from tests.support.rig import rigged, said, words
 from tests.support.stage import Stage
 from tokenmill.config import Topics
 from tokenmill.errors import Unavailable
+from tokenmill.kafka.topic_log import Extent, Leader, TopicLog
 from tokenmill.partition import LogId, Mark
 from tokenmill.worker import log_watch
-from tokenmill.worker.extent import Extent
 from tokenmill.worker.lane import Phase
 from tokenmill.worker.log_watch import LogWatch
-from tokenmill.worker.topic_log import Leader, TopicLog
 
 pytestmark = pytest.mark.integration
 

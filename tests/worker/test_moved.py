@@ -11,12 +11,13 @@ from aiokafka.structs import OffsetAndMetadata
 from tests.support.rig import Rig, configuration, rigged, said, sent_ago, words
 from tests.support.stage import Stage, without_repeats
 from tokenmill.config import Config
+from tokenmill.kafka.topic_log import Extent
 from tokenmill.observe import Numbers
 from tokenmill.partition import Mark, Move, Moved, PartitionSettings, Published
 from tokenmill.records import InputRecord
 from tokenmill.worker import moved
-from tokenmill.worker.extent import Committed, Extent
 from tokenmill.worker.moved import event_of, sentence, tell, understand
+from tokenmill.worker.positions import Committed
 
 EVERYTHING = Extent(0, 1 << 30)
 

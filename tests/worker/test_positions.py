@@ -7,8 +7,7 @@ from tests.support.rig import rigged, said, words
 from tests.support.stage import Stage
 from tokenmill.errors import Unavailable
 from tokenmill.partition import Mark
-from tokenmill.worker.extent import Committed
-from tokenmill.worker.positions import BELIEF_S, Extents, commits
+from tokenmill.worker.positions import BELIEF_S, Committed, Extents, commits
 
 pytestmark = pytest.mark.integration
 

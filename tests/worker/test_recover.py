@@ -13,10 +13,10 @@ from tests.support.rig import configuration
 from tests.support.stage import Stage, until
 from tokenmill.config import Config, ParserSection
 from tokenmill.errors import FatalError
+from tokenmill.kafka.topic_log import cluster_id
 from tokenmill.servers import RedisServer
 from tokenmill.store import RedisStore
 from tokenmill.worker.recover import Recovery, recoveries, sentences
-from tokenmill.worker.topic_log import cluster_id
 
 
 async def _left_behind(stage: Stage, records: int = 10) -> None:

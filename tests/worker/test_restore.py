@@ -1,18 +1,18 @@
 """Where a replay begins and what it can give, as a table."""
 
 import asyncio
-import gc
 from typing import Any
 
 import msgspec
 import pytest
 
+from tokenmill.kafka.topic_log import Extent
 from tokenmill.partition import LogId, Mark, Partition, PartitionSettings
 from tokenmill.partition import rebuild as partition_rebuild
 from tokenmill.records import InputRecord
 from tokenmill.store import Head, Snapshot
-from tokenmill.worker.extent import Committed, Extent
-from tokenmill.worker.restore import Plan, collector_at_rest, plan, rebuild, still_committed
+from tokenmill.worker.positions import Committed
+from tokenmill.worker.restore import Plan, plan, rebuild, still_committed
 
 LOG = LogId("cluster", "topic")
 MARK = Mark(offset=100, low_water=60, fingerprint="ours", count=2, digest=7)
@@ -191,24 +191,3 @@ async def test_a_restore_does_not_hold_up_the_others(monkeypatch: pytest.MonkeyP
     turning.cancel()
     assert turns >= MESSAGES
     assert (found.plan.source, found.partition.mark()) == ("redis", mark)
-
-
-def test_no_garbage_is_looked_for_meanwhile() -> None:
-    """And it is again afterwards, also after an error; whoever has it switched off keeps it so."""
-    on = []
-
-    def fails() -> None:
-        with collector_at_rest():
-            on.append(gc.isenabled())
-            raise ZeroDivisionError
-
-    with pytest.raises(ZeroDivisionError):
-        fails()
-    assert [*on, gc.isenabled()] == [False, True]
-    gc.disable()
-    try:
-        with collector_at_rest():
-            pass
-        assert not gc.isenabled()
-    finally:
-        gc.enable()

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from statistics import fmean, median
 from time import thread_time
 
-from tokenmill.worker.restore import collector_at_rest
+from tokenmill.garbage import gc_paused
 
 Timed = Callable[[], object]
 
@@ -19,7 +19,7 @@ def in_turns(functions: Mapping[str, Timed], rounds: int) -> dict[str, list[floa
     times: dict[str, list[float]] = {name: [] for name in functions}
     gc.collect()
     gc.freeze()  # each round searches what it made: all that a large process holds takes seconds
-    with collector_at_rest():
+    with gc_paused():
         for _ in range(rounds):
             for name, function in functions.items():
                 started = thread_time()

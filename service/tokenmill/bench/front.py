@@ -20,12 +20,12 @@ from tokenmill.bench.model_server import MODEL, ModelServer
 from tokenmill.bench.processes import processor_seconds, queued_seconds
 from tokenmill.config import Config, Kafka
 from tokenmill.errors import FatalError
+from tokenmill.kafka.topics import create_topics
 from tokenmill.servers import KafkaServer, RedisServer
 from tokenmill.servers.front import FrontProcess
 from tokenmill.servers.ours import Settings
 from tokenmill.servers.process import Server
 from tokenmill.servers.worker import WorkerProcess
-from tokenmill.worker.topics import create_topics
 
 WARM_UP_S, MEASURED_S = 3.0, 10.0
 

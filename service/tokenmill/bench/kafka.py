@@ -11,9 +11,9 @@ from aiokafka.errors import TopicAlreadyExistsError
 
 from tokenmill.bench.load import PARTITIONS, Load, Record
 from tokenmill.errors import FatalError, Unavailable
-from tokenmill.kafka import NO_COORDINATOR, deadline
+from tokenmill.kafka.calls import NO_COORDINATOR, deadline
+from tokenmill.kafka.fetched import unwrap_fetched
 from tokenmill.servers.process import Server
-from tokenmill.worker.fetched import unwrap_fetched
 
 BATCH_BYTES = 256 * 1024
 

@@ -17,7 +17,7 @@ import uvloop
 from aiokafka import AIOKafkaProducer, ConsumerRecord
 
 from tokenmill.bench.passthrough import Job, PassThrough, pass_through
-from tokenmill.worker.batches import Batch
+from tokenmill.kafka.batches import Batch
 
 EVENT = b'{"type":"text-delta","id":"t0","delta":%b,"conversation_id":"%b","message_id":"%b","seq":%d,"time":%d}'
 """The load's names need no escapes."""

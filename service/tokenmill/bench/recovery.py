@@ -21,10 +21,10 @@ from tokenmill.bench.throughput import run_side
 from tokenmill.bench.workbench import AT_LEAST_ONCE, Progress, Workbench, ground, new_group
 from tokenmill.config import Kafka
 from tokenmill.errors import FatalError
+from tokenmill.kafka.topic_log import cluster_id
 from tokenmill.servers import RedisServer
 from tokenmill.servers.process import Server
 from tokenmill.store import RedisStore
-from tokenmill.worker.topic_log import cluster_id
 
 POLL_S = 0.2
 

@@ -13,9 +13,9 @@ import msgspec
 import uvloop
 from aiokafka import AIOKafkaProducer, ConsumerRecord, TopicPartition
 
-from tokenmill.aiokafka_inside import try_again_after
 from tokenmill.bench.passthrough import POLL_MS, STARTED, Job, PassThrough, Send, made_consumer, send_same
-from tokenmill.worker.transaction import MARKERS_S
+from tokenmill.kafka.aiokafka_inside import try_again_after
+from tokenmill.kafka.transaction import MARKERS_S
 
 
 async def pass_in_transactions(job: Job, send: Send) -> None:

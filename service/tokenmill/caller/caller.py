@@ -36,13 +36,14 @@ from tokenmill.caller.settling import Settling
 from tokenmill.caller.tracing import traced
 from tokenmill.config import Config
 from tokenmill.errors import FatalError, TokenmillError
-from tokenmill.kafka import deadline, offsets_since, started, stopped
+from tokenmill.kafka.calls import deadline, started, stopped, until_available
+from tokenmill.kafka.clients import make_consumer
+from tokenmill.kafka.group import committed_offsets
+from tokenmill.kafka.lookup import offsets_since
 from tokenmill.observe import Numbers
 from tokenmill.observe.telemetry import NO_TELEMETRY, Telemetry
 from tokenmill.partition.trace_context import trace_context
 from tokenmill.process import ToldToStop, before
-from tokenmill.worker.connect import make_consumer, until_available
-from tokenmill.worker.positions import committed_offsets
 
 log = logging.getLogger(__name__)
 

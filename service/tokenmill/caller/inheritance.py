@@ -31,9 +31,10 @@ from tokenmill.caller.signs import Signs
 from tokenmill.config import Kafka
 from tokenmill.errors import Unavailable
 from tokenmill.gateway.problems import Refused
-from tokenmill.kafka import deadline, offsets_since, started, stopped
+from tokenmill.kafka.calls import deadline, started, stopped
+from tokenmill.kafka.clients import make_reader
+from tokenmill.kafka.lookup import offsets_since
 from tokenmill.records import Headers, PlacedRecord, header
-from tokenmill.worker.connect import make_reader
 
 log = logging.getLogger(__name__)
 

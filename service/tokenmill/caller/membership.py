@@ -16,9 +16,9 @@ from collections.abc import Callable, Mapping
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.structs import OffsetAndMetadata
 
-from tokenmill.aiokafka_inside import commit_once, generation_of
 from tokenmill.errors import Unavailable
-from tokenmill.kafka import deadline
+from tokenmill.kafka.aiokafka_inside import commit_once, generation_of
+from tokenmill.kafka.calls import deadline
 
 log = logging.getLogger(__name__)
 

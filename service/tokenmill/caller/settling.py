@@ -13,7 +13,7 @@ from aiokafka import TopicPartition
 
 from tokenmill.caller.answer import Answer
 from tokenmill.caller.inheritance import Decide, Fate, Inherited
-from tokenmill.worker.connect import until_available
+from tokenmill.kafka.calls import until_available
 
 
 class Looking(Protocol):

@@ -9,7 +9,7 @@ from aiokafka.errors import KafkaError
 
 from tokenmill.config import Kafka
 from tokenmill.errors import Unavailable
-from tokenmill.kafka import client_options
+from tokenmill.kafka.clients import client_options
 
 
 class Connection(msgspec.Struct, frozen=True):

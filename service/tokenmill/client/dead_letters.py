@@ -27,7 +27,7 @@ from aiokafka.errors import IllegalOperation
 from tokenmill.client.connection import Connection, unavailable
 from tokenmill.client.follow import START_DEADLINE_S, Follower
 from tokenmill.errors import FatalError, Unavailable
-from tokenmill.kafka import deadline, started, stopped, stopped_on_failure
+from tokenmill.kafka.calls import deadline, started, stopped, stopped_on_failure
 from tokenmill.records import Headers, PlacedRecord, header
 
 REPLAYED = "tm-replayed"

@@ -8,12 +8,12 @@ from typing import Self
 import msgspec
 from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
 
-from tokenmill.aiokafka_inside import fresh_metadata
 from tokenmill.client.connection import Connection
 from tokenmill.client.repeats import Repeats
 from tokenmill.errors import Unavailable
 from tokenmill.events import AnyEvent, decode_event
-from tokenmill.kafka import deadline, started, stopped, stopped_on_failure
+from tokenmill.kafka.aiokafka_inside import fresh_metadata
+from tokenmill.kafka.calls import deadline, started, stopped, stopped_on_failure
 
 POLL_MS = 200
 """How long one poll waits for records: the delay with which a limit of time is noticed, not a delay of events."""

@@ -11,7 +11,7 @@ from aiokafka import AIOKafkaProducer
 
 from tokenmill.client.connection import Connection, unavailable
 from tokenmill.dialects.json_text import json_bytes
-from tokenmill.kafka import started, stopped, stopped_on_failure
+from tokenmill.kafka.calls import started, stopped, stopped_on_failure
 
 START_DEADLINE_S = 30.0
 TOPIC_DEADLINE_S = 10.0

@@ -1,14 +1,11 @@
 """The commands, one file each. A command is imported when it is used, so that `tokenmill parse` starts fast."""
 
-import gc
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib import import_module
 
 import click
 
 from tokenmill.errors import MissingExtra
+from tokenmill.garbage import frozen_imports
 
 COMMANDS: dict[str, str] = {
     "demo": "The whole flow on this machine, with nothing installed: broker, Redis, worker, sample streams.",
@@ -53,24 +50,6 @@ EXTRAS: dict[str, str] = {
 """The extra that a command needs, where `cli`, which every command needs, is not enough."""
 
 
-@contextmanager
-def _for_good(module: str) -> Iterator[None]:
-    """What is imported lives as long as the process: to look through it for garbage takes a sixth of a worker's start.
-
-    Where something is frozen already, as in a process that runs tests, whoever did that sees to it. To ask goes through
-    all that is, so it is asked once for each module.
-    """
-    if module in sys.modules or gc.get_freeze_count() or not gc.isenabled():
-        yield
-        return
-    gc.disable()
-    try:
-        yield
-        gc.freeze()
-    finally:
-        gc.enable()
-
-
 class LazyGroup(click.Group):
     """A group whose commands are imported when they are asked for, and not for its own help."""
 
@@ -84,7 +63,7 @@ class LazyGroup(click.Group):
             return None
         module = f"tokenmill.commands.{cmd_name}"
         try:
-            with _for_good(module):
+            with frozen_imports(module):
                 import_module("tokenmill.plugins").load_plugins()  # first: a command may make tables of what there is
                 command: click.Command = import_module(module).command
         except ModuleNotFoundError as missing:

@@ -8,10 +8,10 @@ import msgspec
 
 from tokenmill.commands.settings import configuration, kafka_options, quiet_kafka
 from tokenmill.config import Config
+from tokenmill.kafka.topic_log import cluster_id
 from tokenmill.store import RedisStore
 from tokenmill.store.configured import configured
 from tokenmill.worker.recover import Recovery, recoveries, sentences
-from tokenmill.worker.topic_log import cluster_id
 
 
 @click.command()

@@ -11,9 +11,9 @@ from tokenmill.client.sessions import Session, read_session
 from tokenmill.commands.settings import configuration, kafka_options, quiet_kafka
 from tokenmill.config import Config
 from tokenmill.errors import ConfigError, FatalError
+from tokenmill.kafka.topic_log import cluster_id
 from tokenmill.store.configured import configured
 from tokenmill.store.sessions import RedisSessions
-from tokenmill.worker.topic_log import cluster_id
 
 
 @click.group()

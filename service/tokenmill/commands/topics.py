@@ -6,10 +6,10 @@ from pathlib import Path
 import click
 
 from tokenmill.commands.settings import configuration, kafka_options, quiet_kafka
+from tokenmill.kafka.topics import create_topics
 from tokenmill.terminal.console import Terminal
 from tokenmill.terminal.progress import progress_bar
 from tokenmill.terminal.tables import print_table
-from tokenmill.worker.topics import create_topics
 
 
 @click.group()

@@ -25,10 +25,10 @@ from tokenmill.config import Config
 from tokenmill.config.read import FILE_VARIABLE, PREFIX
 from tokenmill.demo.broker import embedded_broker
 from tokenmill.errors import FatalError
+from tokenmill.kafka.topics import all_topics
 from tokenmill.servers import RedisServer
 from tokenmill.servers.ours import toml
 from tokenmill.servers.process import Server, answer_of, free_port
-from tokenmill.worker.topics import all_topics
 
 OURS = ("kafka", "redis")
 """Sections that have no place in the children's configuration."""

@@ -35,6 +35,7 @@ from tokenmill.front.request_log import RequestLog
 from tokenmill.front.responses import Responses
 from tokenmill.front.server import front_app
 from tokenmill.front.stops import Stops
+from tokenmill.garbage import tune_garbage_collector
 from tokenmill.gateway.admission import Admission
 from tokenmill.gateway.counts import Counts
 from tokenmill.gateway.deadlines import Deadlines
@@ -50,13 +51,13 @@ from tokenmill.gateway.serving import Serving
 from tokenmill.gateway.tail import Tail
 from tokenmill.gateway.tls import server_context
 from tokenmill.gateway.window import Windows
+from tokenmill.kafka.calls import until_available
 from tokenmill.limits import KIB, MIB
 from tokenmill.observe import CALLER_METRICS, FRONT_METRICS, Numbers, exposition, setup_logs
 from tokenmill.observe.ops import ops_app
 from tokenmill.observe.telemetry import NO_TELEMETRY, Telemetry
 from tokenmill.observe.telemetry_setup import telemetry_of
-from tokenmill.process import EXIT_S, Deadline, ToldToStop, before, tune_garbage_collector
-from tokenmill.worker.connect import until_available
+from tokenmill.process import EXIT_S, Deadline, ToldToStop, before
 
 log = logging.getLogger(__name__)
 

@@ -14,9 +14,10 @@ from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
 
 from tokenmill.config import Kafka
 from tokenmill.errors import Unavailable
-from tokenmill.kafka import deadline, offsets_since, started, stopped, stopped_on_failure
-from tokenmill.worker.connect import make_reader
-from tokenmill.worker.topics import find_topic
+from tokenmill.kafka.calls import deadline, started, stopped, stopped_on_failure
+from tokenmill.kafka.clients import make_reader
+from tokenmill.kafka.lookup import offsets_since
+from tokenmill.kafka.topics import find_topic
 
 POLL_MS = 200
 

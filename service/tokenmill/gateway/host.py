@@ -20,6 +20,7 @@ from aiohttp import web
 from tokenmill.client import Connection
 from tokenmill.config import Config
 from tokenmill.errors import FatalError, TokenmillError
+from tokenmill.garbage import tune_garbage_collector
 from tokenmill.gateway.admission import Admission
 from tokenmill.gateway.ag_ui import AgUi
 from tokenmill.gateway.ai_sdk import AiSdk
@@ -46,13 +47,13 @@ from tokenmill.gateway.tls import server_context
 from tokenmill.gateway.websocket import WebSockets
 from tokenmill.gateway.window import Windows
 from tokenmill.gateway.writing import Writing
+from tokenmill.kafka.calls import until_available
 from tokenmill.limits import KIB, MIB
 from tokenmill.observe import GATEWAY_METRICS, Numbers, exposition, setup_logs
 from tokenmill.observe.ops import ops_app
 from tokenmill.observe.telemetry import NO_TELEMETRY, Telemetry
 from tokenmill.observe.telemetry_setup import telemetry_of
-from tokenmill.process import EXIT_S, Deadline, ToldToStop, before, bound, tune_garbage_collector
-from tokenmill.worker.connect import until_available
+from tokenmill.process import EXIT_S, Deadline, ToldToStop, before, bound
 
 log = logging.getLogger(__name__)
 

@@ -17,7 +17,7 @@ from tokenmill.errors import Unavailable
 from tokenmill.gateway.entry import Entry, entries
 from tokenmill.gateway.silent import Silent
 from tokenmill.gateway.turns import Turns
-from tokenmill.kafka import deadline, started, stopped
+from tokenmill.kafka.calls import deadline, started, stopped
 
 T = TypeVar("T")
 

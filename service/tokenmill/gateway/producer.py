@@ -27,17 +27,17 @@ from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError, KafkaTimeoutError
 from aiokafka.partitioner import DefaultPartitioner
 
-from tokenmill.aiokafka_inside import sending_task
 from tokenmill.config import Kafka
 from tokenmill.errors import TokenmillError, Unavailable
 from tokenmill.gateway.problems import TOO_LARGE, Refused
 from tokenmill.gateway.room import Room
 from tokenmill.gateway.sent import OF_LATE, Placed, Sent, refused, too_many, unavailable
-from tokenmill.kafka import producer_options, started, stopped
+from tokenmill.kafka.aiokafka_inside import sending_task
+from tokenmill.kafka.calls import started, stopped
+from tokenmill.kafka.clients import make_admin, producer_options
+from tokenmill.kafka.topics import largest_records
 from tokenmill.limits import KIB, MIB
 from tokenmill.records import Headers
-from tokenmill.worker.connect import make_admin
-from tokenmill.worker.topics import largest_records
 
 log = logging.getLogger(__name__)
 

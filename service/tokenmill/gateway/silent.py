@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager, asynccontextmanager, contextmanag
 from time import monotonic
 
 from tokenmill.errors import Unavailable
-from tokenmill.kafka import deadline
+from tokenmill.kafka.calls import deadline
 
 AGAIN_S = 2.0
 """After which a partition that did not answer is asked again: leaders are elected within seconds."""

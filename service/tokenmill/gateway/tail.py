@@ -16,14 +16,15 @@ from collections.abc import Callable, Iterable, Iterator
 from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
 from aiokafka.errors import OffsetOutOfRangeError
 
-from tokenmill.aiokafka_inside import fresh_metadata
 from tokenmill.client import Connection
 from tokenmill.errors import FatalError, Unavailable
 from tokenmill.gateway.entry import entries
 from tokenmill.gateway.hub import Hub
 from tokenmill.gateway.window import Window, Windows
-from tokenmill.kafka import deadline, partition_of, started, stopped, stopped_on_failure
-from tokenmill.worker.fetched import unwrap_fetched
+from tokenmill.kafka.aiokafka_inside import fresh_metadata
+from tokenmill.kafka.calls import deadline, started, stopped, stopped_on_failure
+from tokenmill.kafka.fetched import unwrap_fetched
+from tokenmill.kafka.lookup import partition_of
 
 POLL_MS = 200
 """How long one poll waits: the delay with which a limit of time is noticed, not a delay of events."""

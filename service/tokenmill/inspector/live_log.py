@@ -13,19 +13,20 @@ from collections.abc import AsyncGenerator, Iterable, Iterator
 import msgspec
 from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
 
-from tokenmill.aiokafka_inside import fresh_metadata
 from tokenmill.config import Config
 from tokenmill.errors import Unavailable
 from tokenmill.events import ToolProgress, ToolResult, decode_event
 from tokenmill.inspector.lines import AboutCall, Ended, Line, Piece, Position, about
 from tokenmill.inspector.live import Watch
 from tokenmill.inspector.steps import STEPS
-from tokenmill.kafka import CALL_S, deadline, offsets_since, partition_of, started, stopped
+from tokenmill.kafka.aiokafka_inside import fresh_metadata
+from tokenmill.kafka.calls import CALL_S, deadline, started, stopped
+from tokenmill.kafka.clients import make_reader
+from tokenmill.kafka.lookup import offsets_since, partition_of
 from tokenmill.limits import MIB
 from tokenmill.partition import PartitionSettings
 from tokenmill.records import header
 from tokenmill.tools.control import read_control
-from tokenmill.worker.connect import make_reader
 
 POLL_MS = 200
 """How long one poll waits: the delay with which a reader that left is noticed, not a delay of records."""

@@ -24,6 +24,7 @@ from itertools import chain
 from aiokafka import TopicPartition
 
 from tokenmill.config import Config
+from tokenmill.kafka.transaction import Transaction
 from tokenmill.records import Record
 from tokenmill.tools.asking import Asked
 from tokenmill.tools.book import Book
@@ -37,7 +38,6 @@ from tokenmill.tools.state_log import StateLog
 from tokenmill.tools.underway import Servers, Underway
 from tokenmill.tools.waiting import Step, Waiting
 from tokenmill.wildcards import matches
-from tokenmill.worker.transaction import Transaction
 
 log = logging.getLogger(__name__)
 

@@ -12,10 +12,11 @@ from typing import TypeAlias
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from tokenmill.config import Kafka
-from tokenmill.kafka import deadline, offsets_since, started, stopped
+from tokenmill.kafka.calls import deadline, started, stopped
+from tokenmill.kafka.clients import make_reader
+from tokenmill.kafka.lookup import offsets_since
+from tokenmill.kafka.topics import find_topic
 from tokenmill.tools.control import Control, read_control
-from tokenmill.worker.connect import make_reader
-from tokenmill.worker.topics import find_topic
 
 POLL_MS = 200
 

@@ -17,7 +17,10 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRebalanceListen
 
 from tokenmill.config import Config
 from tokenmill.errors import FatalError, TokenmillError
-from tokenmill.kafka import deadline, started, stopped
+from tokenmill.kafka.calls import deadline, started, stopped, until_available
+from tokenmill.kafka.clients import find_partitions, make_consumer, make_producer, make_reader
+from tokenmill.kafka.group import committed_offsets, still_a_member
+from tokenmill.kafka.transaction import Transaction, transactional_id
 from tokenmill.observe import Numbers
 from tokenmill.observe.telemetry import NO_TELEMETRY, Telemetry
 from tokenmill.process import EXIT_S, ToldToStop, before
@@ -29,11 +32,6 @@ from tokenmill.tools.outcome import Outcome
 from tokenmill.tools.places import Places
 from tokenmill.tools.tracing import TracedServers
 from tokenmill.tools.underway import Servers
-from tokenmill.worker.connect import find_partitions, make_consumer, make_producer, make_reader, until_available
-from tokenmill.worker.exactly_once import transactional_id
-from tokenmill.worker.membership import still_a_member
-from tokenmill.worker.positions import committed_offsets
-from tokenmill.worker.transaction import Transaction
 
 log = logging.getLogger(__name__)
 

@@ -7,11 +7,11 @@ from collections.abc import Iterable
 import msgspec
 
 from tokenmill.config import Config
-from tokenmill.kafka import deadline, started, stopped
+from tokenmill.kafka.calls import deadline, started, stopped
+from tokenmill.kafka.clients import make_producer
+from tokenmill.kafka.topics import find_topic
 from tokenmill.tools.control import Approval, ApprovalRequest, Control
 from tokenmill.tools.control_log import ControlLog
-from tokenmill.worker.connect import make_producer
-from tokenmill.worker.topics import find_topic
 
 
 async def questions(config: Config) -> list[ApprovalRequest]:

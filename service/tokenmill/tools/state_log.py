@@ -13,12 +13,12 @@ from aiokafka import TopicPartition
 from aiokafka.structs import OffsetAndMetadata, RecordMetadata
 
 from tokenmill.config import Topics
+from tokenmill.kafka.transaction import Transaction
 from tokenmill.tools.book import Book
 from tokenmill.tools.call import Call
 from tokenmill.tools.control import request_for
 from tokenmill.tools.outcome import Progress, answer_to, progress_of
 from tokenmill.tools.waiting import Step
-from tokenmill.worker.transaction import Transaction
 
 Sent: TypeAlias = "asyncio.Future[RecordMetadata]"
 

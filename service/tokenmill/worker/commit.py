@@ -13,9 +13,9 @@ from typing import Any
 from aiokafka import AIOKafkaConsumer
 from aiokafka.structs import OffsetAndMetadata
 
-from tokenmill.aiokafka_inside import generation_of
 from tokenmill.errors import FatalError, Unavailable
-from tokenmill.kafka import deadline
+from tokenmill.kafka.aiokafka_inside import generation_of
+from tokenmill.kafka.calls import deadline
 from tokenmill.observe import Hooks, Numbers
 from tokenmill.partition import Mark
 from tokenmill.worker.lane import Lane, Phase

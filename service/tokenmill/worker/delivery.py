@@ -12,17 +12,17 @@ from typing import Any, NamedTuple
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 
 from tokenmill.config import Config
-from tokenmill.kafka import stopped
+from tokenmill.kafka.calls import stopped
+from tokenmill.kafka.clients import find_partitions
 from tokenmill.observe import Hooks, Numbers
 from tokenmill.observe.telemetry import NO_TELEMETRY, Telemetry
 from tokenmill.partition import Partition, PartitionSettings
 from tokenmill.store import GuardedStore
 from tokenmill.worker.commit import Committer, OffsetCommitter
-from tokenmill.worker.connect import find_partitions
 from tokenmill.worker.inbox import Inbox
 from tokenmill.worker.lane import AtOnce, Lane, Publication
 from tokenmill.worker.outbox import Outbox, Publisher
-from tokenmill.worker.room import Room
+from tokenmill.worker.output_partitions import OutputPartitions
 from tokenmill.worker.sessions import SessionOutbox, SessionWriter
 from tokenmill.worker.snapshots import SnapshotWriter
 
@@ -47,7 +47,7 @@ class Parts:
     telemetry: Telemetry = NO_TELEMETRY
     sessions: SessionWriter | None = None
     """Keeps a copy of the topic `sessions`, if there is one."""
-    room: Room = field(default_factory=Room)
+    output_partitions: OutputPartitions = field(default_factory=OutputPartitions)
     """How many partitions the outputs have."""
     clock: Callable[[], float] = time.monotonic
     """In seconds, for intervals and patience."""

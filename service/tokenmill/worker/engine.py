@@ -19,15 +19,15 @@ from collections.abc import Awaitable, Mapping, Sequence
 from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError, NoOffsetForPartitionError, OffsetOutOfRangeError
 
-from tokenmill.aiokafka_inside import position, positions
 from tokenmill.errors import CLOSED, FatalError, Unavailable
-from tokenmill.kafka import stopped
+from tokenmill.kafka.aiokafka_inside import position, positions
+from tokenmill.kafka.calls import stopped
+from tokenmill.kafka.fetched import unwrap_fetched
+from tokenmill.kafka.leader_epochs import LeaderEpochs
 from tokenmill.limits import MIB
 from tokenmill.records import Record
 from tokenmill.worker.delivery import STOP_S, AtLeastOnce, Delivery, Parts
-from tokenmill.worker.epochs import Epochs
 from tokenmill.worker.exactly_once import ExactlyOnce
-from tokenmill.worker.fetched import unwrap_fetched
 from tokenmill.worker.lane import Lane, Phase
 from tokenmill.worker.ownership import Ownership
 from tokenmill.worker.snapshots import SnapshotWriter
@@ -66,7 +66,7 @@ class Engine:
         self.hooks = parts.hooks
         self.fail = parts.fail
         self.sessions = parts.sessions
-        self.room = parts.room
+        self.output_partitions = parts.output_partitions
         self.config = config
         self.clock = parts.clock
         self.draining = False
@@ -76,7 +76,7 @@ class Engine:
         self.delivery: Delivery = DELIVERIES[config.worker.delivery](parts, self.writer)
         self.committer = self.delivery.committer
         self.ownership = Ownership(self, config.kafka, patience=config.worker.stall_timeout_s, clock=parts.clock)
-        self._epochs = Epochs()
+        self._leader_epochs = LeaderEpochs()
         self._failing_since: float | None = None
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -92,7 +92,7 @@ class Engine:
 
     def subscribe(self) -> None:
         """Say which topic is read; must be done before the consumer starts."""
-        self._epochs.listen(self.consumer)
+        self._leader_epochs.listen(self.consumer)
         self.consumer.subscribe([self.config.topics.tokens], listener=self.ownership)
 
     # Running
@@ -185,7 +185,7 @@ class Engine:
             return
         if records:
             lane.next_read = records[-1].offset + 1
-            lane.partition.epoch = max(lane.partition.epoch, self._epochs.at(tp, records[-1].offset))
+            lane.partition.epoch = max(lane.partition.epoch, self._leader_epochs.at(tp, records[-1].offset))
         if lane.phase is Phase.REPLAYING:
             records = self.ownership.replay(lane, records)
         if records and lane.phase is Phase.LIVE:

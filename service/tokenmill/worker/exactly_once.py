@@ -27,16 +27,16 @@ from typing import Any, cast
 from aiokafka import AIOKafkaProducer, TopicPartition
 from aiokafka.structs import OffsetAndMetadata
 
-from tokenmill.config import Kafka
 from tokenmill.errors import FatalError, Unavailable
+from tokenmill.kafka.clients import find_partitions, make_producer
+from tokenmill.kafka.transaction import Transaction, transactional_id
 from tokenmill.partition import Mark, Partition
 from tokenmill.worker.commit import Committer, offsets_of
-from tokenmill.worker.connect import batch_bytes, find_partitions, make_producer
 from tokenmill.worker.delivery import Delivery, Parts, Route
 from tokenmill.worker.lane import Lane, Phase
 from tokenmill.worker.outbox import Outbox
+from tokenmill.worker.sizes import batch_bytes
 from tokenmill.worker.snapshots import SnapshotWriter
-from tokenmill.worker.transaction import Transaction
 
 CATCHING_UP = 1_000
 """Records that were parsed during one transaction, which takes some milliseconds: the lane was behind."""
@@ -282,8 +282,3 @@ class ExactlyOnce(Delivery):
             task = asyncio.create_task(transaction.close(CLOSE_S))
             self._closing.add(task)
             task.add_done_callback(self._closing.discard)
-
-
-def transactional_id(kafka: Kafka, topic: str, number: int) -> str:
-    """The same for every owner of the partition: that is what fences (design 4.7)."""
-    return f"{kafka.transactional_id_prefix}-{kafka.group_id}-{topic}-{number}"

@@ -1,14 +1,14 @@
-"""Input partitions that wait until the outputs have as many (see `room`), and go on then."""
+"""Input partitions that wait until the outputs have as many (see `output_partitions`), and go on then."""
 
 import logging
 
 from aiokafka import TopicPartition
 
 from tokenmill.errors import Unavailable
-from tokenmill.worker.connect import make_admin
+from tokenmill.kafka.clients import make_admin
+from tokenmill.kafka.topics import output_topics, partition_counts
 from tokenmill.worker.engine import Engine
 from tokenmill.worker.lane import Phase
-from tokenmill.worker.topics import output_topics, partition_counts
 
 log = logging.getLogger(__name__)
 
@@ -16,8 +16,8 @@ ROUND_S = 2.0
 """Between two looks at the outputs, while something is held."""
 
 
-class Holder:
-    """Lets held partitions go on."""
+class HeldWatch:
+    """Watches the outputs while partitions are held, and lets those go on that have a place."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -27,14 +27,14 @@ class Holder:
         held = {tp: lane for tp, lane in self._engine.lanes.items() if lane.phase is Phase.HELD}
         if not held:
             return
-        config, room = self._engine.config, self._engine.room
+        config, outputs = self._engine.config, self._engine.output_partitions
         try:
             async with make_admin(config.kafka) as admin:
-                room.learn(await partition_counts(admin, [config.topics.tokens, *output_topics(config)]))
+                outputs.learn(await partition_counts(admin, [config.topics.tokens, *output_topics(config)]))
         except Unavailable as problem:
             log.info("whether the outputs have grown is not known now: %s", problem)
             return
-        free = {tp: lane for tp, lane in held.items() if tp.partition < room.partitions}
+        free = {tp: lane for tp, lane in held.items() if tp.partition < outputs.partitions}
         if free:
             log.info("the outputs have partitions %s now", [tp.partition for tp in free])
             self._engine.ownership.let_go(free)

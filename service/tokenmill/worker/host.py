@@ -21,10 +21,11 @@ from mode import Service
 
 from tokenmill.config import Config
 from tokenmill.errors import FatalError
+from tokenmill.garbage import tune_garbage_collector
 from tokenmill.observe import Hooks, Numbers, exposition, setup_logs
 from tokenmill.observe.telemetry_setup import telemetry_of
 from tokenmill.partition import PartitionSettings
-from tokenmill.process import EXIT_S, Deadline, bound, tune_garbage_collector
+from tokenmill.process import EXIT_S, Deadline, bound
 from tokenmill.worker.service import WorkerService
 
 log = logging.getLogger(__name__)

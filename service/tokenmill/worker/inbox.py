@@ -10,7 +10,7 @@ from typing import Any
 from aiokafka import TopicPartition
 from aiokafka.errors import InvalidTimestampError
 
-from tokenmill.aiokafka_inside import take_back
+from tokenmill.kafka.aiokafka_inside import take_back
 from tokenmill.worker.outbox import Outbox
 
 log = logging.getLogger(__name__)

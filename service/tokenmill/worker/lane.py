@@ -40,7 +40,7 @@ class Phase(Enum):
     REPLAYING = "replaying"
     """Records below the committed offset are read again, silently."""
     HELD = "held"
-    """An output has no partition for what would be read (see `room`); nothing is."""
+    """An output has no partition for what would be read (see `output_partitions`); nothing is."""
     LIVE = "live"
     FAILED = "failed"
     """The broker did not take what it said, and may another time: it begins anew with what is committed."""

@@ -6,12 +6,12 @@ are there as well in a topic that was made anew, or in a log that lost its end a
 
 import logging
 
-from tokenmill.aiokafka_inside import network
 from tokenmill.errors import Unavailable
+from tokenmill.kafka.aiokafka_inside import network
+from tokenmill.kafka.topic_log import TopicLog, extents, look
 from tokenmill.partition import UNKNOWN_LOG, Mark
 from tokenmill.worker.engine import Engine
 from tokenmill.worker.lane import Lane, Phase
-from tokenmill.worker.topic_log import TopicLog, extents, look
 
 log = logging.getLogger(__name__)
 

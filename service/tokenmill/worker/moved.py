@@ -16,12 +16,13 @@ from aiokafka.errors import TopicAuthorizationFailedError
 
 from tokenmill.config import Config
 from tokenmill.errors import Unavailable
-from tokenmill.kafka import deadline, started, stopped
+from tokenmill.kafka.calls import deadline, started, stopped
+from tokenmill.kafka.clients import make_reader
+from tokenmill.kafka.topic_log import Extent
 from tokenmill.observe import Numbers
 from tokenmill.partition import Mark, Move, Moved, PartitionSettings, Published
 from tokenmill.records import InputRecord, header
-from tokenmill.worker.connect import make_reader
-from tokenmill.worker.extent import Committed, Extent
+from tokenmill.worker.positions import Committed
 
 log = logging.getLogger(__name__)
 

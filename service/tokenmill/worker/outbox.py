@@ -17,9 +17,9 @@ from aiokafka.errors import InvalidTimestampError, MessageSizeTooLargeError
 from aiokafka.structs import RecordMetadata
 
 from tokenmill.errors import FatalError
+from tokenmill.kafka.batches import Batch
 from tokenmill.records import Headers
-from tokenmill.worker.batches import Batch
-from tokenmill.worker.times import taking_all
+from tokenmill.worker.topic_checks import taking_all
 
 ALL = float("inf")
 """Batches that may be sent, where no transaction says how many."""

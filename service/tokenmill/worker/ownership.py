@@ -17,23 +17,25 @@ from typing import Protocol
 
 from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, TopicPartition
 
-from tokenmill.aiokafka_inside import generation_of, member_id_of
 from tokenmill.config import Config, Kafka
 from tokenmill.errors import Unavailable
+from tokenmill.garbage import gc_paused
+from tokenmill.kafka.aiokafka_inside import generation_of, member_id_of
+from tokenmill.kafka.calls import until_available
+from tokenmill.kafka.group import still_a_member
+from tokenmill.kafka.topic_log import Extent
 from tokenmill.observe import Hooks, Numbers
 from tokenmill.partition import DISAGREES, Partition, PartitionSettings
 from tokenmill.records import Output, Record
 from tokenmill.store import GuardedStore, Snapshot
-from tokenmill.worker.connect import until_available
 from tokenmill.worker.delivery import Delivery
-from tokenmill.worker.extent import Committed, Extent
-from tokenmill.worker.farewells import Farewells
 from tokenmill.worker.lane import Lane, Phase
-from tokenmill.worker.membership import Membership, still_a_member
+from tokenmill.worker.lost_logs import LostLogNotices
 from tokenmill.worker.moved import tell, understand
-from tokenmill.worker.positions import Extents, commits
-from tokenmill.worker.restore import Plan, collector_at_rest, rebuild, still_committed
-from tokenmill.worker.room import Room
+from tokenmill.worker.output_partitions import OutputPartitions
+from tokenmill.worker.positions import Committed, Extents, commits
+from tokenmill.worker.restore import Plan, rebuild, still_committed
+from tokenmill.worker.static_membership import StaticMembership
 
 log = logging.getLogger(__name__)
 
@@ -54,7 +56,7 @@ class Worker(Protocol):
     store: GuardedStore
     numbers: Numbers
     hooks: Hooks
-    room: Room
+    output_partitions: OutputPartitions
 
     def fail(self, problem: Exception) -> None: ...
 
@@ -69,12 +71,12 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
         self.outside = True
         """Between a revocation, or the start, and the next assignment: nothing is begun."""
         self._worker = worker
-        self._membership = Membership(kafka, clock)
+        self._static_membership = StaticMembership(kafka, clock)
         self._revoke_seconds = min(kafka.rebalance_timeout_ms / 2000, REVOKE_S)
         self._patiently = partial(until_available, seconds=patience)
         self._clock = clock
         self._extents = Extents(worker.consumer, clock)
-        self._farewells = Farewells(worker.settings, worker.numbers)
+        self._lost_logs = LostLogNotices(worker.settings, worker.numbers)
         self._distrusted: set[TopicPartition] = set()
         self._parked: dict[TopicPartition, Lane] = {}
         self._marks: dict[TopicPartition, Plan] = {}
@@ -116,7 +118,7 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
 
     def _close(self, lane: Lane) -> None:
         if lane.phase in (Phase.LIVE, Phase.FAILED):
-            self._farewells.remember(lane.topic_partition, lane.partition)
+            self._lost_logs.remember(lane.topic_partition, lane.partition)
         lane.close()
 
     def on_partitions_assigned(self, assigned: Iterable[TopicPartition]) -> None:
@@ -130,12 +132,12 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
         worker = self._worker
         worker.consumer.pause(*assigned)
         generation = generation_of(worker.consumer)
-        self._membership.joined(member_id_of(worker.consumer), generation)
+        self._static_membership.joined(member_id_of(worker.consumer), generation)
         self._assigned_at = self._clock()
         self.lanes = {
             tp: worker.delivery.make_lane(Partition(worker.settings, tp.topic, tp.partition)) for tp in assigned
         }
-        self._farewells.keep(self.lanes)
+        self._lost_logs.keep(self.lanes)
         worker.store.keep(self.lanes.keys())
         self.assignments += 1
         self.outside = False
@@ -143,7 +145,7 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
         worker.hooks.assigned(len(assigned))
         partitions = [tp.partition for tp in assigned]
         log.info("generation %d: %d partitions", generation, len(assigned), extra={"partitions": partitions})
-        held = worker.room.hold(self.lanes.values(), worker.consumer)
+        held = worker.output_partitions.hold(self.lanes.values(), worker.consumer)
         self._begin({tp: lane for tp, lane in self.lanes.items() if tp not in held}, generation)
 
     def _owns(self, lane: Lane) -> bool:
@@ -180,7 +182,7 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
                     lanes[tp].placed = True
                     await self._restore(lanes[tp], committed.get(tp), ends[tp])
 
-            with collector_at_rest():
+            with gc_paused():
                 async with asyncio.TaskGroup() as group:
                     for tp in partitions:
                         group.create_task(one(tp))
@@ -248,7 +250,7 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
         found = await rebuild(self._worker.settings, (topic, number), committed, extent, snapshot)
         if found.refused:
             log.warning("%s/%d: the snapshot can't be used: %s", topic, number, found.refused)
-        chosen = await self._farewells.consider(lane.topic_partition, committed, extent, found.plan, snapshot)
+        chosen = await self._lost_logs.consider(lane.topic_partition, committed, extent, found.plan, snapshot)
         lane.adopt(found.partition)
         if snapshot is not None and found.plan.source == "redis":
             lane.line.restored(snapshot.head)
@@ -316,7 +318,7 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
         if chosen.check and chosen.mark == found:
             lane.committed = found
         self._go_live(lane, chosen.source, extent)
-        if out := [*out, *self._farewells.said(lane.topic_partition)]:
+        if out := [*out, *self._lost_logs.said(lane.topic_partition)]:
             lane.publish(out, [])
 
     def _go_live(self, lane: Lane, source: str, extent: Extent | None) -> None:

@@ -1,27 +1,29 @@
 """What every restore begins with: what the group committed, and what the topic holds now."""
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
-from aiokafka.structs import OffsetAndMetadata
 
-from tokenmill.aiokafka_inside import committed, network
 from tokenmill.errors import Unavailable
-from tokenmill.kafka import deadline
-from tokenmill.partition import Mark
-from tokenmill.worker.extent import Committed, Extent
-from tokenmill.worker.topic_log import extents
+from tokenmill.kafka.aiokafka_inside import network
+from tokenmill.kafka.group import committed_offsets
+from tokenmill.kafka.topic_log import Extent, extents_of
+from tokenmill.partition import Mark, Move
 
 BELIEF_S = 5.0
 """For so long it is asked again whether a log is shorter than what is committed, where no epoch tells whom to believe:
 longer than a broker that woke up needs to hear of the others."""
 
 
-async def committed_offsets(
-    consumer: AIOKafkaConsumer, partitions: Sequence[TopicPartition]
-) -> dict[TopicPartition, OffsetAndMetadata]:
-    """What the group committed; the consumer's own method drops the metadata."""
-    return await deadline(committed(consumer, partitions), "committed offsets")
+class Committed(NamedTuple):
+    """What the broker has of a group's partition."""
+
+    offset: int
+    mark: Mark | None
+    """None: the offset was set by something else than a worker."""
+    move: Move | None = None
+    """Such an offset, understood: the mark is made up (see `moved`), and this is known of what was processed before."""
 
 
 async def commits(consumer: AIOKafkaConsumer, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, Committed]:
@@ -42,12 +44,8 @@ class Extents:
         self, partitions: Sequence[TopicPartition], commits: Mapping[TopicPartition, Committed]
     ) -> dict[TopicPartition, Extent]:
         """By partition. Raises `Unavailable` where it can't be believed yet; then it is to be asked again."""
-        client = network(self._consumer)
-        found: dict[TopicPartition, Extent] = {}
-        for topic in {tp.topic for tp in partitions}:
-            marks = {tp.partition: _mark(commits.get(tp)) for tp in partitions if tp.topic == topic}
-            for number, extent in (await extents(client, topic, marks)).items():
-                found[TopicPartition(topic, number)] = extent
+        marks = {tp: _mark(commits.get(tp)) for tp in partitions}
+        found = await extents_of(network(self._consumer), marks)
         self._doubt(found, commits)
         return found
 

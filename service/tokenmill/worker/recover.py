@@ -12,20 +12,20 @@ import msgspec
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
 
-from tokenmill.aiokafka_inside import network
 from tokenmill.config import Config
 from tokenmill.errors import FatalError, Unavailable
-from tokenmill.kafka import NO_COORDINATOR, deadline, started, stopped
+from tokenmill.kafka.aiokafka_inside import network
+from tokenmill.kafka.calls import NO_COORDINATOR, deadline, started, stopped, until_available
+from tokenmill.kafka.clients import make_admin, make_reader
+from tokenmill.kafka.topic_log import Extent, extents
+from tokenmill.kafka.topics import largest_records, output_topics, partition_counts
 from tokenmill.partition import Mark, Partition, PartitionSettings
 from tokenmill.records import Output
 from tokenmill.store import Snapshot, SnapshotStore
-from tokenmill.worker.connect import make_admin, make_reader, until_available
-from tokenmill.worker.extent import Committed, Extent
 from tokenmill.worker.moved import sentence, understand
+from tokenmill.worker.positions import Committed
 from tokenmill.worker.restore import Plan, rebuild
 from tokenmill.worker.sizes import fitting_limits
-from tokenmill.worker.topic_log import extents
-from tokenmill.worker.topics import largest_records, output_topics, partition_counts
 
 START_S = 30.0
 

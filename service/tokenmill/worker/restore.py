@@ -13,17 +13,16 @@ had it, and went on otherwise from there: then the state is that of where the tw
 """
 
 import asyncio
-import gc
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Generator
 from typing import NamedTuple, TypeVar
 
 import msgspec
 
 from tokenmill.errors import SnapshotError
+from tokenmill.kafka.topic_log import Extent
 from tokenmill.partition import UNKNOWN_EPOCH, UNKNOWN_LOG, LogId, Mark, Move, Partition, PartitionSettings
 from tokenmill.store import Snapshot
-from tokenmill.worker.extent import Committed, Extent
+from tokenmill.worker.positions import Committed
 
 T = TypeVar("T")
 
@@ -180,18 +179,3 @@ def _cut(mark: Mark, extent: Extent, snapshot: int | None, missing: int) -> Plan
 
 def _fresh(offset: int, fingerprint: str) -> Mark:
     return Mark(offset=offset, low_water=offset, fingerprint=fingerprint)
-
-
-@contextmanager
-def collector_at_rest() -> Iterator[None]:
-    """No search for garbage meanwhile: a restore makes a dozen objects a message and drops none of them.
-
-    Searched through again and again as they grow in number, they would take two thirds of the time.
-    """
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()

@@ -7,41 +7,30 @@ from typing import Any
 
 from mode import Service
 
-from tokenmill.aiokafka_inside import network
 from tokenmill.config import Config
 from tokenmill.errors import ConfigError, FatalError, Unavailable
-from tokenmill.kafka import started
+from tokenmill.kafka.aiokafka_inside import network
+from tokenmill.kafka.calls import started, until_available
+from tokenmill.kafka.clients import BATCH_BYTES, make_admin, make_consumer, make_producer
+from tokenmill.kafka.topic_log import TopicLog, look, unrecognised
+from tokenmill.kafka.topics import largest_records, output_topics, partition_counts
 from tokenmill.observe import Hooks, Numbers
 from tokenmill.observe.telemetry import NO_TELEMETRY, Telemetry
 from tokenmill.partition import LogId, PartitionSettings
 from tokenmill.store import GuardedStore, MemoryStore, RedisStore, SnapshotStore
 from tokenmill.store.configured import configured
 from tokenmill.store.sessions import RedisSessions
-from tokenmill.worker.age import AgeCloser
-from tokenmill.worker.age import round_seconds as age_rounds
-from tokenmill.worker.connect import BATCH_BYTES, batch_bytes, make_admin, make_consumer, make_producer, until_available
 from tokenmill.worker.delivery import Parts
 from tokenmill.worker.engine import Engine
 from tokenmill.worker.gauges import read_gauges
-from tokenmill.worker.held import ROUND_S, Holder, held
-from tokenmill.worker.idle import IdleCloser
-from tokenmill.worker.idle import round_seconds as idle_rounds
+from tokenmill.worker.held import ROUND_S, HeldWatch, held
 from tokenmill.worker.log_watch import ROUND_S as LOG_ROUND_S
 from tokenmill.worker.log_watch import LogWatch
-from tokenmill.worker.room import Room
+from tokenmill.worker.output_partitions import OutputPartitions
 from tokenmill.worker.sessions import SessionWriter
-from tokenmill.worker.sizes import fitting_limits
-from tokenmill.worker.topic_log import TopicLog, look, unrecognised
-from tokenmill.worker.topics import (
-    check_topics,
-    cleanup_policy,
-    largest_records,
-    narrow_times,
-    output_topics,
-    partition_counts,
-    refuse_compacted,
-    stamped_anew,
-)
+from tokenmill.worker.sizes import batch_bytes, fitting_limits
+from tokenmill.worker.timeouts import AGE_ROUNDS, IDLE_ROUNDS, AgeCloser, IdleCloser
+from tokenmill.worker.topic_checks import check_topics, cleanup_policy, narrow_times, refuse_compacted, stamped_anew
 from tokenmill.worker.watch import Pulse, Watch
 
 log = logging.getLogger(__name__)
@@ -90,8 +79,8 @@ class WorkerService(Service):
             return False, "draining"
         if not self._engine.ready:
             return False, "restoring"
-        waiting = held(self._engine)
-        why = f", {len(waiting)} held: {self._engine.room.sentence(waiting[-1].partition)}" if waiting else ""
+        waiting, outputs = held(self._engine), self._engine.output_partitions
+        why = f", {len(waiting)} held: {outputs.sentence(waiting[-1].partition)}" if waiting else ""
         return True, f"{len(self._engine.lanes)} partitions{why}"
 
     # Start
@@ -110,10 +99,10 @@ class WorkerService(Service):
             idle = IdleCloser(engine)
             watch = Watch(engine, self._config.worker.stall_timeout_s)
             engine.also(self._pulse.beat(watch.look), "watch")
-            engine.also(_every(ROUND_S, Holder(engine).look), "held")
+            engine.also(_every(ROUND_S, HeldWatch(engine).look), "held")
             engine.also(_every(LOG_ROUND_S, LogWatch(engine).look), "log")
-            engine.also(_every(idle_rounds(self._config.worker.idle_timeout_s), idle.look), "idle")
-            engine.also(_every(age_rounds(self._config.worker.max_age_s), AgeCloser(engine).look), "age")
+            engine.also(_every(IDLE_ROUNDS.seconds(self._config.worker.idle_timeout_s), idle.look), "idle")
+            engine.also(_every(AGE_ROUNDS.seconds(self._config.worker.max_age_s), AgeCloser(engine).look), "age")
             self._engine = engine
         except Exception as problem:  # noqa: BLE001 -- the host would not hear of it
             self._fail(problem)
@@ -152,7 +141,7 @@ class WorkerService(Service):
                 fail=self._fail,
                 telemetry=self._telemetry,
                 sessions=self._sessions(log_id.cluster),
-                room=Room(config.topics.tokens, counts),
+                output_partitions=OutputPartitions(config.topics.tokens, counts),
             )
         )
         engine.subscribe()

@@ -7,19 +7,16 @@ import msgspec
 
 from tokenmill.config.relations import ENVELOPE_BYTES, ESCAPED
 from tokenmill.errors import FatalError
-from tokenmill.kafka import altering
+from tokenmill.kafka.clients import BATCH_BYTES
+from tokenmill.kafka.topics import SPARE, altering
 from tokenmill.limits import KIB, Limits
 from tokenmill.partition import PartitionSettings
 from tokenmill.partition.cloud_events import CLOUD_EVENT_BYTES
 
 log = logging.getLogger(__name__)
 
-
 RECORD_OVERHEAD = 1 * KIB
 """What a record batch of one record needs beside key, value and headers: 61 bytes of batch and some lengths."""
-
-SPARE = 64 * KIB
-"""By how much a topic that is made takes more than its longest record."""
 
 
 def fitting_limits(settings: PartitionSettings, largest: Mapping[str, int]) -> PartitionSettings:
@@ -52,3 +49,8 @@ def fitting_limits(settings: PartitionSettings, largest: Mapping[str, int]) -> P
 def raising(topic: str, limits: Limits) -> str:
     """The command that lets a topic take what the limits allow."""
     return altering(topic, f"max.message.bytes={limits.output_bytes + SPARE}")
+
+
+def batch_bytes(settings: PartitionSettings) -> int:
+    """Largest record batch for outputs: all of a topic's limit may be one record."""
+    return min(BATCH_BYTES, settings.limits.output_bytes)

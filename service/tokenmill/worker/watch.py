@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 from aiokafka import TopicPartition
 
-from tokenmill.aiokafka_inside import coordinator_id, heartbeat_task, reading_tasks, sending_task
 from tokenmill.errors import FatalError
+from tokenmill.kafka.aiokafka_inside import coordinator_id, heartbeat_task, reading_tasks, sending_task
 from tokenmill.observe import Numbers
 from tokenmill.worker.engine import Engine
 from tokenmill.worker.lane import Lane, Phase

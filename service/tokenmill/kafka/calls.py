@@ -1,0 +1,140 @@
+"""Calls to Kafka with limits: a deadline for each, how long a broker is waited for, a start and an end of clients."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from typing import Protocol, TypeVar
+
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from aiokafka.errors import (
+    GroupCoordinatorNotAvailableError,
+    GroupLoadInProgressError,
+    KafkaError,
+    NotCoordinatorForGroupError,
+    ProducerClosed,
+)
+
+from tokenmill.errors import CLOSED, Unavailable
+from tokenmill.kafka import header_names, hung_brokers  # noqa: F401 -- they change how clients read and ask
+from tokenmill.kafka.aiokafka_inside import consume_exceptions, leave_while_joining, refuse_unsent, sending_task
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+NO_COORDINATOR = (GroupCoordinatorNotAvailableError, NotCoordinatorForGroupError, GroupLoadInProgressError)
+"""The broker does not know yet who keeps a group's offsets: a cluster that is new makes a topic for them first."""
+
+CALL_S = 15.0
+"""Deadline of one call to the broker that is not a join, a fetch or a produce request."""
+
+CUT_S = 1.0
+"""For each step of ending a client that did not end by itself."""
+
+FIRST_PAUSE_S = 0.5
+LONGEST_PAUSE_S = 5.0
+"""Between two tries of what is not available yet: each is twice as long as the one before."""
+
+
+class Client(Protocol):
+    """What aiokafka's clients have in common."""
+
+    async def start(self) -> None: ...
+    async def stop(self) -> None: ...
+
+
+C = TypeVar("C", bound=Client)
+
+
+async def deadline(call: Awaitable[T], what: str, seconds: float = CALL_S) -> T:
+    """The result of a call that may not take longer. Raises `Unavailable` for a time-out or an error of Kafka's.
+
+    Not by `asyncio.wait_for`, here or elsewhere: until Python 3.12 it loses a cancellation that comes with the result.
+    """
+    try:
+        async with asyncio.timeout(seconds):
+            return await call
+    except TimeoutError as problem:
+        raise Unavailable(f"Kafka: {what}: no answer within {seconds:g} s") from problem
+    except (KafkaError, OSError) as problem:
+        raise Unavailable(f"Kafka: {what}: {problem!r}") from problem
+    except RuntimeError as problem:
+        if CLOSED not in str(problem):
+            raise
+        raise Unavailable(f"Kafka: {what}: the connection is gone") from problem
+
+
+async def until_available(attempt: Callable[[], Awaitable[T]], seconds: float) -> T:
+    """Try again and again, with growing pauses, for so long; each failure is said in the log. Then raises."""
+    loop = asyncio.get_running_loop()
+    give_up = loop.time() + seconds
+    pause = FIRST_PAUSE_S
+    while True:
+        try:
+            return await attempt()
+        except Unavailable as problem:
+            left = give_up - loop.time()
+            if left <= 0:
+                raise
+            log.warning("%s; next try in %g s, giving up in %.0f s", problem, pause, left)
+        await asyncio.sleep(min(pause, max(left, 0)))
+        pause = min(2 * pause, LONGEST_PAUSE_S)
+
+
+async def started(make: Callable[[], C], what: str, seconds: float) -> C:
+    """A started client, a new one for each try. Raises `Unavailable` when the broker did not answer in time."""
+    client = make()
+    async with stopped_on_failure(client):
+        await deadline(client.start(), what, seconds)
+    return client
+
+
+@asynccontextmanager
+async def stopped_on_failure(client: Client) -> AsyncIterator[None]:
+    """What has to be done before a client is of use: if it fails, or is cancelled, the client is stopped."""
+    try:
+        yield
+    except BaseException:
+        await stopped(client)
+        raise
+
+
+async def stopped(client: Client, seconds: float = CALL_S) -> None:
+    """Stop a client; a broken one may raise or hang at that, which helps nobody now.
+
+    A producer first writes what it has; what it does not get rid of in time is refused, and if this is cancelled, too.
+    A consumer that waits for its group leaves that: else the others would wait for it, and a partition with them.
+    """
+    try:
+        async with asyncio.timeout(seconds):
+            await asyncio.gather(client.stop(), _leave(client))
+    except BaseException as problem:
+        log.info("a Kafka client did not stop cleanly: %r", problem)
+        if isinstance(client, AIOKafkaProducer):
+            await _cut_off(client)
+        if not isinstance(problem, Exception):
+            raise
+    finally:
+        if isinstance(client, AIOKafkaProducer):
+            consume_exceptions(client)
+
+
+async def _leave(client: Client) -> None:
+    if isinstance(client, AIOKafkaConsumer):
+        with suppress(KafkaError):
+            await leave_while_joining(client)
+
+
+async def _cut_off(producer: AIOKafkaProducer) -> None:
+    """End a producer whose `stop` did not come to its end: its sender would go on as long as the process."""
+    refuse_unsent(producer, ProducerClosed())
+    sending: asyncio.Task[None] | None = sending_task(producer)  # there is none, if it did not start
+    if sending is not None:
+        sending.cancel()
+    for _ in range(2):  # what the sender has under way may open a connection again
+        with suppress(KafkaError, OSError, TimeoutError):
+            async with asyncio.timeout(CUT_S):
+                await producer.client.close()
+        if sending is not None:
+            await asyncio.wait([sending], timeout=CUT_S)

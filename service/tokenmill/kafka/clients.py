@@ -1,0 +1,209 @@
+"""Kafka clients made from the configuration.
+
+The values that are fixed here are those that the promises need; what an operator may choose is in the configuration.
+"""
+
+import asyncio
+import ssl
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
+from importlib import import_module
+from inspect import iscoroutinefunction
+from typing import Any
+
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from aiokafka.abc import AbstractTokenProvider
+from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.errors import KafkaError
+
+from tokenmill.config import Kafka
+from tokenmill.errors import ConfigError, Unavailable
+from tokenmill.kafka.calls import CALL_S, deadline
+from tokenmill.limits import KIB, MIB
+
+FETCH_WAIT_MS = 50
+"""One fetch is in flight a broker; while it waits for one partition, resumed ones wait with it."""
+
+READER_WAIT_MS = 500
+"""Of those that read much, or wait for nobody."""
+
+FETCH_PARTITION_BYTES = 512 * KIB
+"""Records of one partition in one fetch; a longer record still comes, alone."""
+
+FETCH_BYTES = 16 * MIB
+"""Records of all partitions in one fetch: bounds what is read and not yet parsed."""
+
+METADATA_MS = 30_000
+"""How old the client's view of topics may be: so long it takes until partitions that were added are read."""
+
+BATCH_BYTES = 512 * KIB
+"""Largest record batch. The broker's default limit for one is 1 MiB."""
+
+
+def client_options(kafka: Kafka) -> dict[str, Any]:
+    """Arguments that all of aiokafka's clients take."""
+    options: dict[str, Any] = {
+        "bootstrap_servers": kafka.bootstrap_servers,
+        "client_id": kafka.client_id,
+        "security_protocol": kafka.security_protocol,
+        "request_timeout_ms": kafka.request_timeout_ms,
+    }
+    if kafka.security_protocol.endswith("SSL"):
+        options["ssl_context"] = _ssl_context(kafka)
+    if kafka.security_protocol.startswith("SASL"):
+        options |= _login(kafka)
+    return options
+
+
+def producer_options(kafka: Kafka) -> dict[str, Any]:
+    """Arguments of a producer that the configuration decides."""
+    return {**client_options(kafka), **kafka.producer}
+
+
+def consumer_options(kafka: Kafka) -> dict[str, Any]:
+    """Arguments of a consumer that the configuration decides."""
+    return {**client_options(kafka), **kafka.consumer}
+
+
+def _login(kafka: Kafka) -> dict[str, Any]:
+    if kafka.sasl_mechanism == "OAUTHBEARER":
+        return {"sasl_mechanism": "OAUTHBEARER", "sasl_oauth_token_provider": Tokens(kafka.sasl_token_provider)}
+    return {
+        "sasl_mechanism": kafka.sasl_mechanism,
+        "sasl_plain_username": kafka.sasl_username,
+        "sasl_plain_password": kafka.sasl_password,
+    }
+
+
+class Tokens(AbstractTokenProvider):  # type: ignore[misc] # untyped base class
+    """Tokens of a function that the configuration names as `module:function`.
+
+    Raises `ConfigError` if there is none. It is code of the operator's, and runs with all that the process may do.
+    """
+
+    def __init__(self, name: str) -> None:
+        module, _, function = name.partition(":")
+        try:
+            self._function = getattr(import_module(module), function)
+        except (ImportError, ValueError, AttributeError) as problem:
+            raise ConfigError([f"kafka.sasl_token_provider: there is no {name}: {problem}"]) from problem
+        if not iscoroutinefunction(self._function):
+            raise ConfigError([f"kafka.sasl_token_provider: {name} is no `async` function"])
+
+    async def token(self) -> str:
+        """A token for one login."""
+        return str(await self._function())
+
+
+def _ssl_context(kafka: Kafka) -> ssl.SSLContext:
+    """Raises `ConfigError` for files that hold no certificate, or not what belongs to it."""
+    with _named("ssl_cafile", kafka.ssl_cafile):
+        context = ssl.create_default_context(cafile=kafka.ssl_cafile or None)
+    if kafka.ssl_certfile:
+        with _named("ssl_certfile", f"{kafka.ssl_certfile} with {kafka.ssl_keyfile}"):
+            context.load_cert_chain(kafka.ssl_certfile, kafka.ssl_keyfile, kafka.ssl_password or None)
+    return context
+
+
+@contextmanager
+def _named(key: str, what: str) -> Iterator[None]:
+    """The system names no file, and OpenSSL not even what is wrong."""
+    try:
+        yield
+    except OSError as problem:
+        raise ConfigError([f"kafka.{key}: {what} can't be used: {problem.strerror or problem}"]) from problem
+
+
+def make_consumer(kafka: Kafka, reset: str = "none") -> AIOKafkaConsumer:
+    """A member of the consumer group; `subscribe` it before its start.
+
+    No deserializer: one that raises would stop the partition. No `reset` of offsets: skipping data is our decision.
+    """
+    usual = {
+        "metadata_max_age_ms": METADATA_MS,
+        "fetch_max_wait_ms": FETCH_WAIT_MS,
+        "fetch_max_bytes": FETCH_BYTES,
+        "max_partition_fetch_bytes": FETCH_PARTITION_BYTES,
+    }
+    return AIOKafkaConsumer(
+        **usual | consumer_options(kafka),
+        group_id=kafka.group_id,
+        group_instance_id=kafka.group_instance_id,
+        session_timeout_ms=kafka.session_timeout_ms,
+        heartbeat_interval_ms=kafka.heartbeat_interval_ms,
+        rebalance_timeout_ms=kafka.rebalance_timeout_ms,
+        enable_auto_commit=False,
+        auto_offset_reset=reset,
+        isolation_level="read_committed",
+    )
+
+
+def make_reader(kafka: Kafka, *topics: str, wait_ms: int = READER_WAIT_MS) -> AIOKafkaConsumer:
+    """A reader that is in no group and sees what is committed.
+
+    It has all partitions of the topics, new ones too; without topics, those that it is assigned. `wait_ms` is how long
+    a fetch of nothing takes: a Kafka ends one as soon as something comes, the embedded broker does not.
+    """
+    return AIOKafkaConsumer(
+        *topics,
+        **{"fetch_max_wait_ms": wait_ms} | consumer_options(kafka),
+        group_id=None,
+        enable_auto_commit=False,
+        auto_offset_reset="earliest",
+        isolation_level="read_committed",
+    )
+
+
+def make_producer(kafka: Kafka, batch_bytes: int = BATCH_BYTES, **transactions: Any) -> AIOKafkaProducer:
+    """An idempotent producer: a retry neither doubles nor reorders a partition's records.
+
+    `transactions` are the client's own arguments, for one that publishes in transactions.
+    """
+    options = producer_options(kafka)
+    options["max_batch_size"] = min(batch_bytes, options.get("max_batch_size", batch_bytes))
+    return AIOKafkaProducer(**options, enable_idempotence=True, acks="all", **transactions)
+
+
+async def find_partitions(producer: AIOKafkaProducer, topics: Collection[str], numbers: Collection[int]) -> None:
+    """Have a producer know these partitions of the topics it writes to. Raises `Unavailable` if it can't yet.
+
+    Its view of a topic is minutes old, or that of a broker that has not heard of new partitions; for one that it does
+    not know it fails with an assertion.
+    """
+    client = producer.client
+    await deadline(asyncio.gather(*map(client.add_topic, topics)), "look for the outputs")
+    unknown = [topic for topic in topics if not _has(client.cluster.partitions_for_topic(topic), numbers)]
+    if unknown:
+        await deadline(client.force_metadata_update(), "look for the outputs")
+    for topic in unknown:
+        if not _has(client.cluster.partitions_for_topic(topic), numbers):
+            raise Unavailable(f"Kafka: the broker does not know all partitions of {topic} yet")
+
+
+def _has(partitions: Collection[int] | None, numbers: Collection[int]) -> bool:
+    return set(numbers) <= set(partitions or ())
+
+
+def make_admin(kafka: Kafka) -> "Admin":
+    """A client for topics and their settings, as a context manager."""
+    return Admin(kafka)
+
+
+class Admin:
+    """`async with make_admin(kafka) as admin`: started and closed with deadlines."""
+
+    def __init__(self, kafka: Kafka) -> None:
+        self._client = AIOKafkaAdminClient(**client_options(kafka))
+
+    async def __aenter__(self) -> AIOKafkaAdminClient:
+        try:
+            await deadline(self._client.start(), "connect")
+        except BaseException:
+            await self.__aexit__()
+            raise
+        return self._client
+
+    async def __aexit__(self, *exception: object) -> None:
+        with suppress(KafkaError, OSError, TimeoutError):
+            async with asyncio.timeout(CALL_S):
+                await self._client.close()

@@ -1,0 +1,33 @@
+"""Where records are: the partition of a key, and the offset of a time."""
+
+from collections.abc import Collection
+
+from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka.partitioner import murmur2
+
+from tokenmill.kafka.calls import deadline
+
+
+def partition_of(key: bytes, partitions: int) -> int:
+    """Where producers place a key among so many partitions: murmur2, as in the Java client."""
+    return int(murmur2(key) & 0x7FFFFFFF) % partitions
+
+
+async def offsets_since(
+    consumer: AIOKafkaConsumer, places: Collection[TopicPartition], time_ms: int
+) -> dict[TopicPartition, int]:
+    """Of each partition the first offset whose timestamp is not below the time; its end where all are.
+
+    A broker that finds nothing at any time in a log that has records can't look up by time, as librdkafka's mock can't:
+    then it is the log's first.
+    """
+    what = "look up an offset by time"
+    ends = await deadline(consumer.end_offsets(places), "look up the log's end")  # first: what comes now is read
+    found = await deadline(consumer.offsets_for_times(dict.fromkeys(places, max(0, time_ms))), what)
+    missing = [place for place in places if found[place] is None]
+    if not missing:
+        return {place: each.offset for place, each in found.items()}
+    ever = await deadline(consumer.offsets_for_times(dict.fromkeys(missing, 0)), what)
+    firsts = await deadline(consumer.beginning_offsets(missing), "look up the log's beginning")
+    others = {place: ends[place] if ever[place] else firsts[place] for place in missing}
+    return {place: others[place] if place in others else found[place].offset for place in places}

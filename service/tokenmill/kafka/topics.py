@@ -1,0 +1,236 @@
+"""Topics: which there are, making them, and how they are set."""
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, NewTopic
+from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
+from aiokafka.errors import IncompatibleBrokerVersion, TopicAlreadyExistsError, for_code
+
+from tokenmill.config import Config, Kafka
+from tokenmill.errors import FatalError, Unavailable
+from tokenmill.kafka.aiokafka_inside import controller, makes_no_topics, network
+from tokenmill.kafka.calls import deadline, until_available
+from tokenmill.kafka.clients import make_admin
+from tokenmill.limits import KIB
+
+log = logging.getLogger(__name__)
+
+LIVE_S = {"agent": 3600}
+"""How long records of a dialect are kept that shows what a model is writing: an hour, for pages that connect again. The
+whole of it comes from other topics."""
+
+CONTROLLER_S = 30.0
+"""A cluster has elected one long before, as it does when it starts or loses the one it had."""
+
+MIN_SEGMENT_MS = 60_000
+"""A segment is a few files; one a minute is enough."""
+
+KEPT_MS = 7 * 86_400_000
+"""How long `tool-state` keeps what became of a call: far longer than anybody asks."""
+
+ASKED_MS = 86_400_000
+"""How long `requests` keeps what was asked: longer than any answer takes. Prompts are in it."""
+
+SPARE = 64 * KIB
+"""By how much a topic that is made takes more than its longest record."""
+
+TIMESTAMPS = "message.timestamp.type"
+"""Setting of a topic: whether its records keep the time that their producer gave them."""
+
+Heard: TypeAlias = Callable[[str, int, int], None]
+"""Is told how far something is: what comes now, how many are done, how many there are."""
+
+Outcome: TypeAlias = Literal["created", "grown", "unchanged"]
+
+
+class TopicChange(NamedTuple):
+    """What `create_topics` did, and how many partitions the topic has now."""
+
+    topic: str
+    outcome: Outcome
+    partitions: int
+    differs: tuple[str, ...] = ()
+    """In what a topic that was there is not what was asked for: its settings are left as they are."""
+
+
+def output_topics(config: Config) -> list[str]:
+    """Topics that the worker writes to, the dead-letter topic included."""
+    topics = config.topics
+    answers = [topic for topic in (topics.completions, topics.sessions) if topic]
+    return [topics.events, topics.tool_calls, *answers, *(output.topic for output in config.outputs), topics.dlq]
+
+
+def all_topics(config: Config) -> list[str]:
+    """Every topic of the configuration. The input is last: when it gets partitions the outputs have them already."""
+    topics = config.topics
+    others = topics.requests, topics.tool_results, topics.tool_state, topics.tool_control
+    return [*output_topics(config), *others, topics.tokens]
+
+
+async def create_topics(
+    config: Config, partitions: int, replication: int = 1, heard: Heard = lambda *_: None
+) -> list[TopicChange]:
+    """Make all topics with so many partitions. Can be repeated; a topic never gets fewer than it has.
+
+    Raises `Unavailable` when the broker does not answer, `FatalError` when it refuses.
+    """
+    async with make_admin(config.kafka) as admin:
+        present = await _described(admin, all_topics(config))
+        if makes_no_topics(admin):  # an embedded broker does so on first use, as many partitions as it likes
+            return [TopicChange(topic, "unchanged", len(found)) for topic, found in present.items()]
+        await until_controlled(admin)
+        wanted = {topic: _settings(config, topic) for topic in all_topics(config)}
+        settings = await _found_or_unknown(admin, {topic: wanted[topic] for topic in present})
+        changes = list[TopicChange]()
+        for topic, asked in wanted.items():
+            heard(f"topic {topic}", len(changes), len(wanted))
+            if topic not in present:
+                await _create(admin, topic, partitions, replication, asked)
+                changes.append(TopicChange(topic, "created", partitions))
+                continue
+            has = len(present[topic])
+            if has < partitions:
+                await _grow(admin, topic, partitions)
+            pairs = [
+                ("partitions", str(max(has, partitions)), str(partitions)),
+                ("copies", _copies(present[topic]), str(replication)),
+                *((key, there, asked[key]) for key, there in settings.get(topic, {}).items()),
+            ]
+            differs = tuple(f"{what}: {there}, not {value}" for what, there, value in pairs if there != value)
+            outcome: Outcome = "grown" if has < partitions else "unchanged"
+            changes.append(TopicChange(topic, outcome, max(has, partitions), differs))
+        return changes
+
+
+async def until_controlled(admin: AIOKafkaAdminClient) -> None:
+    """Wait until the cluster has a controller: not while it starts or changes it, nor while no broker is heard of.
+
+    Raises `Unavailable`.
+    """
+    await until_available(lambda: _controlled(admin), CONTROLLER_S)
+
+
+async def _controlled(admin: AIOKafkaAdminClient) -> None:
+    if controller(admin) is None:
+        await deadline(network(admin).force_metadata_update(), "look for the controller")
+    if controller(admin) is None:
+        raise Unavailable("the cluster has no controller yet, which makes its topics")
+
+
+def _copies(partitions: Iterable[Mapping[str, Any]]) -> str:
+    """How many of each partition there are."""
+    return " or ".join(map(str, sorted({len(each["replicas"]) for each in partitions})))
+
+
+async def _found_or_unknown(
+    admin: AIOKafkaAdminClient, asked: Mapping[str, Iterable[str]]
+) -> dict[str, dict[str, str]]:
+    """These settings of topics; empty where the broker won't say, or not to this user."""
+    try:
+        return await settings_of(admin, asked)
+    except Unavailable as problem:
+        log.warning("the broker does not say how topics are set (%s); in what they differ is not known", problem)
+        return {}
+
+
+async def find_topic(kafka: Kafka, topic: str) -> None:
+    """Raises `Unavailable` if the topic is not there; a client would wait for it."""
+    async with make_admin(kafka) as admin:
+        if not await partition_counts(admin, [topic]):
+            raise Unavailable(f"Kafka: no topic {topic}: `tokenmill topics create` makes it")
+
+
+async def partition_counts(admin: AIOKafkaAdminClient, topics: Iterable[str]) -> dict[str, int]:
+    """How many partitions each of these topics has; those that do not exist are left out."""
+    return {topic: len(partitions) for topic, partitions in (await _described(admin, topics)).items()}
+
+
+async def _described(admin: AIOKafkaAdminClient, topics: Iterable[str]) -> dict[str, list[dict[str, Any]]]:
+    """The partitions of each of these topics; those that do not exist are left out."""
+    described = await deadline(admin.describe_topics(list(topics)), "describe topics")
+    return {topic["topic"]: topic["partitions"] for topic in described if topic["partitions"]}
+
+
+async def largest_records(admin: AIOKafkaAdminClient, topics: Iterable[str]) -> dict[str, int]:
+    """The `max.message.bytes` of each topic: how long a batch of records may be. Empty if the broker won't say."""
+    key = "max.message.bytes"
+    try:
+        found = await settings_of(admin, dict.fromkeys(topics, (key,)))
+    except Unavailable as problem:
+        if not isinstance(problem.__cause__, IncompatibleBrokerVersion):
+            raise
+        log.warning("the broker does not say how long records may be (%s); limits.output_bytes must be right", problem)
+        return {}
+    return {topic: int(said[key]) for topic, said in found.items() if key in said}
+
+
+async def settings_of(admin: AIOKafkaAdminClient, asked: Mapping[str, Iterable[str]]) -> dict[str, dict[str, str]]:
+    """Of each topic the settings that are asked for, by their keys."""
+    resources = [ConfigResource(ConfigResourceType.TOPIC, name, dict.fromkeys(keys)) for name, keys in asked.items()]
+    responses = await deadline(admin.describe_configs(resources), "describe topics' settings")
+    found: dict[str, dict[str, str]] = {}
+    for response in responses:
+        for code, message, _, name, entries in response.resources:
+            if code:
+                raise Unavailable(f"Kafka: settings of topic {name}: {message or for_code(code).__name__}")
+            found[name] = {key: value for key, value, *_ in entries if key in asked[name]}
+    return found
+
+
+def _settings(config: Config, topic: str) -> dict[str, str]:
+    """A topic holds its longest record. All but sessions and `tool-state` keep every record until its time is over."""
+    if topic == config.topics.tokens:
+        longest = config.limits.record_bytes + SPARE
+        return {"cleanup.policy": "delete", "max.message.bytes": str(longest)}
+    if topic == config.topics.requests:
+        longest = config.front.body_kib * KIB + SPARE
+        return {"cleanup.policy": "delete", "max.message.bytes": str(longest), "retention.ms": str(ASKED_MS)}
+    if topic == config.topics.tool_state:  # a call, and what is said of it
+        longest = 2 * config.limits.output_bytes + SPARE
+        return {"cleanup.policy": "compact,delete", "max.message.bytes": str(longest), "retention.ms": str(KEPT_MS)}
+    policy = "compact" if topic == config.topics.sessions else "delete"
+    longest = config.limits.output_bytes + SPARE
+    settings = {"cleanup.policy": policy, "max.message.bytes": str(longest), TIMESTAMPS: "CreateTime"}
+    return settings | _retention(config, topic)
+
+
+def _retention(config: Config, topic: str) -> dict[str, str]:
+    """How long an output's topic keeps a record, where that is said or its dialect is for those who watch now.
+
+    A segment that is still written to is never deleted, so there are several in that time.
+    """
+    for output in config.outputs:
+        keep_s = output.retention_s or LIVE_S.get(output.dialect)
+        if output.topic == topic and keep_s:
+            return {"retention.ms": str(keep_s * 1000), "segment.ms": str(max(MIN_SEGMENT_MS, keep_s * 1000 // 4))}
+    return {}
+
+
+async def _create(
+    admin: AIOKafkaAdminClient, topic: str, partitions: int, replication: int, settings: dict[str, str]
+) -> None:
+    new = NewTopic(topic, partitions, replication, topic_configs=settings)
+    response = await deadline(admin.create_topics([new]), f"create topic {topic}")
+    _refused(response.topic_errors, f"create topic {topic}")
+
+
+async def _grow(admin: AIOKafkaAdminClient, topic: str, partitions: int) -> None:
+    response = await deadline(
+        admin.create_partitions({topic: NewPartitions(total_count=partitions)}), f"add partitions to {topic}"
+    )
+    _refused(response.topic_errors, f"add partitions to {topic}")
+
+
+def _refused(errors: Iterable[Any], what: str) -> None:
+    for _, code, *detail in errors:
+        error = for_code(code)
+        if code and error is not TopicAlreadyExistsError:  # somebody else was faster
+            raise FatalError(f"Kafka: {what}: {error.__name__} {' '.join(str(part) for part in detail if part)}")
+
+
+def altering(topic: str, settings: str) -> str:
+    """The command that gives a topic these settings, `key=value`, with commas between."""
+    options = f"--entity-type topics --entity-name {topic} --add-config {settings}"
+    return f"`kafka-configs --bootstrap-server … --alter {options}`"

@@ -1,0 +1,145 @@
+"""One producer and its transactions: what a partition's owner publishes and commits, all of it or nothing.
+
+Rules; the client enforces none of them:
+
+1. To open it fences every earlier producer of the same id (InitProducerId). Only then may offsets be read.
+2. A record that could not be sent does not fail the client's transaction: without it the others would be committed. So
+   every acknowledgement is awaited before the offset is added and the end of the transaction asked for.
+3. Any error is the end of this producer. Its transaction is not aborted here: the next one to open it does that. After
+   an error that may pass that may be this process again; one that is fenced never is.
+4. The client tries many errors for ever. So everything has a deadline, and none is longer than the broker's own.
+5. The next transaction begins as soon as one is over. The broker hears of it with the first record, so an idle
+   partition has none that could time out.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from aiokafka import AIOKafkaProducer, TopicPartition
+from aiokafka.errors import KafkaError, ProducerFenced
+from aiokafka.structs import OffsetAndMetadata
+
+from tokenmill.config import Kafka
+from tokenmill.errors import FatalError, Unavailable
+from tokenmill.kafka.aiokafka_inside import producer_id, try_again_after
+from tokenmill.kafka.calls import deadline, started, stopped, stopped_on_failure
+
+MARKERS_S = 0.004
+"""Until a transaction that could not begin is tried again: the broker still writes the last one's end to the outputs,
+which takes it some milliseconds. The client would wait for 20."""
+
+try_again_after(MARKERS_S)
+
+PASSES = (TimeoutError, OSError, AssertionError)
+"""What a new producer cures, with what the client itself would try again. An assertion is what the client says when a
+connection is lost between two steps of its own."""
+
+EPOCH_BITS = 16
+"""A producer's epoch has so many; what is before it is the producer's id."""
+
+
+def transactional_id(kafka: Kafka, topic: str, number: int) -> str:
+    """The same for every owner of the partition: that is what fences (design 4.7)."""
+    return f"{kafka.transactional_id_prefix}-{kafka.group_id}-{topic}-{number}"
+
+
+class Transaction:
+    """The transactional producer of one input partition. It is a `Publisher` for the outboxes of that partition."""
+
+    def __init__(
+        self,
+        make: Callable[[], AIOKafkaProducer],
+        name: str,
+        group_id: str,
+        seconds: float,
+        failed: Callable[[Exception], None],
+    ) -> None:
+        """`make` gives a new client for each attempt to open it, `seconds` is the transaction's timeout."""
+        self.name = name
+        """The transactional id."""
+        self.producer: AIOKafkaProducer | None = None
+        self._make = make
+        self._group_id = group_id
+        self._seconds = seconds
+        self._failed = failed
+        self._closed = False
+        self._awaited = ""
+        """What the end of a transaction waits for."""
+
+    async def open(self) -> int:
+        """Fence whoever had the id before; returns an epoch that grows with each opening.
+
+        Raises `Unavailable` when the broker does not answer; then it may be tried again.
+        """
+        if self.producer is None:
+            producer = await started(self._make, f"InitProducerId of {self.name}", self._seconds)
+            async with stopped_on_failure(producer):
+                await deadline(producer.begin_transaction(), f"begin a transaction of {self.name}")
+            self.producer = producer
+        number, epoch = producer_id(self.producer)
+        return number << EPOCH_BITS | epoch
+
+    async def close(self, seconds: float) -> None:
+        """Let go of the client. What is not committed is aborted by the next one to open it, or by its timeout."""
+        self._closed = True
+        if self.producer is not None:
+            await stopped(self.producer, seconds)
+            self.producer = None
+
+    # For outboxes
+
+    def create_batch(self) -> Any:
+        """As the client's."""
+        return self.client.create_batch()
+
+    async def send_batch(self, batch: Any, topic: str, *, partition: int) -> "asyncio.Future[Any]":
+        """As the client's: part of the transaction that is open."""
+        future: asyncio.Future[Any] = await self.client.send_batch(batch, topic, partition=partition)
+        return future
+
+    def failed(self, problem: Exception) -> None:
+        """Going on would lose records. Once the partition is given up nobody needs to hear of it."""
+        if not self._closed:
+            self._failed(self._told(problem))
+
+    # The end of a transaction
+
+    async def commit(
+        self, place: TopicPartition, offset: OffsetAndMetadata, acknowledged: Callable[[], Awaitable[None]]
+    ) -> None:
+        """Commit what was sent, with this offset, once all of it is `acknowledged`; begin the next transaction.
+
+        Raises `Unavailable`, after which it may be opened anew, and `FatalError`. It may or may not be committed then,
+        and whoever opens it will see which.
+        """
+        self._awaited = "its records"
+        try:
+            async with asyncio.timeout(self._seconds):
+                await acknowledged()
+                producer = self.client
+                self._awaited = "its offset"
+                await producer.send_offsets_to_transaction({place: offset}, self._group_id)
+                self._awaited = "its end"
+                await producer.commit_transaction()
+                await producer.begin_transaction()
+        except Exception as problem:  # also assertions: the client's way to say that it is in another state
+            raise self._told(problem) from problem
+
+    @property
+    def client(self) -> AIOKafkaProducer:
+        """The producer that is open. Raises `Unavailable` if there is none, or no more."""
+        if self.producer is None or self._closed:
+            raise Unavailable(f"the producer {self.name} is closed")
+        return self.producer
+
+    def _told(self, problem: Exception) -> FatalError | Unavailable:
+        """As what a problem is raised: whether another producer may come through where this one did not."""
+        if isinstance(problem, FatalError | Unavailable):
+            return problem
+        if isinstance(problem, ProducerFenced):
+            return FatalError(f"{self.name} is fenced: another worker has the partition, or the transaction timed out")
+        late = f"not over within {self._seconds:g} s: the broker did not acknowledge {self._awaited}"
+        why = late if isinstance(problem, TimeoutError) else repr(problem)
+        passes = isinstance(problem, PASSES) or (isinstance(problem, KafkaError) and problem.retriable)
+        return (Unavailable if passes else FatalError)(f"a transaction of {self.name} failed: {why}")

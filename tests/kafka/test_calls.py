@@ -1,0 +1,148 @@
+"""Patience with limits."""
+
+import asyncio
+from collections.abc import Iterator
+
+import pytest
+from aiokafka import AIOKafkaProducer
+from aiokafka.errors import KafkaConnectionError, ProducerClosed
+
+from tests.support.topics import make_topics
+from tokenmill.errors import Unavailable
+from tokenmill.kafka import calls
+from tokenmill.kafka.aiokafka_inside import sending_task
+from tokenmill.kafka.calls import deadline, started, stopped, until_available
+from tokenmill.servers import KafkaServer
+
+
+async def test_a_call_has_a_deadline() -> None:
+    """A call that hangs, one that fails and one that works."""
+
+    async def fails() -> None:
+        raise KafkaConnectionError("no")
+
+    async def closed() -> None:
+        raise RuntimeError("unable to perform operation on <TCPTransport closed=True>; the handler is closed")
+
+    async def mistaken() -> None:
+        raise RuntimeError("a mistake")
+
+    async def works() -> int:
+        return 7
+
+    with pytest.raises(Unavailable, match=r"look: no answer within 0.01 s"):
+        await deadline(asyncio.Event().wait(), "look", 0.01)
+    with pytest.raises(Unavailable, match="look: KafkaConnectionError"):
+        await deadline(fails(), "look")
+    with pytest.raises(Unavailable, match="Kafka: look: the connection is gone"):
+        await deadline(closed(), "look")
+    with pytest.raises(RuntimeError, match="a mistake"):
+        await deadline(mistaken(), "look")
+    assert await deadline(works(), "look") == 7
+
+
+async def test_a_cancellation_that_comes_with_the_answer_is_not_lost() -> None:
+    """Or a loop of calls that is told to end goes on for ever."""
+    answer = asyncio.get_running_loop().create_future()
+    task = asyncio.create_task(deadline(answer, "look"))
+    await asyncio.sleep(0)
+    answer.set_result(7)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+async def test_attempts_are_repeated_until_one_succeeds(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Each failure is said."""
+    monkeypatch.setattr(calls, "FIRST_PAUSE_S", 0.001)
+    failures = ["first", "second"]
+
+    async def attempt() -> str:
+        if failures:
+            raise Unavailable(failures.pop(0))
+        return "done"
+
+    assert await until_available(attempt, 30) == "done"
+    assert [record.getMessage().split(";")[0] for record in caplog.records] == ["first", "second"]
+
+
+async def test_attempts_end() -> None:
+    """With the last problem."""
+
+    async def attempt() -> None:
+        raise Unavailable("still away")
+
+    with pytest.raises(Unavailable, match="still away"):
+        await until_available(attempt, 0.01)
+
+
+class Client:
+    """A client whose start and stop do what a test says."""
+
+    def __init__(self, *, start: Exception | None = None, stop: Exception | None = None) -> None:
+        self._start = start
+        self._stop = stop
+        self.stops = 0
+
+    async def start(self) -> None:
+        if self._start:
+            raise self._start
+
+    async def stop(self) -> None:
+        self.stops += 1
+        if self._stop:
+            raise self._stop
+
+
+async def test_a_client_that_does_not_start_is_stopped() -> None:
+    """It may have connections and tasks already; that its stop fails, too, changes nothing."""
+    client = Client(start=KafkaConnectionError("away"), stop=RuntimeError("broken"))
+    with pytest.raises(Unavailable, match="away"):
+        await started(lambda: client, "start", 1)
+    assert client.stops == 1
+
+
+async def test_a_started_client_is_handed_out() -> None:
+    """And stopped by whoever has it."""
+    client = Client()
+    assert await started(lambda: client, "start", 1) is client
+    await stopped(client)
+    assert client.stops == 1
+
+
+@pytest.fixture(scope="module")
+def own_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaServer]:
+    """One to freeze."""
+    with KafkaServer(tmp_path_factory.mktemp("own-broker")) as broker:
+        yield broker
+
+
+@pytest.fixture
+def broker(own_broker: KafkaServer) -> Iterator[KafkaServer]:
+    """The same, which goes on when a test ends."""
+    yield own_broker
+    own_broker.thaw()
+
+
+@pytest.mark.parametrize("cancelled", [False, True])
+async def test_a_producer_that_cannot_write_is_ended_all_the_same(
+    broker: KafkaServer, unique: str, *, cancelled: bool
+) -> None:
+    """Its sender and its connections would stay as long as the process; who waits for its record is told."""
+    await make_topics(broker.bootstrap, unique, partitions=1)
+    producer = await started(lambda: AIOKafkaProducer(bootstrap_servers=broker.bootstrap), "start", 20)
+    await producer.send_and_wait(unique, b"before")
+    broker.freeze()
+    sent = await producer.send(unique, b"after")
+    stopping = asyncio.create_task(stopped(producer, 30 if cancelled else 0.5))
+    _, late = await asyncio.wait([stopping], timeout=0.5 if cancelled else None)
+    for task in late:
+        task.cancel()
+    await asyncio.wait([stopping])
+    broker.thaw()
+    assert stopping.cancelled() == cancelled
+    assert sending_task(producer).done()
+    assert isinstance(sent.exception(), ProducerClosed)
+    assert not [conn for conn in producer.client._conns.values() if conn.connected()]

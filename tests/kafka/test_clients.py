@@ -1,0 +1,81 @@
+"""Clients from settings."""
+
+import ssl
+from pathlib import Path
+
+import pytest
+
+from tokenmill.config import Kafka
+from tokenmill.errors import ConfigError, Unavailable
+from tokenmill.kafka.calls import stopped
+from tokenmill.kafka.clients import client_options, make_admin, make_consumer, make_producer, make_reader
+from tokenmill.servers.process import free_port
+
+
+def test_plain_settings_become_plain_options() -> None:
+    """No credentials, no TLS."""
+    options = client_options(Kafka(bootstrap_servers="a:1,b:2"))
+    assert options["bootstrap_servers"] == "a:1,b:2"
+    assert not {"ssl_context", "sasl_mechanism"} & options.keys()
+
+
+def test_secure_settings_become_a_tls_context_and_credentials() -> None:
+    """Certificates are checked against the system's authorities unless a file is given."""
+    kafka = Kafka(security_protocol="SASL_SSL", sasl_mechanism="PLAIN", sasl_username="u", sasl_password="p")
+    options = client_options(kafka)
+    assert options["ssl_context"].verify_mode is ssl.CERT_REQUIRED
+    assert (options["sasl_mechanism"], options["sasl_plain_username"], options["sasl_plain_password"]) == (
+        "PLAIN",
+        "u",
+        "p",
+    )
+
+
+async def test_tokens_come_from_the_function_that_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Asked again for each login: a token expires."""
+    (tmp_path / "own_tokens.py").write_text("n = 0\nasync def token():\n    global n\n    n += 1\n    return f't{n}'\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    kafka = Kafka(security_protocol="SASL_SSL", sasl_mechanism="OAUTHBEARER", sasl_token_provider="own_tokens:token")
+    provider = client_options(kafka)["sasl_oauth_token_provider"]
+    assert [await provider.token(), await provider.token()] == ["t1", "t2"]
+
+
+@pytest.mark.parametrize("name", ["nowhere:token", "asyncio:nothing", "asyncio", "os:getcwd", ":x"])
+def test_a_token_provider_that_is_none_is_refused_by_name(name: str) -> None:
+    """When the client is made: a login that fails later would look like a broker's refusal."""
+    kafka = Kafka(security_protocol="SASL_SSL", sasl_mechanism="OAUTHBEARER", sasl_token_provider=name)
+    with pytest.raises(ConfigError, match=f"kafka.sasl_token_provider: .*{name}"):
+        client_options(kafka)
+
+
+def test_a_client_certificate_is_loaded(tmp_path: Path) -> None:
+    """A file that is none, or is not there, is refused by name when the client is made, not when it is first used."""
+    wrong, missing = tmp_path / "cert.pem", tmp_path / "missing.pem"
+    wrong.write_text("no certificate")
+    for path in (str(wrong), str(missing)):
+        with pytest.raises(ConfigError, match=rf"kafka\.ssl_certfile: {path} "):
+            client_options(Kafka(security_protocol="SSL", ssl_certfile=path, ssl_keyfile=path))
+        with pytest.raises(ConfigError, match=rf"kafka\.ssl_cafile: {path} "):
+            client_options(Kafka(security_protocol="SSL", ssl_cafile=path))
+
+
+async def test_an_admin_client_without_a_broker_is_unavailable() -> None:
+    """And leaves nothing behind."""
+    with pytest.raises(Unavailable, match="clients"):
+        async with make_admin(Kafka(bootstrap_servers=f"127.0.0.1:{free_port()}")):
+            pass
+
+
+async def test_settings_of_the_client_are_passed_on() -> None:
+    """Over what is usual; a batch is never larger than its topic takes."""
+    kafka = Kafka(
+        producer={"compression_type": "zstd", "max_batch_size": 200_000},
+        consumer={"client_rack": "eu-1a", "fetch_max_wait_ms": 7},
+    )
+    producers = [make_producer(kafka, size) for size in (100_000, 300_000)]
+    assert [producer._message_accumulator._batch_size for producer in producers] == [100_000, 200_000]
+    assert {producer._compression_type for producer in producers} == {"zstd"}
+    consumers = make_consumer(kafka), make_reader(kafka, "events")
+    assert {(consumer._client_rack, consumer._fetch_max_wait_ms) for consumer in consumers} == {("eu-1a", 7)}
+    for client in (*producers, *consumers):
+        await stopped(client)

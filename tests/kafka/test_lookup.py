@@ -1,0 +1,44 @@
+"""Where records are: by their key, and by their time."""
+
+import pytest
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka.partitioner import DefaultPartitioner
+
+from tests.support.topics import make_topics
+from tokenmill.demo.broker import embedded_broker
+from tokenmill.kafka.lookup import offsets_since, partition_of
+
+T0 = 1_000_000
+
+
+async def places_of(bootstrap: str, topic: str) -> list[dict[int, int]]:
+    """Where a reader begins that looks for three times, in partitions with two records and with none."""
+    async with AIOKafkaProducer(bootstrap_servers=bootstrap) as producer:
+        for time in (T0, T0 + 1000):
+            await producer.send_and_wait(topic, b"x", partition=0, timestamp_ms=time)
+    places = [TopicPartition(topic, number) for number in range(2)]
+    async with AIOKafkaConsumer(bootstrap_servers=bootstrap) as consumer:
+        consumer.assign(places)
+        found = [await offsets_since(consumer, places, time) for time in (-1, T0 + 500, T0 + 2000)]
+    return [{place.partition: offset for place, offset in each.items()} for each in found]
+
+
+@pytest.mark.integration
+async def test_a_log_is_read_from_a_time_on(kafka: str, unique: str) -> None:
+    """What is older is left out; of what is all older nothing is read."""
+    await make_topics(kafka, unique, partitions=2)
+    assert await places_of(kafka, unique) == [{0: 0, 1: 0}, {0: 1, 1: 0}, {0: 2, 1: 0}]
+
+
+@pytest.mark.integration
+async def test_a_broker_that_knows_no_times_has_all_of_its_log_read() -> None:
+    """The embedded one says of every time that nothing is younger."""
+    with embedded_broker(["t"]) as bootstrap:
+        assert await places_of(bootstrap, "t") == [{0: 0, 1: 0}] * 3
+
+
+@pytest.mark.parametrize(("key", "partitions", "place"), [(b"c", 2, 0), (b"c", 3, 1), (b"c", 5, 4)])
+def test_a_key_is_where_producers_place_it(key: bytes, partitions: int, place: int) -> None:
+    """As aiokafka's own, and Java's."""
+    numbers = list(range(partitions))
+    assert partition_of(key, partitions) == place == DefaultPartitioner()(key, numbers, numbers)

@@ -1,0 +1,142 @@
+"""Topics are made once, grow, and never shrink."""
+
+from collections.abc import Iterable, Mapping
+from functools import partial
+
+import msgspec
+import pytest
+from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
+
+from tests.support.stage import Stage, until
+from tests.support.topics import unmade
+from tokenmill.config import Config
+from tokenmill.errors import FatalError, Unavailable
+from tokenmill.kafka import topics
+from tokenmill.kafka.aiokafka_inside import network
+from tokenmill.kafka.calls import until_available
+from tokenmill.kafka.clients import Admin, make_admin
+from tokenmill.kafka.topics import all_topics, create_topics, largest_records, output_topics, partition_counts
+from tokenmill.limits import Limits
+from tokenmill.servers.kafka import SETTINGS
+
+pytestmark = pytest.mark.integration
+
+
+@pytest.fixture
+def config(kafka: str, unique: str) -> Config:
+    """Topics that nobody made yet."""
+    return unmade(kafka, unique)
+
+
+class _Early(Admin):
+    """A client that came so early that its broker knew no controller yet."""
+
+    async def __aenter__(self) -> AIOKafkaAdminClient:
+        admin = await super().__aenter__()
+        network(admin).cluster.controller = None
+        return admin
+
+
+async def test_a_cluster_that_has_just_started_is_waited_for(config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a controller no topic can be made, and none is passed over in silence."""
+    monkeypatch.setattr(topics, "make_admin", _Early)
+    changes = await create_topics(config, 2)
+    assert [(change.topic, change.outcome) for change in changes] == [(name, "created") for name in all_topics(config)]
+
+
+async def test_topics_are_created_grown_and_left_alone(config: Config) -> None:
+    """The same command again changes nothing, a larger number adds partitions, a smaller one does nothing."""
+    told: list[tuple[str, int, int]] = []
+    for partitions, outcome, found in ((2, "created", 2), (2, "unchanged", 2), (3, "grown", 3), (1, "unchanged", 3)):
+        told.clear()
+        changes = await create_topics(config, partitions, heard=lambda *how_far: told.append(how_far))
+        assert told == [(f"topic {name}", done, len(told)) for done, name in enumerate(all_topics(config))]
+        assert [change.topic for change in changes] == all_topics(config)
+        assert {(change.outcome, change.partitions) for change in changes} == {(outcome, found)}
+        await until(partial(_all_have, config, found), "the broker tells what it made")
+
+
+async def _all_have(config: Config, partitions: int) -> bool:
+    async with make_admin(config.kafka) as admin:
+        counts = await partition_counts(admin, all_topics(config))
+    return counts == dict.fromkeys(all_topics(config), partitions)
+
+
+async def test_topics_hold_their_longest_record(config: Config) -> None:
+    """The input a record of the limit, the outputs one of their cap; a missing topic is left out of the counts."""
+    await create_topics(config, 2)
+    async with make_admin(config.kafka) as admin:
+        found = await until_available(lambda: largest_records(admin, all_topics(config)), 30)
+        counts = await partition_counts(admin, [*all_topics(config), "never-made"])
+    assert found[config.topics.tokens] > Limits().record_bytes
+    assert all(found[topic] >= Limits().output_bytes for topic in output_topics(config))
+    assert counts == dict.fromkeys(all_topics(config), 2)
+
+
+async def test_what_is_for_those_who_watch_is_kept_for_a_short_time(config: Config) -> None:
+    """Rows of an agent for an hour, others for as long as their output says; the rest as the broker does it."""
+    await create_topics(config, 2)
+    kept = {}
+    async with make_admin(config.kafka) as admin:
+        for output in config.outputs:
+            wanted = {"retention.ms": None, "segment.ms": None}
+            resource = ConfigResource(ConfigResourceType.TOPIC, output.topic, wanted)
+            (response,) = await admin.describe_configs([resource])
+            (entry,) = response.resources
+            kept[output.topic.partition("-")[0]] = {name: int(value) for name, value, *_ in entry[4]}
+    assert kept["live"] == {"retention.ms": 3_600_000, "segment.ms": 900_000}
+    assert kept["brief"] == {"retention.ms": 60_000, "segment.ms": 60_000}
+    assert kept["extra"]["retention.ms"] == int(SETTINGS["log.retention.ms"])
+
+
+async def test_what_is_kept_of_answers_has_topics_if_they_have_names(config: Config, unique: str) -> None:
+    """Of sessions the last record of each answer stays for ever; completions go with time."""
+    names = {"completions": f"completions-{unique}", "sessions": f"sessions-{unique}"}
+    config = msgspec.structs.replace(config, topics=msgspec.structs.replace(config.topics, **names))
+    await create_topics(config, 2)
+    policies = {}
+    async with make_admin(config.kafka) as admin:
+        for topic in names.values():
+            resource = ConfigResource(ConfigResourceType.TOPIC, topic, {"cleanup.policy": None})
+            (response,) = await admin.describe_configs([resource])
+            (entry,) = response.resources
+            policies[topic.partition("-")[0]] = entry[4][0][1]
+    assert policies == {"completions": "delete", "sessions": "compact"}
+
+
+async def test_settings_of_a_topic_that_is_not_there_are_unavailable(config: Config) -> None:
+    """It may still come: the start is tried again."""
+    async with make_admin(config.kafka) as admin:
+        with pytest.raises(Unavailable, match=config.topics.tokens):
+            await largest_records(admin, [config.topics.tokens])
+
+
+async def test_what_the_broker_leaves_out_is_not_known(config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some say less of a topic than they are asked for, and are right for what they do say."""
+    await create_topics(config, 2)
+    say = topics.settings_of
+
+    async def less(admin: AIOKafkaAdminClient, asked: Mapping[str, Iterable[str]]) -> dict[str, dict[str, str]]:
+        return await say(admin, asked) | {config.topics.events: {}}
+
+    monkeypatch.setattr(topics, "settings_of", less)
+    async with make_admin(config.kafka) as admin:
+        known = config.topics.events, config.topics.dlq
+        found = await until_available(lambda: largest_records(admin, known), 30)
+        assert list(found) == [config.topics.dlq]
+
+
+async def test_a_refusal_is_said(config: Config) -> None:
+    """More replicas than there are brokers."""
+    with pytest.raises(FatalError, match="InvalidReplicationFactor"):
+        await create_topics(config, 2, replication=3)
+
+
+async def test_a_topic_that_was_made_meanwhile_is_no_problem(config: Config, stage: Stage) -> None:
+    """Two deployments start at once."""
+    await create_topics(config, 2)
+    from tokenmill.kafka.topics import _create  # noqa: PLC0415 -- what a slower one would do now
+
+    async with make_admin(config.kafka) as admin:
+        await _create(admin, stage.topics.tokens, 2, 1, {})
