@@ -20,7 +20,7 @@ ABLATIONS = (
         "integration/test_zombies.py::test_a_transaction_that_is_not_over_at_a_takeover_is_never_seen",
         (
             Change(
-                "worker/exactly_once.py",
+                "kafka/transaction.py",
                 'return f"{kafka.transactional_id_prefix}-{kafka.group_id}-{topic}-{number}"',
                 'return f"{kafka.transactional_id_prefix}-{kafka.group_id}-{topic}-{number}-{id(kafka)}"',
             ),
