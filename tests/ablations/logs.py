@@ -15,7 +15,11 @@ LOGS = (
         "commits say in which leader's epoch their records were written",
         "who leads, and whether a log has gone on otherwise, can't be compared with what is committed",
         "kafka/test_leader_epochs.py::test_commits_say_log_and_epoch",
-        (Change("worker/engine.py", "max(lane.partition.epoch, self._leader_epochs.at(tp, records[-1].offset))", "-1"),),
+        (
+            Change(
+                "worker/engine.py", "max(lane.partition.epoch, self._leader_epochs.at(tp, records[-1].offset))", "-1"
+            ),
+        ),
     ),
     Ablation(
         "a commit is of one topic's id",

@@ -3,9 +3,9 @@
 import pytest
 from aiokafka import TopicPartition
 
+from tests.kafka.test_log_protocol import _batch
 from tests.support.rig import rigged, said, words
 from tests.support.stage import Stage
-from tests.kafka.test_log_protocol import _batch
 from tokenmill.kafka.leader_epochs import LeaderEpochs
 from tokenmill.partition import Mark
 

@@ -1,8 +1,8 @@
 """What is read of aiokafka's inside, which promises nothing: one function for each thing, with why it is needed.
 
 Nothing else of the package reaches there, but `hung_brokers`, which changes how connections are made, and
-`header_names`, which changes how records are read.
-`tests/kafka/test_aiokafka_inside.py` asks a real broker through each of these: an upgrade that moves something fails there.
+`header_names`, which changes how records are read. The tests of this file ask a real broker through each of these: an
+upgrade that moves something fails there.
 """
 
 import asyncio
