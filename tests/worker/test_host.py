@@ -18,12 +18,11 @@ from tokenmill.worker.service import WorkerService
 pytestmark = pytest.mark.integration
 
 
-def test_faust_s_settings_come_from_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_faust_s_settings_come_from_ours(monkeypatch: pytest.MonkeyPatch) -> None:
     """Variables that Faust would read change nothing; its Kafka and its pages with data stay off."""
     for variable, value in {
         "WEB_PORT": "1",
         "WEB_BIND": "1.2.3.4",
-        "DATADIR": "/nowhere",
         "BROKER_URL": "x://",
     }.items():
         monkeypatch.setenv(variable, value)
@@ -31,9 +30,9 @@ def test_faust_s_settings_come_from_ours(tmp_path: Path, monkeypatch: pytest.Mon
     config = Config(worker=Worker(port=4711, bind="127.0.0.1"))
     loop = uvloop.new_event_loop()
     service = WorkerService(config, Numbers(), Hooks(), failing=lambda: None, loop=loop)
-    app = make_app(config, service, Numbers(), str(tmp_path), loop)
+    app = make_app(config, service, Numbers(), loop)
     conf = app.conf
-    assert (conf.web_port, conf.web_bind, str(conf.datadir)) == (4711, "127.0.0.1", str(tmp_path))
+    assert (conf.web_port, conf.web_bind) == (4711, "127.0.0.1")
     assert not any((conf.web_stats_enabled, conf.web_tables_enabled, conf.web_router_enabled, conf.web_graph_enabled))
     assert app.boot_strategy.enable_kafka is False
     loop.close()
@@ -55,6 +54,17 @@ def test_a_port_that_is_taken_is_said_in_one_line(capfd: pytest.CaptureFixture[s
     [line] = [line for line in capfd.readouterr().err.splitlines() if str(port) in line]  # others' ends come late
     assert f"can't listen on 127.0.0.1 port {port}: " in line
     assert line.endswith("set another TOKENMILL_WORKER__PORT, or 0 for any that is free")
+
+
+async def test_a_killed_worker_leaves_no_folder(stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not even an empty one: thousands of crashes would fill a disk with them."""
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    monkeypatch.setenv("TMPDIR", str(scratch))
+    worker = await stage.start()
+    worker.kill()
+    assert list(scratch.iterdir()) == []
+    assert not any(path.is_dir() for path in worker.folder.iterdir())
 
 
 async def test_a_debugger_signal_is_ignored_and_output_is_plain(stage: Stage) -> None:

@@ -7,9 +7,7 @@ SIGUSR2, pages that show data, settings read from the environment.
 
 import asyncio
 import logging
-import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -42,6 +40,9 @@ class App(faust.App):
 
     BootStrategy = BootStrategy
     logger = logging.getLogger("faust.app")
+
+    def _create_directories(self) -> None:
+        """Make none: they are for tables of Faust's, and a killed worker would leave them behind."""
 
 
 class Worker(faust.Worker):
@@ -79,27 +80,26 @@ def run_worker(config: Config, hooks: Hooks | None = None) -> int:
     deadline, telemetry = Deadline(), telemetry_of(config, "worker")
     failing = partial(deadline.start, EXIT_S, "failure")
     service = WorkerService(config, numbers, hooks or Hooks(), telemetry, failing=failing, loop=loop)
-    with _folder() as folder:
-        try:
-            app = make_app(config, service, numbers, folder, loop)
-        except FatalError as problem:
-            log.critical("%s", problem)
-            return 1
-        seconds = config.worker.shutdown_timeout_s
-        tune_garbage_collector()
-        worker = Worker(app, lambda: deadline.start(seconds, "stop"), loop=loop, quiet=True, redirect_stdouts=False)
-        try:
-            worker.execute_from_commandline()
-        except SystemExit as end:
-            return int(end.code or 0) if service.failure is None else 1
-        except FatalError as problem:
-            log.critical("%s", problem)
-        finally:
-            telemetry.close()
+    try:
+        app = make_app(config, service, numbers, loop)
+    except FatalError as problem:
+        log.critical("%s", problem)
+        return 1
+    seconds = config.worker.shutdown_timeout_s
+    tune_garbage_collector()
+    worker = Worker(app, lambda: deadline.start(seconds, "stop"), loop=loop, quiet=True, redirect_stdouts=False)
+    try:
+        worker.execute_from_commandline()
+    except SystemExit as end:
+        return int(end.code or 0) if service.failure is None else 1
+    except FatalError as problem:
+        log.critical("%s", problem)
+    finally:
+        telemetry.close()
     return 1
 
 
-def make_app(config: Config, service: Service, numbers: Numbers, folder: str, loop: asyncio.AbstractEventLoop) -> App:
+def make_app(config: Config, service: Service, numbers: Numbers, loop: asyncio.AbstractEventLoop) -> App:
     """Faust's application; every setting that could be read from elsewhere is set here."""
     app = App(
         "tokenmill",
@@ -109,7 +109,6 @@ def make_app(config: Config, service: Service, numbers: Numbers, folder: str, lo
         broker="kafka://unused",
         store="memory://",
         cache="memory://",
-        datadir=folder,
         web_enabled=True,
         web_bind=config.worker.bind,
         web_host="localhost",
@@ -154,10 +153,3 @@ def _add_pages(app: App, service: Any, metrics: Callable[[], bytes]) -> None:
     async def _readyz(view: View, _request: Request) -> Response:
         ready, why = service.readiness()
         return view.text(f"{why}\n", status=200 if ready else 503)
-
-
-@contextmanager
-def _folder() -> Iterator[str]:
-    """Faust makes a folder for tables that nobody has."""
-    with tempfile.TemporaryDirectory(prefix="tokenmill-") as folder:
-        yield folder
