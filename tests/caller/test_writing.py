@@ -12,9 +12,9 @@ from tests.support.written import PARTITION, Written, told
 from tokenmill.caller import writing as module
 from tokenmill.caller.writing import RANGE, ChunkWriter
 from tokenmill.codecs import Chunk
-from tokenmill.gateway import sending
+from tokenmill.gateway.ingest import pipelined_writer as sending
+from tokenmill.gateway.ingest.in_flight import InFlightRecord, unavailable
 from tokenmill.gateway.problems import TOO_LARGE, Refused
-from tokenmill.gateway.sent import Sent, unavailable
 from tokenmill.records import Headers
 
 OPTIONS = {"format": "plain"}
@@ -102,7 +102,9 @@ class Growing(Written):
         self._added += 1
         return await super().partition(topic, key) + self._added - 1
 
-    async def put(self, topic: str, partition: int, key: bytes, value: bytes | None, headers: Headers = ()) -> Sent:
+    async def put(
+        self, topic: str, partition: int, key: bytes, value: bytes | None, headers: Headers = ()
+    ) -> InFlightRecord:
         self.used.add(partition)
         return await super().put(topic, PARTITION, key, value, headers)
 
@@ -310,7 +312,7 @@ async def test_a_sign_of_life_that_can_t_be_given_is_not_missed() -> None:
     """Where there is no room there is none for others, either."""
 
     class Full(Written):
-        async def put(self, *_: Any, **__: Any) -> Sent:
+        async def put(self, *_: Any, **__: Any) -> InFlightRecord:
             raise unavailable("Kafka: no room")
 
     written = Full()

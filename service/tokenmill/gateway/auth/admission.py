@@ -1,0 +1,59 @@
+"""Who is let in to a route: rights first, then a place among the connections; and for how long."""
+
+from aiohttp import web
+
+from tokenmill.gateway.auth.authorizer import authorised, credentials_of
+from tokenmill.gateway.auth.connection_limits import ConnectionLimits, ConnectionSlot
+from tokenmill.gateway.auth.grant import Action, Authorizer, Grant, Held, forbidden
+
+NOBODY = Grant(name="", conversations=(), actions=frozenset())
+"""Whose connections are not counted."""
+
+
+class Admission:
+    """What every route that reads or writes asks."""
+
+    def __init__(self, rights: Authorizer, places: ConnectionLimits) -> None:
+        self._rights = rights
+        self._places = places
+
+    async def check(self, request: web.BaseRequest, conversation: str, action: Action) -> Grant:
+        """The grant of whoever may do this. Raises `Refused`."""
+        return await authorised(self._rights, request, conversation, action)
+
+    async def who(self, request: web.BaseRequest) -> Grant:
+        """The grant of whoever asks, whatever for. Raises `Refused`."""
+        return await self._rights.grant(credentials_of(request))
+
+    async def may(self, request: web.BaseRequest, action: Action) -> Grant:
+        """The grant of whoever may do this at all. Raises `Refused`.
+
+        For routes whose body says which conversation it is about: nobody unknown has it read, and `must_allow` follows.
+        """
+        grant = await self.who(request)
+        if action not in grant.actions:
+            raise forbidden(action)
+        return grant
+
+    def place(self, grant: Grant) -> ConnectionSlot:
+        """A place for a connection."""
+        return self._places.taken(grant)
+
+    def unnamed_place(self) -> ConnectionSlot:
+        """A place that only counts for the process: it is not known yet whose it is, or does not matter."""
+        return self._places.taken(NOBODY)
+
+    def held(self, grant: Grant) -> Held:
+        """Whether a grant still holds, to be asked now and then."""
+        return _Holds(self._rights, grant)
+
+
+class _Holds:
+    __slots__ = ("_grant", "_rights")
+
+    def __init__(self, rights: Authorizer, grant: Grant) -> None:
+        self._rights = rights
+        self._grant = grant
+
+    def __call__(self) -> bool:
+        return self._rights.holds(self._grant)
