@@ -23,12 +23,12 @@ class Line:
         return asyncio.create_task(self._wait(name))
 
     async def _wait(self, name: str) -> None:
-        await self.turns.take(name)
+        await self.turns.acquire(name)
         self.came.append(name)
 
     async def next(self) -> None:
         """A turn is over."""
-        self.turns.give_back()
+        self.turns.release()
         await settled()
 
 
@@ -71,7 +71,7 @@ async def test_who_leaves_takes_no_turn_along() -> None:
     await settled()
     waits.cancel()
     await settled()
-    line.turns.give_back()
+    line.turns.release()
     called.cancel()  # its turn was given, and it does not know yet
     await asyncio.gather(waits, called, return_exceptions=True)
     async with asyncio.timeout(5):
@@ -79,7 +79,7 @@ async def test_who_leaves_takes_no_turn_along() -> None:
     assert line.came == ["a", "d"]
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.01):
-            await line.turns.take("e")
+            await line.turns.acquire("e")
 
 
 @pytest.mark.parametrize("name", ["b", "c"])
@@ -92,14 +92,14 @@ async def test_a_turn_goes_past_who_is_cancelled_just_before(name: str) -> None:
     next_one = line.join(name)
     await settled()
     cancelled.cancel()
-    line.turns.give_back()
+    line.turns.release()
     async with asyncio.timeout(5):
         await next_one
     await asyncio.wait([cancelled])
     assert cancelled.cancelled()
     await line.next()
     async with asyncio.timeout(5):
-        await line.turns.take("d")
+        await line.turns.acquire("d")
 
 
 async def test_who_leaves_after_its_turn_was_passed_on_takes_nobody_elses_along() -> None:
@@ -110,7 +110,7 @@ async def test_who_leaves_after_its_turn_was_passed_on_takes_nobody_elses_along(
     cancelled = line.join("b")
     await settled()
     cancelled.cancel()
-    line.turns.give_back()
+    line.turns.release()
     holds = line.join("b")
     waits = line.join("b")
     await settled()
@@ -136,7 +136,7 @@ class Holding:
     async def _stay(self, name: str, client: str) -> None:
         self.waiting.add(client)
         try:
-            await self.turns.take(name)
+            await self.turns.acquire(name)
         finally:
             self.waiting.remove(client)
         self.held.add(client)
@@ -144,7 +144,7 @@ class Holding:
             await self.ends[client].wait()
         finally:
             self.held.remove(client)
-            asyncio.get_running_loop().call_soon(self.turns.give_back)  # as a callback, like who reads the past
+            asyncio.get_running_loop().call_soon(self.turns.release)  # as a callback, like who reads the past
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -172,7 +172,7 @@ async def test_no_turn_is_lost_however_clients_come_and_go(seed: int) -> None:
     await settled()
     async with asyncio.timeout(5):
         for _ in range(most):
-            await line.turns.take("last")
+            await line.turns.acquire("last")
 
 
 class Work:
@@ -199,7 +199,7 @@ async def begun(work: Work) -> None:
 async def test_others_wait_for_their_turn() -> None:
     """And have it, one after the other."""
     one, work = FairThread("later"), Work()
-    asked = [asyncio.create_task(one.done("a", work)) for _ in range(4)]
+    asked = [asyncio.create_task(one.run("a", work)) for _ in range(4)]
     await begun(work)
     await asyncio.sleep(0.05)
     work.goes_on.set()
@@ -210,10 +210,10 @@ async def test_others_wait_for_their_turn() -> None:
 async def test_who_waits_too_long_is_told_to_ask_again() -> None:
     """While the work before goes on."""
     one, work = FairThread("ask for less", 0.05), Work()
-    first = asyncio.create_task(one.done("a", work))
+    first = asyncio.create_task(one.run("a", work))
     await begun(work)
     with pytest.raises(Refused) as refused:
-        await one.done("a", work)
+        await one.run("a", work)
     assert refused.value.kind.status == 429
     assert refused.value.headers["retry-after"].isdigit()
     assert refused.value.detail == "there was no turn within 0.05 s: ask for less"
@@ -224,12 +224,12 @@ async def test_who_waits_too_long_is_told_to_ask_again() -> None:
 async def test_who_leaves_takes_no_turn_away() -> None:
     """A thread can't be stopped: the next one waits for it, whatever comes of it."""
     one, work = FairThread("later"), Work()
-    first = asyncio.create_task(one.done("a", work))
+    first = asyncio.create_task(one.run("a", work))
     await begun(work)
     first.cancel()
     with suppress(asyncio.CancelledError):
         await first
-    second = asyncio.create_task(one.done("a", work))
+    second = asyncio.create_task(one.run("a", work))
     await asyncio.sleep(0.05)
     assert work.most == 1
     work.goes_on.set()
@@ -241,17 +241,17 @@ async def test_work_that_fails_ends_its_turn() -> None:
     """With its own error for whoever asked."""
     one = FairThread("later")
     with pytest.raises(ValueError, match="no such"):
-        await one.done("a", lambda: int("no such number"))
-    assert await one.done("a", lambda: 1) == 1
+        await one.run("a", lambda: int("no such number"))
+    assert await one.run("a", lambda: 1) == 1
 
 
 async def test_names_take_turns() -> None:
     """However much one asks for, another one's work is next but one."""
     one, work, order = FairThread("later"), Work(), list[str]()
-    first = asyncio.create_task(one.done("a", work))
+    first = asyncio.create_task(one.run("a", work))
     await begun(work)
     names = ["a"] * 6 + ["b"]
-    asked = [asyncio.create_task(one.done(name, partial(order.append, name))) for name in names]
+    asked = [asyncio.create_task(one.run(name, partial(order.append, name))) for name in names]
     await asyncio.sleep(0)
     work.goes_on.set()
     await first
@@ -262,10 +262,10 @@ async def test_names_take_turns() -> None:
 async def test_who_waits_in_vain_takes_no_turn_along() -> None:
     """The next one has it, as soon as the thread is done."""
     one, work = FairThread("later", 0.05), Work()
-    first = asyncio.create_task(one.done("a", work))
+    first = asyncio.create_task(one.run("a", work))
     await begun(work)
     with pytest.raises(Refused):
-        await one.done("b", work)
+        await one.run("b", work)
     work.goes_on.set()
     assert await first == "over"
-    assert await one.done("b", work) == "over"
+    assert await one.run("b", work) == "over"

@@ -97,7 +97,7 @@ class EventLog:
     async def read(
         self, _partition: int, start: int, key: bytes, _stop: float = inf, most: int = 7
     ) -> tuple[list[Entry], int]:
-        """Some records, few at a time. Raises `Passed`."""
+        """Some records, few at a time. Raises `DeletedByRetention`."""
         if start < self.first:
             raise DeletedByRetention(self.first)
         some = [record for record in self.records if record.offset >= max(start, self.first)][: min(most, 7)]

@@ -29,7 +29,10 @@ class SentTotals(msgspec.Struct):
 
 
 class CountedStream:
-    """A block in which a client is served. Who says nothing of its end was left by the client."""
+    """Counts a stream as open as long as its block lasts, and then how it ended.
+
+    Who says nothing of its end was left by the client.
+    """
 
     __slots__ = ("_counts", "_transport", "outcome")
 
@@ -50,7 +53,7 @@ class CountedStream:
 
 
 class Counts:
-    """All counts of a process. Without `numbers` nobody asks for them."""
+    """Counts everything that happens in a process, for the metrics. Without `numbers` nobody asks for them."""
 
     def __init__(self, numbers: Numbers | None = None) -> None:
         self.numbers = numbers or Numbers(GATEWAY_METRICS)

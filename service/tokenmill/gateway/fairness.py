@@ -1,4 +1,4 @@
-"""Fairness between names: a semaphore whose turns go round the names that wait, and a thread shared in that way.
+"""Fairness between names: a semaphore whose turns go round the names that wait, and a thread that is shared so.
 
 Within a name it is first come, first served. However many wait of one name, another one's turn comes after one of each.
 """
@@ -10,16 +10,24 @@ from typing import TypeVar
 
 from tokenmill.gateway.problems import TOO_MANY, Refused
 
+WAIT_S = 30.0
+"""For the work that comes before: a long text, or formats that live together, take seconds."""
+
+AGAIN_S = 10
+"""When whoever waited in vain may try again."""
+
+T = TypeVar("T")
+
 
 class FairSemaphore:
-    """So many of them."""
+    """A semaphore for so many holders at once, whose waiting names take turns."""
 
     def __init__(self, most: int) -> None:
         self._free = most
         self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
 
-    async def take(self, name: str) -> None:
-        """Wait for a turn. It has to be given back."""
+    async def acquire(self, name: str) -> None:
+        """Wait for a turn, which has to be released."""
         if self._free:
             self._free -= 1
             return
@@ -31,10 +39,10 @@ class FairSemaphore:
             if turn.cancelled():
                 self._leave(name, turn)
             else:
-                self.give_back()  # it was given, and nobody is there to use it
+                self.release()  # it was given, and nobody is there to use it
             raise
 
-    def give_back(self) -> None:
+    def release(self) -> None:
         """The next one's turn begins."""
         while self._waiting:
             name = next(iter(self._waiting))
@@ -65,28 +73,23 @@ def _first(queue: deque[asyncio.Future[None]]) -> asyncio.Future[None] | None:
     return None
 
 
-WAIT_S = 30.0
-"""For the work that comes before: a long text, or formats that live together, take seconds."""
-
-AGAIN_S = 10
-"""When whoever waited in vain may try again."""
-
-T = TypeVar("T")
-
-
 class FairThread:
-    """The work of one kind. `late` says to those that wait for more than `wait_s` why, and what they can do."""
+    """A thread beside the loop that does one piece of work at a time, of each name in turn.
+
+    Each piece takes a processor, and as much memory as its answer. `late` says to those that wait for more than
+    `wait_s` why, and what they can do.
+    """
 
     def __init__(self, late: str, wait_s: float = WAIT_S) -> None:
         self._turns = FairSemaphore(1)
         self._late = late
         self._wait_s = wait_s
 
-    async def done(self, name: str, work: Callable[[], T]) -> T:
-        """What the work of this name comes to. Raises `Refused` if it does not have its turn in time."""
+    async def run(self, name: str, work: Callable[[], T]) -> T:
+        """Do the work of this name, and return what it comes to. Raises `Refused` if its turn does not come in time."""
         try:
             async with asyncio.timeout(self._wait_s):
-                await self._turns.take(name)
+                await self._turns.acquire(name)
         except TimeoutError:
             detail = f"there was no turn within {self._wait_s:g} s: {self._late}"
             raise Refused(TOO_MANY, detail, headers={"retry-after": str(AGAIN_S)}) from None
@@ -95,6 +98,6 @@ class FairThread:
         return await asyncio.shield(running)  # whoever asked may leave; the thread goes on, and so does its turn
 
     def _over(self, running: asyncio.Future[T]) -> None:
-        self._turns.give_back()
+        self._turns.release()
         if not running.cancelled():
             running.exception()  # nobody may be left who would look at it

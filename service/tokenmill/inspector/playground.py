@@ -122,7 +122,7 @@ class Playground:
         with self._admission.place(grant):
             asked = await _asked(request)
             try:
-                answer = await self._work.done(grant.name, lambda: msgspec.json.encode(make(asked)))
+                answer = await self._work.run(grant.name, lambda: msgspec.json.encode(make(asked)))
             except (BadOpen, ConfigError, UnknownCodec) as problem:
                 raise Refused(BAD_REQUEST, str(problem)) from problem
         return _json_bytes(answer)

@@ -1,4 +1,4 @@
-"""One client from its first byte to its last: `gateway/streams/client_session.py`, over a pipe that remembers."""
+"""One client from its first byte to its last: `gateway/streams/stream_session.py`, over a pipe that remembers."""
 
 import asyncio
 import time

@@ -11,7 +11,7 @@ NOBODY = Grant(name="", conversations=(), actions=frozenset())
 
 
 class Admission:
-    """What every route that reads or writes asks."""
+    """Asked by every route: whether a request may do this, and for one of the connections that there may be."""
 
     def __init__(self, rights: Authorizer, places: ConnectionLimits) -> None:
         self._rights = rights

@@ -1,4 +1,4 @@
-"""Rights by keys: a file has their digests, so whoever reads it can't use them.
+"""Rights by API keys: a file has their digests, so whoever reads it can't use them.
 
     [[keys]]
     name = "web"                                   # whose it is; two may share one while the old is replaced
@@ -49,7 +49,7 @@ class Key(NamedTuple):
 
 
 class KeyAuthorizer(Authorizer):
-    """Rights of those who hold a key. Raises `ConfigError` if the file can't be used."""
+    """Grants what the file says of a key. Raises `ConfigError` if the file can't be used."""
 
     def __init__(self, file: Path) -> None:
         self._file = ReloadingFile(file, "gateway.keys_file", read_keys)

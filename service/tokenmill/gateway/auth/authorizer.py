@@ -1,4 +1,4 @@
-"""The door: every request, subscription and write goes through `authorised`, with its conversation and action.
+"""Authorization: every request, subscription and write goes through `authorised`, with its conversation and action.
 
 1. A ticket in the URL counts alone: nothing else of the request is looked at. It holds for as long as what it came of.
 2. Whoever is not known gets a 401, whoever may not do this a 403, before anything of the conversation is read.
@@ -47,14 +47,14 @@ EVERYTHING: Final = Grant("", ("*", f"{OWN}*"), frozenset({"read", "stop", "writ
 
 
 class AllowAll(Authorizer):
-    """Without `auth`: on the loopback interface only, see `config`."""
+    """Lets everybody do everything: without `auth`, on the loopback interface only, see `config`."""
 
     async def grant(self, credentials: Credentials) -> Grant:  # noqa: ARG002 -- nobody is asked
         return EVERYTHING
 
 
 class TicketAuthorizer(Authorizer):
-    """Rights as the settings say, and tickets made of them."""
+    """Asks the authorizer of the settings, or looks at a ticket; refuses what has expired, and makes tickets."""
 
     def __init__(self, rights: Authorizer, tickets: Tickets, now: Callable[[], float] = time.time) -> None:
         self._rights = rights

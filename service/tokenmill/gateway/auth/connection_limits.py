@@ -24,7 +24,7 @@ SAID_S: Final = 10.0
 
 
 class ConnectionSlot:
-    """One of them: taken as long as the block lasts, which raises `Refused` if there is none.
+    """One connection against the limits: taken as long as the block lasts, which raises `Refused` if there is none.
 
     No generator, which would take a kilobyte of each connection as long as it is open.
     """
@@ -44,7 +44,7 @@ class ConnectionSlot:
 
 
 class ConnectionLimits:
-    """Open connections against their caps."""
+    """Counts open connections, and refuses those over the caps."""
 
     def __init__(self, connections: int, per_principal: int, now: Callable[[], float] = time.monotonic) -> None:
         self._cap = connections

@@ -32,7 +32,7 @@ DEADLINE_S: Final = 5.0
 
 
 class FunctionAuthorizer(Authorizer):
-    """Rights that a function tells. Raises `ConfigError` if there is none of that name."""
+    """Grants what a function of the operator's answers. Raises `ConfigError` if there is none of that name."""
 
     def __init__(self, name: str, deadline_s: float = DEADLINE_S) -> None:
         self._function = _found(name)

@@ -1,7 +1,7 @@
 """Who somebody is, and what they may do: data, without clock or network.
 
 1. What stands in a request is `Credentials`; what they are good for is a `Grant`. Whatever tells one from the other is
-   `Rights`: a file of keys, signed tokens, a function of the operator's.
+   an `Authorizer`: a file of keys, signed tokens, a function of the operator's.
 2. Neither says a secret when it is printed: a log that shows one by mistake shows a name.
 """
 
@@ -109,7 +109,7 @@ class Grant(msgspec.Struct, frozen=True):
 
 
 class Authorizer(ABC):
-    """One way to know who somebody is."""
+    """One way to know of credentials what they allow."""
 
     @abstractmethod
     async def grant(self, credentials: Credentials) -> Grant:

@@ -46,7 +46,7 @@ _SENTENCES: Final[Sequence[tuple[type[Exception], Reason, str]]] = (
 
 
 class JwtAuthorizer(Authorizer):
-    """Rights of those who have a token. Raises `ConfigError` if there are no keys to check it with."""
+    """Grants what the claims of a signed token say. Raises `ConfigError` if there are no keys to check it with."""
 
     def __init__(self, gateway: Gateway) -> None:
         self._settings = gateway

@@ -21,7 +21,7 @@ LOOK_S = 0.01
 
 
 class Conversation:
-    """Reads what one client needs of it. Raises `Unavailable` when Kafka does not answer."""
+    """Reads what one client needs of a conversation's records. Raises `Unavailable` when Kafka does not answer."""
 
     __slots__ = ("_window", "key", "partition", "past")
 
@@ -96,7 +96,7 @@ class Conversation:
     async def before_window(self, start: int, soon: int | None) -> tuple[Sequence[Entry], int]:
         """Records from an offset on that lie before the window, and where to go on.
 
-        With `soon`, not many more are read than lie up to that offset. Raises `Passed`.
+        With `soon`, not many more are read than lie up to that offset. Raises `DeletedByRetention`.
         """
         most = BATCH if soon is None else max(0, soon - start) + FIRST_RECORDS
         return await self.past.read(self.partition, start, self.key, self._window.first, min(most, BATCH))

@@ -53,7 +53,10 @@ class DeletedByRetention(Unavailable):
 
 
 class LogReaders:
-    """Reads a partition from any offset on. Raises `Unavailable` when Kafka does not answer."""
+    """A pool of consumers, each of which reads a partition from any offset on for one client at a time.
+
+    Raises `Unavailable` when Kafka does not answer.
+    """
 
     def __init__(self, connection: Connection, topic: str, readers: int) -> None:
         self._connection = connection
@@ -129,7 +132,7 @@ class LogReaders:
     @asynccontextmanager
     async def _turn(self, name: str) -> AsyncIterator[list[asyncio.Task[Any]]]:
         """One of the places for readers, until what was begun in it has ended, too: clients may come and go at will."""
-        await self._turns.take(name)
+        await self._turns.acquire(name)
         self.in_use += 1
         begun = list[asyncio.Task[Any]]()
         try:
@@ -137,7 +140,7 @@ class LogReaders:
         finally:
             self.in_use -= 1
             ended = asyncio.gather(*begun, return_exceptions=True)
-            ended.add_done_callback(lambda _: self._turns.give_back())
+            ended.add_done_callback(lambda _: self._turns.release())
 
     def _client(self) -> AIOKafkaConsumer:
         return AIOKafkaConsumer(
@@ -154,7 +157,7 @@ class LogReaders:
 
         A turn ends when something was found: a client that takes it slowly keeps nobody else waiting. Behind `stop` it
         looks no further: at the log's end it would wait. `most` are the records of anybody that are read before the
-        first look: each takes some time, needed or not. Raises `Passed` if the log begins behind `start` by now.
+        first look: each takes some time, needed or not. Raises `DeletedByRetention` if the log begins behind `start`.
         """
         place = TopicPartition(self._topic, partition)
         async with self._reader(place, name) as consumer:
@@ -173,7 +176,10 @@ class LogReaders:
 
     @staticmethod
     async def _must_reach(consumer: AIOKafkaConsumer, place: TopicPartition, start: int) -> None:
-        """What lies between an offset and the next record may be ends of transactions, or deleted. Raises `Passed`."""
+        """What lies between an offset and the next record may be ends of transactions, or deleted.
+
+        Raises `DeletedByRetention`.
+        """
         first = await deadline(consumer.beginning_offsets([place]), "look up the log's beginning")
         if first[place] > start:
             raise DeletedByRetention(first[place])
@@ -234,7 +240,7 @@ class LogReaders:
 
 
 class ClientLogReader:
-    """The past as one name reads it: its turns are counted as that one's."""
+    """The pool as one client uses it: its turns count as those of its name."""
 
     __slots__ = ("_name", "_past")
 
@@ -245,17 +251,17 @@ class ClientLogReader:
     async def read(
         self, partition: int, start: int, key: bytes, stop: float = inf, most: int = BATCH
     ) -> tuple[list[Entry], int]:
-        """See `Past.read`."""
+        """See `LogReaders.read`."""
         return await self._past.read(partition, start, key, stop, most, self._name)
 
     async def bounds(self, partition: int) -> tuple[int, int]:
-        """See `Past.bounds`."""
+        """See `LogReaders.bounds`."""
         return await self._past.bounds(partition, self._name)
 
     async def since(self, partition: int, time_ms: int) -> int | None:
-        """See `Past.since`."""
+        """See `LogReaders.since`."""
         return await self._past.since(partition, time_ms, self._name)
 
     async def time_before(self, partition: int, offset: int) -> int:
-        """See `Past.time_before`."""
+        """See `LogReaders.time_before`."""
         return await self._past.time_before(partition, offset, self._name)

@@ -61,7 +61,7 @@ class Lookback(msgspec.Struct, frozen=True):
 
 
 class Reading:
-    """One way to the head."""
+    """Reads one client's way to the head, and makes frames of it."""
 
     __slots__ = (
         "_began",

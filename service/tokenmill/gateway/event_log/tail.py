@@ -2,7 +2,7 @@
 
 1. It has no group, so it disturbs nobody and commits nothing. It sees what is committed only.
 2. All partitions are assigned; those without readers are paused. One that is asked for begins at its end; what lies
-   before is the business of `Past`. One that nobody has read for a minute is paused again, and its window forgotten.
+   before is read by `LogReaders`. One that nobody has read for a minute is paused again, and its window forgotten.
 3. While no broker answers, nothing comes, and everybody waits. A task that ends, a topic that shrinks, a Kafka that is
    away for too long: the process ends and is started anew. That the topic has shrunk is believed when it is said again.
 """
@@ -52,7 +52,7 @@ log = logging.getLogger(__name__)
 
 
 class Listener(Protocol):
-    """A client that is at the head of a partition."""
+    """What the tail tells to a client at the head of a partition."""
 
     def lose(self) -> None:
         """The log is no longer the one that was read."""

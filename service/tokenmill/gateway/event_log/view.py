@@ -92,7 +92,7 @@ class _Known(msgspec.Struct):
 
 
 class View:
-    """What was read of a conversation, and what its dialect made of it."""
+    """Takes the records of a conversation in order, and makes frames of its dialect of them."""
 
     __slots__ = ("_given_up", "_known", "_missing", "_open", "_renderer", "_skips", "jumped", "partition", "repeated")
 

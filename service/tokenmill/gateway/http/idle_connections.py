@@ -33,7 +33,7 @@ class Connection(Protocol):
 
 
 class IdleConnections:
-    """Looks after the connections of one port."""
+    """Closes connections of one port that wait for too long for a request."""
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self._now = now

@@ -40,7 +40,10 @@ class Stopping(BrokenOff):
 
 
 class RequestBody:
-    """One body. Raises `Refused` where it is too long, too slow, not readable or not allowed, and `BrokenOff`."""
+    """Reads the body of a request.
+
+    Raises `Refused` where it is too long, too slow, not readable or not allowed, and `BrokenOff`.
+    """
 
     def __init__(self, request: web.Request, idle_s: float, held: Held = always) -> None:
         coding = request.headers.get("content-encoding", "identity")

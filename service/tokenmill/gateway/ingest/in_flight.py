@@ -1,4 +1,4 @@
-"""Records on their way to Kafka: the bytes that may be, and what became of each and is told to its writer."""
+"""Records on their way to Kafka: how many bytes there may be, what became of each, and what its writer is told."""
 
 import asyncio
 import time
@@ -7,9 +7,21 @@ from typing import NamedTuple
 
 from tokenmill.gateway.problems import TOO_MANY, UNAVAILABLE, Refused
 
+ROOM_AGAIN_S = 1
+"""When whoever found no room should come back: room comes with every acknowledgement."""
+
+KAFKA_AGAIN_S = 5
+"""When whoever found no Kafka should: an election takes so long."""
+
+OF_LATE = 128
+"""Records of which a mean is taken: tens of milliseconds of a busy process, seconds of an idle one."""
+
 
 class ByteBudget:
-    """So many bytes may be taken at once. What is larger than all of it is let in alone."""
+    """A cap on bytes that are out at once, given in the order in which they are asked for.
+
+    What is larger than all of it is let in alone.
+    """
 
     def __init__(self, cap: int) -> None:
         self._cap = cap
@@ -56,16 +68,6 @@ class ByteBudget:
                 turn.set_result(None)
 
 
-ROOM_AGAIN_S = 1
-"""When whoever found no room should come back: room comes with every acknowledgement."""
-
-KAFKA_AGAIN_S = 5
-"""When whoever found no Kafka should: an election takes so long."""
-
-OF_LATE = 128
-"""Records of which a mean is taken: tens of milliseconds of a busy process, seconds of an idle one."""
-
-
 class RecordMetadata(NamedTuple):
     """Where a record is in its topic."""
 
@@ -74,7 +76,7 @@ class RecordMetadata(NamedTuple):
 
 
 class InFlightRecord:
-    """A record that is on its way."""
+    """A record that Kafka has not acknowledged yet, and then what became of it."""
 
     __slots__ = ("_outcome", "_patience", "_since", "_waiter", "lane", "size")
 

@@ -15,7 +15,7 @@ REMEMBERED = 1_000
 
 
 class OpenChoices:
-    """The choices that chunks of one body opened."""
+    """The choices that chunks of one body opened, and have not ended yet."""
 
     def __init__(self) -> None:
         self._open: OrderedDict[ChoiceOf, bool] = OrderedDict()

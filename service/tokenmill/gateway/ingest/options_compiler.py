@@ -24,7 +24,10 @@ OF_A_BODY = 256
 
 
 class OptionsCompiler:
-    """That of a process. `settings` are those of the workers, whose defaults count."""
+    """Compiles options that clients bring, and knows those again that were good.
+
+    `settings` are those of the workers, whose defaults count.
+    """
 
     def __init__(self, settings: PartitionSettings, wait_s: float = WAIT_S) -> None:
         self._settings = settings
@@ -43,7 +46,7 @@ class OptionsCompiler:
         key = key_of(options)
         if self.knows(key):
             return
-        await self._work.done(name, lambda: self._compile(options))
+        await self._work.run(name, lambda: self._compile(options))
         if key is not None:
             self._known[key] = None
         if len(self._known) > KNOWN:

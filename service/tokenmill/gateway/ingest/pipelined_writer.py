@@ -1,4 +1,4 @@
-"""Records of one request on their way: several at once, in order, and no more than one writer should have."""
+"""Writes the records of one request: several are under way at once, in order, and no more than one may have."""
 
 from collections import deque
 from typing import Protocol
@@ -13,7 +13,7 @@ WINDOW_BYTES = 1 * MIB
 
 
 class RecordProducer(Protocol):
-    """What is needed of a producer."""
+    """What a pipelined writer needs of the producer."""
 
     @property
     def acknowledged_s(self) -> float:

@@ -42,7 +42,7 @@ waits for Kafka. Behind a body that streams there is no point in waiting longer.
 
 
 class Claim(NamedTuple):
-    """What a request says of itself."""
+    """The producer, epoch and number that a request says of itself."""
 
     producer: str
     epoch: int

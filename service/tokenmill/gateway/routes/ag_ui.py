@@ -36,7 +36,7 @@ class RunAgentInput(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class AgUiRoutes:
-    """The route."""
+    """Answers a run's post with its events."""
 
     def __init__(self, serving: StreamService, admission: Admission) -> None:
         self._serving = serving

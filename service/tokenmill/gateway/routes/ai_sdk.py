@@ -23,7 +23,7 @@ VERSION = {"x-vercel-ai-ui-message-stream": "v1"}
 
 
 class AiSdkRoutes:
-    """The route."""
+    """Answers a page that comes back to a chat with the answer that is open."""
 
     def __init__(self, serving: StreamService, admission: Admission) -> None:
         self._serving = serving

@@ -98,7 +98,7 @@ class LongPoll:
 
 
 class DurableStreamRoutes:
-    """The route."""
+    """Answers with what follows an offset, at once or as it comes; to a HEAD with the offset of the end."""
 
     def __init__(self, serving: StreamService, admission: Admission) -> None:
         self._serving = serving

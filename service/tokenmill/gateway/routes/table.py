@@ -1,6 +1,6 @@
 """Every route of the gateway as data: the reference page and the OpenAPI document are made of these rows.
 
-A route that is served is a row here, and every row is served: `tests/gateway/test_routes.py` compares both.
+A route that is served is a row here, and every row is served: `tests/gateway/routes/test_table.py` compares both.
 """
 
 from typing import Any, Literal, TypeAlias

@@ -31,18 +31,20 @@ class TicketMade(msgspec.Struct, frozen=True):
 
 
 class TicketRoutes:
-    """The route.
+    """Makes a ticket for whoever may do what it is for.
 
     Args:
-        door: what makes tickets.
+        authorizer: what makes tickets.
         admission: whom to let in.
         lifetime_s: of a ticket.
         places: of the bodies. They are none of the places that readers have: who reads with tickets would keep their
             site from getting any more of them.
     """
 
-    def __init__(self, door: TicketAuthorizer, admission: Admission, lifetime_s: int, places: ConnectionLimits) -> None:
-        self._door = door
+    def __init__(
+        self, authorizer: TicketAuthorizer, admission: Admission, lifetime_s: int, places: ConnectionLimits
+    ) -> None:
+        self._authorizer = authorizer
         self._admission = admission
         self._lifetime_s = lifetime_s
         self._places = places
@@ -57,7 +59,7 @@ class TicketRoutes:
         grant = await self._admission.check(request, conversation, "read")
         with self._places.taken(grant):
             first, *more = _asked(await whole_body(request)).actions or ("read",)
-        ticket = self._door.ticket(grant, conversation, first, *more)
+        ticket = self._authorizer.ticket(grant, conversation, first, *more)
         made = msgspec.json.encode(TicketMade(ticket, self._lifetime_s))
         return web.Response(body=made, content_type="application/json", headers={"cache-control": "no-store"})
 

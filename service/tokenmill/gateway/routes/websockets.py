@@ -29,7 +29,7 @@ WRITES: Mapping[str, Action] = {"stop": "stop", "tool_result": "write"}
 
 
 class WebSocketRoutes:
-    """Both routes."""
+    """Opens a socket for each request to the two addresses, and closes all of them when the process ends."""
 
     def __init__(self, serving: StreamService, admission: Admission, writes: Mapping[str, Write]) -> None:
         """`writes`: what is done at `stop` and `tool_result`."""
@@ -49,11 +49,11 @@ class WebSocketRoutes:
             socket.end(SHUTDOWN)
 
     async def one(self, request: web.Request) -> web.StreamResponse:
-        """A socket of one conversation."""
+        """A socket that reads one conversation, and is closed with it."""
         return await self._opened(request, request.match_info["conversation"])
 
     async def many(self, request: web.Request) -> web.StreamResponse:
-        """A socket of several."""
+        """A socket that reads several conversations."""
         return await self._opened(request, None)
 
     async def _opened(self, request: web.Request, conversation: str | None) -> web.StreamResponse:

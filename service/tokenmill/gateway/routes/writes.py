@@ -51,7 +51,7 @@ CONVERSATION = "/v1/conversations/{conversation}"
 
 
 class WriteRoutes:
-    """The handlers.
+    """Writes what clients post: chunks, stops and results of tools.
 
     Args:
         config: of the service, as the workers have it: with their defaults chunks are checked.

@@ -24,7 +24,7 @@ thousands of them slow in the same moment."""
 
 
 class Flusher:
-    """Looks after the outboxes of all streams."""
+    """Writes the outboxes of all streams, sends heartbeats, and ends streams that are too slow or may not stay."""
 
     def __init__(self, flush_s: float, heartbeat_s: float, counts: Counts | None = None) -> None:
         self._counts = counts or Counts()

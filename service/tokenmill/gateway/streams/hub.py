@@ -37,7 +37,7 @@ class Subject(NamedTuple):
 
 
 class Client(Protocol):
-    """Somebody who is at the head."""
+    """What a channel tells to somebody who is at the head."""
 
     def tell(self, frames: Sequence[Frame], data: bytes) -> None:
         """New frames, as bytes of the channel's framing."""
@@ -53,7 +53,7 @@ class Client(Protocol):
 
 
 class Channel:
-    """A view at the head, and its clients."""
+    """A view at the head that renders each record once, and the clients that share its frames."""
 
     __slots__ = ("_sent", "_subject", "_view", "clients")
 
@@ -90,7 +90,7 @@ class Channel:
 
 
 class Hub:
-    """All channels of the process."""
+    """The channels of all conversations that somebody reads; tells them of new records."""
 
     def __init__(self, counts: Counts | None = None) -> None:
         self._counts = counts or Counts()

@@ -10,7 +10,7 @@ from typing import Protocol
 
 
 class Pipe(Protocol):
-    """A connection."""
+    """Writes to one connection of any transport."""
 
     async def send(self, data: bytes) -> None:
         """Write, and wait until the client takes it. Raises `ConnectionError` and `TimeoutError`."""
@@ -28,7 +28,7 @@ PIECE_BYTES = 64 * 1024
 
 
 class Outbox:
-    """Bytes of one client on their way."""
+    """A bounded buffer of one client: bytes that its socket has not taken yet."""
 
     __slots__ = (
         "_burst",

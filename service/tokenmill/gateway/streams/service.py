@@ -87,7 +87,7 @@ async def peek(reading: Reading, message: bytes, seconds: float) -> Sequence[Fra
 
 
 class StreamService:
-    """What all streams of the process share."""
+    """Prepares readings, and answers with streams: what all streams of the process share."""
 
     def __init__(
         self,

@@ -40,7 +40,7 @@ class MessageFilter:
 
 
 class Stream:
-    """A client of a channel."""
+    """One client of a channel, at the head: takes its frames into an outbox until it is over for some reason."""
 
     __slots__ = ("_until_finish", "_wanted", "heartbeat", "last", "leaves", "opened", "outbox", "over", "place")
 

@@ -48,7 +48,7 @@ class Leaves(Protocol):
 
 
 class StreamSession:
-    """A client that reads a conversation."""
+    """Serves one client that reads a conversation: sends what the log has, then what comes, until that is over."""
 
     __slots__ = (
         "_asked",

@@ -50,7 +50,7 @@ class Subscribe(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename=
 
 
 class _Query(msgspec.Struct, frozen=True):
-    """What `asked` reads."""
+    """What `read_request` reads."""
 
     query: Mapping[str, str]
     headers: Mapping[str, str] = {}

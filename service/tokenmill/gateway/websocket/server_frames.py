@@ -1,8 +1,9 @@
-"""How frames look on a WebSocket: one text message each, `{"id": …, "data": …}`, written for all clients at once.
+"""What a client is sent on a WebSocket: a text message for each frame, `{"id": …, "data": …}`, and why it is closed.
 
 1. What a server sends is not masked and, without compression, depends on nothing but its content. So frames are made
    whole here, once for all sockets that read the same, and several go out in one write.
 2. Where a socket reads several conversations, each frame says of which it is.
+3. Reasons of a close have at most 123 bytes.
 """
 
 from collections.abc import Mapping

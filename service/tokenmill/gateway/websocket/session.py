@@ -66,7 +66,7 @@ Write: TypeAlias = Callable[[str, Mapping[str, Any]], Awaitable[Mapping[str, obj
 
 
 class Parts(NamedTuple):
-    """What all sockets share."""
+    """What all sockets of a process share."""
 
     serving: StreamService
     admission: Admission
@@ -81,7 +81,7 @@ class ShownCredentials(NamedTuple):
 
 
 class WebSocketSession:
-    """A client."""
+    """One socket: takes the frames of its client, runs a stream for each conversation that it reads, and closes it."""
 
     def __init__(
         self,
