@@ -15,7 +15,7 @@ from tests.support.stage import until
 from tests.support.topics import admin_of, make_topics
 from tokenmill.client import Connection
 from tokenmill.errors import Unavailable
-from tokenmill.gateway.event_log import log_readers as past_module
+from tokenmill.gateway.event_log import log_readers
 from tokenmill.gateway.event_log.entry import Entry
 from tokenmill.gateway.event_log.log_readers import DeletedByRetention, LogReaders
 
@@ -184,7 +184,7 @@ async def test_a_poll_without_anything_does_not_say_that_there_is_no_record(
     async with past_of(kafka, f"past-{unique}") as past:
         assert await past.time_before(1, 3) == log.records[2].timestamp
         polls, wait = 0, 1_000_000
-        monkeypatch.setattr(past_module, "ANSWER_S", 0.1)
+        monkeypatch.setattr(log_readers, "ANSWER_S", 0.1)
         with pytest.raises(Unavailable, match="no record"):
             await past.time_before(1, 3)
 
@@ -205,7 +205,7 @@ async def test_a_partition_that_does_not_answer_keeps_nobody_of_another_waiting(
     async with past_of(kafka, f"past-{unique}") as past:
         await asyncio.gather(past.bounds(1), past.bounds(1))  # both readers are connected
         monkeypatch.setattr(AIOKafkaConsumer, "beginning_offsets", ask)
-        monkeypatch.setattr(past_module, "ANSWER_S", 1)
+        monkeypatch.setattr(log_readers, "ANSWER_S", 1)
         asking = [asyncio.create_task(past.bounds(0)) for _ in range(20)]
         async with asyncio.timeout(10):
             await asyncio.sleep(0)
@@ -215,5 +215,5 @@ async def test_a_partition_that_does_not_answer_keeps_nobody_of_another_waiting(
         with pytest.raises(Unavailable, match="does not answer"):
             await past.since(0, 0)
         dead.clear()
-        await until(lambda: past._silent._until[0] < monotonic(), "it may be asked again")
+        await until(lambda: past._unresponsive._until[0] < monotonic(), "it may be asked again")
         assert await past.bounds(0) == (0, 0)

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 from aiohttp import web
 
-from tokenmill.gateway.http import idle_connections as deadlines
+from tokenmill.gateway.http import idle_connections
 from tokenmill.gateway.http.idle_connections import HEAD_S, KEEP_S, IdleConnections
 
 GET = b"GET / HTTP/1.1\r\nhost: x\r\n\r\n"
@@ -115,7 +115,7 @@ async def served() -> AsyncIterator[int]:
 async def test_a_client_that_trickles_is_closed_and_one_that_waits_is_answered(monkeypatch: pytest.MonkeyPatch) -> None:
     """On real connections."""
     for name, seconds in (("HEAD_S", 0.3), ("KEEP_S", 1.5), ("LOOK_S", 0.05)):
-        monkeypatch.setattr(deadlines, name, seconds)
+        monkeypatch.setattr(idle_connections, name, seconds)
     async with served() as port, asyncio.timeout(20):
         (quiet, dumb), (loris, drip), (good, out) = [await asyncio.open_connection("127.0.0.1", port) for _ in range(3)]
         out.write(GET)

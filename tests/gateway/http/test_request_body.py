@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 import pytest
 from aiohttp import ClientSession, web
 
-from tokenmill.gateway.http import request_body as incoming
+from tokenmill.gateway.http import request_body
 from tokenmill.gateway.http.request_body import BrokenOff, RequestBody, Stopping, broken_off
 from tokenmill.gateway.problems import Refused
 
@@ -98,7 +98,7 @@ async def test_pieces_come_as_soon_as_they_are_there() -> None:
 @pytest.mark.parametrize("read", [whole, all_pieces])
 async def test_a_body_that_stalls_is_given_up(read: Read, monkeypatch: pytest.MonkeyPatch) -> None:
     """Else a few thousand of them would take all connections (slow-loris)."""
-    monkeypatch.setattr(incoming, "WHOLE_S", 0.05)
+    monkeypatch.setattr(request_body, "WHOLE_S", 0.05)
     async with reading(read, idle_s=0.05) as reader:
         _, writer = await asyncio.open_connection("127.0.0.1", reader.port)
         writer.write(b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\n123")
@@ -110,7 +110,7 @@ async def test_a_body_that_stalls_is_given_up(read: Read, monkeypatch: pytest.Mo
 
 async def test_a_body_that_drips_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """The deadline of a whole body does not begin anew with each byte."""
-    monkeypatch.setattr(incoming, "WHOLE_S", 0.2)
+    monkeypatch.setattr(request_body, "WHOLE_S", 0.2)
     async with reading(whole) as reader:
         _, writer = await asyncio.open_connection("127.0.0.1", reader.port)
         writer.write(b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 10\r\n\r\n")
@@ -126,7 +126,7 @@ async def test_a_body_that_drips_is_given_up(monkeypatch: pytest.MonkeyPatch) ->
 
 async def test_a_body_that_may_be_large_has_the_time_that_it_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
     """As one with images, over a slow line."""
-    monkeypatch.setattr(incoming, "WHOLE_S", 0.01)
+    monkeypatch.setattr(request_body, "WHOLE_S", 0.01)
 
     async def read(body: RequestBody) -> bytes:
         return await body.whole(10, 5)

@@ -11,7 +11,7 @@ import pytest
 from tests.support.stage import until
 from tests.support.written import SETTINGS
 from tokenmill.errors import BadOpen
-from tokenmill.gateway.ingest import options_compiler as compiling
+from tokenmill.gateway.ingest import options_compiler
 from tokenmill.gateway.ingest.options_compiler import BodyOptions, OptionsCompiler, key_of
 from tokenmill.gateway.problems import TOO_MANY, Refused
 
@@ -36,7 +36,7 @@ class Slow:
 def slow(monkeypatch: pytest.MonkeyPatch) -> Iterator[Slow]:
     """In place of what compiles."""
     slow = Slow()
-    monkeypatch.setattr(compiling, "compile_grammar", slow)
+    monkeypatch.setattr(options_compiler, "compile_grammar", slow)
     yield slow
     slow.go_on.set()
 
@@ -54,7 +54,7 @@ async def test_the_loop_goes_on_while_options_are_compiled(slow: Slow) -> None:
 
 async def test_what_was_good_is_known_again(slow: Slow, monkeypatch: pytest.MonkeyPatch) -> None:
     """The latest of it."""
-    monkeypatch.setattr(compiling, "KNOWN", 2)
+    monkeypatch.setattr(options_compiler, "KNOWN", 2)
     slow.go_on.set()
     checks = OptionsCompiler(SETTINGS)
     for name in "aabca":
@@ -102,7 +102,7 @@ async def test_who_brings_many_options_keeps_nobody_else_waiting(slow: Slow) -> 
 
 async def test_a_body_has_so_many_options(slow: Slow, monkeypatch: pytest.MonkeyPatch) -> None:
     """That were not known; the same again count once."""
-    monkeypatch.setattr(compiling, "OF_A_BODY", 2)
+    monkeypatch.setattr(options_compiler, "OF_A_BODY", 2)
     slow.go_on.set()
     checks = OptionsCompiler(SETTINGS)
     await checks.check("x", {"model": "known"})

@@ -198,7 +198,7 @@ async def rest_of(client: socket.socket) -> None:
 async def test_who_does_not_take_an_array_is_cut_off(kafka: str, unique: str) -> None:
     """And has its place until then."""
     let_in = admission()
-    places = let_in._places
+    places = let_in._limits
     async with listening(kafka, unique, lambda at: DurableStreamRoutes(at, let_in).routes(), stall_s=1) as gate:
         await gate.say(answer("c", "m", ["x" * 100_000] * 12))
         with socket.socket() as client:

@@ -15,7 +15,7 @@ from tokenmill.config import Gateway
 from tokenmill.gateway.auth.authorizer import make_authorizer
 from tokenmill.gateway.event_log import tail
 from tokenmill.gateway.event_log.position import read_position
-from tokenmill.gateway.streams import service as serving
+from tokenmill.gateway.streams import service
 from tokenmill.kafka import partition_of
 
 pytestmark = pytest.mark.integration
@@ -115,7 +115,7 @@ async def test_whoever_has_the_end_is_told_so_where_the_topic_grew(
     _, at = await read(client, path, "")
     await gate.say(answer("other", "x", ["no"] * 9), home)
     await gate.grow(kafka, partitions)
-    monkeypatch.setattr(serving, "PEEK_S", peek_s)
+    monkeypatch.setattr(service, "PEEK_S", peek_s)
     if peek_s < 0:  # it hears only where to go on
         status, at = await read(client, path, at)
         assert (status, read_position(at).partition) == (200, partition_of(b"c", partitions))

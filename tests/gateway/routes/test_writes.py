@@ -10,7 +10,7 @@ import pytest
 from tests.support.stage import until
 from tests.support.writes import Answer, Client, serving
 from tests.support.written import PARTITION
-from tokenmill.gateway.ingest import options_compiler as compiling
+from tokenmill.gateway.ingest import options_compiler
 from tokenmill.gateway.ingest.in_flight import too_many, unavailable
 from tokenmill.gateway.ingest.options_compiler import OptionsCompiler
 from tokenmill.gateway.problems import Refused
@@ -194,7 +194,7 @@ async def test_bodies_take_the_places_of_the_process_but_not_those_of_their_name
 async def test_a_body_whose_options_wait_has_a_place(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """It waits for those of others, for up to half a minute, and nothing else bounds how many do so."""
     go_on = Event()
-    monkeypatch.setattr(compiling, "compile_grammar", lambda *_: go_on.wait(20))
+    monkeypatch.setattr(options_compiler, "compile_grammar", lambda *_: go_on.wait(20))
     options = [f"%7B%22model%22%3A%22{number}%22%7D" for number in range(11)]
     writers = [await client.half(f"c/chunks?codec=text&tm-open={each}", b"Hi") for each in options[:10]]
     await eventually(lambda: client.places.taken_now == 10)

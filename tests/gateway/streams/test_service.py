@@ -27,7 +27,7 @@ from tokenmill.gateway.event_log.window import Window, Windows
 from tokenmill.gateway.http.app import client_app
 from tokenmill.gateway.http.idle_connections import IdleConnections
 from tokenmill.gateway.http.origins import Origins
-from tokenmill.gateway.streams import service as serving_module
+from tokenmill.gateway.streams import service
 from tokenmill.gateway.streams.flusher import Flusher
 from tokenmill.gateway.streams.framing import SSE
 from tokenmill.gateway.streams.hub import Client, Hub
@@ -176,7 +176,7 @@ async def sent(port: int, last: str, **query: str) -> tuple[int, list[str], str]
 
 async def test_behind_the_end_a_long_look_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """It takes longer than headers can wait, so the answer is an id that is further on; with that comes the 204."""
-    monkeypatch.setattr(serving_module, "PEEK_S", -1)
+    monkeypatch.setattr(service, "PEEK_S", -1)
     log = EventLog([*of("c", spoken("m", TEXT)), *others(300)])
     first = last = str(position_of(frames_of(log.entries(), NATIVE)[-1]))
     async with served(log) as (port, _):
@@ -186,7 +186,7 @@ async def test_behind_the_end_a_long_look_is_made_once(monkeypatch: pytest.Monke
             seen.append((status, got))
         assert seen == [(200, []), (200, [])]
         assert last > first
-        monkeypatch.setattr(serving_module, "PEEK_S", 60)
+        monkeypatch.setattr(service, "PEEK_S", 60)
         assert await sent(port, last, until="finish") == (204, [], last)
         log.say(of("c", spoken("n", "More.")))
     async with served(log) as (port, _):
@@ -198,7 +198,7 @@ async def test_an_id_of_before_the_topic_grew_leads_to_all_that_came_since(
     monkeypatch: pytest.MonkeyPatch, peek_s: float
 ) -> None:
     """However long ago: nobody looks back from now on, but from the time on at which the client was."""
-    monkeypatch.setattr(serving_module, "PEEK_S", peek_s)
+    monkeypatch.setattr(service, "PEEK_S", peek_s)
     old, new = EventLog([*of("c", spoken("one", TEXT)), *others(30)]), EventLog(of("c", spoken("two", TEXT)))
     last = str(position_of(frames_of(old.entries(), NATIVE)[-1]))
     async with served(Grown(old, new), lookback_s=1) as (port, _):
@@ -210,7 +210,7 @@ async def test_an_id_of_before_the_topic_grew_leads_to_all_that_came_since(
 
 async def test_behind_the_end_on_an_old_partition_there_is_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """As on any other, once it is led to where the conversation would go on."""
-    monkeypatch.setattr(serving_module, "PEEK_S", -1)
+    monkeypatch.setattr(service, "PEEK_S", -1)
     old = EventLog([*of("c", spoken("one", TEXT)), *others(30)])
     last = str(position_of(frames_of(old.entries(), NATIVE)[-1]))
     async with served(Grown(old, EventLog())) as (port, _):

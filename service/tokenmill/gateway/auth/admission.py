@@ -13,17 +13,17 @@ NOBODY = Grant(name="", conversations=(), actions=frozenset())
 class Admission:
     """Asked by every route: whether a request may do this, and for one of the connections that there may be."""
 
-    def __init__(self, rights: Authorizer, places: ConnectionLimits) -> None:
-        self._rights = rights
-        self._places = places
+    def __init__(self, authorizer: Authorizer, limits: ConnectionLimits) -> None:
+        self._authorizer = authorizer
+        self._limits = limits
 
     async def check(self, request: web.BaseRequest, conversation: str, action: Action) -> Grant:
         """The grant of whoever may do this. Raises `Refused`."""
-        return await authorised(self._rights, request, conversation, action)
+        return await authorised(self._authorizer, request, conversation, action)
 
     async def who(self, request: web.BaseRequest) -> Grant:
         """The grant of whoever asks, whatever for. Raises `Refused`."""
-        return await self._rights.grant(credentials_of(request))
+        return await self._authorizer.grant(credentials_of(request))
 
     async def may(self, request: web.BaseRequest, action: Action) -> Grant:
         """The grant of whoever may do this at all. Raises `Refused`.
@@ -37,23 +37,23 @@ class Admission:
 
     def place(self, grant: Grant) -> ConnectionSlot:
         """A place for a connection."""
-        return self._places.taken(grant)
+        return self._limits.taken(grant)
 
     def unnamed_place(self) -> ConnectionSlot:
         """A place that only counts for the process: it is not known yet whose it is, or does not matter."""
-        return self._places.taken(NOBODY)
+        return self._limits.taken(NOBODY)
 
     def held(self, grant: Grant) -> Held:
         """Whether a grant still holds, to be asked now and then."""
-        return _Holds(self._rights, grant)
+        return _Holds(self._authorizer, grant)
 
 
 class _Holds:
-    __slots__ = ("_grant", "_rights")
+    __slots__ = ("_authorizer", "_grant")
 
-    def __init__(self, rights: Authorizer, grant: Grant) -> None:
-        self._rights = rights
+    def __init__(self, authorizer: Authorizer, grant: Grant) -> None:
+        self._authorizer = authorizer
         self._grant = grant
 
     def __call__(self) -> bool:
-        return self._rights.holds(self._grant)
+        return self._authorizer.holds(self._grant)

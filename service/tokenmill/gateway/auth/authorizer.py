@@ -56,8 +56,8 @@ class AllowAll(Authorizer):
 class TicketAuthorizer(Authorizer):
     """Asks the authorizer of the settings, or looks at a ticket; refuses what has expired, and makes tickets."""
 
-    def __init__(self, rights: Authorizer, tickets: Tickets, now: Callable[[], float] = time.time) -> None:
-        self._rights = rights
+    def __init__(self, authorizer: Authorizer, tickets: Tickets, now: Callable[[], float] = time.time) -> None:
+        self._authorizer = authorizer
         self._tickets = tickets
         self._now = now
 
@@ -68,7 +68,7 @@ class TicketAuthorizer(Authorizer):
         if credentials.ticket:
             grant = self._tickets.redeem(credentials.ticket)
         else:
-            grant = await self._rights.grant(credentials)
+            grant = await self._authorizer.grant(credentials)
         if not self.holds(grant):
             raise unauthenticated("what these credentials are good for has ended; get new ones", "expired")
         return grant
@@ -76,11 +76,11 @@ class TicketAuthorizer(Authorizer):
     def holds(self, grant: Grant) -> bool:
         """Whether a grant has neither expired nor been taken back."""
         ahead = grant.expires is None or grant.expires > self._now()
-        return ahead and self._rights.holds(grant)
+        return ahead and self._authorizer.holds(grant)
 
     async def prepare(self) -> None:
         """Fetch what is fetched from elsewhere."""
-        await self._rights.prepare()
+        await self._authorizer.prepare()
 
     def ticket(self, grant: Grant, conversation: str, action: Action, *more: Action) -> str:
         """A ticket for a URL. Raises `Refused`."""
@@ -89,16 +89,16 @@ class TicketAuthorizer(Authorizer):
 
 def make_authorizer(gateway: Gateway) -> TicketAuthorizer:
     """What `gateway.auth` says. Raises `ConfigError` with what has to be changed or installed."""
-    rights: Authorizer
+    authorizer: Authorizer
     if gateway.auth == "keys":
-        rights = KeyAuthorizer(Path(gateway.keys_file))
+        authorizer = KeyAuthorizer(Path(gateway.keys_file))
     elif gateway.auth == "jwt":
-        rights = _tokens(gateway)
+        authorizer = _tokens(gateway)
     elif gateway.auth == "function":
-        rights = FunctionAuthorizer(gateway.function)
+        authorizer = FunctionAuthorizer(gateway.function)
     else:
-        rights = AllowAll()
-    return TicketAuthorizer(rights, Tickets(gateway.ticket_secret, gateway.ticket_s))
+        authorizer = AllowAll()
+    return TicketAuthorizer(authorizer, Tickets(gateway.ticket_secret, gateway.ticket_s))
 
 
 def _tokens(gateway: Gateway) -> Authorizer:
@@ -110,13 +110,13 @@ def _tokens(gateway: Gateway) -> Authorizer:
 
 
 async def authorised(
-    rights: Authorizer, asked: web.BaseRequest | Credentials, conversation: str, action: Action
+    authorizer: Authorizer, asked: web.BaseRequest | Credentials, conversation: str, action: Action
 ) -> Grant:
     """The grant of somebody who may do this.
 
     Raises `Refused`: 401 if nobody knows who it is, 403 if they may not, 503 if that can't be found out now.
     """
-    grant = await rights.grant(asked if isinstance(asked, Credentials) else credentials_of(asked))
+    grant = await authorizer.grant(asked if isinstance(asked, Credentials) else credentials_of(asked))
     must_allow(grant, conversation, action)
     return grant
 

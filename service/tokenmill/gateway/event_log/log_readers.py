@@ -62,7 +62,7 @@ class LogReaders:
         self._connection = connection
         self._topic = topic
         self._turns = FairSemaphore(readers)
-        self._silent = UnresponsivePartitions(max(1, readers // 2))
+        self._unresponsive = UnresponsivePartitions(max(1, readers // 2))
         self._free: list[AIOKafkaConsumer] = []
         self._unfinished: set[asyncio.Task[Any]] = set()
         self.in_use = 0
@@ -86,8 +86,8 @@ class LogReaders:
     @asynccontextmanager
     async def _asking(self, place: TopicPartition, name: str) -> AsyncIterator[AIOKafkaConsumer]:
         """The same for questions that only an answer ends."""
-        async with self._silent.asked(place.partition) as asked, self._turn(name) as begun:
-            self._silent.check(place.partition)  # others have waited in vain, while this one waited for its turn
+        async with self._unresponsive.asked(place.partition) as asked, self._turn(name) as begun:
+            self._unresponsive.check(place.partition)  # others have waited in vain, while this one waited for its turn
             async with self._consumer(place, begun) as consumer:
                 with asked:
                     yield consumer

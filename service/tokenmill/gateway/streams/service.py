@@ -232,10 +232,10 @@ class StreamService:
         self.counts.first_byte(time.monotonic() - prepared.came_at)
         self.telemetry.current().event("stream begun")
         leaves = _Leaves(self, asked, prepared.reading, held)
-        attendance = StreamSession(
+        session = StreamSession(
             self.settings, self.hub, self.flusher, self.counts, asked, prepared.reading, pipe, leaves
         )
-        return attendance.attend(prepared.peeked or ())
+        return session.attend(prepared.peeked or ())
 
 
 class _Beginning:
