@@ -20,8 +20,8 @@ from tokenmill.caller.served import served
 from tokenmill.caller.writing import ChunkWriter
 from tokenmill.codecs import Chunk
 from tokenmill.config import Config, Kafka, Topics, Upstream
-from tokenmill.gateway.producer import Producer
-from tokenmill.gateway.sending import Writer
+from tokenmill.gateway.ingest.pipelined_writer import RecordProducer
+from tokenmill.gateway.ingest.producer import Producer
 
 CONVERSATION = "talk"
 
@@ -115,7 +115,7 @@ class Desk:
         assert parts_s is not None or len(found) == len(each)
         return [found[one.request.message_id] for one in each if one.request.message_id in found]
 
-    def means(self, producer: Writer | None = None) -> Means:
+    def means(self, producer: RecordProducer | None = None) -> Means:
         """Of a caller in this process."""
         way = producer or self.producer
         return Means(served(self.config), way, way, self._http, self._renderer, self.topics.tokens, native=True)

@@ -25,7 +25,7 @@ from tokenmill.caller import answer as answers
 from tokenmill.caller.caller import Caller
 from tokenmill.codecs import Chunk
 from tokenmill.config import Caller as Settings
-from tokenmill.gateway.sent import Sent
+from tokenmill.gateway.ingest.in_flight import InFlightRecord
 from tokenmill.observe import CALLER_METRICS, Numbers
 from tokenmill.servers.front import CallerProcess
 
@@ -278,7 +278,7 @@ class Held:
     async def partition(self, topic: str, key: bytes) -> int:
         return await self._producer.partition(topic, key)
 
-    async def put(self, *record: Any, **more: Any) -> Sent:
+    async def put(self, *record: Any, **more: Any) -> InFlightRecord:
         await self.free.wait()
         return await self._producer.put(*record, **more)
 

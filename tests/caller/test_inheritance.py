@@ -13,8 +13,8 @@ from tokenmill.caller.inheritance import Inheritance
 from tokenmill.caller.writing import RANGE
 from tokenmill.codecs import Chunk
 from tokenmill.errors import Unavailable
+from tokenmill.gateway.ingest.in_flight import unavailable
 from tokenmill.gateway.problems import TOO_LARGE, Refused
-from tokenmill.gateway.sent import unavailable
 from tokenmill.records import header
 
 pytestmark = pytest.mark.integration

@@ -12,9 +12,9 @@ from tests.support.written import PARTITION, Written, told
 from tokenmill.caller import writing as module
 from tokenmill.caller.writing import RANGE, ChunkWriter
 from tokenmill.codecs import Chunk
-from tokenmill.gateway import sending
+from tokenmill.gateway.ingest import pipelined_writer
+from tokenmill.gateway.ingest.in_flight import InFlightRecord, unavailable
 from tokenmill.gateway.problems import TOO_LARGE, Refused
-from tokenmill.gateway.sent import Sent, unavailable
 from tokenmill.records import Headers
 
 OPTIONS = {"format": "plain"}
@@ -102,7 +102,9 @@ class Growing(Written):
         self._added += 1
         return await super().partition(topic, key) + self._added - 1
 
-    async def put(self, topic: str, partition: int, key: bytes, value: bytes | None, headers: Headers = ()) -> Sent:
+    async def put(
+        self, topic: str, partition: int, key: bytes, value: bytes | None, headers: Headers = ()
+    ) -> InFlightRecord:
         self.used.add(partition)
         return await super().put(topic, PARTITION, key, value, headers)
 
@@ -206,7 +208,7 @@ async def test_everything_is_in_the_log_when_it_is_acknowledged() -> None:
 
 async def test_it_goes_no_faster_than_kafka_takes_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """So a model's server is read no faster, too."""
-    monkeypatch.setattr(sending, "WINDOW_BYTES", 100)
+    monkeypatch.setattr(pipelined_writer, "WINDOW_BYTES", 100)
     written = Written()
     written.acknowledging.clear()
     way = writer(written)
@@ -230,7 +232,7 @@ async def test_who_is_cut_off_in_the_middle_of_a_chunk_can_still_say_the_end(
     stage: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As an answer whose time is over does; the chunk that was not written leaves no gap."""
-    monkeypatch.setattr(sending, "WINDOW_BYTES", 100)
+    monkeypatch.setattr(pipelined_writer, "WINDOW_BYTES", 100)
     written = Written()
     way = writer(written, native=False)
     await way.open(OPTIONS, 1)
@@ -310,7 +312,7 @@ async def test_a_sign_of_life_that_can_t_be_given_is_not_missed() -> None:
     """Where there is no room there is none for others, either."""
 
     class Full(Written):
-        async def put(self, *_: Any, **__: Any) -> Sent:
+        async def put(self, *_: Any, **__: Any) -> InFlightRecord:
             raise unavailable("Kafka: no room")
 
     written = Full()

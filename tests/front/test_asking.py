@@ -16,9 +16,9 @@ from tokenmill.front.asking import ATTEMPTS, Asking, Requests
 from tokenmill.front.identity import identify
 from tokenmill.front.request_index import RequestIndex
 from tokenmill.front.request_log import RequestLog
-from tokenmill.gateway.grant import Grant
+from tokenmill.gateway.auth.grant import Grant
+from tokenmill.gateway.ingest.producer import Producer
 from tokenmill.gateway.problems import Refused
-from tokenmill.gateway.producer import Producer
 
 pytestmark = pytest.mark.integration
 

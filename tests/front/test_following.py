@@ -9,18 +9,18 @@ from tests.support.gateways import Gate, answer, listening
 from tests.support.stage import until
 from tokenmill.errors import Unavailable
 from tokenmill.front.following import Following, native
-from tokenmill.gateway.conversation import BEHIND_S, Conversation
-from tokenmill.gateway.reading import Since, Start
-from tokenmill.gateway.tail import Tail
-from tokenmill.gateway.view import Frame
+from tokenmill.gateway.event_log.conversation import BEHIND_S, Conversation
+from tokenmill.gateway.event_log.reading import Since, Start
+from tokenmill.gateway.event_log.tail import Tail
+from tokenmill.gateway.event_log.view import Frame
 
 pytestmark = pytest.mark.integration
 
 
 async def followed(gate: Gate, start: Start, frames: list[Frame]) -> None:
     """All frames of the message `m`."""
-    async with gate.serving.begun(native("c", start)) as begun:
-        following = Following(gate.serving.hub, begun.reading, "m")
+    async with gate.serving.prepared(native("c", start)) as prepared:
+        following = Following(gate.serving.hub, prepared.reading, "m")
         async for frame in following.frames():
             frames.append(frame)  # noqa: PERF401 -- its caller looks at what has come so far
 
@@ -55,8 +55,8 @@ async def test_the_past_alone_can_be_asked_for(kafka: str, unique: str) -> None:
     records = answer("c", "m", ["Hel", "lo"])
     async with listening(kafka, unique) as gate:
         await gate.hear(records[:3])
-        async with gate.serving.begun(native("c", Since(0))) as begun:
-            past = await Following(gate.serving.hub, begun.reading, "m").past()
+        async with gate.serving.prepared(native("c", Since(0))) as prepared:
+            past = await Following(gate.serving.hub, prepared.reading, "m").past()
         assert [frame.payload for frame in past] == [record.value for record in records[:3]]
         assert gate.serving.hub.clients() == []
 
@@ -84,8 +84,8 @@ async def test_the_past_waits_for_a_reader_that_is_behind(
     monkeypatch.setattr(Conversation, "_seen", seen)
     async with listening(kafka, unique) as gate:
         partition = gate.serving.tail.partition_of(b"c")
-        async with gate.serving.begun(native("c", Since(0))) as begun:
-            following = Following(gate.serving.hub, begun.reading, "m")
+        async with gate.serving.prepared(native("c", Since(0))) as prepared:
+            following = Following(gate.serving.hub, prepared.reading, "m")
             await gate.say(others, partition)
             assert await following.past() == []
             waiting.clear()
@@ -103,8 +103,8 @@ async def test_the_marker_of_a_transaction_is_the_end_of_a_log(kafka: str, uniqu
         AIOKafkaProducer(bootstrap_servers=kafka, transactional_id=f"following-{unique}") as producer,
     ):
         partition = gate.serving.tail.partition_of(b"c")
-        async with gate.serving.begun(native("c", Since(0))) as begun:
-            following = Following(gate.serving.hub, begun.reading, "nobody")
+        async with gate.serving.prepared(native("c", Since(0))) as prepared:
+            following = Following(gate.serving.hub, prepared.reading, "nobody")
             for commits in (True, False):
                 await producer.begin_transaction()
                 await producer.send_and_wait(f"events-{unique}", b"{}", key=b"d", partition=partition)

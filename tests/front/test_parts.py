@@ -5,7 +5,7 @@ import pytest
 
 from tokenmill.apis import APIS, CHAT, Api
 from tokenmill.front.parts import CLOCKS_MS, place_of, since, too_late
-from tokenmill.gateway.reading import Since
+from tokenmill.gateway.event_log.reading import Since
 
 
 @pytest.mark.parametrize(

@@ -131,7 +131,7 @@ async def test_a_body_has_the_front_s_own_time_to_come(
     kafka: str, unique: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Which is longer than that of a body of the gateway's, as images are larger."""
-    monkeypatch.setattr("tokenmill.gateway.incoming.WHOLE_S", LOOK_S / 10)
+    monkeypatch.setattr("tokenmill.gateway.http.request_body.WHOLE_S", LOOK_S / 10)
     data = msgspec.json.encode(BODIES[CHAT])
 
     async def slowly() -> AsyncIterator[bytes]:

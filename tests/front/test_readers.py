@@ -9,9 +9,9 @@ from tests.support.event_log import EventLog, of, spoken
 from tests.support.stage import until
 from tokenmill.front import readers as module
 from tokenmill.front.readers import Others, Readers
-from tokenmill.gateway.hub import Hub
+from tokenmill.gateway.ingest.in_flight import unavailable
 from tokenmill.gateway.problems import Refused
-from tokenmill.gateway.sent import unavailable
+from tokenmill.gateway.streams.hub import Hub
 
 
 class Stopped:

@@ -14,8 +14,8 @@ from tokenmill.config import Gateway
 from tokenmill.errors import Unavailable
 from tokenmill.front.failure import Failed
 from tokenmill.front.server import api_of, front_app
-from tokenmill.gateway.deadlines import Deadlines
-from tokenmill.gateway.origins import Origins
+from tokenmill.gateway.http.idle_connections import IdleConnections
+from tokenmill.gateway.http.origins import Origins
 from tokenmill.gateway.problems import CONFLICT, Refused
 from tokenmill.observe import FRONT_METRICS, Numbers
 
@@ -72,11 +72,11 @@ ROUTES = [
 
 @asynccontextmanager
 async def served(
-    numbers: Numbers | None = None, gateway: Gateway | None = None, watch: Deadlines | None = None
+    numbers: Numbers | None = None, gateway: Gateway | None = None, watch: IdleConnections | None = None
 ) -> AsyncIterator[httpx.AsyncClient]:
     """Clients of an application whose routes refuse."""
     numbers, origins = numbers or Numbers(FRONT_METRICS), Origins(gateway or Gateway())
-    runner = web.AppRunner(front_app(ROUTES, numbers, origins, watch or Deadlines(), 1_000), access_log=None)
+    runner = web.AppRunner(front_app(ROUTES, numbers, origins, watch or IdleConnections(), 1_000), access_log=None)
     await runner.setup()
     try:
         await web.TCPSite(runner, "127.0.0.1", 0).start()
@@ -132,7 +132,7 @@ async def test_what_nobody_foresaw_is_in_the_log_under_the_id_of_its_answer(capl
 
 async def test_a_process_that_ends_closes_connections_behind_their_answers() -> None:
     """Whoever comes again on one that was kept would never find another process."""
-    watch = Deadlines()
+    watch = IdleConnections()
     async with served(watch=watch) as client:
         for path in ("/v1/messages/away", "/v1/responses/conflict"):
             assert "connection" not in (await client.get(path)).headers

@@ -8,7 +8,7 @@ from tests.support.topics import make_topics
 from tokenmill.codecs import Chunk
 from tokenmill.config import Kafka
 from tokenmill.front.stops import Stops
-from tokenmill.gateway.producer import Producer
+from tokenmill.gateway.ingest.producer import Producer
 
 pytestmark = pytest.mark.integration
 

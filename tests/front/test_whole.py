@@ -10,7 +10,7 @@ from tests.support.gateways import Speaker, answer
 from tokenmill.apis import CHAT, MESSAGES, RESPONSES, Api
 from tokenmill.front.failure import Failed
 from tokenmill.front.whole import Whole, begun, collected
-from tokenmill.gateway.view import Frame
+from tokenmill.gateway.event_log.view import Frame
 from tokenmill.records import Output
 
 TEXTS = ["Hel", "lo"]

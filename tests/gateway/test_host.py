@@ -15,8 +15,8 @@ from tests.support.starting import waits_for_kafka
 from tests.support.topics import make_topics
 from tests.support.writes import serving
 from tokenmill.config import Config, Gateway, Kafka
-from tokenmill.gateway.flusher import Flusher
 from tokenmill.gateway.host import SILENT_S, Process, run_gateway
+from tokenmill.gateway.streams.flusher import Flusher
 from tokenmill.process import EXIT_S, Deadline
 from tokenmill.servers.gateway import GatewayProcess
 from tokenmill.servers.process import answer_of

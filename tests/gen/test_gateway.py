@@ -1,7 +1,7 @@
 """The page of the gateway."""
 
 from tokenmill.gateway.problems import KINDS
-from tokenmill.gateway.routes import ROUTES
+from tokenmill.gateway.routes.table import ROUTES
 from tokenmill.gen import gateway
 
 

@@ -6,8 +6,7 @@ from typing import Any
 import openapi_spec_validator
 import pytest
 
-from tokenmill.gateway.route import Route
-from tokenmill.gateway.routes import EVERYWHERE, ROUTES
+from tokenmill.gateway.routes.table import EVERYWHERE, ROUTES, Route
 from tokenmill.gen import openapi
 
 DOCUMENT: dict[str, Any] = json.loads(openapi.document())

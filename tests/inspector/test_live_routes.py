@@ -15,9 +15,9 @@ from aiokafka import AIOKafkaProducer
 from tests.support.stage import until
 from tests.support.topics import make_topics, read_topic
 from tokenmill.config import Config, Kafka, Topics
-from tokenmill.gateway.deadlines import Deadlines
-from tokenmill.gateway.grant import Action, Credentials, Grant, Rights
-from tokenmill.gateway.rights import Everybody
+from tokenmill.gateway.auth.authorizer import AllowAll
+from tokenmill.gateway.auth.grant import Action, Authorizer, Credentials, Grant
+from tokenmill.gateway.http.idle_connections import IdleConnections
 from tokenmill.inspector import live_routes
 from tokenmill.inspector.host import inspector_app
 from tokenmill.limits import KEY_BYTES
@@ -29,7 +29,7 @@ LOOK_S = 0.5
 """To see that nothing is answered."""
 
 
-class Some(Rights):
+class Some(Authorizer):
     """One name may do some things with one conversation, for as long as it is let."""
 
     def __init__(self, *actions: Action) -> None:
@@ -51,9 +51,9 @@ async def config(kafka: str, unique: str) -> Config:
 
 
 @asynccontextmanager
-async def served(config: Config, rights: Rights) -> AsyncIterator[TestClient[Any, Any]]:
+async def served(config: Config, rights: Authorizer) -> AsyncIterator[TestClient[Any, Any]]:
     """A client of the page's server."""
-    async with TestClient(TestServer(inspector_app(None, Deadlines(), config, rights))) as client:
+    async with TestClient(TestServer(inspector_app(None, IdleConnections(), config, rights))) as client:
         yield client
 
 
@@ -81,7 +81,7 @@ async def test_what_is_no_conversation_s_name_is_refused(
 ) -> None:
     """Whoever may read everything. Where aiohttp has no extension its parser lets bytes through that are no UTF-8."""
     monkeypatch.setattr("aiohttp.web_protocol.HttpRequestParser", HttpRequestParserPy)
-    async with served(config, Everybody()) as client:
+    async with served(config, AllowAll()) as client:
         reader, writer = await asyncio.open_connection("127.0.0.1", client.port)
         writer.write(b"GET /inspect/api/live?conversation=%b HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n" % name)
         async with asyncio.timeout(20):

@@ -8,7 +8,7 @@ import pytest
 from aiohttp.test_utils import TestClient, TestServer
 
 from tokenmill.formats import FORMATS
-from tokenmill.gateway.deadlines import Deadlines
+from tokenmill.gateway.http.idle_connections import IdleConnections
 from tokenmill.inspector import playground as module
 from tokenmill.inspector.host import inspector_app
 from tokenmill.inspector.playground import Recording
@@ -21,7 +21,7 @@ async def asked(
     path: str, body: Any = None, recording: Recording | None = None, headers: dict[str, str] | None = None
 ) -> tuple[int, Any]:
     """The status and the JSON of an answer."""
-    app = inspector_app(recording, Deadlines())
+    app = inspector_app(recording, IdleConnections())
     method, data = ("GET", None) if body is None else ("POST", body)
     async with (
         TestClient(TestServer(app)) as client,
@@ -100,7 +100,7 @@ async def test_others_are_served_while_a_long_text_is_parsed(monkeypatch: pytest
         return "over"
 
     monkeypatch.setattr(module, "stepped", slow)
-    async with TestClient(TestServer(inspector_app(None, Deadlines()))) as client:
+    async with TestClient(TestServer(inspector_app(None, IdleConnections()))) as client:
         waiting = asyncio.create_task(client.post("/inspect/api/steps", json={}))
         await began.wait()
         async with client.get("/inspect/api/choices") as answer:
@@ -127,7 +127,7 @@ async def test_few_may_ask_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
         return "over"
 
     monkeypatch.setattr(module, "stepped", slow)
-    async with TestClient(TestServer(inspector_app(None, Deadlines()))) as client:
+    async with TestClient(TestServer(inspector_app(None, IdleConnections()))) as client:
         waiting = [asyncio.create_task(client.post("/inspect/api/steps", json={})) for _ in range(module.ASKERS + 1)]
         (first,), others = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
         assert (await first).status == 429

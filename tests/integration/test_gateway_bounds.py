@@ -21,7 +21,7 @@ from tests.support.gateway_clients import answer, blocks, events_path, gateway_o
 from tests.support.gateways import answer as answer_of_model
 from tests.support.sse import Block, Lines, Sse
 from tests.support.stage import Stage, until
-from tokenmill.gateway.deadlines import HEAD_S
+from tokenmill.gateway.http.idle_connections import HEAD_S
 from tokenmill.records import Output
 from tokenmill.servers.gateway import GatewayProcess
 

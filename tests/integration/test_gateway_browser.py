@@ -17,9 +17,9 @@ from tests.support.gateways import Gate, admission, answer, listening
 from tests.support.relay import Relay
 from tests.support.stage import until
 from tokenmill.config import Gateway
-from tokenmill.gateway.places import Places
-from tokenmill.gateway.rights import Door, make_rights
-from tokenmill.gateway.ticket_posts import TicketPosts
+from tokenmill.gateway.auth.authorizer import TicketAuthorizer, make_authorizer
+from tokenmill.gateway.auth.connection_limits import ConnectionLimits
+from tokenmill.gateway.routes.tickets import TicketRoutes
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
 
@@ -130,7 +130,7 @@ async def test_a_page_with_tickets_comes_back_when_its_ticket_has_expired(
         listening(
             kafka,
             unique,
-            lambda _: TicketPosts(door, admission(door), 1, Places(100, 100)).routes(),
+            lambda _: TicketRoutes(door, admission(door), 1, ConnectionLimits(100, 100)).routes(),
             rights=door,
             origins=[f"http://127.0.0.1:{port}"],
         ) as gate,
@@ -150,8 +150,8 @@ async def test_a_page_with_tickets_comes_back_when_its_ticket_has_expired(
         assert seen[:3] == [200, 401, 200]
 
 
-def keyed(folder: Path) -> Door:
+def keyed(folder: Path) -> TicketAuthorizer:
     """Rights for one key, and tickets that are good for a second."""
     keys, digest = folder / "keys.toml", hashlib.sha256(b"a-key").hexdigest()
     keys.write_text(f'[[keys]]\nname = "site"\nsha256 = "{digest}"\nconversations = ["*"]\nactions = ["read"]\n')
-    return make_rights(Gateway(auth="keys", keys_file=str(keys), ticket_s=1))
+    return make_authorizer(Gateway(auth="keys", keys_file=str(keys), ticket_s=1))

@@ -13,25 +13,23 @@ from openai import APIConnectionError, AsyncOpenAI
 from tests.support.gateways import Gate, admission, answer, listening, shown
 from tests.support.judging import run_node
 from tests.support.stage import until
-from tokenmill.gateway.messages import Messages
-from tokenmill.gateway.serving import Serving
+from tokenmill.gateway.routes.events import EventRoutes
+from tokenmill.gateway.streams.service import StreamService
 
 pytestmark = pytest.mark.integration
 
 TEXTS = ["Hel", "lo ", "wor", "ld", "!"]
 
 
-def routes(serving: Serving) -> Iterable[web.RouteDef]:
-    """One message, also where SDKs post for it: what they then read is what a front would answer."""
-    messages = Messages(serving, admission())
-    yield from messages.routes()
-    yield web.post("/sdk/{conversation}/{message}/{path:.*}", messages.get)
+def routes(serving: StreamService) -> Iterable[web.RouteDef]:
+    """One message where SDKs post for it: what they then read is what a front would answer."""
+    yield web.post("/sdk/{conversation}/{message}/{path:.*}", EventRoutes(serving, admission()).get_message)
 
 
 @pytest.fixture
 async def gate(kafka: str, unique: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Gate]:
     """A gateway that asks clients to come back at once."""
-    monkeypatch.setattr("tokenmill.gateway.serving.RETRY_MS", (20, 60))
+    monkeypatch.setattr("tokenmill.gateway.streams.service.RETRY_MS", (20, 60))
     async with listening(kafka, unique, routes) as gate:
         yield gate
 

@@ -11,7 +11,7 @@ from tests.support.gateway_clients import blocks, events_path, read_events
 from tests.support.gateways import Gate, answer, listening, shown
 from tests.support.sse import Block
 from tests.support.stage import until
-from tokenmill.gateway import tail
+from tokenmill.gateway.event_log import tail
 from tokenmill.records import Output
 
 pytestmark = pytest.mark.integration

@@ -19,11 +19,11 @@ from tokenmill.client import Connection, Publisher, publish_stream
 from tokenmill.codecs import CODECS, cut_anywhere, find_codec
 from tokenmill.config import Config, Gateway, Kafka
 from tokenmill.gateway.counts import Counts
-from tokenmill.gateway.deadlines import Deadlines
-from tokenmill.gateway.origins import Origins
-from tokenmill.gateway.producer import Producer
-from tokenmill.gateway.server import client_app
-from tokenmill.gateway.writing import Writing
+from tokenmill.gateway.http.app import client_app
+from tokenmill.gateway.http.idle_connections import IdleConnections
+from tokenmill.gateway.http.origins import Origins
+from tokenmill.gateway.ingest.producer import Producer
+from tokenmill.gateway.routes.writes import WriteRoutes
 
 pytestmark = pytest.mark.integration
 
@@ -57,8 +57,8 @@ async def writing(stage: Stage) -> AsyncIterator[Gate]:
     config = Config(kafka=Kafka(bootstrap_servers=stage.bootstrap), topics=stage.topics)
     producer = Producer(config.kafka, [config.topics.tokens, config.topics.tool_results])
     await producer.start()
-    writing = Writing(config, producer, admission(), Counts())
-    app = client_app(writing.routes(), Counts(), Origins(Gateway()), Deadlines(), 1024)
+    writing = WriteRoutes(config, producer, admission(), Counts())
+    app = client_app(writing.routes(), Counts(), Origins(Gateway()), IdleConnections(), 1024)
     runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.1)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()

@@ -18,7 +18,7 @@ from tests.support.inspecting_live import SHOWN_MS, config_of, events_of, follow
 from tests.support.stage import Stage
 from tests.support.tool_calls import WEATHER, runner_settings
 from tokenmill.config import Gateway
-from tokenmill.gateway.grant import Credentials, Grant, Rights, unauthenticated
+from tokenmill.gateway.auth.grant import Authorizer, Credentials, Grant, unauthenticated
 from tokenmill.servers.tools import ToolsProcess
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
@@ -181,7 +181,7 @@ async def test_a_call_waits_for_a_word_and_gets_it(stage: Stage, unique: str, tm
     assert ledger.read_text().splitlines() == ["begin one", "end one"]
 
 
-class Keys(Rights):
+class Keys(Authorizer):
     """Each key opens the conversations that begin with it."""
 
     async def grant(self, credentials: Credentials) -> Grant:

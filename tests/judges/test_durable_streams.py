@@ -9,7 +9,7 @@ import pytest
 from tests.support.durable_double import doubled
 from tests.support.gateways import admission, listening
 from tests.support.judging import run_vitest
-from tokenmill.gateway.durable_streams import DurableStreams
+from tokenmill.gateway.routes.durable_streams import DurableStreamRoutes
 
 pytestmark = pytest.mark.integration
 
@@ -63,10 +63,10 @@ async def test_a_gateway_reads_as_the_protocol_says(
     kafka: str, unique: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All tests of the groups about reading, but for those that are named here."""
-    monkeypatch.setattr("tokenmill.gateway.durable_streams.POLL_S", 1.0)
+    monkeypatch.setattr("tokenmill.gateway.routes.durable_streams.POLL_S", 1.0)
     only = f"^({'|'.join(map(re.escape, GROUPS))}) "
     async with (
-        listening(kafka, unique, lambda at: DurableStreams(at, admission()).routes(), origins=["*"]) as gate,
+        listening(kafka, unique, lambda at: DurableStreamRoutes(at, admission()).routes(), origins=["*"]) as gate,
         doubled(gate) as url,
     ):
         run = asyncio.to_thread(

@@ -11,7 +11,7 @@ from aiohttp.test_utils import TestServer
 
 from tests.support.browser import chromium
 from tests.support.judging import NODE, node
-from tokenmill.gateway.deadlines import Deadlines
+from tokenmill.gateway.http.idle_connections import IdleConnections
 from tokenmill.inspector.host import inspector_app
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow]
@@ -57,7 +57,7 @@ async def test_lighthouse_finds_no_flaw(tmp_path: Path) -> None:
 
 async def judge(path: Path) -> bool:
     """Lighthouse's report into a file: it exits before a pipe has taken more than fits into one. False: none."""
-    async with TestServer(inspector_app(None, Deadlines())) as server:
+    async with TestServer(inspector_app(None, IdleConnections())) as server:
         process = await asyncio.create_subprocess_exec(
             *(node(), str(PROGRAM), f"http://127.0.0.1:{server.port}/inspect/", *OPTIONS, f"--output-path={path}"),
             env={**os.environ, "CHROME_PATH": chromium()},

@@ -2,11 +2,11 @@
 
 from typing import get_args
 
-from tokenmill.gateway.durable_framing import DurableEvents
-from tokenmill.gateway.framing import LINES, SSE, Framing
 from tokenmill.gateway.problems import KINDS
-from tokenmill.gateway.stream import Outcome
-from tokenmill.gateway.ws_framing import Messages
+from tokenmill.gateway.routes.durable_framing import DurableEvents
+from tokenmill.gateway.streams.framing import LINES, SSE, Framing
+from tokenmill.gateway.streams.stream import Outcome
+from tokenmill.gateway.websocket.server_frames import WebSocketFraming
 from tokenmill.observe.gateway_table import ENDINGS, GATEWAY_METRICS, PROBLEMS, TRANSPORTS
 
 
@@ -28,7 +28,7 @@ def test_problems_are_the_kinds_of_refusals() -> None:
 
 def test_transports_are_the_names_of_framings() -> None:
     """Each framing is one."""
-    framings: list[Framing] = [SSE, LINES, Messages(), DurableEvents("0", up_to_date=True)]
+    framings: list[Framing] = [SSE, LINES, WebSocketFraming(), DurableEvents("0", up_to_date=True)]
     assert {framing.name for framing in framings} == set(TRANSPORTS)
 
 

@@ -19,8 +19,8 @@ from tokenmill.caller.pool import Pool
 from tokenmill.caller.renderer import Renderer
 from tokenmill.caller.served import served
 from tokenmill.config import Config, Upstream
+from tokenmill.gateway.ingest.in_flight import InFlightRecord
 from tokenmill.gateway.problems import TOO_LARGE, Refused
-from tokenmill.gateway.sent import Sent
 from tokenmill.records import Headers
 
 TOLD: Json = {"include_usage": True}
@@ -33,7 +33,9 @@ class Narrow(Written):
         super().__init__()
         self._most = most
 
-    async def put(self, topic: str, partition: int, key: bytes, value: bytes | None, headers: Headers = ()) -> Sent:
+    async def put(
+        self, topic: str, partition: int, key: bytes, value: bytes | None, headers: Headers = ()
+    ) -> InFlightRecord:
         if len(value or b"") > self._most:
             raise Refused(TOO_LARGE, "the record has too many bytes")
         return await super().put(topic, partition, key, value, headers)

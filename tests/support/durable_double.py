@@ -19,10 +19,10 @@ import aiohttp
 from aiohttp import web
 
 from tests.support.gateways import Gate, Speaker
-from tokenmill.gateway.durable_framing import CLOSED, NEXT, SECURITY
-from tokenmill.gateway.position import Position
+from tokenmill.gateway.event_log.position import Position
+from tokenmill.gateway.ingest.sequences import Sequences, claim_of
 from tokenmill.gateway.problems import Refused
-from tokenmill.gateway.sequences import Sequences, claim_of
+from tokenmill.gateway.routes.durable_framing import CLOSED, NEXT, SECURITY
 from tokenmill.records import Output
 
 OWN_HEADERS = {"content-type", "content-length", "transfer-encoding", "date", "server", "connection"}

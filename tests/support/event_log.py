@@ -8,11 +8,11 @@ import msgspec
 from aiokafka import AIOKafkaProducer
 
 from tokenmill.dialects import Dialect
-from tokenmill.gateway.entry import Entry, entries
-from tokenmill.gateway.past import Passed
-from tokenmill.gateway.position import Position
-from tokenmill.gateway.view import Frame, View
-from tokenmill.gateway.window import Window, Windows
+from tokenmill.gateway.event_log.entry import Entry, entries
+from tokenmill.gateway.event_log.log_readers import DeletedByRetention
+from tokenmill.gateway.event_log.position import Position
+from tokenmill.gateway.event_log.view import Frame, View
+from tokenmill.gateway.event_log.window import Window, Windows
 from tokenmill.partition import OutputSpec, Partition, PartitionSettings
 from tokenmill.records import InputRecord
 
@@ -97,9 +97,9 @@ class EventLog:
     async def read(
         self, _partition: int, start: int, key: bytes, _stop: float = inf, most: int = 7
     ) -> tuple[list[Entry], int]:
-        """Some records, few at a time. Raises `Passed`."""
+        """Some records, few at a time. Raises `DeletedByRetention`."""
         if start < self.first:
-            raise Passed(self.first)
+            raise DeletedByRetention(self.first)
         some = [record for record in self.records if record.offset >= max(start, self.first)][: min(most, 7)]
         after = some[-1].offset + 1 if some else self.end
         return entries(0, [record for record in some if record.key == key]), after

@@ -20,7 +20,7 @@ from tokenmill.apis.record import ReaderRecord, RequestRecord, read_request
 from tokenmill.caller.served import served
 from tokenmill.config import Config, Front, Gateway, Kafka, Topics, Upstream
 from tokenmill.front.host import Process
-from tokenmill.gateway.grant import Action, Credentials, Grant
+from tokenmill.gateway.auth.grant import Action, Credentials, Grant
 from tokenmill.process import Deadline
 from tokenmill.records import Output
 from tokenmill.servers.process import answer_of, free_port

@@ -18,26 +18,26 @@ from tokenmill.client import Connection
 from tokenmill.config import Gateway
 from tokenmill.dialects import Renderer, find_dialect
 from tokenmill.events import decode_event
-from tokenmill.gateway.admission import Admission
+from tokenmill.gateway.auth.admission import Admission
+from tokenmill.gateway.auth.authorizer import AllowAll
+from tokenmill.gateway.auth.connection_limits import ConnectionLimits
+from tokenmill.gateway.auth.grant import Authorizer
 from tokenmill.gateway.counts import Counts
-from tokenmill.gateway.deadlines import Deadlines
-from tokenmill.gateway.events import Events
-from tokenmill.gateway.flusher import Flusher
-from tokenmill.gateway.grant import Rights
-from tokenmill.gateway.hub import Hub
-from tokenmill.gateway.origins import Origins
-from tokenmill.gateway.past import Past
-from tokenmill.gateway.places import Places
-from tokenmill.gateway.rights import Everybody
-from tokenmill.gateway.server import client_app
-from tokenmill.gateway.serving import Serving
-from tokenmill.gateway.strays import server_log
-from tokenmill.gateway.tail import Tail
-from tokenmill.gateway.window import Window, Windows
+from tokenmill.gateway.event_log.log_readers import LogReaders
+from tokenmill.gateway.event_log.tail import Tail
+from tokenmill.gateway.event_log.window import Window, Windows
+from tokenmill.gateway.http.app import client_app
+from tokenmill.gateway.http.idle_connections import IdleConnections
+from tokenmill.gateway.http.origins import Origins
+from tokenmill.gateway.http.unmatched import server_log
+from tokenmill.gateway.routes.events import EventRoutes
+from tokenmill.gateway.streams.flusher import Flusher
+from tokenmill.gateway.streams.hub import Hub
+from tokenmill.gateway.streams.service import StreamService
 from tokenmill.partition import OutputSpec, Partition, PartitionSettings
 from tokenmill.records import InputRecord, Output
 
-Routes = Callable[[Serving], Iterable[web.RouteDef]]
+Routes = Callable[[StreamService], Iterable[web.RouteDef]]
 
 MIB = 1024 * 1024
 
@@ -94,15 +94,15 @@ def payloads(body: bytes) -> list[bytes]:
     return [line.removeprefix(b"data: ") for line in lines if line.startswith(b"data: ")]
 
 
-def admission(rights: Rights | None = None) -> Admission:
+def admission(rights: Authorizer | None = None) -> Admission:
     """Lets everybody in, or whom these rights do."""
-    return Admission(rights or Everybody(), Places(100, 100))
+    return Admission(rights or AllowAll(), ConnectionLimits(100, 100))
 
 
 class Gate:
     """A gateway that listens."""
 
-    def __init__(self, serving: Serving, producer: AIOKafkaProducer, topic: str, port: int) -> None:
+    def __init__(self, serving: StreamService, producer: AIOKafkaProducer, topic: str, port: int) -> None:
         self.serving = serving
         self.port = port
         self._producer = producer
@@ -160,7 +160,7 @@ def _has(window: Window, offset: int) -> bool:
 
 @asynccontextmanager
 async def listening(
-    bootstrap: str, unique: str, routes: Routes | None = None, rights: Rights | None = None, **settings: Any
+    bootstrap: str, unique: str, routes: Routes | None = None, rights: Authorizer | None = None, **settings: Any
 ) -> AsyncIterator[Gate]:
     """A gateway with these settings, and further routes, on a topic of its own with two partitions."""
     topic = f"events-{unique}"
@@ -170,8 +170,8 @@ async def listening(
     hub = Hub(counts)
     flusher = Flusher(gateway.flush_ms / 1000, gateway.heartbeat_s, counts)
     tail = Tail(connection, topic, Windows(gateway.window_mib * MIB, gateway.window_s), hub, flusher.told)
-    past = Past(connection, topic, gateway.catch_up_readers)
-    serving = Serving(gateway, tail, past, hub, flusher, counts)
+    past = LogReaders(connection, topic, gateway.catch_up_readers)
+    serving = StreamService(gateway, tail, past, hub, flusher, counts)
     async with AsyncExitStack() as stack:
         producer = await stack.enter_async_context(AIOKafkaProducer(bootstrap_servers=bootstrap, linger_ms=2))
         await tail.start(20)
@@ -181,9 +181,11 @@ async def listening(
             task = asyncio.create_task(part)
             stack.push_async_callback(asyncio.wait, [task])
             stack.callback(task.cancel)
-        admission = Admission(rights or Everybody(), Places(gateway.connections, gateway.connections_per_principal))
-        all_routes = [*Events(serving, admission).routes(), *(routes(serving) if routes else ())]
-        app = client_app(all_routes, serving.counts, Origins(gateway), Deadlines(), gateway.body_kib * 1024)
+        admission = Admission(
+            rights or AllowAll(), ConnectionLimits(gateway.connections, gateway.connections_per_principal)
+        )
+        all_routes = [*EventRoutes(serving, admission).routes(), *(routes(serving) if routes else ())]
+        app = client_app(all_routes, serving.counts, Origins(gateway), IdleConnections(), gateway.body_kib * 1024)
         runner = web.AppRunner(
             app, handler_cancellation=True, access_log=None, logger=server_log(), shutdown_timeout=0.1
         )

@@ -10,7 +10,7 @@ from aiohttp.test_utils import TestServer
 from playwright.async_api import Page, expect
 
 from tests.support.browser import browser_page
-from tokenmill.gateway.deadlines import Deadlines
+from tokenmill.gateway.http.idle_connections import IdleConnections
 from tokenmill.inspector.host import inspector_app
 from tokenmill.inspector.playground import Recording
 
@@ -55,7 +55,7 @@ async def opened(
     """The page at a view; at its end it has asked nobody else, the policy stopped nothing, and nothing went wrong."""
     fragment = f"#{view}={quote(json.dumps(fields), safe='')}" if fields is not None else f"#{view}"
     async with (
-        TestServer(inspector_app(recording, Deadlines())) as server,
+        TestServer(inspector_app(recording, IdleConnections())) as server,
         browser_page() as page,
         await page.add_init_script(LISTEN),
     ):

@@ -13,8 +13,8 @@ from tests.support.browser import browser_page
 from tests.support.inspecting import Seen
 from tests.support.stage import Stage
 from tokenmill.config import Config, Gateway, Kafka, Topics
-from tokenmill.gateway.deadlines import Deadlines
-from tokenmill.gateway.rights import Rights
+from tokenmill.gateway.auth.authorizer import Authorizer
+from tokenmill.gateway.http.idle_connections import IdleConnections
 from tokenmill.inspector.host import inspector_app
 
 SHOWN_MS = 30_000
@@ -31,10 +31,10 @@ def config_of(stage: Stage, **topics: str) -> Config:
 
 @asynccontextmanager
 async def page_at(
-    fragment: str, config: Config | None, rights: Rights | None = None, width: int = 1280
+    fragment: str, config: Config | None, rights: Authorizer | None = None, width: int = 1280
 ) -> AsyncIterator[Page]:
     """The page at a fragment; at its end it has asked nobody else, and nothing went wrong."""
-    app = inspector_app(None, Deadlines(), config, rights, Gateway())
+    app = inspector_app(None, IdleConnections(), config, rights, Gateway())
     async with TestServer(app) as server, browser_page() as page:
         with Seen(page) as seen:
             await page.set_viewport_size({"width": width, "height": 900})

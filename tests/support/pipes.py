@@ -2,8 +2,8 @@
 
 import asyncio
 
-from tokenmill.gateway.outbox import Outbox
-from tokenmill.gateway.stream import Stream
+from tokenmill.gateway.streams.outbox import Outbox
+from tokenmill.gateway.streams.stream import Stream
 
 
 class FakePipe:

@@ -3,8 +3,8 @@
 from tests.support.event_log import START_MS, EventLog, Said, of, spoken, woven
 from tokenmill.dialects import Dialect
 from tokenmill.dialects.native import NATIVE
-from tokenmill.gateway.reading import Lookback, Reading, Start
-from tokenmill.gateway.view import Frame
+from tokenmill.gateway.event_log.reading import Lookback, Reading, Start
+from tokenmill.gateway.event_log.view import Frame
 
 TEXT = '<think>Hm.</think>Rain.\n<tool_call>\n{"name": "now", "arguments": {"a": "b c"}}\n</tool_call> Done.'
 

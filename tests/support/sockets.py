@@ -12,10 +12,10 @@ from websockets.exceptions import ConnectionClosed
 from tests.support.gateways import Gate, admission, listening, shown
 from tests.support.written import Written
 from tokenmill.config import Config
+from tokenmill.gateway.auth.grant import Authorizer, Credentials, Grant, unauthenticated
 from tokenmill.gateway.counts import Counts
-from tokenmill.gateway.grant import Credentials, Grant, Rights, unauthenticated
-from tokenmill.gateway.websocket import WebSockets
-from tokenmill.gateway.writing import Writing
+from tokenmill.gateway.routes.websockets import WebSocketRoutes
+from tokenmill.gateway.routes.writes import WriteRoutes
 
 HANDSHAKE = (
     b"GET /v1/conversations/c/ws?from=now HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\n"
@@ -26,7 +26,7 @@ MASK = b"\x00\x00\x00\x00"
 """Changes nothing, and is one."""
 
 
-class Token(Rights):
+class Token(Authorizer):
     """Whoever says the word may read `c…`, as long as it holds."""
 
     valid = True
@@ -43,7 +43,7 @@ class Token(Rights):
 class Stand:
     """A gateway with WebSockets, and what was written by them."""
 
-    def __init__(self, gate: Gate, sockets: WebSockets, written: Written) -> None:
+    def __init__(self, gate: Gate, sockets: WebSocketRoutes, written: Written) -> None:
         self.gate = gate
         self.sockets = sockets
         self.written = written
@@ -54,15 +54,15 @@ class Stand:
 
 
 @asynccontextmanager
-async def stood(kafka: str, unique: str, rights: Rights | None = None, **settings: Any) -> AsyncIterator[Stand]:
+async def stood(kafka: str, unique: str, rights: Authorizer | None = None, **settings: Any) -> AsyncIterator[Stand]:
     """Such a gateway; without rights everybody may do everything."""
-    made: list[WebSockets] = []
+    made: list[WebSocketRoutes] = []
     admitted, written = admission(rights), Written()
-    writing = Writing(Config(), written, admitted, Counts())
+    writing = WriteRoutes(Config(), written, admitted, Counts())
 
     def routes(serving: Any) -> Any:
         writes = {"stop": writing.say_stop, "tool_result": writing.say_tool_result}
-        made.append(WebSockets(serving, admitted, writes))
+        made.append(WebSocketRoutes(serving, admitted, writes))
         return made[0].routes()
 
     async with listening(kafka, unique, routes, **settings) as gate:

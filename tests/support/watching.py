@@ -4,8 +4,8 @@ from collections import Counter
 
 from tests.support.event_log import EventLog, of, spoken
 from tokenmill.caller.finishes import Finishes
-from tokenmill.gateway.hub import Hub
-from tokenmill.gateway.tail import Tail
+from tokenmill.gateway.event_log.tail import Tail
+from tokenmill.gateway.streams.hub import Hub
 
 PARTITION = 0
 

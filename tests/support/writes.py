@@ -10,14 +10,14 @@ from aiohttp import ClientSession, web
 
 from tests.support.written import Written, told
 from tokenmill.config import Config, Gateway
-from tokenmill.gateway.admission import Admission
+from tokenmill.gateway.auth.admission import Admission
+from tokenmill.gateway.auth.connection_limits import ConnectionLimits
+from tokenmill.gateway.auth.grant import Action, Authorizer, Credentials, Grant
 from tokenmill.gateway.counts import Counts
-from tokenmill.gateway.deadlines import Deadlines
-from tokenmill.gateway.grant import Action, Credentials, Grant, Rights
-from tokenmill.gateway.origins import Origins
-from tokenmill.gateway.places import Places
-from tokenmill.gateway.server import client_app
-from tokenmill.gateway.writing import OpenMessages, Writing
+from tokenmill.gateway.http.app import client_app
+from tokenmill.gateway.http.idle_connections import IdleConnections
+from tokenmill.gateway.http.origins import Origins
+from tokenmill.gateway.routes.writes import OpenMessages, WriteRoutes
 
 
 class Answer:
@@ -33,7 +33,7 @@ class Answer:
         return str(self.body["detail"])
 
 
-class Told(Rights):
+class Told(Authorizer):
     """Everybody may do what the header `x-may` says, or anything."""
 
     def __init__(self) -> None:
@@ -53,12 +53,12 @@ class Client:
     def __init__(self, open_messages: OpenMessages | None = None) -> None:
         self.written = Written()
         self.rights = Told()
-        self.places = Places(10, 1)
+        self.places = ConnectionLimits(10, 1)
         self.counts = Counts()
         self.port = 0
         admission = Admission(self.rights, self.places)
         config = Config(gateway=Gateway(body_kib=1, connections_per_principal=1))
-        self.writing = Writing(config, self.written, admission, self.counts, open_messages)
+        self.writing = WriteRoutes(config, self.written, admission, self.counts, open_messages)
 
     async def __call__(self, path: str, body: Any = b"", *, method: str = "POST", **headers: str) -> Answer:
         """A request; structures are sent as JSON."""
@@ -89,7 +89,7 @@ class Client:
 @asynccontextmanager
 async def serving(open_messages: OpenMessages | None = None) -> AsyncIterator[Client]:
     client = Client(open_messages)
-    app = client_app(client.writing.routes(), client.counts, Origins(Gateway()), Deadlines(), 1024)
+    app = client_app(client.writing.routes(), client.counts, Origins(Gateway()), IdleConnections(), 1024)
     runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.1)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()

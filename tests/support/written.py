@@ -7,9 +7,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from tokenmill.events import AnyEvent, Error, Finish, MessageStart, TextDelta, decode_event
+from tokenmill.gateway.ingest.in_flight import ByteBudget, InFlightRecord, RecordMetadata
 from tokenmill.gateway.problems import Refused
-from tokenmill.gateway.room import Room
-from tokenmill.gateway.sent import Placed, Sent
 from tokenmill.partition import Partition, PartitionSettings
 from tokenmill.records import Headers, InputRecord, Output, header
 
@@ -52,18 +51,20 @@ class Written:
     async def partition(self, topic: str, key: bytes) -> int:  # noqa: ARG002 -- as a producer has it
         return PARTITION
 
-    async def put(self, topic: str, partition: int, key: bytes, value: bytes | None, headers: Headers = ()) -> Sent:
+    async def put(
+        self, topic: str, partition: int, key: bytes, value: bytes | None, headers: Headers = ()
+    ) -> InFlightRecord:
         assert partition == PARTITION
         await self.taking.wait()
         offset = len(self.records)
         self.records.append(Record(topic, key, value, list(headers)))
-        sent = Sent(Room(1), len(value or b""), 5)
+        sent = InFlightRecord(ByteBudget(1), len(value or b""), 5)
         self._settling = asyncio.create_task(self._settle(sent, offset))
         return sent
 
-    async def _settle(self, sent: Sent, offset: int) -> None:
+    async def _settle(self, sent: InFlightRecord, offset: int) -> None:
         await self.acknowledging.wait()
-        sent.settle(self.refusals.get(offset) or Placed(PARTITION, offset))
+        sent.settle(self.refusals.get(offset) or RecordMetadata(PARTITION, offset))
 
     @property
     def chunks(self) -> list[dict[str, Any]]:

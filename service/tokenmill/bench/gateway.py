@@ -27,8 +27,8 @@ from tokenmill.bench.sse_clients import Clients, Got, Job
 from tokenmill.client import Connection, Follower
 from tokenmill.dialects.native import NATIVE
 from tokenmill.errors import FatalError
-from tokenmill.gateway.framing import SSE
-from tokenmill.gateway.view import Frame
+from tokenmill.gateway.event_log.view import Frame
+from tokenmill.gateway.streams.framing import SSE
 from tokenmill.servers import KafkaServer
 from tokenmill.servers.gateway import GatewayProcess
 from tokenmill.servers.process import Server

@@ -28,8 +28,8 @@ from tokenmill.caller.served import Served, unknown_model
 from tokenmill.caller.trying import Tries
 from tokenmill.caller.writing import ChunkWriter
 from tokenmill.codecs import Chunk, ProviderPart
+from tokenmill.gateway.ingest.pipelined_writer import RecordProducer
 from tokenmill.gateway.problems import Refused
-from tokenmill.gateway.sending import Writer
 from tokenmill.partition.identity import choice_index
 from tokenmill.records import Headers
 
@@ -58,8 +58,8 @@ class Means:
     def __init__(
         self,
         models: Mapping[str, Served],
-        producer: Writer,
-        first: Writer,
+        producer: RecordProducer,
+        first: RecordProducer,
         http: Http,
         renderer: Renderer,
         tokens: str,

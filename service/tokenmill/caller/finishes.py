@@ -5,8 +5,8 @@ It reads the topic `events` as the gateway does, by the same reader where both a
 
 from collections.abc import Callable
 
-from tokenmill.gateway.hub import Hub
-from tokenmill.gateway.tail import Tail
+from tokenmill.gateway.event_log.tail import Tail
+from tokenmill.gateway.streams.hub import Hub
 
 
 class Finishes:

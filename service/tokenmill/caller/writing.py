@@ -21,9 +21,9 @@ from typing import Any
 import msgspec
 
 from tokenmill.codecs import Chunk
-from tokenmill.gateway.native_chunks import NATIVE
+from tokenmill.gateway.ingest.native_chunks import NATIVE
+from tokenmill.gateway.ingest.pipelined_writer import PipelinedWriter, RecordProducer
 from tokenmill.gateway.problems import TOO_LARGE, Refused
-from tokenmill.gateway.sending import Sending, Writer
 from tokenmill.partition.identity import choice_index, has_content
 from tokenmill.records import Headers
 
@@ -45,14 +45,14 @@ class ChunkWriter:
 
     def __init__(
         self,
-        producer: Writer,
+        producer: RecordProducer,
         topic: str,
         conversation: str,
         message_id: str,
         *,
         attempt: int = 0,
         native: bool = True,
-        first: Writer | None = None,
+        first: RecordProducer | None = None,
     ) -> None:
         """`attempt`: the number of its range. `native`: records of the topic are native ones without saying so.
         `first`: the producer up to the first token, if it is another one.
@@ -68,7 +68,7 @@ class ChunkWriter:
         self._attempt = attempt
         self._numbers: Counter[int] = Counter()
         self._headers: Headers = [] if native else [NATIVE]
-        self._sending = Sending(self._producer, topic, self._key)
+        self._sending = PipelinedWriter(self._producer, topic, self._key)
         self._unacknowledged: deque[tuple[bytes, Headers]] = deque()
         self._accepted = 0
         self._handed = 0
@@ -145,7 +145,7 @@ class ChunkWriter:
         self.written_at = asyncio.get_running_loop().time()
         self._begun = self._begun or has_content(chunk)
 
-    async def _go_over(self, producer: Writer) -> None:
+    async def _go_over(self, producer: RecordProducer) -> None:
         """From here on records go by another producer."""
         await self.acknowledged()
         self._producer, self._next = producer, None
@@ -153,7 +153,7 @@ class ChunkWriter:
 
     def _send_anew(self) -> None:
         """To the partition that the first record went to, by whoever writes now."""
-        self._sending = Sending(self._producer, self._topic, self._key, self._sending.partition)
+        self._sending = PipelinedWriter(self._producer, self._topic, self._key, self._sending.partition)
         self._accepted = 0
 
     async def _hand_over(self) -> None:

@@ -20,9 +20,9 @@ from tokenmill.front.identity import Identity
 from tokenmill.front.readers import Others
 from tokenmill.front.request_index import Known, RequestIndex
 from tokenmill.front.request_log import RequestLog
-from tokenmill.gateway.grant import Grant
+from tokenmill.gateway.auth.grant import Grant
+from tokenmill.gateway.ingest.producer import Producer
 from tokenmill.gateway.problems import CONFLICT, Refused
-from tokenmill.gateway.producer import Producer
 from tokenmill.records import Headers
 
 OTHER_BODY = "this Idempotency-Key came with another body; send a new key with a new request"

@@ -11,16 +11,16 @@ from contextlib import aclosing
 
 from tokenmill.dialects.native import NATIVE
 from tokenmill.errors import Unavailable
-from tokenmill.gateway.asked import Asked
-from tokenmill.gateway.framing import LINES
-from tokenmill.gateway.hub import Hub, Subject
-from tokenmill.gateway.reading import Reading, Start
-from tokenmill.gateway.view import Frame
+from tokenmill.gateway.event_log.reading import Reading, Start
+from tokenmill.gateway.event_log.view import Frame
+from tokenmill.gateway.streams.framing import LINES
+from tokenmill.gateway.streams.hub import Hub, Subject
+from tokenmill.gateway.streams.stream_request import StreamRequest
 
 
-def native(conversation: str, start: Start) -> Asked:
+def native(conversation: str, start: Start) -> StreamRequest:
     """What is asked of the gateway for it: everything, so that nothing is read before it is asked for."""
-    return Asked(conversation, NATIVE, LINES, start=start)
+    return StreamRequest(conversation, NATIVE, LINES, start=start)
 
 
 class Following:

@@ -36,21 +36,21 @@ from tokenmill.front.responses import Responses
 from tokenmill.front.server import front_app
 from tokenmill.front.stops import Stops
 from tokenmill.garbage import tune_garbage_collector
-from tokenmill.gateway.admission import Admission
+from tokenmill.gateway.auth.admission import Admission
+from tokenmill.gateway.auth.authorizer import make_authorizer
+from tokenmill.gateway.auth.connection_limits import ConnectionLimits
 from tokenmill.gateway.counts import Counts
-from tokenmill.gateway.deadlines import Deadlines
-from tokenmill.gateway.flusher import Flusher
+from tokenmill.gateway.event_log.log_readers import LogReaders
+from tokenmill.gateway.event_log.tail import Tail
+from tokenmill.gateway.event_log.window import Windows
 from tokenmill.gateway.host import heard, listening
-from tokenmill.gateway.hub import Hub
-from tokenmill.gateway.origins import Origins
-from tokenmill.gateway.past import Past
-from tokenmill.gateway.places import Places
-from tokenmill.gateway.producer import Producer
-from tokenmill.gateway.rights import make_rights
-from tokenmill.gateway.serving import Serving
-from tokenmill.gateway.tail import Tail
-from tokenmill.gateway.tls import server_context
-from tokenmill.gateway.window import Windows
+from tokenmill.gateway.http.idle_connections import IdleConnections
+from tokenmill.gateway.http.origins import Origins
+from tokenmill.gateway.http.tls import server_context
+from tokenmill.gateway.ingest.producer import Producer
+from tokenmill.gateway.streams.flusher import Flusher
+from tokenmill.gateway.streams.hub import Hub
+from tokenmill.gateway.streams.service import StreamService
 from tokenmill.kafka.calls import until_available
 from tokenmill.limits import KIB, MIB
 from tokenmill.observe import CALLER_METRICS, FRONT_METRICS, Numbers, exposition, setup_logs
@@ -126,11 +126,11 @@ class Process:
         self._flusher = Flusher(gateway.flush_ms / 1000, gateway.heartbeat_s, self._counts)
         self._windows = Windows(gateway.window_mib * MIB if front else MIB, gateway.window_s)
         self._tail = Tail(connection, config.topics.events, self._windows, self._hub, self._flusher.told)
-        self._past = Past(connection, config.topics.events, gateway.catch_up_readers)
+        self._past = LogReaders(connection, config.topics.events, gateway.catch_up_readers)
         topics = config.topics
         self._producer = Producer(config.kafka, [topics.tokens, topics.requests])
         self._deadline = Deadline()
-        self._watch = Deadlines()
+        self._watch = IdleConnections()
         self._begun = False
         self._ready: list[Callable[[], tuple[bool, str]]] = [lambda: heard(self._tail, serving=self._begun)]
 
@@ -180,11 +180,11 @@ class Process:
         """The port of the clients, open."""
         config, numbers = self._config, self._numbers
         front, gateway = config.front, config.gateway
-        door = make_rights(gateway)
+        door = make_authorizer(gateway)
         await door.prepare()
-        admission = Admission(door, Places(gateway.connections, gateway.connections_per_principal))
+        admission = Admission(door, ConnectionLimits(gateway.connections, gateway.connections_per_principal))
         telemetry = self._telemetry
-        serving = Serving(gateway, self._tail, self._past, self._hub, self._flusher, self._counts, telemetry)
+        serving = StreamService(gateway, self._tail, self._past, self._hub, self._flusher, self._counts, telemetry)
         stops = Stops(self._producer, config.topics.tokens)
         readers = Readers(self._hub, front.disconnect_s, stops.stop, Others(self._producer, config.topics.requests))
         running.push_async_callback(readers.close)
@@ -204,7 +204,7 @@ class Process:
         return await running.enter_async_context(block), requests_log
 
     async def _operators(self, running: contextlib.AsyncExitStack) -> None:
-        front, caller, watch = self._config.front, self._config.caller, Deadlines()
+        front, caller, watch = self._config.front, self._config.caller, IdleConnections()
         app = ops_app(exposition(self._numbers), self.readiness, [watch.middleware()])
         place = (
             (front.ops_bind, front.ops_port, "front", "ops_")

@@ -22,13 +22,13 @@ from tokenmill.front.following import Following, native
 from tokenmill.front.readers import Read, Readers
 from tokenmill.front.stops import Stops
 from tokenmill.front.whole import MORE_S
-from tokenmill.gateway.admission import Admission
-from tokenmill.gateway.asked import Asked
-from tokenmill.gateway.framing import SSE, Framing
-from tokenmill.gateway.grant import Grant
-from tokenmill.gateway.position import Position
-from tokenmill.gateway.reading import Since, Start
-from tokenmill.gateway.serving import Serving
+from tokenmill.gateway.auth.admission import Admission
+from tokenmill.gateway.auth.grant import Grant
+from tokenmill.gateway.event_log.position import Position
+from tokenmill.gateway.event_log.reading import Since, Start
+from tokenmill.gateway.streams.framing import SSE, Framing
+from tokenmill.gateway.streams.service import StreamService
+from tokenmill.gateway.streams.stream_request import StreamRequest
 from tokenmill.observe import Numbers
 
 CLOCKS_MS = 5_000
@@ -62,7 +62,7 @@ class Parts:
         self,
         config: Config,
         models: Mapping[str, Served],
-        serving: Serving,
+        serving: StreamService,
         admission: Admission,
         requests: Requests,
         readers: Readers,
@@ -83,9 +83,9 @@ class Parts:
         self, conversation: str, message_id: str, start: Start, grant: Grant
     ) -> AsyncIterator[tuple[Following, Told]]:
         """A message's events from a place on; nothing of them was read. Raises `Unavailable`."""
-        async with self.serving.begun(native(conversation, start), grant.name) as begun:
-            following = Following(self.serving.hub, begun.reading, message_id)
-            yield following, Told(time.monotonic(), Opening(), begun.reading.standing)
+        async with self.serving.prepared(native(conversation, start), grant.name) as prepared:
+            following = Following(self.serving.hub, prepared.reading, message_id)
+            yield following, Told(time.monotonic(), Opening(), prepared.reading.standing)
 
     async def opened(self, following: Following, told: Told, within_s: float) -> None:
         """Read until it is known how to answer, or so long. Raises `Unavailable`."""
@@ -138,7 +138,7 @@ class Parts:
 
         What is not over in its time is told so and cut off: nobody may answer it, and its client would wait for ever.
         """
-        asked = Asked(
+        asked = StreamRequest(
             sought.conversation,
             find_dialect(api.dialect),
             framing,
@@ -150,9 +150,9 @@ class Parts:
         def finished() -> None:
             read.done = True
 
-        async with self.serving.begun(asked, grant.name) as begun:
+        async with self.serving.prepared(asked, grant.name) as prepared:
             headers = place_of(sought.conversation, sought.message_id)
-            return await self.serving.answer(request, asked, headers, self.admission.held(grant), begun, finished)
+            return await self.serving.answer(request, asked, headers, self.admission.held(grant), prepared, finished)
 
     def _left_s(self, sought: Sought) -> float:
         """For how long an answer may still come."""

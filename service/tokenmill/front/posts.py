@@ -28,14 +28,13 @@ from tokenmill.front.parts import Parts, Sought, Told, place_of, since
 from tokenmill.front.readers import Read
 from tokenmill.front.request_index import Known
 from tokenmill.front.whole import Whole, begun, collected
-from tokenmill.gateway.asked import named
-from tokenmill.gateway.framing import SSE, ServerSentEvents
-from tokenmill.gateway.grant import Grant, must_allow
-from tokenmill.gateway.incoming import BrokenOff, Incoming, broken_off
+from tokenmill.gateway.auth.grant import Grant, must_allow
+from tokenmill.gateway.event_log.reading import Start
+from tokenmill.gateway.event_log.view import Frame
+from tokenmill.gateway.http.request_body import BrokenOff, RequestBody, broken_off
+from tokenmill.gateway.http.request_values import conversation_id, tracing_of
 from tokenmill.gateway.problems import TOO_LARGE, Refused
-from tokenmill.gateway.reading import Start
-from tokenmill.gateway.view import Frame
-from tokenmill.gateway.writing import tracing_of
+from tokenmill.gateway.streams.framing import SSE, ServerSentEvents
 from tokenmill.limits import JSON_DEPTH, KIB
 
 BODY_S = 60.0
@@ -101,7 +100,7 @@ class Posts:
         served.plan(ask, api.name, said)
         identity = identify(api, ask, request.headers, grant.name, body)
         if identity.conversation:
-            must_allow(grant, named(identity.conversation), "write")
+            must_allow(grant, conversation_id(identity.conversation), "write")
         span = parts.serving.telemetry.current(tracing_of(request.headers))
         span.name(f"chat {ask.model}")
         span.say({"gen_ai.operation.name": "chat", "gen_ai.request.model": ask.model})
@@ -109,7 +108,7 @@ class Posts:
 
     async def _body(self, request: web.Request) -> bytes:
         try:
-            return await Incoming(request, BODY_S).whole(self._cap, BODY_S)
+            return await RequestBody(request, BODY_S).whole(self._cap, BODY_S)
         except BrokenOff as lost:
             raise broken_off(lost) from lost
         except Refused as problem:

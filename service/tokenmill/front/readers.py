@@ -17,9 +17,9 @@ from contextlib import contextmanager
 import msgspec
 
 from tokenmill.apis.record import LeftRecord, ReaderRecord
-from tokenmill.gateway.hub import Hub
+from tokenmill.gateway.ingest.producer import Producer
 from tokenmill.gateway.problems import Refused
-from tokenmill.gateway.producer import Producer
+from tokenmill.gateway.streams.hub import Hub
 
 log = logging.getLogger(__name__)
 

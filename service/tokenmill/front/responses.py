@@ -19,10 +19,10 @@ from tokenmill.dialects import Dialect
 from tokenmill.front.following import Following
 from tokenmill.front.parts import Parts, Sought, place_of, since
 from tokenmill.front.whole import Whole
-from tokenmill.gateway.framing import SSE, Framing, ServerSentEvents
-from tokenmill.gateway.grant import Action, Grant
+from tokenmill.gateway.auth.grant import Action, Grant
+from tokenmill.gateway.event_log.view import Frame
 from tokenmill.gateway.problems import NOT_FOUND, Refused
-from tokenmill.gateway.view import Frame
+from tokenmill.gateway.streams.framing import SSE, Framing, ServerSentEvents
 
 PATH = f"/v1/responses/{{id:{RESPONSES.prefix}[^/]+}}"
 """Of an id: `compact` and `input_tokens`, which OpenAI has there, are no responses that take another method."""

@@ -10,10 +10,10 @@ from tokenmill.apis import APIS, CHAT, Api, BadAsk
 from tokenmill.apis.refusals import error_body, upstream_error
 from tokenmill.errors import Unavailable
 from tokenmill.front.failure import Failed
-from tokenmill.gateway.deadlines import Deadlines
-from tokenmill.gateway.origins import Origins, asks
+from tokenmill.gateway.http.app import REQUEST_ID, guarded_app, new_id, unforeseen
+from tokenmill.gateway.http.idle_connections import IdleConnections
+from tokenmill.gateway.http.origins import Origins, asks
 from tokenmill.gateway.problems import INTERNAL, Refused
-from tokenmill.gateway.server import REQUEST_ID, guarded_app, new_id, unforeseen
 from tokenmill.observe import Numbers
 from tokenmill.observe.telemetry import NO_TELEMETRY, Telemetry
 
@@ -29,7 +29,7 @@ def front_app(
     routes: Iterable[web.RouteDef],
     numbers: Numbers,
     origins: Origins,
-    watch: Deadlines,
+    watch: IdleConnections,
     body_bytes: int,
     telemetry: Telemetry = NO_TELEMETRY,
 ) -> web.Application:
@@ -42,7 +42,7 @@ def api_of(path: str) -> Api:
     return next((api for api in APIS if path == api.path or path.startswith(f"{api.path}/")), CHAT)
 
 
-def answering(numbers: Numbers, origins: Origins, watch: Deadlines) -> Middleware:
+def answering(numbers: Numbers, origins: Origins, watch: IdleConnections) -> Middleware:
     """Every refusal is an error of the client's API that says what to change.
 
     What nobody foresaw is logged under the request's id.

@@ -3,8 +3,8 @@
 import msgspec
 
 from tokenmill.codecs import Chunk
-from tokenmill.gateway.native_chunks import NATIVE
-from tokenmill.gateway.producer import Producer
+from tokenmill.gateway.ingest.native_chunks import NATIVE
+from tokenmill.gateway.ingest.producer import Producer
 
 
 class Stops:

@@ -9,7 +9,7 @@ from tokenmill.apis.whole import whole_answer
 from tokenmill.dialects import Renderer, find_dialect
 from tokenmill.events import Error, Finish, decode_event
 from tokenmill.front.failure import LATE, UNAVAILABLE, Failed, Opening, failure_of
-from tokenmill.gateway.view import Frame
+from tokenmill.gateway.event_log.view import Frame
 
 _TELLS = tuple(
     b'{"type":"response.%b"' % kind for kind in (b"created", b"in_progress", b"completed", b"incomplete", b"failed")

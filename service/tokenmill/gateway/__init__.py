@@ -1,10 +1,13 @@
 """Events over HTTP: whoever waits for an answer reads its log, and comes back to where it was cut off.
 
 The log is the truth: what a client gets is rendered from native events of the topic, and the id of each frame is a
-place in it, so any gateway can go on where another one ended. The modules `position`, `framing`, `view` and `window`
-are functions over records; asyncio, Kafka and aiohttp are at the rim.
+place in it, so any gateway can go on where another one ended.
+
+`host` is the process, and `routes` has the handlers of each address. They stand on `streams`, which sends what is read,
+on `websocket` and on `ingest`, which writes; these on `http`, and all on `auth`, which says who may do what, and on
+`event_log`, which reads the topic. The linter knows the order, see `pyproject.toml`.
 """
 
-from tokenmill.gateway.grant import Credentials, Grant
+from tokenmill.gateway.auth.grant import Credentials, Grant
 
 __all__ = ["Credentials", "Grant"]

@@ -16,7 +16,7 @@ from tokenmill.observe import GATEWAY_METRICS, Numbers
 _Readings = Iterator[tuple[tuple[str, ...], float]]
 
 
-class Sent(msgspec.Struct):
+class SentTotals(msgspec.Struct):
     """What clients of one dialect and one transport were sent."""
 
     frames: int = 0
@@ -28,8 +28,11 @@ class Sent(msgspec.Struct):
         self.size += size * clients
 
 
-class Attended:
-    """A block in which a client is served. Who says nothing of its end was left by the client."""
+class CountedStream:
+    """Counts a stream as open as long as its block lasts, and then how it ended.
+
+    Who says nothing of its end was left by the client.
+    """
 
     __slots__ = ("_counts", "_transport", "outcome")
 
@@ -50,11 +53,11 @@ class Attended:
 
 
 class Counts:
-    """All counts of a process. Without `numbers` nobody asks for them."""
+    """Counts everything that happens in a process, for the metrics. Without `numbers` nobody asks for them."""
 
     def __init__(self, numbers: Numbers | None = None) -> None:
         self.numbers = numbers or Numbers(GATEWAY_METRICS)
-        self._sent: dict[tuple[str, str], Sent] = {}
+        self._sent: dict[tuple[str, str], SentTotals] = {}
         self._open: Counter[str] = Counter()
         self._delivery = self.numbers.histograms["tokenmill_gateway_delivery_latency_seconds"]
         self._first_byte = self.numbers.histograms["tokenmill_gateway_first_byte_seconds"]
@@ -74,17 +77,17 @@ class Counts:
         """Streams that are open."""
         return self._open.total()
 
-    def sent(self, dialect: str, transport: str) -> Sent:
+    def sent(self, dialect: str, transport: str) -> SentTotals:
         """Where to add up what is written in this dialect on this transport."""
-        return self._sent.setdefault((dialect, transport), Sent())
+        return self._sent.setdefault((dialect, transport), SentTotals())
 
     def delivered(self, timestamps: list[int], now_ms: float) -> None:
         """Records that clients waited for are on their sockets, or they are behind; in milliseconds since the epoch."""
         self._delivery.observe_since(timestamps, now_ms)
 
-    def attending(self, transport: str) -> Attended:
+    def attending(self, transport: str) -> CountedStream:
         """A stream, for as long as the block lasts."""
-        return Attended(self, transport)
+        return CountedStream(self, transport)
 
     def opened(self, transport: str, more: int) -> None:
         """So many streams more."""

@@ -21,32 +21,31 @@ from tokenmill.client import Connection
 from tokenmill.config import Config
 from tokenmill.errors import FatalError, TokenmillError
 from tokenmill.garbage import tune_garbage_collector
-from tokenmill.gateway.admission import Admission
-from tokenmill.gateway.ag_ui import AgUi
-from tokenmill.gateway.ai_sdk import AiSdk
+from tokenmill.gateway.auth.admission import Admission
+from tokenmill.gateway.auth.authorizer import make_authorizer
+from tokenmill.gateway.auth.connection_limits import ConnectionLimits
+from tokenmill.gateway.auth.grant import Authorizer
 from tokenmill.gateway.counts import Counts
-from tokenmill.gateway.deadlines import Deadlines
-from tokenmill.gateway.durable_streams import DurableStreams
-from tokenmill.gateway.events import Events
-from tokenmill.gateway.flusher import Flusher
-from tokenmill.gateway.gauges import read_gauges
-from tokenmill.gateway.grant import Rights
-from tokenmill.gateway.hub import Hub
-from tokenmill.gateway.messages import Messages
-from tokenmill.gateway.origins import Origins
-from tokenmill.gateway.past import Past
-from tokenmill.gateway.places import Places
-from tokenmill.gateway.producer import Producer
-from tokenmill.gateway.rights import make_rights
-from tokenmill.gateway.server import client_app
-from tokenmill.gateway.serving import Serving
-from tokenmill.gateway.strays import server_log
-from tokenmill.gateway.tail import Tail
-from tokenmill.gateway.ticket_posts import TicketPosts
-from tokenmill.gateway.tls import server_context
-from tokenmill.gateway.websocket import WebSockets
-from tokenmill.gateway.window import Windows
-from tokenmill.gateway.writing import Writing
+from tokenmill.gateway.event_log.gauges import read_gauges
+from tokenmill.gateway.event_log.log_readers import LogReaders
+from tokenmill.gateway.event_log.tail import Tail
+from tokenmill.gateway.event_log.window import Windows
+from tokenmill.gateway.http.app import client_app
+from tokenmill.gateway.http.idle_connections import IdleConnections
+from tokenmill.gateway.http.origins import Origins
+from tokenmill.gateway.http.tls import server_context
+from tokenmill.gateway.http.unmatched import server_log
+from tokenmill.gateway.ingest.producer import Producer
+from tokenmill.gateway.routes.ag_ui import AgUiRoutes
+from tokenmill.gateway.routes.ai_sdk import AiSdkRoutes
+from tokenmill.gateway.routes.durable_streams import DurableStreamRoutes
+from tokenmill.gateway.routes.events import EventRoutes
+from tokenmill.gateway.routes.tickets import TicketRoutes
+from tokenmill.gateway.routes.websockets import WebSocketRoutes
+from tokenmill.gateway.routes.writes import WriteRoutes
+from tokenmill.gateway.streams.flusher import Flusher
+from tokenmill.gateway.streams.hub import Hub
+from tokenmill.gateway.streams.service import StreamService
 from tokenmill.kafka.calls import until_available
 from tokenmill.limits import KIB, MIB
 from tokenmill.observe import GATEWAY_METRICS, Numbers, exposition, setup_logs
@@ -57,7 +56,7 @@ from tokenmill.process import EXIT_S, Deadline, ToldToStop, before, bound
 
 log = logging.getLogger(__name__)
 
-READING = (Events, Messages, AiSdk, AgUi, DurableStreams)
+READING = (EventRoutes, AiSdkRoutes, AgUiRoutes, DurableStreamRoutes)
 """Routes that read. Each is made of what streams share and of who lets them in."""
 
 BACKLOG = 4_096
@@ -67,10 +66,10 @@ SILENT_S = 30.0
 """So long the reader may hear nothing from Kafka, not even that there is nothing, before `/readyz` says so."""
 
 
-Beside: TypeAlias = Callable[[Config, Rights], AbstractAsyncContextManager[None]]
+Beside: TypeAlias = Callable[[Config, Authorizer], AbstractAsyncContextManager[None]]
 
 
-def nothing_beside(_config: Config, _rights: Rights) -> AbstractAsyncContextManager[None]:
+def nothing_beside(_config: Config, _rights: Authorizer) -> AbstractAsyncContextManager[None]:
     """Of a gateway that is nothing else."""
     return contextlib.nullcontext()
 
@@ -115,12 +114,12 @@ class Process:
         self._windows = Windows(settings.window_mib * MIB, settings.window_s)
         self._flusher = Flusher(settings.flush_ms / 1000, settings.heartbeat_s, self._counts)
         self._tail = Tail(connection, config.topics.events, self._windows, self._hub, self._flusher.told)
-        self._past = Past(connection, config.topics.events, settings.catch_up_readers)
-        self._door = make_rights(settings)
-        self._places = Places(settings.connections, settings.connections_per_principal)
+        self._past = LogReaders(connection, config.topics.events, settings.catch_up_readers)
+        self._door = make_authorizer(settings)
+        self._places = ConnectionLimits(settings.connections, settings.connections_per_principal)
         self._tls = server_context(settings)
-        self._writes: Writing | None = None
-        self._watch = Deadlines()
+        self._writes: WriteRoutes | None = None
+        self._watch = IdleConnections()
         self._begun = False
         self._drain_end = 0.0
 
@@ -182,7 +181,7 @@ class Process:
 
     def _operators(self) -> AbstractAsyncContextManager[web.BaseSite]:
         """The port of the operators."""
-        settings, numbers, watch = self._settings, self._counts.numbers, Deadlines()
+        settings, numbers, watch = self._settings, self._counts.numbers, IdleConnections()
         read_gauges(numbers, settings, self._tail, self._past, self._windows)
         app = ops_app(exposition(numbers), self.readiness, [watch.middleware()])
         return listening(app, watch, settings.ops_bind, settings.ops_port, "gateway", "ops_")
@@ -191,7 +190,9 @@ class Process:
     async def _served(self, stop: asyncio.Event) -> AsyncIterator[web.BaseSite]:
         """The port of the clients, open."""
         settings, watch = self._settings, self._watch
-        serving = Serving(settings, self._tail, self._past, self._hub, self._flusher, self._counts, self._telemetry)
+        serving = StreamService(
+            settings, self._tail, self._past, self._hub, self._flusher, self._counts, self._telemetry
+        )
         async with (
             self._routed(serving, watch, stop) as clients,
             listening(clients, watch, settings.bind, settings.port, "gateway", "", self._tls) as site,
@@ -200,14 +201,16 @@ class Process:
             yield site
 
     @contextlib.asynccontextmanager
-    async def _routed(self, serving: Serving, watch: Deadlines, stop: asyncio.Event) -> AsyncIterator[web.Application]:
+    async def _routed(
+        self, serving: StreamService, watch: IdleConnections, stop: asyncio.Event
+    ) -> AsyncIterator[web.Application]:
         """What clients come to, and a producer beneath it if they may write."""
         settings, admission = self._settings, Admission(self._door, self._places)
         async with self._writing(admission, stop) as writing:
             writes = {"stop": writing.say_stop, "tool_result": writing.say_tool_result} if writing else {}
-            sockets = WebSockets(serving, admission, writes)
-            places = Places(settings.connections, settings.connections_per_principal)
-            tickets = TicketPosts(self._door, admission, settings.ticket_s, places)
+            sockets = WebSocketRoutes(serving, admission, writes)
+            places = ConnectionLimits(settings.connections, settings.connections_per_principal)
+            tickets = TicketRoutes(self._door, admission, settings.ticket_s, places)
             routed = [part(serving, admission) for part in READING]
             parts = [*routed, sockets, tickets, *([writing] if writing else [])]
             routes = [route for part in parts for route in part.routes()]
@@ -217,7 +220,7 @@ class Process:
             yield app
 
     @contextlib.asynccontextmanager
-    async def _writing(self, admission: Admission, stop: asyncio.Event) -> AsyncIterator[Writing | None]:
+    async def _writing(self, admission: Admission, stop: asyncio.Event) -> AsyncIterator[WriteRoutes | None]:
         if not self._settings.writes:
             yield None
             return
@@ -225,7 +228,7 @@ class Process:
         producer = Producer(self._config.kafka, [topics.tokens, topics.tool_results])
         await before(stop, until_available(producer.start, self._config.kafka.startup_timeout_s))
         try:
-            writing = self._writes = Writing(self._config, producer, admission, self._counts, self._open_messages)
+            writing = self._writes = WriteRoutes(self._config, producer, admission, self._counts, self._open_messages)
             try:
                 yield writing
             finally:
@@ -255,7 +258,7 @@ def heard(tail: Tail, *, serving: bool) -> tuple[bool, str]:
 @contextlib.asynccontextmanager
 async def listening(
     app: web.Application,
-    watch: Deadlines,
+    watch: IdleConnections,
     bind: str,
     port: int,
     section: str,

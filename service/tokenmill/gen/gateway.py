@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 
 from tokenmill.gateway.problems import KINDS
-from tokenmill.gateway.route import Parameter, Route
-from tokenmill.gateway.routes import EVERYWHERE, ROUTES
+from tokenmill.gateway.routes.table import EVERYWHERE, ROUTES, Parameter, Route
 from tokenmill.gen import describe, markdown
 
 

@@ -9,8 +9,7 @@ from typing import Any
 import msgspec
 
 from tokenmill.gateway.problems import Kind
-from tokenmill.gateway.route import Answer, Parameter, Route
-from tokenmill.gateway.routes import EVERYWHERE, ROUTES
+from tokenmill.gateway.routes.table import EVERYWHERE, ROUTES, Answer, Parameter, Route
 
 REFERENCE = "#/components/schemas/{name}"
 

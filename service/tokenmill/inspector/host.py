@@ -13,16 +13,16 @@ from tokenmill.config import Config
 from tokenmill.config.gateway import Gateway
 from tokenmill.config.gateway_relations import is_loopback
 from tokenmill.errors import ConfigError
-from tokenmill.gateway.admission import Admission
+from tokenmill.gateway.auth.admission import Admission
+from tokenmill.gateway.auth.authorizer import AllowAll
+from tokenmill.gateway.auth.connection_limits import ConnectionLimits
+from tokenmill.gateway.auth.grant import Authorizer
 from tokenmill.gateway.counts import Counts
-from tokenmill.gateway.deadlines import Deadlines
-from tokenmill.gateway.grant import Rights
 from tokenmill.gateway.host import listening
-from tokenmill.gateway.origins import Origins
-from tokenmill.gateway.places import Places
-from tokenmill.gateway.rights import Everybody
-from tokenmill.gateway.server import client_app
-from tokenmill.gateway.tls import server_context
+from tokenmill.gateway.http.app import client_app
+from tokenmill.gateway.http.idle_connections import IdleConnections
+from tokenmill.gateway.http.origins import Origins
+from tokenmill.gateway.http.tls import server_context
 from tokenmill.inspector.live_routes import READERS, READERS_EACH, LiveRoutes
 from tokenmill.inspector.page import Page
 from tokenmill.inspector.playground import BODY_BYTES, Playground, Recording
@@ -39,7 +39,7 @@ def run_inspector(config: Config, recording: Recording | None = None, *, live: b
 
 
 async def _until_signal(config: Config, recording: Recording | None, *, live: bool) -> None:
-    stop, watch, inspect = asyncio.Event(), Deadlines(), config.inspect
+    stop, watch, inspect = asyncio.Event(), IdleConnections(), config.inspect
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     app = inspector_app(recording, watch, config if live else None)
@@ -48,9 +48,9 @@ async def _until_signal(config: Config, recording: Recording | None, *, live: bo
 
 
 @asynccontextmanager
-async def beside_gateway(config: Config, rights: Rights) -> AsyncIterator[None]:
+async def beside_gateway(config: Config, rights: Authorizer) -> AsyncIterator[None]:
     """The page on a port of its own, as long as the block lasts."""
-    watch, inspect, tls = Deadlines(), config.inspect, server_context(config.gateway)
+    watch, inspect, tls = IdleConnections(), config.inspect, server_context(config.gateway)
     app = inspector_app(None, watch, config, rights, config.gateway)
     async with listening(app, watch, inspect.bind, inspect.port, "inspect", "", tls):
         yield
@@ -58,19 +58,19 @@ async def beside_gateway(config: Config, rights: Rights) -> AsyncIterator[None]:
 
 def inspector_app(
     recording: Recording | None,
-    watch: Deadlines,
+    watch: IdleConnections,
     live: Config | None = None,
-    rights: Rights | None = None,
+    rights: Authorizer | None = None,
     gateway: Gateway | None = None,
 ) -> web.Application:
     """What browsers come to. Without `gateway` only pages of its own may, and only under a name of this machine.
 
     `live` says where Kafka is, if conversations are to be seen; without `rights` everybody may do everything.
     """
-    rights = rights or Everybody()
+    rights = rights or AllowAll()
     parts: list[Playground | LiveRoutes | Page] = [Playground(rights, recording, live=live is not None), Page()]
     if live is not None:
-        readers, words = (Admission(rights, Places(READERS, READERS_EACH)) for _ in range(2))
+        readers, words = (Admission(rights, ConnectionLimits(READERS, READERS_EACH)) for _ in range(2))
         parts.insert(0, LiveRoutes(live, readers, words))
     routes = [route for part in parts for route in part.routes()]
     return client_app(routes, Counts(), Origins(gateway or Gateway()), watch, BODY_BYTES)

@@ -13,13 +13,12 @@ from aiohttp import web
 
 from tokenmill.config import Config
 from tokenmill.errors import NOT_JSON, Unavailable
-from tokenmill.gateway.admission import Admission
-from tokenmill.gateway.asked import named
-from tokenmill.gateway.grant import must_allow
-from tokenmill.gateway.http_pipe import end_is_seen
-from tokenmill.gateway.incoming import whole_body
+from tokenmill.gateway.auth.admission import Admission
+from tokenmill.gateway.auth.grant import Held, must_allow
+from tokenmill.gateway.http.request_body import whole_body
+from tokenmill.gateway.http.request_values import conversation_id
 from tokenmill.gateway.problems import BAD_REQUEST, CONFLICT, UNSUPPORTED, Refused
-from tokenmill.gateway.stream import Held
+from tokenmill.gateway.streams.http_pipe import end_is_seen
 from tokenmill.inspector.lines import Ended, Line
 from tokenmill.inspector.live_log import LiveLog
 from tokenmill.inspector.page import HEADERS
@@ -65,7 +64,7 @@ class LiveRoutes:
     async def _live(self, request: web.Request) -> web.StreamResponse:
         if not request.query.get("conversation"):
             raise Refused(BAD_REQUEST, "say which conversation: ?conversation=…")
-        conversation = named(request.query["conversation"])
+        conversation = conversation_id(request.query["conversation"])
         grant = await self._admission.check(request, conversation, "read")
         held = self._admission.held(grant)
         with self._admission.place(grant):

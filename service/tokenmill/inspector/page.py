@@ -13,7 +13,7 @@ from importlib.resources import files
 import msgspec
 from aiohttp import web
 
-from tokenmill.gateway.tags import has_it
+from tokenmill.gateway.http.request_values import has_etag
 from tokenmill.inspector.replay import replay_page
 
 POLICY = (
@@ -139,6 +139,6 @@ class Page:
 
 def _answer(request: web.Request, asset: Asset) -> web.Response:
     headers = {**HEADERS, "etag": asset.etag}
-    if has_it(request, asset.etag):
+    if has_etag(request, asset.etag):
         return web.Response(status=304, headers=headers)
     return web.Response(body=asset.body, content_type=asset.kind, charset="utf-8", headers=headers)

@@ -15,12 +15,12 @@ from tokenmill.codecs.sse_stream import SseCodec
 from tokenmill.dialects import DIALECTS
 from tokenmill.errors import NOT_JSON, BadOpen, ConfigError, UnknownCodec
 from tokenmill.formats import FORMATS
-from tokenmill.gateway.admission import Admission
-from tokenmill.gateway.in_turn import InTurn
-from tokenmill.gateway.incoming import BrokenOff, Incoming, broken_off
-from tokenmill.gateway.places import Places
+from tokenmill.gateway.auth.admission import Admission
+from tokenmill.gateway.auth.authorizer import Authorizer
+from tokenmill.gateway.auth.connection_limits import ConnectionLimits
+from tokenmill.gateway.fairness import FairThread
+from tokenmill.gateway.http.request_body import BrokenOff, RequestBody, broken_off
 from tokenmill.gateway.problems import BAD_REQUEST, Refused
-from tokenmill.gateway.rights import Rights
 from tokenmill.inspector.cuts import tried
 from tokenmill.inspector.diagram import Diagram, diagram
 from tokenmill.inspector.page import HEADERS
@@ -83,9 +83,9 @@ class Recording(msgspec.Struct):
 class Playground:
     """The routes."""
 
-    def __init__(self, rights: Rights, recording: Recording | None = None, *, live: bool = False) -> None:
-        self._admission = Admission(rights, Places(ASKERS, ASKERS_EACH))
-        self._work = InTurn("other questions take long; ask again, or for less")
+    def __init__(self, rights: Authorizer, recording: Recording | None = None, *, live: bool = False) -> None:
+        self._admission = Admission(rights, ConnectionLimits(ASKERS, ASKERS_EACH))
+        self._work = FairThread("other questions take long; ask again, or for less")
         self._recording = recording
         self._live = live
 
@@ -122,7 +122,7 @@ class Playground:
         with self._admission.place(grant):
             asked = await _asked(request)
             try:
-                answer = await self._work.done(grant.name, lambda: msgspec.json.encode(make(asked)))
+                answer = await self._work.run(grant.name, lambda: msgspec.json.encode(make(asked)))
             except (BadOpen, ConfigError, UnknownCodec) as problem:
                 raise Refused(BAD_REQUEST, str(problem)) from problem
         return _json_bytes(answer)
@@ -135,7 +135,7 @@ def _all(named: Iterable[object]) -> list[Choice]:
 async def _asked(request: web.Request) -> Asked:
     """What is asked. Raises `Refused`."""
     try:
-        return msgspec.json.decode(await Incoming(request, BODY_S).whole(BODY_BYTES), type=Asked)
+        return msgspec.json.decode(await RequestBody(request, BODY_S).whole(BODY_BYTES), type=Asked)
     except BrokenOff as lost:
         raise broken_off(lost) from lost
     except NOT_JSON as problem:

@@ -20,7 +20,7 @@ REPEATED = (
     *NOISY,
     "tokenmill.worker.failed",
     "tokenmill.worker.rejected",
-    "tokenmill.gateway.function",
+    "tokenmill.gateway.auth.function",
     "tokenmill.caller.trying",
 )
 """Loggers that may say the same thousands of times a minute."""

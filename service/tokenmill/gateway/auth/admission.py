@@ -1,0 +1,59 @@
+"""Who is let in to a route: rights first, then a place among the connections; and for how long."""
+
+from aiohttp import web
+
+from tokenmill.gateway.auth.authorizer import authorised, credentials_of
+from tokenmill.gateway.auth.connection_limits import ConnectionLimits, ConnectionSlot
+from tokenmill.gateway.auth.grant import Action, Authorizer, Grant, Held, forbidden
+
+NOBODY = Grant(name="", conversations=(), actions=frozenset())
+"""Whose connections are not counted."""
+
+
+class Admission:
+    """Asked by every route: whether a request may do this, and for one of the connections that there may be."""
+
+    def __init__(self, authorizer: Authorizer, limits: ConnectionLimits) -> None:
+        self._authorizer = authorizer
+        self._limits = limits
+
+    async def check(self, request: web.BaseRequest, conversation: str, action: Action) -> Grant:
+        """The grant of whoever may do this. Raises `Refused`."""
+        return await authorised(self._authorizer, request, conversation, action)
+
+    async def who(self, request: web.BaseRequest) -> Grant:
+        """The grant of whoever asks, whatever for. Raises `Refused`."""
+        return await self._authorizer.grant(credentials_of(request))
+
+    async def may(self, request: web.BaseRequest, action: Action) -> Grant:
+        """The grant of whoever may do this at all. Raises `Refused`.
+
+        For routes whose body says which conversation it is about: nobody unknown has it read, and `must_allow` follows.
+        """
+        grant = await self.who(request)
+        if action not in grant.actions:
+            raise forbidden(action)
+        return grant
+
+    def place(self, grant: Grant) -> ConnectionSlot:
+        """A place for a connection."""
+        return self._limits.taken(grant)
+
+    def unnamed_place(self) -> ConnectionSlot:
+        """A place that only counts for the process: it is not known yet whose it is, or does not matter."""
+        return self._limits.taken(NOBODY)
+
+    def held(self, grant: Grant) -> Held:
+        """Whether a grant still holds, to be asked now and then."""
+        return _Holds(self._authorizer, grant)
+
+
+class _Holds:
+    __slots__ = ("_authorizer", "_grant")
+
+    def __init__(self, authorizer: Authorizer, grant: Grant) -> None:
+        self._authorizer = authorizer
+        self._grant = grant
+
+    def __call__(self) -> bool:
+        return self._authorizer.holds(self._grant)

@@ -1,0 +1,89 @@
+"""Rights by API keys: a file has their digests, so whoever reads it can't use them.
+
+    [[keys]]
+    name = "web"                                   # whose it is; two may share one while the old is replaced
+    sha256 = "9f86d081884c7d659a2feaa0c55ad015…"   # printf %s "$KEY" | sha256sum
+    conversations = ["web-*"]
+    actions = ["read", "stop"]
+
+1. A digest without salt is safe for keys that nobody can guess: `openssl rand -hex 32` makes one. It is not for words.
+2. All digests are compared, each in the same time, so that the time of an answer tells nothing of them.
+3. A key that is taken out of the file, or may do less, closes what it opened: its grants hold no longer.
+"""
+
+import hashlib
+import hmac
+import tomllib
+from pathlib import Path
+from typing import Annotated, NamedTuple
+
+import msgspec
+from msgspec import Meta
+
+from tokenmill.gateway.auth.grant import Action, Authorizer, Credentials, Grant, unauthenticated
+from tokenmill.gateway.auth.reloading_file import ReloadingFile
+
+SOURCE_DIGITS = 16
+"""Hex digits of the digest that name a key: enough that no two are alike, too few to find one."""
+
+
+class _Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One table of the file."""
+
+    name: Annotated[str, Meta(min_length=1)]
+    sha256: Annotated[str, Meta(pattern=r"^[0-9a-fA-F]{64}\Z")]
+    conversations: tuple[Annotated[str, Meta(min_length=1)], ...]
+    actions: frozenset[Action]
+
+
+class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    keys: tuple[_Row, ...]
+    """None at all (`keys = []`) lets nobody in; a file without the word is one that was cut off."""
+
+
+class Key(NamedTuple):
+    """A key that is known."""
+
+    digest: bytes
+    grant: Grant
+
+
+class KeyAuthorizer(Authorizer):
+    """Grants what the file says of a key. Raises `ConfigError` if the file can't be used."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = ReloadingFile(file, "gateway.keys_file", read_keys)
+
+    async def grant(self, credentials: Credentials) -> Grant:
+        """What the key of `authorization: Bearer` or `x-api-key` is good for."""
+        if not credentials.key:
+            raise unauthenticated("send a key, as `authorization: Bearer KEY` or as `x-api-key: KEY`", "missing")
+        digest = hashlib.sha256(credentials.key.encode(errors="surrogatepass")).digest()
+        for found in [key.grant for key in self._file.value() if hmac.compare_digest(key.digest, digest)]:
+            return found
+        raise unauthenticated("this key is not known", "wrong")
+
+    def holds(self, grant: Grant) -> bool:
+        """Whether the key is still in the file, and allows as much."""
+        return any(key.grant.source == grant.source and key.grant.covers(grant) for key in self._file.value())
+
+
+def read_keys(content: bytes) -> tuple[Key, ...]:
+    """The keys of a file. Raises `ValueError`, which names the place and not what stands there."""
+    try:
+        rows = msgspec.convert(tomllib.loads(content.decode("utf-8-sig")), _File).keys
+    except UnicodeDecodeError:
+        raise ValueError("is not UTF-8") from None
+    except (tomllib.TOMLDecodeError, RecursionError) as problem:
+        raise ValueError(f"is not TOML: {problem}") from None
+    except msgspec.ValidationError as problem:
+        raise ValueError(f"is no list of keys: {problem}") from None
+    if len({row.sha256.lower() for row in rows}) < len(rows):
+        raise ValueError("has one key twice: which of its rights count would be chance")
+    return tuple(_key(row) for row in rows)
+
+
+def _key(row: _Row) -> Key:
+    source = row.sha256.lower()[:SOURCE_DIGITS]
+    grant = Grant(row.name, row.conversations, row.actions, source=source)
+    return Key(bytes.fromhex(row.sha256), grant)

@@ -1,0 +1,100 @@
+"""How many connections are open: of the process, of each name, and of all readers of a site.
+
+A place is taken before anything is read for a connection, and given back whatever ends it. Who finds none is named in
+the log, now and then: metrics have no names.
+"""
+
+import logging
+import random
+import time
+from collections import Counter
+from collections.abc import Callable
+from typing import Final
+
+from tokenmill.gateway.auth.grant import Grant
+from tokenmill.gateway.problems import TOO_MANY, Refused, shown
+
+log = logging.getLogger(__name__)
+
+RETRY_S: Final = (2, 10)
+"""Between which times a client that found no place is told to come again: drawn, or all would come at once."""
+
+SAID_S: Final = 10.0
+"""Between two lines of the log: who is refused comes again within seconds, and thousands may be."""
+
+
+class ConnectionSlot:
+    """One connection against the limits: taken as long as the block lasts, which raises `Refused` if there is none.
+
+    No generator, which would take a kilobyte of each connection as long as it is open.
+    """
+
+    __slots__ = ("_name", "_places", "_site")
+
+    def __init__(self, places: "ConnectionLimits", name: str, site: str) -> None:
+        self._places = places
+        self._name = name
+        self._site = site
+
+    def __enter__(self) -> None:
+        self._places.take(self._name, self._site)
+
+    def __exit__(self, *_: object) -> None:
+        self._places.give_back(self._name, self._site)
+
+
+class ConnectionLimits:
+    """Counts open connections, and refuses those over the caps."""
+
+    def __init__(self, connections: int, per_principal: int, now: Callable[[], float] = time.monotonic) -> None:
+        self._cap = connections
+        self._cap_each = per_principal
+        self._cap_site = max(1, connections // 2)
+        """Of all tickets of one key: whoever has it may get some for conversations that nobody has."""
+        self._now = now
+        self._said = -SAID_S
+        self.taken_now = 0
+        """Connections that are open."""
+        self._by_name: Counter[str] = Counter()
+        self._by_site: Counter[str] = Counter()
+
+    def taken(self, grant: Grant) -> ConnectionSlot:
+        """A place for a connection; whoever has no name only counts for all."""
+        return ConnectionSlot(self, grant.holder, grant.site)
+
+    def take(self, name: str, site: str = "") -> None:
+        """One place more, of a reader of a site if one is said. Raises `Refused` if there is none."""
+        if self.taken_now >= self._cap:
+            raise _full("this process has all the connections that it takes; come again, another one may answer")
+        if name and self._by_name[name] >= self._cap_each:
+            self._say(name, self._cap_each)
+            raise _full(f"{self._cap_each} connections are open with these credentials; close one, or come again")
+        if site and self._by_site[site] >= self._cap_site:
+            self._say(f"all tickets of {site}", self._cap_site)
+            raise _full(f"{self._cap_site} connections are open with tickets of one key; come again")
+        self._count(name, site, 1)
+
+    def give_back(self, name: str, site: str = "") -> None:
+        """One place less."""
+        self._count(name, site, -1)
+
+    def of(self, name: str) -> int:
+        """Open connections of a name."""
+        return self._by_name.get(name, 0)
+
+    def _say(self, name: str, cap: int) -> None:
+        if self._now() >= self._said + SAID_S:
+            self._said = self._now()
+            log.warning("no more places for %s: %d connections are open", shown(name), cap)
+
+    def _count(self, name: str, site: str, more: int) -> None:
+        self.taken_now += more
+        for taken, whose in ((self._by_name, name), (self._by_site, site)):
+            taken[whose] += more
+            if not taken[whose]:
+                del taken[whose]  # names come from tokens: they would pile up
+
+
+def _full(detail: str) -> Refused:
+    seconds = random.randint(*RETRY_S)  # noqa: S311 -- spreads clients, keeps no secret
+    return Refused(TOO_MANY, detail, headers={"retry-after": str(seconds)})

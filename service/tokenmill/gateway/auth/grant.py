@@ -1,0 +1,146 @@
+"""Who somebody is, and what they may do: data, without clock or network.
+
+1. What stands in a request is `Credentials`; what they are good for is a `Grant`. Whatever tells one from the other is
+   an `Authorizer`: a file of keys, signed tokens, a function of the operator's.
+2. Neither says a secret when it is printed: a log that shows one by mistake shows a name.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from typing import Final, Literal, TypeAlias
+
+import msgspec
+
+from tokenmill.apis.record import OWN, own_prefix
+from tokenmill.gateway.problems import FORBIDDEN, UNAUTHENTICATED, Refused
+from tokenmill.wildcards import matches
+
+Action: TypeAlias = Literal["read", "stop", "write", "approve"]
+"""`approve`: say of a call that waits for a word that it may be run, or not."""
+
+Reason: TypeAlias = Literal["missing", "wrong", "expired"]
+"""Why credentials are refused. A page gets new ones for those that are expired, and asks its user for the others."""
+
+Held: TypeAlias = Callable[[], bool]
+"""Whether the rights that a client came with still hold."""
+
+CREDENTIAL_CHARACTERS: Final = 16_384
+"""The longest key, token or ticket that is looked at: headers are shorter anyway, a frame of a WebSocket is not."""
+
+
+class Credentials(msgspec.Struct, frozen=True):
+    """What somebody shows."""
+
+    headers: Mapping[str, str] = {}
+    """Of the request, names in lower case; what was sent more than once is joined by commas, so two keys are none."""
+    ticket: str = ""
+    """Of the URL."""
+    remote: str = ""
+    """Address of the connection, which is the proxy's if there is one."""
+
+    @property
+    def bearer(self) -> str:
+        """The key or token of `authorization: Bearer`; empty without one."""
+        scheme, _, rest = self.headers.get("authorization", "").partition(" ")
+        return rest.strip() if scheme.lower() == "bearer" else ""
+
+    @property
+    def key(self) -> str:
+        """The same, or what `x-api-key` says."""
+        return self.bearer or self.headers.get("x-api-key", "")
+
+    def __repr__(self) -> str:
+        return f"Credentials(headers={sorted(self.headers)}, ticket={'***' if self.ticket else ''!r})"
+
+    def __rich_repr__(self) -> list[tuple[str, object]]:
+        """For `rich`, which looks into structs by itself."""
+        return [("headers", sorted(self.headers)), ("ticket", "***" if self.ticket else "")]
+
+
+class Grant(msgspec.Struct, frozen=True):
+    """What somebody may do."""
+
+    name: str
+    """Whose it is: open connections are counted by it, see `holder`. Empty: they are not."""
+    conversations: tuple[str, ...]
+    """Patterns, in which `*` stands for any characters or none; upper and lower case differ. What begins with `~` fits
+    those alone that do so, too: the front makes such conversations, each for one name."""
+    actions: frozenset[Action]
+    expires: float | None = None
+    """When it ends, in seconds since the epoch: an open connection is closed then. None: it does not."""
+    source: str = ""
+    """Which key it came of, as a digest; empty where a grant is not taken back before it expires."""
+    by_ticket: bool = False
+    """Of a ticket: `conversations` are names as they are, `*` included, and it gets no further tickets."""
+
+    def allows(self, conversation: str, action: Action) -> bool:
+        """Whether it covers this action on this conversation; its end is looked at elsewhere."""
+        if action not in self.actions:
+            return False
+        if self.by_ticket:
+            return conversation in self.conversations
+        own = conversation.startswith(OWN)
+        patterns = (each for each in self.conversations if not own or each.startswith(OWN))
+        return self.owns(conversation) or any(matches(pattern, conversation) for pattern in patterns)
+
+    @property
+    def holder(self) -> str:
+        """Whom its open connections are counted by: its name, or one reader of a site.
+
+        A site gets the tickets of all its users with its one key, so those of each conversation are counted by
+        themselves. Whoever has a token of their own is one, however many conversations they get tickets for.
+        """
+        return f"{self.name}, by tickets for {', '.join(self.conversations)}" if self.site else self.name
+
+    @property
+    def site(self) -> str:
+        """The name whose key its ticket came of: all readers of a site are counted by it, too. Empty: there is none."""
+        return self.name if self.by_ticket and self.source else ""
+
+    def owns(self, conversation: str) -> bool:
+        """Whether it is one that the front made for this name, as its client named none."""
+        return bool(self.name) and conversation.startswith(own_prefix(self.name))
+
+    def covers(self, other: "Grant") -> bool:
+        """Whether `other` is this one, or came of it by a ticket."""
+        if not other.by_ticket:
+            return self == other
+        return all(self.allows(name, action) for name in other.conversations for action in other.actions)
+
+
+class Authorizer(ABC):
+    """One way to know of credentials what they allow."""
+
+    @abstractmethod
+    async def grant(self, credentials: Credentials) -> Grant:
+        """What the credentials are good for. Raises `Refused` of the kind `UNAUTHENTICATED` if that is nothing."""
+
+    def holds(self, grant: Grant) -> bool:  # noqa: ARG002 -- of those that take grants back
+        """Whether a grant from here has not been taken back since; asked again while a connection is open."""
+        return True
+
+    async def prepare(self) -> None:  # noqa: B027 -- most have nothing to fetch
+        """Get what is fetched from elsewhere, so that the first client need not wait. What fails is logged."""
+
+
+def always() -> bool:
+    """Of a client whose rights never end."""
+    return True
+
+
+def unauthenticated(detail: str, reason: Reason) -> Refused:
+    """A 401 that says how to come in."""
+    error = "" if reason == "missing" else ', error="invalid_token"'
+    challenge = {"www-authenticate": f'Bearer realm="tokenmill"{error}'}
+    return Refused(UNAUTHENTICATED, detail, headers=challenge, reason=reason)
+
+
+def must_allow(grant: Grant, conversation: str, action: Action) -> None:
+    """Raise `Refused` if a grant does not cover this."""
+    if not grant.allows(conversation, action):
+        raise forbidden(action)
+
+
+def forbidden(action: str) -> Refused:
+    """A 403. It says the same whether there is such a conversation or not."""
+    return Refused(FORBIDDEN, f"these credentials do not allow to {action} this conversation")

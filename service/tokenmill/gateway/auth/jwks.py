@@ -1,0 +1,210 @@
+"""Keys that tokens are signed with: a shared secret, or public ones as a JSON Web Key Set.
+
+1. Which algorithm a key is for is said by its kind, once, and never by a token: RSA is RS256, P-256 is ES256, Ed25519
+   is EdDSA, a secret is HS256. Keys of other kinds, for encryption, or that name another algorithm are passed over; so
+   are private parts.
+2. A set is fetched again for a key that it lacks, and when it is old; by one request for all who wait, and at most
+   every half minute, whatever is asked for. Meanwhile, and when that fails, what was fetched before goes on to count.
+"""
+
+import asyncio
+import logging
+import ssl
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import aiohttp
+import msgspec
+from jwt import PyJWK, PyJWTError
+
+from tokenmill.errors import NOT_JSON, ConfigError
+from tokenmill.gateway.auth.reloading_file import ReloadingFile
+from tokenmill.gateway.problems import UNVERIFIABLE, Refused
+
+log = logging.getLogger(__name__)
+
+FETCH_S: Final = 5.0
+"""Deadline of one fetch: a client waits for it."""
+
+AGAIN_S: Final = 30.0
+"""Between two fetches: anybody can make up names of keys."""
+
+FIRST_AGAIN_S: Final = 2.0
+"""The same as long as there is no set at all, when nobody can come in."""
+
+OLD_S: Final = 300.0
+"""After which a set is fetched again, in the background: a key that its issuer withdrew counts no longer than this."""
+
+SET_BYTES: Final = 1_048_576
+"""The longest set. Real ones have some kilobytes."""
+
+_KINDS: Final[Mapping[tuple[object, object], str]] = {
+    ("RSA", None): "RS256",
+    ("EC", "P-256"): "ES256",
+    ("OKP", "Ed25519"): "EdDSA",
+}
+"""Type and curve → algorithm."""
+
+_PUBLIC: Final = ("kty", "crv", "n", "e", "x", "y")
+
+
+class Key(NamedTuple):
+    """One key, and the one algorithm that it is for."""
+
+    algorithm: str
+    material: Any
+    kid: str | None = None
+
+
+class KeySource(ABC):
+    """Where the key of a token is looked up."""
+
+    @abstractmethod
+    async def find(self, kid: str | None, algorithm: str) -> Key | None:
+        """The key of this name for this algorithm; without a name the only one for it. Raises `Refused`."""
+
+    async def prepare(self) -> None:  # noqa: B027 -- most have nothing to fetch
+        """Get what is fetched from elsewhere."""
+
+
+class SharedSecret(KeySource):
+    """One secret, whatever name a token gives it."""
+
+    def __init__(self, secret: str) -> None:
+        self._key = Key("HS256", secret)
+
+    async def find(self, kid: str | None, algorithm: str) -> Key | None:  # noqa: ARG002 -- see above
+        return self._key if algorithm == self._key.algorithm else None
+
+
+class KeySetFile(KeySource):
+    """The set of a file, read again when it changes. Raises `ConfigError`."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = ReloadingFile(file, "gateway.jwt_keys", read_set)
+
+    async def find(self, kid: str | None, algorithm: str) -> Key | None:
+        return find_key(self._file.value(), kid, algorithm)
+
+
+class FetchedKeySet(KeySource):
+    """The set of an `https` address, checked against the authorities that the system trusts (`SSL_CERT_FILE`)."""
+
+    def __init__(self, url: str, now: Callable[[], float] = time.monotonic) -> None:
+        self._url = url
+        self._now = now
+        self._ssl = ssl.create_default_context()
+        self._keys: tuple[Key, ...] = ()
+        self._next_fetch = now()
+        self._old_at = 0.0
+        self._fetch: asyncio.Task[None] | None = None
+
+    async def find(self, kid: str | None, algorithm: str) -> Key | None:
+        found = find_key(self._keys, kid, algorithm)
+        if found is None:
+            await self._renewed()
+            found = find_key(self._keys, kid, algorithm)
+        elif self._now() >= self._old_at:
+            self._start()
+        if not self._keys:
+            raise Refused(
+                UNVERIFIABLE,
+                "the keys that tokens are signed with can't be fetched; come again",
+                headers={"retry-after": f"{FIRST_AGAIN_S:.0f}"},
+            )
+        return found
+
+    async def prepare(self) -> None:
+        """Fetch the set for the first time."""
+        await self._renewed()
+
+    async def _renewed(self) -> None:
+        """Wait for a fetch that runs, or that may be made now."""
+        self._start()
+        if self._fetch is not None:
+            await asyncio.shield(self._fetch)  # a client that goes away takes it from nobody
+
+    def _start(self) -> None:
+        if self._fetch is None and self._now() >= self._next_fetch:
+            self._fetch = asyncio.create_task(self._fetch_once())
+
+    async def _fetch_once(self) -> None:
+        try:
+            self._keys = await self._got()
+            self._old_at = self._now() + OLD_S
+        except (aiohttp.ClientError, OSError, TimeoutError, ValueError) as problem:
+            what = str(problem) or type(problem).__name__
+            log.error("gateway.jwt_keys: no new set of keys, the old one goes on to count: %s", what)  # noqa: TRY400 -- the sentence is enough
+        finally:
+            self._next_fetch = self._now() + (AGAIN_S if self._keys else FIRST_AGAIN_S)
+            self._fetch = None
+
+    async def _got(self) -> tuple[Key, ...]:
+        deadline = aiohttp.ClientTimeout(total=FETCH_S)
+        connector = aiohttp.TCPConnector(ssl=self._ssl)
+        async with (
+            aiohttp.ClientSession(connector=connector, timeout=deadline, trust_env=True) as session,
+            session.get(self._url, allow_redirects=False) as response,
+        ):
+            if response.status != 200:  # noqa: PLR2004 -- known to everybody
+                raise ValueError(f"it was answered with {response.status}")
+            content = bytearray()
+            async for piece in response.content.iter_any():
+                content += piece
+                if len(content) > SET_BYTES:
+                    raise ValueError(f"it is longer than {SET_BYTES:,} bytes")
+            return read_set(bytes(content))
+
+
+def key_source(place: str) -> KeySource:
+    """The set of a file or an `https` address. Raises `ConfigError`; an address is not asked yet."""
+    if place.startswith("https://"):
+        return FetchedKeySet(place)
+    if place.startswith("http://"):
+        raise ConfigError(["gateway.jwt_keys: keys that come without TLS can be anybody's; use https://, or a file"])
+    return KeySetFile(Path(place))
+
+
+def find_key(keys: Sequence[Key], kid: str | None, algorithm: str) -> Key | None:
+    """The key of this name; without a name the only one there is for the algorithm."""
+    fitting = [key for key in keys if key.algorithm == algorithm and kid in {None, key.kid}]
+    return fitting[0] if fitting and (kid is not None or len(fitting) == 1) else None
+
+
+def read_set(content: bytes) -> tuple[Key, ...]:
+    """Those keys of a JSON Web Key Set that can be used. Raises `ValueError` if none can, or it is no set."""
+    try:
+        rows = msgspec.json.decode(content, type=dict[str, Any]).get("keys")
+    except NOT_JSON:
+        rows = None
+    if not isinstance(rows, list):
+        raise ValueError('is no JSON Web Key Set: {"keys": [...]}')  # noqa: TRY004 -- of the file, not of the program
+    keys = tuple(key for row in rows if isinstance(row, dict) and (key := _key(row)))
+    if not keys:
+        raise ValueError(f"has no public key for signatures with {', '.join(_KINDS.values())}")
+    return keys
+
+
+def _key(row: dict[str, Any]) -> Key | None:
+    kid = row.get("kid")
+    algorithm = _algorithm(row)
+    if algorithm is None or not isinstance(kid, str | None):
+        return None
+    try:
+        material = PyJWK({name: row[name] for name in _PUBLIC if name in row}, algorithm).key
+    except (PyJWTError, ValueError, TypeError):
+        log.warning("gateway.jwt_keys: a key for %s can't be read, and is passed over", algorithm)
+        return None
+    return Key(algorithm, material, kid)
+
+
+def _algorithm(row: dict[str, Any]) -> str | None:
+    """What the key is for; None if not for signatures that are known here."""
+    kind = row.get("kty"), row.get("crv")
+    algorithm = _KINDS.get(kind) if all(isinstance(part, str | None) for part in kind) else None
+    uses = row.get("key_ops", ["verify"])
+    fits = row.get("use", "sig") == "sig" and row.get("alg", algorithm) == algorithm
+    return algorithm if fits and isinstance(uses, list) and "verify" in uses else None

@@ -1,0 +1,80 @@
+"""A file that is read again when it changes.
+
+1. At most once a second somebody who asks for the value looks at the file, which costs some microseconds.
+2. A new content that can't be used changes nothing: what was read before stays, and one line of the log says why.
+3. Files that are replaced (Kubernetes swaps the folder of a mounted secret) are other ones: size, time and inode tell.
+"""
+
+import logging
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, Generic, TypeAlias, TypeVar
+
+from tokenmill.errors import ConfigError
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+LOOK_S: Final = 1.0
+"""How long a change may go unnoticed: a key that is taken out of a file opens nothing a second later."""
+
+_Seen: TypeAlias = tuple[int, int, int] | None
+
+
+class ReloadingFile(Generic[T]):
+    """What `read` makes of a file's content; `read` raises `ValueError`, whose text does not quote the content.
+
+    Raises `ConfigError` if the file can't be used now. `setting` is the key that names it.
+    """
+
+    def __init__(
+        self, path: Path, setting: str, read: Callable[[bytes], T], now: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._path = path
+        self._setting = setting
+        self._read = read
+        self._now = now
+        self._seen = self._look()
+        self._next_look = now() + LOOK_S
+        try:
+            self._value = self._load()
+        except (OSError, ValueError) as problem:
+            raise ConfigError([f"{setting}: {path} {_sentence(problem)}"]) from None
+
+    def value(self) -> T:
+        """What the file holds now, or held when it was in order."""
+        if self._now() >= self._next_look:
+            self._next_look = self._now() + LOOK_S
+            self._renew()
+        return self._value
+
+    def _renew(self) -> None:
+        seen = self._look()
+        if seen == self._seen:
+            return
+        self._seen = seen
+        try:
+            self._value = self._load()
+        except (OSError, ValueError) as problem:
+            log.error(  # noqa: TRY400 -- the trace would show the content
+                "%s: what was read before stays, since %s %s", self._setting, self._path, _sentence(problem)
+            )
+        else:
+            log.info("%s: %s was read again", self._setting, self._path)
+
+    def _look(self) -> _Seen:
+        """What tells one content from the next. It is taken before the file is read, so no change falls between."""
+        try:
+            state = self._path.stat()
+        except (OSError, ValueError):
+            return None
+        return state.st_mtime_ns, state.st_size, state.st_ino
+
+    def _load(self) -> T:
+        return self._read(self._path.read_bytes())
+
+
+def _sentence(problem: OSError | ValueError) -> str:
+    return f"can't be read: {problem.strerror}" if isinstance(problem, OSError) else str(problem)

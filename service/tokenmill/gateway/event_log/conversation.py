@@ -1,0 +1,108 @@
+"""One conversation's records in the order of the log, wherever they lie: in the window, or before it."""
+
+import asyncio
+import time
+from bisect import bisect_right
+from collections.abc import Sequence
+
+from tokenmill.errors import Unavailable
+from tokenmill.gateway.event_log.entry import Entry
+from tokenmill.gateway.event_log.log_readers import BATCH, ClientLogReader, DeletedByRetention
+from tokenmill.gateway.event_log.window import OFFSET, Window
+
+FIRST_RECORDS = 64
+"""That are read behind the place before anything is shown: who waits sees something soon, and what follows comes in
+larger turns."""
+
+BEHIND_S = 5.0
+"""How long a client that comes from another gateway waits until our reader is where that one was: milliseconds."""
+
+LOOK_S = 0.01
+
+
+class Conversation:
+    """Reads what one client needs of a conversation's records. Raises `Unavailable` when Kafka does not answer."""
+
+    __slots__ = ("_window", "key", "partition", "past")
+
+    def __init__(self, past: ClientLogReader, window: Window, key: bytes, partition: int) -> None:
+        self.past = past
+        self._window = window
+        self.key = key
+        self.partition = partition
+
+    @property
+    def lost(self) -> bool:
+        """Whether the log is no longer the one that is read."""
+        return self._window.dropped
+
+    @property
+    def kept_from(self) -> int:
+        """The offset from which on everything is in memory."""
+        return self._window.first
+
+    @property
+    def end(self) -> int:
+        """The offset behind the last record that is known."""
+        return self._window.end
+
+    async def ends_before(self, offset: int) -> bool:
+        """Whether the log has not come to an offset, which our reader may not have come to yet."""
+        if offset <= self._window.end:
+            return False
+        _, end = await self.past.bounds(self.partition)
+        return offset > end
+
+    async def there(self, wanted: int) -> int:
+        """An offset that is there, or the first one that is."""
+        if wanted >= self._window.first or not self._window.first:
+            return max(0, wanted)
+        first, _ = await self.past.bounds(self.partition)
+        return max(first, wanted)
+
+    async def since(self, time_ms: int) -> int | None:
+        """The first offset of a time, in milliseconds since the epoch; None: all are older."""
+        return await self.past.since(self.partition, time_ms)
+
+    async def at(self, offset: int) -> Entry | None:
+        """The record of the conversation at this offset, if there is one, once our reader has come there."""
+        await self._seen(offset)
+        found, after = self._window.of(self.key, offset)
+        if offset < self._window.first:
+            found, after = [], offset
+        while not found and after <= offset:
+            try:
+                found, after = await self.past.read(self.partition, offset, self.key, offset + 1, 1)
+            except DeletedByRetention:
+                return None
+        return found[0] if found and found[0].offset == offset else None
+
+    async def come_to_end(self) -> None:
+        """Wait until our reader has come to the conversation's last record in the log, as it is now."""
+        _, end = await self.past.bounds(self.partition)
+        last, after = -1, self._window.end
+        while after < end:
+            found, after = await self.past.read(self.partition, after, self.key, end)
+            last = found[-1].offset if found else last
+        await self._seen(last)
+
+    async def _seen(self, offset: int) -> None:
+        until = time.monotonic() + BEHIND_S
+        while self._window.end <= offset:
+            if time.monotonic() > until:
+                raise Unavailable(f"the reader of partition {self.partition} does not come to offset {offset}")
+            await asyncio.sleep(LOOK_S)
+
+    async def before_window(self, start: int, soon: int | None) -> tuple[Sequence[Entry], int]:
+        """Records from an offset on that lie before the window, and where to go on.
+
+        With `soon`, not many more are read than lie up to that offset. Raises `DeletedByRetention`.
+        """
+        most = BATCH if soon is None else max(0, soon - start) + FIRST_RECORDS
+        return await self.past.read(self.partition, start, self.key, self._window.first, min(most, BATCH))
+
+    def in_window(self, start: int, soon: int | None) -> tuple[Sequence[Entry], int]:
+        """The same for the window."""
+        came, after = self._window.of(self.key, start)
+        most = len(came) if soon is None else bisect_right(came, soon, key=OFFSET) + FIRST_RECORDS
+        return (came, after) if most >= len(came) else (came[:most], came[most].offset)

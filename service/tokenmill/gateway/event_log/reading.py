@@ -1,0 +1,335 @@
+"""A client's way from where it wants to begin to the log's head: from the past, then from the window, without a hole.
+
+Where to begin is one of:
+
+- `now`: what comes from here on;
+- `start`: everything of the conversation, as far back as `gateway.lookback_s` and `lookback_records` allow;
+- a time: the same from then on;
+- `message`: the message that is open, from its first event; without one, what comes;
+- a position: what follows the frame of that id. The record that it names is read before anything else, and has to be
+  the one that it was: an id of another conversation, or of a log that is gone, is no position of this one. The number
+  of the frame says what of the record is left: none where another dialect makes fewer frames of it.
+
+However it begins, all of it is read that the view has to know: a record whose message began earlier leads there by its
+`tm-opened`. What is read for that alone is not shown.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from typing import Literal, NamedTuple, TypeAlias
+
+import msgspec
+
+from tokenmill.dialects import Dialect
+from tokenmill.dialects.native import NATIVE
+from tokenmill.gateway.event_log.conversation import Conversation
+from tokenmill.gateway.event_log.entry import Entry
+from tokenmill.gateway.event_log.log_readers import ClientLogReader, DeletedByRetention
+from tokenmill.gateway.event_log.position import Position
+from tokenmill.gateway.event_log.view import Frame, View
+from tokenmill.gateway.event_log.window import Window
+
+
+class Since(NamedTuple):
+    """A time at or before the first record that is wanted, in milliseconds since the epoch."""
+
+    time_ms: int
+
+
+Start: TypeAlias = Literal["now", "start", "message"] | Position | Since
+
+REPEATS_BEHIND = 1_000
+"""Records before a position that are read for what a worker may publish again: those of one commit, in 10 ms."""
+
+REWINDS = 8
+"""How often a reading begins again because a message began earlier. Each needs a message that was open across the
+beginning of the one before."""
+
+END_OF_RECORD = 1 << 30
+"""A part behind all parts of a record."""
+
+
+class Gone(Exception):
+    """The log does not have the position: it is of another conversation, another log, or was deleted by retention."""
+
+
+class Lookback(msgspec.Struct, frozen=True):
+    """How far `start` and `message` look."""
+
+    seconds: float
+    records: int
+
+
+class Reading:
+    """Reads one client's way to the head, and makes frames of it."""
+
+    __slots__ = (
+        "_began",
+        "_check",
+        "_dialect",
+        "_from_now",
+        "_message",
+        "_muted",
+        "_offset",
+        "_records",
+        "_rewinds",
+        "_showing",
+        "_whole",
+        "found",
+        "gap",
+        "key",
+        "partition",
+        "place",
+        "standing",
+        "view",
+    )
+
+    def __init__(
+        self, past: ClientLogReader, window: Window, key: bytes, dialect: Dialect, partition: int, message: bytes = b""
+    ) -> None:
+        """`message`: the only one that is wanted; empty: all."""
+        self._message = message
+        self._records = Conversation(past, window, key, partition)
+        self.key = key
+        self._dialect = dialect
+        self.partition = partition
+        self.view = View(dialect, partition)
+        self.place = (-1, 0)
+        """Frames up to here are not shown: the client has them, or does not want them."""
+        self.standing = Position(partition, 0, 0, 0)
+        """Where the client stands: what it resumes at if it is cut off now."""
+        self.found: tuple[bytes, ...] = ()
+        """With `message`: those that are open, in the order of their beginnings."""
+        self._offset = 0
+        self._began = 0
+        """Where the view began to read."""
+        self._showing = False
+        """Something was shown."""
+        self._check: Position | None = None
+        """The position that it began behind, until its record was taken."""
+        self._muted: frozenset[bytes] = frozenset()
+        self._rewinds = 0
+        self._from_now = False
+        self._whole = False
+        """Everything is to be shown from its beginning on."""
+        self.gap = False
+        """Of a message that is wanted something is not there any more: its frames, or some, can't be shown."""
+
+    async def begin(self, start: Start, lookback: Lookback, now_ms: int) -> None:
+        """Find where reading has to begin. Raises `Gone` and `Unavailable`."""
+        self._from_now = start == "now"
+        self._whole = start == "start" or isinstance(start, Since)
+        if isinstance(start, Position):
+            # A made-up distance may not cost more than `start`; a true one that is larger is found by `tm-opened`.
+            await self._behind(start._replace(back=min(start.back, lookback.records)))
+            self.standing = start
+            return
+        await self._at_word(start, lookback, now_ms)
+        offset, part = self.place
+        self.standing = Position(self.partition, offset + 1 if part else self._offset, 0, 0)
+
+    def _begin_at(self, offset: int) -> None:
+        self._offset = self._began = offset
+        self.view = View(self._dialect, self.partition, self.view.given_up)
+
+    async def _at_word(self, start: Start, lookback: Lookback, now_ms: int) -> None:
+        if start == "now":
+            self.place = (self._records.end - 1, END_OF_RECORD)
+            self._begin_at(self._records.kept_from)
+            return
+        if isinstance(start, Since):
+            since = await self._records.since(start.time_ms)
+            self._begin_at(self._records.kept_from if since is None else await self._records.there(since))
+            return
+        self._begin_at(await self._oldest(lookback, now_ms))
+        if start == "message":
+            await self._find_open()
+
+    async def _behind(self, position: Position) -> None:
+        await self._is_there(position)
+        self._begin_at(await self._records.there(position.offset - max(position.back, REPEATS_BEHIND)))
+        if position.offset < self._offset:
+            raise Gone
+        self.place, self._check = position.place, position if position.part else None
+
+    async def _is_there(self, position: Position) -> None:
+        """Whether the log has a record of this conversation there, which our reader may not have come to yet."""
+        if await self._records.ends_before(position.offset + bool(position.part)):
+            raise Gone
+        if position.part:
+            entry = await self._records.at(position.offset)
+            if entry is None or position.mark not in (0, entry.mark):
+                raise Gone
+
+    async def _oldest(self, lookback: Lookback, now_ms: int) -> int:
+        since = await self._records.since(now_ms - int(lookback.seconds * 1000))
+        if since is None:
+            return self._records.kept_from
+        return await self._records.there(max(since, self._records.end - lookback.records))
+
+    async def _find_open(self) -> None:
+        """Read up to the head silently; then begin where the oldest message that is open began, and show only those."""
+        self.place = (END_OF_RECORD << 30, 0)
+        async for _ in self.frames():
+            pass
+        open_, head = self.view.open_since(), self._offset - 1
+        if not open_:
+            self.place = (head, END_OF_RECORD)
+            return
+        self.found = tuple(sorted(open_, key=open_.__getitem__))
+        self._muted = self.view.messages() - open_.keys()
+        start = min(open_.values())
+        self.place = (start - 1, END_OF_RECORD)
+        self._begin_at(max(self._began, start - REPEATS_BEHIND))
+
+    def latest_open(self) -> tuple[bytes, Position] | None:
+        """The message that began last of those that are open at the head, and the place in front of it."""
+        open_ = self.view.open_since()
+        if not open_:
+            return None
+        message = max(open_, key=open_.__getitem__)
+        return message, Position(self.partition, open_[message], 0, 0)
+
+    @property
+    def from_window(self) -> bool:
+        """Whether it began in memory, and did not need the log."""
+        return self._began >= self._records.kept_from
+
+    @property
+    def answered(self) -> bool:
+        """Whether the client had the last frame there is: it came back behind the end of an answer."""
+        return self._had_an_end and self.view.idle
+
+    @property
+    def _had_an_end(self) -> bool:
+        """Whether the client may stand behind the end of an answer."""
+        return bool(self.standing.part or self.standing.back)
+
+    def has_all(self, message: bytes) -> bool:
+        """Whether a client that was shown nothing up to the head had the end of this message; of the answer, if empty.
+
+        One that was led on from there is read for from behind it.
+        """
+        if not message:
+            return self.answered
+        led_on = self._had_an_end and not self.standing.part
+        return message in self.view.ended() or (led_on and not self.view.knows(message))
+
+    def led_on(self) -> Position:
+        """The head, for a client that has all: coming back from there it waits for no long look once more."""
+        return Position(self.partition, self._offset, 0, 1)
+
+    @property
+    def past(self) -> ClientLogReader:
+        """As its client reads it."""
+        return self._records.past
+
+    @property
+    def lost(self) -> bool:
+        """Whether the log is no longer the one that is read."""
+        return self._records.lost
+
+    async def come_to_end(self) -> None:
+        """Wait until what the log has of the conversation by now can be read. Raises `Unavailable`."""
+        await self._records.come_to_end()
+
+    async def go_back(self, place: tuple[int, int], opened: int) -> None:
+        """Begin again, for a message that began at this time; what is up to `place` was shown."""
+        self.place, self._muted, self._rewinds, self._began = place, frozenset(), 0, self._records.end
+        if not await self._rewind(opened):
+            self._begin_at(await self._records.there(place[0] - REPEATS_BEHIND))
+
+    @property
+    def _soon(self) -> int | None:
+        """Until something was shown: what it lies behind."""
+        return None if self._showing else self.place[0]
+
+    async def frames(self) -> AsyncGenerator[list[Frame]]:
+        """What is to be shown, batch by batch, empty ones too; ends at the head, in the same turn of the event loop.
+
+        Raises `Unavailable`.
+        """
+        if self._from_now:  # a full window has moved on since, and what it lost is not wanted
+            self._from_now = False
+            if self._offset < (kept := min(self._records.kept_from, self.place[0] + 1)):
+                self._begin_at(kept)
+        while True:
+            while self._offset < self._records.kept_from:
+                yield await self._before_window()
+            came, after = self._records.in_window(self._offset, self._soon)
+            if not came:
+                self._offset = max(self._offset, after)
+                return
+            yield await self._show(came, after)
+            if after < self._records.end:
+                await asyncio.sleep(0)  # whoever takes much and waits for nobody lets others have their turn
+
+    async def _before_window(self) -> list[Frame]:
+        """What is to be shown of the next records of the past, unless retention has come to them first."""
+        try:
+            return await self._show(*await self._records.before_window(self._offset, self._soon))
+        except DeletedByRetention as passed:
+            ended = self._message and self._message in self.view.ended()
+            self.gap |= passed.first > self.place[0] + 1 and not ended
+            self._begin_at(passed.first)  # what was open has lost an event, which may be its end
+            return []
+
+    async def _show(self, came: Sequence[Entry], after: int) -> list[Frame]:
+        """The frames of records; reading goes on behind them, or begins elsewhere where the view misses a beginning."""
+        shown: list[Frame] = []
+        view, before = self.view, self.place[0]
+        for entry in came:
+            if entry.offset < before:
+                view.pass_by(entry)
+            else:
+                frames = view.take(entry)
+                self.gap |= view.jumped and self._message in (b"", entry.message)
+                if view.missing is None and not self._goes_on(entry):
+                    return []
+                shown += [frame for frame in frames if frame.place > self.place and frame.message not in self._muted]
+            if view.missing is not None:
+                self._shown(shown)
+                await self._without_beginning(view.missing, entry.offset)
+                return shown
+        self._shown(shown)
+        self._offset = max(self._offset, after)
+        return shown
+
+    def _shown(self, frames: Sequence[Frame]) -> None:
+        if frames:
+            self._showing, self.place = True, frames[-1].place
+
+    async def _without_beginning(self, opened: int, offset: int) -> None:
+        """A record came whose message began before the view did."""
+        wanted = self._message in (b"", self.view.misses)  # two answers may be under way at once
+        if await self._rewind(opened):
+            self.gap |= wanted and self._whole and self.place[0] >= 0  # the beginning lies before what was shown
+            return
+        self.view.give_up()
+        self._offset = offset
+        self.gap |= wanted and (self._whole or self._dialect is not NATIVE)  # which goes on without any state
+
+    async def _rewind(self, opened: int) -> bool:
+        """Whether there is an earlier place to begin at, for a message that began at that time."""
+        self._rewinds += 1
+        hopeless = opened < 0 or self._rewinds > REWINDS
+        since = None if hopeless else await self._records.since(opened)
+        if since is None or since >= self._began:
+            return False
+        behind = since if self.place[0] < 0 else min(since, self.place[0] - REPEATS_BEHIND)
+        self._begin_at(await self._records.there(behind))
+        return True
+
+    def _goes_on(self, entry: Entry) -> bool:
+        """Whether to go on behind a record; if the one at the position is a repeat, reading begins again behind that.
+
+        Who has the id of a repeat did not know the record before: it began to read between the two.
+        """
+        check = self._check
+        if check is None or entry.offset != check.offset:
+            return True
+        if self.view.repeated and self._began < check.offset - check.back:
+            self._begin_at(check.offset - check.back)
+            return False
+        self._check = None
+        return True

@@ -1,0 +1,67 @@
+"""Partitions that do not answer, which may not take all readers: who asks for one has a reader until a deadline.
+
+A partition that has let somebody wait in vain is refused at once for a while. Then one question at a time finds out
+whether it answers again, and whoever else comes waits for that without a reader: after an outage nobody is refused for
+having come at the same time as others.
+"""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
+from time import monotonic
+
+from tokenmill.errors import Unavailable
+from tokenmill.kafka.calls import deadline
+
+AGAIN_S = 2.0
+"""After which a partition that did not answer is asked again: leaders are elected within seconds."""
+
+
+class UnresponsivePartitions:
+    """Which partitions do not answer. So many `trials` may find out at once whether they do again."""
+
+    def __init__(self, trials: int) -> None:
+        self._until: dict[int, float] = {}
+        self._trials = asyncio.Semaphore(trials)
+        self._tried: defaultdict[int, asyncio.Lock] = defaultdict(asyncio.Lock)
+
+    def check(self, partition: int) -> None:
+        """Raise `Unavailable` for a partition that did not answer a moment ago."""
+        if monotonic() < self._until.get(partition, 0):
+            raise Unavailable(f"Kafka: partition {partition} does not answer")
+
+    @asynccontextmanager
+    async def asked(self, partition: int) -> AsyncIterator[AbstractContextManager[None]]:
+        """A block for a question, and the context to ask it in: there `Unavailable` means that it does not answer."""
+        self.check(partition)
+        while partition in self._until:
+            async with self._trial(partition):
+                self.check(partition)
+                if partition in self._until:  # nobody has found out meanwhile
+                    yield self._heard(partition)
+                    return
+        yield self._heard(partition)
+
+    @asynccontextmanager
+    async def _trial(self, partition: int) -> AsyncIterator[None]:
+        what = f"ask partition {partition} again"
+        await deadline(self._tried[partition].acquire(), what)
+        try:
+            await deadline(self._trials.acquire(), what)
+            try:
+                yield
+            finally:
+                self._trials.release()
+        finally:
+            self._tried[partition].release()
+
+    @contextmanager
+    def _heard(self, partition: int) -> Iterator[None]:
+        try:
+            yield
+        except Unavailable:
+            if monotonic() >= self._until.get(partition, 0):
+                self._until[partition] = monotonic() + AGAIN_S
+            raise
+        self._until.pop(partition, None)

@@ -1,0 +1,271 @@
+"""One conversation in one dialect: its records in, frames out. A function of the records, whoever reads them, and when.
+
+1. A record comes once: what a worker published again, at a later offset, is known by its message, attempt and `tm-seq`.
+   An attempt is told by `tm-opened`, as a message's id may be used again. The numbers of an attempt have no hole: what
+   lies between is gone (`jumped`).
+2. A dialect's state begins with a message's first event. A record of a message that began before what was read says so
+   (`missing`): whoever reads goes back to that time. If the log no longer has it, the message is given up: readers are
+   told of the gap, and what can be said without the beginning is said.
+3. A frame is the last one (`last`) when no message of the conversation is open behind it. Where a dialect has no words
+   for the end of a message, its frame has no payload: it moves the client's place, and says that this is the end.
+"""
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from tokenmill.dialects import Dialect, Renderer
+from tokenmill.dialects.native import NATIVE
+from tokenmill.errors import NOT_JSON
+from tokenmill.events import decode_event
+from tokenmill.gateway.event_log.entry import Entry
+from tokenmill.gateway.event_log.position import Position
+
+ENDED_KEPT = 64
+"""Ended messages of a conversation that are remembered, to know what comes again: a repeat reaches back by one commit
+of one partition, in which a conversation has hardly more than one answer."""
+
+ATTEMPTS_KEPT = 8
+"""Earlier uses of a message's id whose repeats are known; one is rare."""
+
+UNTOUCHED = frozenset({"ag_ui", "ai_sdk_parts", "ai_sdk_ui", "anthropic", "interceptor", "segments"})
+"""Dialects whose state a piece of text leaves as it is, if another piece of the same text came right before."""
+
+_PIECES = b'{"type":"text-delta"', b'{"type":"reasoning-delta"'
+
+Who = tuple[bytes, bytes]
+"""A message and its choice."""
+
+Attempt = tuple[bytes, bytes, int]
+"""The same, and when it began."""
+
+_any_json = msgspec.json.Decoder(msgspec.Raw)
+
+
+class Frame(NamedTuple):
+    """What a client is sent of one record, or a part of it."""
+
+    offset: int
+    part: int
+    back: int
+    """See `Position`."""
+    payload: bytes
+    message: bytes
+    first: bool = False
+    """It is the first that is shown of its message and choice."""
+    last: bool = False
+    """No message is open behind it."""
+    ends: bool = False
+    """Its message is over: no choice of it is open behind it."""
+    mark: int = 0
+    """See `Position`."""
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """What orders frames of a partition."""
+        return self.offset, self.part
+
+    def id(self, partition: int) -> Position:
+        """Its id: the place behind it."""
+        return Position(partition, self.offset, self.part, self.back, self.mark)
+
+
+class _Known(msgspec.Struct):
+    """What was read of one choice."""
+
+    opened: int
+    seq: int
+    since: int
+    """Offset of its first record."""
+    over: bool = False
+    shown: bool = False
+    notice: bytes = b""
+    """What was said last of it without a number: a worker lost its state."""
+    adopted: bool = False
+    """Its beginning was not read."""
+    before: tuple[int, ...] = ()
+    """When earlier messages of this name began."""
+    piece: bytes = b""
+    """Of what text the record was a piece that was passed by last."""
+
+
+class View:
+    """Takes the records of a conversation in order, and makes frames of its dialect of them."""
+
+    __slots__ = ("_given_up", "_known", "_missing", "_open", "_renderer", "_skips", "jumped", "partition", "repeated")
+
+    def __init__(self, dialect: Dialect, partition: int, given_up: frozenset[Attempt] = frozenset()) -> None:
+        self.partition = partition
+        self._renderer = None if dialect is NATIVE else Renderer(dialect)
+        self._skips = dialect.name in UNTOUCHED
+        self._known: OrderedDict[Who, _Known] = OrderedDict()
+        self._open: dict[Who, _Known] = {}
+        self._missing: Attempt | None = None
+        self._given_up = given_up
+        self.jumped = False
+        """Events of its message are missing between the record that was taken last and the one before."""
+        self.repeated = False
+        """The record that was taken last had come before, or is one whose message's beginning is missing."""
+
+    @property
+    def missing(self) -> int | None:
+        """When the message began whose record came without its beginning, in milliseconds since the epoch.
+
+        That record, and what follows, is to be taken by a view that has read the beginning, or gave it up.
+        """
+        return None if self._missing is None else self._missing[2]
+
+    @property
+    def misses(self) -> bytes:
+        """Which message that is; empty if none."""
+        return b"" if self._missing is None else self._missing[0]
+
+    def give_up(self) -> None:
+        """What is missing can't be had: go on without it. Its record is to be taken once more."""
+        if self._missing is not None:
+            self._given_up |= {self._missing}
+            self._missing = None
+
+    @property
+    def given_up(self) -> frozenset[Attempt]:
+        """Whose beginnings can't be had."""
+        return self._given_up
+
+    @property
+    def whole(self) -> bool:
+        """Whether the beginning of every open message was read."""
+        return not any(known.adopted for known in self._open.values())
+
+    def knows_more_than(self, other: "View") -> bool:
+        """Whether it remembers messages that another view, which has read up to the same place, does not."""
+        return not self._known.keys() <= other._known.keys()  # noqa: SLF001 -- of another one of the same kind
+
+    @property
+    def idle(self) -> bool:
+        """Whether no message is open."""
+        return not self._open
+
+    def open_since(self) -> dict[bytes, int]:
+        """The messages that are open, and the offset of each one's first record."""
+        return {who[0]: known.since for who, known in reversed(self._open.items())}
+
+    def ended(self) -> frozenset[bytes]:
+        """The messages of which every choice that began is over, as far as they are remembered."""
+        return self.messages() - self.open_since().keys()
+
+    def knows(self, message: bytes) -> bool:
+        """Whether anything of a message was read."""
+        return any(message == name for name, _ in self._known)
+
+    def messages(self) -> frozenset[bytes]:
+        """All that are remembered."""
+        return frozenset(message for message, _ in self._known)
+
+    def take(self, entry: Entry) -> Sequence[Frame]:
+        """The frames of a record; none for one that came before, or whose message's beginning is `missing`."""
+        self.jumped = False
+        known = self._place(entry)
+        self.repeated = known is None
+        if known is None:
+            return ()
+        payloads = self._payloads(entry, known) or ((b"",) if entry.finishes else ())
+        since = min((each.since for each in self._open.values()), default=entry.offset)
+        if entry.finishes:
+            self._end(entry, known)
+        first, known.shown = not known.shown, known.shown or bool(payloads)
+        count, last = len(payloads), entry.finishes and not self._open
+        ends = entry.finishes and all(message != entry.message for message, _ in self._open)
+        back, mark = entry.offset - min(since, known.since), entry.mark
+        return [
+            Frame(
+                entry.offset,
+                part,
+                back,
+                payload,
+                entry.message,
+                first=first and part == 1,
+                last=last and part == count,
+                ends=ends and part == count,
+                mark=mark,
+            )
+            for part, payload in enumerate(payloads, 1)
+        ]
+
+    def pass_by(self, entry: Entry) -> None:
+        """Take a record whose frames nobody wants: whoever comes back waits for all that lies before."""
+        known = self._known.get((entry.message, entry.choice))
+        if known is not None and entry.seq == known.seq + 1 and entry.opened == known.opened and not known.over:
+            known.seq = entry.seq  # as nearly all of them: the next one of an open message
+        else:
+            known = self._place(entry)
+        if known is None:
+            return
+        piece = _piece_of(entry.value) if self._skips else b""
+        if not known.shown or (self._renderer is not None and not (piece and piece == known.piece)):
+            known.shown |= bool(self._payloads(entry, known)) or entry.finishes
+            known.piece = piece
+        if entry.finishes:
+            self._end(entry, known)
+
+    def _place(self, entry: Entry) -> _Known | None:
+        """What is known of the record's choice, with the record in it; None: the record is not to be shown."""
+        who = entry.message, entry.choice
+        known = self._known.get(who)
+        if entry.seq < 0:
+            return self._of_lost(who, known, entry)
+        if known is None:
+            return self._new(who, entry, ())
+        if entry.opened in known.before or (entry.opened == known.opened and entry.seq <= known.seq):
+            return None
+        if known.over or entry.opened != known.opened:
+            return self._new(who, entry, (*known.before, known.opened)[-ATTEMPTS_KEPT:])
+        self.jumped = entry.seq > known.seq + 1
+        known.seq = entry.seq
+        return known
+
+    def _new(self, who: Who, entry: Entry, before: tuple[int, ...]) -> _Known | None:
+        if not entry.starts and (attempt := (*who, entry.opened)) not in self._given_up:
+            self._missing = attempt
+            return None
+        before = tuple(opened for opened in before if opened != entry.opened)
+        known = _Known(entry.opened, entry.seq, entry.offset, adopted=not entry.starts, before=before)
+        return self._remember(who, known)
+
+    def _remember(self, who: Who, known: _Known) -> _Known:
+        self._known[who] = self._open[who] = known
+        self._known.move_to_end(who)
+        if len(self._known) > ENDED_KEPT + len(self._open):
+            self._known.pop(next(name for name, each in self._known.items() if each.over))
+        return known
+
+    def _of_lost(self, who: Who, known: _Known | None, entry: Entry) -> _Known | None:
+        """A notice without a number: the error and the end of a message whose state is gone, each said once."""
+        if known is None:
+            return self._remember(who, _Known(entry.opened, entry.seq, entry.offset, notice=entry.value))
+        if known.over or known.notice == entry.value:
+            return None
+        known.notice = entry.value
+        return known
+
+    def _payloads(self, entry: Entry, known: _Known) -> Sequence[bytes]:
+        try:
+            if self._renderer is None:
+                _any_json.decode(entry.value)  # raises for what would not be one line
+                _ = entry.value.isascii() or entry.value.decode()  # no frame of a WebSocket may hold other bytes
+                return (entry.value,)
+            if known.adopted and not known.notice:
+                return ()  # without its beginning a dialect can't say what came of it
+            return self._renderer.render(decode_event(entry.value))
+        except NOT_JSON:
+            return ()  # no event that this version knows, or no JSON
+
+    def _end(self, entry: Entry, known: _Known) -> None:
+        known.over = True
+        self._open.pop((entry.message, entry.choice), None)
+
+
+def _piece_of(value: bytes) -> bytes:
+    """Of what text an event is a piece: all of it before the piece; empty for what is none."""
+    return value[: value.find(b'"delta"')] if value.startswith(_PIECES) else b""

@@ -1,0 +1,118 @@
+"""Records of recent times, of all partitions that somebody reads: a cache of the log, capped in bytes and in time.
+
+1. What a partition's window holds has no hole: every event from `first` to before `end`.
+2. The oldest record leaves first, whoever's it is, so a quiet partition keeps its hours and a busy one its seconds.
+3. Each conversation's records are found without looking at another's.
+"""
+
+from bisect import bisect_left
+from collections import deque
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from operator import attrgetter
+
+from tokenmill.gateway.event_log.entry import Entry
+
+TURN_BYTES = 256 * 1024
+"""Of records that are looked at for one client before it is another one's turn: some milliseconds. It is also what a
+client is sent at once, which one of 1 Mbit/s takes in two seconds."""
+
+OFFSET = attrgetter("offset")
+"""Of an entry: what they are in the order of."""
+
+
+class Window:
+    """The part of one partition that is in memory."""
+
+    __slots__ = ("by_key", "dropped", "end", "first")
+
+    def __init__(self, at: int) -> None:
+        self.first = at
+        """Offset from which on every record is here."""
+        self.end = at
+        """Offset of the next record that comes."""
+        self.by_key: dict[bytes, deque[Entry]] = {}
+        self.dropped = False
+        """Nobody fills it any more: whoever was about to read on from it has to begin anew."""
+
+    def of(self, key: bytes, start: int) -> tuple[list[Entry], int]:
+        """A conversation's next records from an offset on, in order, and the offset to go on at.
+
+        They are as many as one turn of the event loop should take; `end` says that there are no more.
+        """
+        held = self.by_key.get(key)
+        if not held:
+            return [], self.end
+        found, size = list[Entry](), 0
+        for entry in islice(held, bisect_left(held, start, key=OFFSET), None):
+            size += entry.size
+            if found and size > TURN_BYTES:
+                return found, entry.offset
+            found.append(entry)
+        return found, self.end
+
+
+class Windows:
+    """The windows of all partitions under one cap of bytes and one of age."""
+
+    def __init__(self, cap_bytes: int, cap_s: float) -> None:
+        self._cap_bytes = cap_bytes
+        self._cap_s = cap_s
+        self._windows: dict[int, Window] = {}
+        self._order: deque[tuple[float, Entry]] = deque()
+        self.size = 0
+        """Bytes of all."""
+
+    def open(self, partition: int, at: int) -> Window:
+        """A new window, which is empty and begins at this offset."""
+        self.drop(partition)
+        window = self._windows[partition] = Window(at)
+        return window
+
+    def get(self, partition: int) -> Window | None:
+        """The window of a partition that is read."""
+        return self._windows.get(partition)
+
+    def drop(self, partition: int) -> None:
+        """Forget a partition that nobody reads any more."""
+        window = self._windows.pop(partition, None)
+        if window is None:
+            return
+        window.dropped = True
+        if window.by_key:
+            self._order = deque(item for item in self._order if item[1].partition != partition)
+            self.size = sum(entry.size for _, entry in self._order)
+
+    def add(self, partition: int, came: Sequence[Entry], end: int, now: float) -> None:
+        """Records that follow what is here; `end` is the offset behind them, `now` in seconds."""
+        window = self._windows[partition]
+        for entry in came:
+            window.by_key.setdefault(entry.key, deque()).append(entry)
+            self._order.append((now, entry))
+            self.size += entry.size
+        window.end = max(window.end, end)
+        self.expire(now)
+
+    def expire(self, now: float) -> None:
+        """Let go of what is over a cap."""
+        order = self._order
+        while order and (self.size > self._cap_bytes or order[0][0] < now - self._cap_s):
+            _, entry = order.popleft()
+            self.size -= entry.size
+            self._forget(self._windows[entry.partition], entry)
+
+    @staticmethod
+    def _forget(window: Window, entry: Entry) -> None:
+        held = window.by_key[entry.key]
+        held.popleft()
+        if not held:
+            del window.by_key[entry.key]
+        window.first = entry.offset + 1
+
+    @property
+    def records(self) -> int:
+        """How many records are in all."""
+        return len(self._order)
+
+    def __iter__(self) -> Iterator[tuple[int, Window]]:
+        return iter(self._windows.items())

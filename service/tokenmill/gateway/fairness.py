@@ -1,0 +1,103 @@
+"""Fairness between names: a semaphore whose turns go round the names that wait, and a thread that is shared so.
+
+Within a name it is first come, first served. However many wait of one name, another one's turn comes after one of each.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from typing import TypeVar
+
+from tokenmill.gateway.problems import TOO_MANY, Refused
+
+WAIT_S = 30.0
+"""For the work that comes before: a long text, or formats that live together, take seconds."""
+
+AGAIN_S = 10
+"""When whoever waited in vain may try again."""
+
+T = TypeVar("T")
+
+
+class FairSemaphore:
+    """A semaphore for so many holders at once, whose waiting names take turns."""
+
+    def __init__(self, most: int) -> None:
+        self._free = most
+        self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
+
+    async def acquire(self, name: str) -> None:
+        """Wait for a turn, which has to be released."""
+        if self._free:
+            self._free -= 1
+            return
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(name, deque()).append(turn)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.cancelled():
+                self._leave(name, turn)
+            else:
+                self.release()  # it was given, and nobody is there to use it
+            raise
+
+    def release(self) -> None:
+        """The next one's turn begins."""
+        while self._waiting:
+            name = next(iter(self._waiting))
+            queue = self._waiting.pop(name)
+            turn = _first(queue)
+            if queue:
+                self._waiting[name] = queue  # behind the other names
+            if turn is not None:
+                turn.set_result(None)
+                return
+        self._free += 1
+
+    def _leave(self, name: str, turn: asyncio.Future[None]) -> None:
+        queue = self._waiting.get(name)
+        if queue is None or turn not in queue:
+            return  # somebody gave a turn back just now, and went past this one
+        queue.remove(turn)
+        if not queue:
+            del self._waiting[name]
+
+
+def _first(queue: deque[asyncio.Future[None]]) -> asyncio.Future[None] | None:
+    """The first one that still waits, taken out: one that is cancelled is in the queue until its task runs again."""
+    while queue:
+        turn = queue.popleft()
+        if not turn.done():
+            return turn
+    return None
+
+
+class FairThread:
+    """A thread beside the loop that does one piece of work at a time, of each name in turn.
+
+    Each piece takes a processor, and as much memory as its answer. `late` says to those that wait for more than
+    `wait_s` why, and what they can do.
+    """
+
+    def __init__(self, late: str, wait_s: float = WAIT_S) -> None:
+        self._turns = FairSemaphore(1)
+        self._late = late
+        self._wait_s = wait_s
+
+    async def run(self, name: str, work: Callable[[], T]) -> T:
+        """Do the work of this name, and return what it comes to. Raises `Refused` if its turn does not come in time."""
+        try:
+            async with asyncio.timeout(self._wait_s):
+                await self._turns.acquire(name)
+        except TimeoutError:
+            detail = f"there was no turn within {self._wait_s:g} s: {self._late}"
+            raise Refused(TOO_MANY, detail, headers={"retry-after": str(AGAIN_S)}) from None
+        running = asyncio.ensure_future(asyncio.to_thread(work))
+        running.add_done_callback(self._over)
+        return await asyncio.shield(running)  # whoever asked may leave; the thread goes on, and so does its turn
+
+    def _over(self, running: asyncio.Future[T]) -> None:
+        self._turns.release()
+        if not running.cancelled():
+            running.exception()  # nobody may be left who would look at it

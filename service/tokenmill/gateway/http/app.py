@@ -1,0 +1,121 @@
+"""The web server: routes, what every answer has in common, and the endpoints for operators on a port of their own."""
+
+import logging
+import secrets
+from collections.abc import Iterable
+
+from aiohttp import web
+from aiohttp.typedefs import Handler, Middleware
+
+from tokenmill.errors import Unavailable
+from tokenmill.gateway.counts import Counts
+from tokenmill.gateway.http.idle_connections import IdleConnections
+from tokenmill.gateway.http.origins import Origins, asks
+from tokenmill.gateway.http.tracing import FAILED, tracing
+from tokenmill.gateway.http.unmatched import guarded
+from tokenmill.gateway.problems import INTERNAL, NOT_FOUND, TOO_LARGE, UNAVAILABLE, Kind, Refused, shown
+from tokenmill.observe.telemetry import NO_TELEMETRY, Telemetry
+
+log = logging.getLogger(__name__)
+
+HEADER_BYTES = 16 * 1024
+"""Of one header line: tokens have a few kilobytes, nobody has a megabyte."""
+
+REQUEST_ID = "x-request-id"
+
+_STATUS: dict[int, Kind] = {404: NOT_FOUND, 413: TOO_LARGE}
+"""What aiohttp refuses by itself: `OPTIONS *`, which is no address, and a body that is read whole and too large."""
+
+
+def client_app(
+    routes: Iterable[web.RouteDef],
+    counts: Counts,
+    origins: Origins,
+    watch: IdleConnections,
+    body_bytes: int,
+    telemetry: Telemetry = NO_TELEMETRY,
+) -> web.Application:
+    """What clients come to; `body_bytes` caps a body that is read whole."""
+    return guarded_app(routes, answering(counts, origins, watch), origins, body_bytes, telemetry)
+
+
+def guarded_app(
+    routes: Iterable[web.RouteDef],
+    answering_: Middleware,
+    origins: Origins,
+    body_bytes: int,
+    telemetry: Telemetry = NO_TELEMETRY,
+) -> web.Application:
+    """An application with bounds for whatever anybody may send, and one middleware that answers for all routes."""
+    app = web.Application(
+        middlewares=[*tracing(telemetry), answering_],
+        client_max_size=body_bytes,
+        handler_args={
+            "max_field_size": HEADER_BYTES,
+            "max_line_size": HEADER_BYTES,
+            "auto_decompress": False,  # a small body may become a large one; those that are compressed are refused
+        },
+    )
+    app.add_routes(guarded(routes))
+    app.on_response_prepare.append(origins.mark)
+    return app
+
+
+def answering(counts: Counts, origins: Origins, watch: IdleConnections) -> Middleware:
+    """Every refusal is a problem that says what to change; what nobody foresaw is logged under the request's id.
+
+    All that concerns every request is here: another middleware would cost each open stream half a kilobyte.
+    """
+
+    @web.middleware
+    async def answered(request: web.Request, handler: Handler) -> web.StreamResponse:
+        watch.begins(request.protocol)
+        try:
+            origins.check(request)
+            response = origins.preflight(request) if asks(request) else await handler(request)
+        except ConnectionError:  # the client went away while it was written to
+            raise
+        except Exception as problem:  # noqa: BLE001 -- it is logged, with the id that the answer has
+            identity = new_id()
+            refusal = _refusal(request, problem, identity)
+            counts.refused(refusal.kind)
+            response = refusal.response()
+            response.headers[REQUEST_ID] = identity
+        finally:
+            watch.ends(request.protocol)
+        if watch.draining:
+            response.force_close()
+        if not response.prepared:
+            response.headers.setdefault(REQUEST_ID, new_id())
+        return response
+
+    return answered
+
+
+def new_id() -> str:
+    """Of a request, for its answer and the log."""
+    return secrets.token_hex(8)
+
+
+def unforeseen(request: web.Request, problem: Exception, identity: str) -> None:
+    """Log what nobody foresaw. Raises the problem itself if the client can't be told."""
+    if request.writer.output_size:  # a stream has begun: aiohttp cuts it off, and logs why
+        raise problem
+    request[FAILED] = type(problem).__name__
+    log.error("request %s: %s %s failed", identity, request.method, shown(request.path), exc_info=problem)
+
+
+def _refusal(request: web.Request, problem: Exception, identity: str) -> Refused:
+    """What a client is told. Raises the problem itself if that can't be told."""
+    if isinstance(problem, Refused):
+        return problem
+    if isinstance(problem, Unavailable):
+        log.warning("request %s: %s", identity, problem)
+        return Refused(UNAVAILABLE, "try again in a moment", headers={"retry-after": "2"})
+    if not isinstance(problem, web.HTTPException):
+        unforeseen(request, problem, identity)
+        return Refused(INTERNAL, f"the gateway's log says under {identity} what failed")
+    kind = _STATUS.get(problem.status)
+    if kind is None:
+        raise problem
+    return Refused(kind, problem.reason)

@@ -1,0 +1,33 @@
+"""A span for each request of a client, whatever it is answered with; for streams it lasts as long as they do."""
+
+from aiohttp import web
+from aiohttp.typedefs import Handler, Middleware
+
+from tokenmill.gateway.http.request_values import tracing_of
+from tokenmill.observe.telemetry import Telemetry
+
+SERVER_ERROR = 500
+
+FAILED = web.RequestKey("tokenmill_failed", str)
+"""The kind of the exception that a request failed with, where nobody foresaw it."""
+
+
+def tracing(telemetry: Telemetry) -> list[Middleware]:
+    """What is to be in front of all routes: nothing where nobody is told, as each middleware costs memory."""
+    return [_spanned(telemetry)] if telemetry.on else []
+
+
+def _spanned(telemetry: Telemetry) -> Middleware:
+    @web.middleware
+    async def spanned(request: web.Request, handler: Handler) -> web.StreamResponse:
+        resource = request.match_info.route.resource
+        route = resource.canonical if resource is not None else "unknown"
+        about = {"http.request.method": request.method, "http.route": route, "url.scheme": request.scheme}
+        with telemetry.span(f"{request.method} {route}", "server", tracing_of(request.headers), about) as span:
+            response = await handler(request)
+            span.say({"http.response.status_code": response.status})
+            if response.status >= SERVER_ERROR:
+                span.failed(request.get(FAILED, str(response.status)))
+            return response
+
+    return spanned

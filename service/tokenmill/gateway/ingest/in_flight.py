@@ -1,0 +1,135 @@
+"""Records on their way to Kafka: how many bytes there may be, what became of each, and what its writer is told."""
+
+import asyncio
+import time
+from collections import deque
+from typing import NamedTuple
+
+from tokenmill.gateway.problems import TOO_MANY, UNAVAILABLE, Refused
+
+ROOM_AGAIN_S = 1
+"""When whoever found no room should come back: room comes with every acknowledgement."""
+
+KAFKA_AGAIN_S = 5
+"""When whoever found no Kafka should: an election takes so long."""
+
+OF_LATE = 128
+"""Records of which a mean is taken: tens of milliseconds of a busy process, seconds of an idle one."""
+
+
+class ByteBudget:
+    """A cap on bytes that are out at once, given in the order in which they are asked for.
+
+    What is larger than all of it is let in alone.
+    """
+
+    def __init__(self, cap: int) -> None:
+        self._cap = cap
+        self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
+        self.taken = 0
+        """Bytes that are out now."""
+
+    def try_take(self, size: int) -> bool:
+        """Take so many bytes if nobody has to wait for it."""
+        if self._waiting or not self._fits(size):
+            return False
+        self.taken += size
+        return True
+
+    async def take(self, size: int) -> None:
+        """Wait until there is room for so many bytes, and until those who asked before have theirs."""
+        if self.try_take(size):
+            return
+        turn = asyncio.get_running_loop().create_future()
+        self._waiting.append((size, turn))
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():
+                self.give(size)  # it was given in the moment in which its taker left
+            elif (size, turn) in self._waiting:  # else it was passed over before it knew that it leaves
+                self._waiting.remove((size, turn))
+                self._let_in()
+            raise
+
+    def give(self, size: int) -> None:
+        """Bytes that were taken are free again."""
+        self.taken -= size
+        self._let_in()
+
+    def _fits(self, size: int) -> bool:
+        return self.taken == 0 or self.taken + size <= self._cap
+
+    def _let_in(self) -> None:
+        while self._waiting and self._fits(self._waiting[0][0]):
+            size, turn = self._waiting.popleft()
+            if not turn.done():
+                self.taken += size
+                turn.set_result(None)
+
+
+class RecordMetadata(NamedTuple):
+    """Where a record is in its topic."""
+
+    partition: int
+    offset: int
+
+
+class InFlightRecord:
+    """A record that Kafka has not acknowledged yet, and then what became of it."""
+
+    __slots__ = ("_outcome", "_patience", "_since", "_waiter", "lane", "size")
+
+    def __init__(self, lane: ByteBudget, size: int, patience: float) -> None:
+        self._since = time.monotonic()
+        self._outcome: RecordMetadata | Refused | None = None
+        self._waiter: asyncio.Future[None] | None = None
+        """Made for whoever waits: of most records nobody asks before they are acknowledged."""
+        self._patience = patience
+        self.lane = lane
+        self.size = size
+
+    def settle(self, outcome: RecordMetadata | Refused) -> None:
+        """Say what became of it."""
+        self._outcome = outcome
+        if self._waiter is not None:
+            self._waiter.set_result(None)
+
+    @property
+    def settled(self) -> bool:
+        """Whether it is known."""
+        return self._outcome is not None
+
+    @property
+    def age_s(self) -> float:
+        """Since it was sent."""
+        return time.monotonic() - self._since
+
+    async def placed(self) -> RecordMetadata:
+        """Where it is, once it is acknowledged. Raises `Refused` if it is not, or not in time."""
+        if self._outcome is None:
+            self._waiter = self._waiter or asyncio.get_running_loop().create_future()
+            await asyncio.wait([self._waiter], timeout=max(0.0, self._patience - self.age_s))
+        outcome = self._outcome
+        if outcome is None:
+            raise unavailable(f"Kafka did not acknowledge the record within {self._patience:g} s; it still may")
+        if isinstance(outcome, Refused):
+            raise outcome
+        return outcome
+
+
+def too_many() -> Refused:
+    """There is no room."""
+    detail = "Kafka takes less than is written; write again after a pause, and with fewer at once"
+    return Refused(TOO_MANY, detail, headers={"retry-after": str(ROOM_AGAIN_S)})
+
+
+def refused(problem: BaseException) -> Refused:
+    """Kafka said no, or can not be asked."""
+    return unavailable(f"Kafka refused the record: {type(problem).__name__}")
+
+
+def unavailable(what: str) -> Refused:
+    """Kafka does not do its part now; `what` says which."""
+    detail = f"{what}; write it again after a pause: chunks with the same `seq` count once"
+    return Refused(UNAVAILABLE, detail, headers={"retry-after": str(KAFKA_AGAIN_S)})

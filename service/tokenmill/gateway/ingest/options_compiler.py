@@ -1,0 +1,82 @@
+"""Options that clients bring are compiled before a chunk with them is a record, beside the loop.
+
+Formats that live together, or tools with ten thousand parameters, take seconds, in which nobody would be served. So
+it is done in a thread, for one body at a time: the others wait, and those of another client for one of each name.
+"""
+
+from collections.abc import Mapping
+from hashlib import blake2b
+from typing import Any
+
+import msgspec
+
+from tokenmill.errors import BadOpen
+from tokenmill.formats import compile_grammar
+from tokenmill.gateway.fairness import WAIT_S, FairThread
+from tokenmill.parser import read_options
+from tokenmill.partition import PartitionSettings
+
+KNOWN = 1_024
+"""Options that were good are known again, by their hash: those in use are few."""
+
+OF_A_BODY = 256
+"""Options of one body that were not known. A message has one of them, and most messages of a service have the same."""
+
+
+class OptionsCompiler:
+    """Compiles options that clients bring, and knows those again that were good.
+
+    `settings` are those of the workers, whose defaults count.
+    """
+
+    def __init__(self, settings: PartitionSettings, wait_s: float = WAIT_S) -> None:
+        self._settings = settings
+        self._work = FairThread("other options take long to be read; try again", wait_s)
+        self._known: dict[bytes, None] = {}
+
+    def knows(self, key: bytes | None) -> bool:
+        """Whether options with this key were good."""
+        return key is not None and key in self._known
+
+    async def check(self, name: str, options: Mapping[str, Any]) -> None:
+        """Raise `BadOpen` for options with which no message can open, and `Refused` if there is no time for them.
+
+        `name` is whose they are: names take turns.
+        """
+        key = key_of(options)
+        if self.knows(key):
+            return
+        await self._work.run(name, lambda: self._compile(options))
+        if key is not None:
+            self._known[key] = None
+        if len(self._known) > KNOWN:
+            del self._known[next(iter(self._known))]
+
+    def _compile(self, options: Mapping[str, Any]) -> None:
+        compile_grammar(self._settings.resolved(read_options(options, self._settings.defaults)), self._settings.limits)
+
+
+class BodyOptions:
+    """The options that one body brings, beside it or in it. `name` is whose body it is."""
+
+    def __init__(self, compiling: OptionsCompiler, name: str) -> None:
+        self._compiling = compiling
+        self._name = name
+        self._new = 0
+
+    async def check(self, options: Mapping[str, Any]) -> None:
+        """Raise `BadOpen` for options with which no message can open, and for too many that differ."""
+        if self._compiling.knows(key_of(options)):
+            return
+        self._new += 1
+        if self._new > OF_A_BODY:
+            raise BadOpen(f"the body has more than {OF_A_BODY} options that differ: send the rest in another one")
+        await self._compiling.check(self._name, options)
+
+
+def key_of(options: Mapping[str, Any]) -> bytes | None:
+    """A hash of options, by which they are known again. What can't be encoded has none: to compile it says why."""
+    try:
+        return blake2b(msgspec.msgpack.encode(options), digest_size=16).digest()
+    except (OverflowError, RecursionError, UnicodeEncodeError):
+        return None

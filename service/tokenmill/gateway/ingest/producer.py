@@ -1,0 +1,298 @@
+"""The gateway's way to Kafka: one idempotent producer for all writers, with a bound on what is under way.
+
+Rules of this file:
+
+1. A record counts as written when all replicas that have to have it do. A conversation's records go, in order, to the
+   partition that the Java client would choose: its murmur2 over the key.
+2. Nothing waits for ever, and nothing grows for ever. A write finds room among what is not acknowledged yet, or is
+   refused with 429; it is acknowledged in time, or refused with 503. A record that was refused so keeps its room until
+   Kafka has answered, and may still be written: the client tries idempotent batches again until they are.
+3. What Kafka refuses leaves a hole in the producer's numbers, and nothing more gets past it. So the client is replaced
+   by a new one then, as soon as the old one is done with the rest: a conversation's records do not overtake each other.
+   Records share batches, so a refusal says little of one of them: its writer may try again, and learns more then.
+4. A new client is tried for as long as it takes. A certificate that is exchanged just then, or a token that can't be
+   had, passes; who wants to know of what lasts sees 503, and the reason in the log.
+"""
+
+import asyncio
+import logging
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+import msgspec
+from aiokafka import AIOKafkaProducer
+from aiokafka.errors import KafkaError, KafkaTimeoutError
+from aiokafka.partitioner import DefaultPartitioner
+
+from tokenmill.config import Kafka
+from tokenmill.errors import TokenmillError, Unavailable
+from tokenmill.gateway.ingest.in_flight import (
+    OF_LATE,
+    ByteBudget,
+    InFlightRecord,
+    RecordMetadata,
+    refused,
+    too_many,
+    unavailable,
+)
+from tokenmill.gateway.problems import TOO_LARGE, Refused
+from tokenmill.kafka.aiokafka_inside import sending_task
+from tokenmill.kafka.calls import started, stopped
+from tokenmill.kafka.clients import make_admin, producer_options
+from tokenmill.kafka.topics import largest_records
+from tokenmill.limits import KIB, MIB
+from tokenmill.records import Headers
+
+log = logging.getLogger(__name__)
+
+BATCH_BYTES = 512 * KIB
+"""Largest record batch. The broker's default limit for one is 1 MiB."""
+
+METADATA_MS = 30_000
+"""How old the client's view of topics may be: so long it takes until partitions that were added are written to."""
+
+LARGEST_BYTES = 1_048_588
+"""The broker's default of `max.message.bytes`, where it does not tell."""
+
+RECORD_BYTES = 200
+"""What a record takes beside key, value and headers, in memory and in a batch of its own."""
+
+AGAIN_S = 0.5
+"""Between two tries to have a new producer."""
+
+_murmur2 = DefaultPartitioner()
+
+
+class Bounds(msgspec.Struct, frozen=True):
+    """What may be under way, and for how long."""
+
+    in_flight_bytes: int = 64 * MIB
+    """Records of all writers that are not acknowledged: some seconds of what one broker takes, and a quarter of the
+    memory that the window has."""
+    partition_bytes: int = 8 * MIB
+    """The same of one partition, as in the worker: one that has lost its leader leaves room for the others."""
+    room_s: float = 5.0
+    """For how long a write waits for room: longer than the election of a leader takes, shorter than people wait."""
+    acknowledged_s: float = 15.0
+    """For how long it waits for its acknowledgement: an election, a retry and a slow disk."""
+    request_ms: int = 10_000
+    """After so much silence the connection to a broker is given up: a machine that stalls does not close it."""
+    start_s: float = 30.0
+    """For one try to reach Kafka."""
+
+
+class Producer:
+    """Writes records of any topic.
+
+        producer = Producer(config.kafka, ["tokens"])
+        await producer.start()
+        partition, offset = await producer.send("tokens", b"conversation-7", value, [("tm-codec", b"native")])
+
+    Args:
+        kafka: where Kafka is, and how to be let in.
+        topics: that are written to. How long a record each takes is asked for at the start; one that is longer is
+            refused here, as refused by Kafka it would cost a new producer.
+        bounds: of what is under way.
+    """
+
+    def __init__(self, kafka: Kafka, topics: Collection[str], bounds: Bounds | None = None) -> None:
+        self._kafka = kafka
+        self._topics = topics
+        self._bounds = bounds or Bounds()
+        self._largest: Mapping[str, int] = {}
+        self._all = ByteBudget(self._bounds.in_flight_bytes)
+        self._of_partition: defaultdict[tuple[str, int], ByteBudget] = defaultdict(
+            lambda: ByteBudget(self._bounds.partition_bytes)
+        )
+        self._under_way: set[InFlightRecord] = set()
+        self._client: AIOKafkaProducer | None = None
+        self._ready = asyncio.Event()
+        self._renewal: asyncio.Task[None] | None = None
+        self.acknowledged_s = 0.0
+        """How long records take to be acknowledged: a mean in which the last `OF_LATE` count most."""
+
+    @property
+    def in_flight_bytes(self) -> int:
+        """Bytes of records that are not acknowledged."""
+        return self._all.taken
+
+    async def start(self) -> None:
+        """Reach Kafka. Raises `Unavailable` when it does not answer; then it may be tried again."""
+        self._largest = dict.fromkeys(self._topics, LARGEST_BYTES) | await self._allowed()
+        self._client = await started(self._make, "start the gateway's producer", self._bounds.start_s)
+        self._ready.set()
+
+    async def stop(self) -> None:
+        """Write what is under way, if Kafka takes it in time, and let go."""
+        self._ready.clear()
+        if self._renewal is not None:
+            self._renewal.cancel()
+            await asyncio.wait([self._renewal])
+        if self._client is not None:
+            await self._let_go(self._client)
+            self._client = None
+
+    async def send(self, topic: str, key: bytes, value: bytes | None, headers: Headers = ()) -> RecordMetadata:
+        """Write one record and answer where it is, once all replicas have it. Raises `Refused`."""
+        sent = await self.put(topic, await self.partition(topic, key), key, value, headers)
+        return await sent.placed()
+
+    async def partition(self, topic: str, key: bytes) -> int:
+        """The partition that records of a key go to, as the topic is now. Raises `Refused`."""
+        client = await self._usable()
+        with _in_time(f"it does not say what partitions {topic!r} has; `tokenmill topics create` makes topics"):
+            async with asyncio.timeout(self._bounds.room_s):
+                numbers = await client.partitions_for(topic)
+        return int(_murmur2(key, sorted(numbers), []))
+
+    async def put(
+        self, topic: str, partition: int, key: bytes, value: bytes | None, headers: Headers = ()
+    ) -> InFlightRecord:
+        """Let one record go as soon as there is room for it; those of a partition are written in the order of calls.
+
+        Raises `Refused` when there is no room in time, or nobody to write to.
+        """
+        pairs = list(headers)
+        size = RECORD_BYTES + len(key) + len(value or b"") + sum(len(name) + len(content) for name, content in pairs)
+        if size > self._largest[topic]:
+            raise _too_large(size, self._largest[topic])
+        sent = InFlightRecord(self._of_partition[topic, partition], size, self._bounds.acknowledged_s)
+        await self._take(sent)
+        try:
+            client = await self._usable()
+            with self._refusing(client):  # it waits for `request_ms` at most
+                future = await client.send(topic, value, key=key, partition=partition, headers=pairs)
+        except BaseException:  # a call that is given up has written nothing
+            self._give(sent)
+            raise
+        self._under_way.add(sent)
+        future.add_done_callback(partial(self._done, client, sent))
+        return sent
+
+    # Before a record is on its way
+
+    async def _usable(self) -> AIOKafkaProducer:
+        """The client, which is away while it is replaced."""
+        if not self._ready.is_set():
+            with _in_time("there is no connection to it"):
+                async with asyncio.timeout(self._bounds.room_s):
+                    await self._ready.wait()
+        assert self._client is not None  # noqa: S101 -- it is what `_ready` says
+        return self._client
+
+    async def _take(self, sent: InFlightRecord) -> None:
+        await self._take_of(sent.lane, sent.size)
+        try:
+            await self._take_of(self._all, sent.size)
+        except BaseException:
+            sent.lane.give(sent.size)
+            raise
+
+    async def _take_of(self, room: ByteBudget, size: int) -> None:
+        if room.try_take(size):  # a timer for each record would cost more than all else
+            return
+        try:
+            async with asyncio.timeout(self._bounds.room_s):
+                await room.take(size)
+        except TimeoutError as late:
+            raise too_many() from late
+
+    def _give(self, sent: InFlightRecord) -> None:
+        sent.lane.give(sent.size)
+        self._all.give(sent.size)
+
+    @contextmanager
+    def _refusing(self, client: AIOKafkaProducer) -> Iterator[None]:
+        """What the client raises before it takes a record, as a refusal."""
+        try:
+            yield
+        except KafkaTimeoutError as late:
+            raise too_many() from late
+        except (KafkaError, AssertionError) as problem:  # it asserts that the partition is there
+            if sending_task(client).done():
+                self._replace(client, problem)
+            raise refused(problem) from problem
+
+    # When it is
+
+    def _done(self, client: AIOKafkaProducer, sent: InFlightRecord, future: "asyncio.Future[Any]") -> None:
+        self.acknowledged_s += (sent.age_s - self.acknowledged_s) / OF_LATE
+        problem = future.exception()
+        if problem is None:
+            record = future.result()
+            self._over(sent, RecordMetadata(record.partition, record.offset))
+            return
+        self._replace(client, problem)
+        self._over(sent, refused(problem))
+
+    def _over(self, sent: InFlightRecord, outcome: RecordMetadata | Refused) -> None:
+        if sent in self._under_way:
+            self._under_way.discard(sent)
+            self._give(sent)
+            sent.settle(outcome)
+
+    # Another client
+
+    def _make(self) -> AIOKafkaProducer:
+        usual = {"metadata_max_age_ms": METADATA_MS, "max_batch_size": min(BATCH_BYTES, *self._largest.values())}
+        return AIOKafkaProducer(
+            **usual | producer_options(self._kafka) | {"request_timeout_ms": self._bounds.request_ms},
+            enable_idempotence=True,
+            acks="all",
+            max_request_size=max(self._largest.values()),
+        )
+
+    async def _allowed(self) -> dict[str, int]:
+        """How long a batch of records each topic takes, as far as the broker says. Raises `Unavailable`."""
+        allowed: dict[str, int] = {}
+        async with make_admin(self._kafka) as admin:
+            for topic in self._topics:
+                try:
+                    allowed |= await largest_records(admin, [topic])
+                except Unavailable as problem:
+                    log.warning("%s; records of up to %d bytes are written to it", problem, LARGEST_BYTES)
+        return allowed
+
+    def _replace(self, client: AIOKafkaProducer, problem: BaseException) -> None:
+        if client is self._client and self._ready.is_set():
+            log.warning("the producer is replaced, as Kafka refused a record: %r", problem)
+            self._ready.clear()
+            self._renewal = asyncio.create_task(self._renew(client))
+
+    async def _renew(self, old: AIOKafkaProducer) -> None:
+        self._client = None
+        await self._let_go(old)
+        while self._client is None:
+            try:
+                await self.start()
+            except Exception as problem:  # noqa: BLE001 -- whatever it is, nothing would be written any more
+                log.warning("%s; next try in %g s", _told(problem), AGAIN_S)
+                await asyncio.sleep(AGAIN_S)
+
+    async def _let_go(self, client: AIOKafkaProducer) -> None:
+        """Stop a client, which first writes what it has. What it does not get rid of in time is refused."""
+        await stopped(client, self._bounds.acknowledged_s)
+        for sent in list(self._under_way):
+            self._over(sent, unavailable("the producer was closed before Kafka acknowledged the record"))
+
+
+def _told(problem: Exception) -> str:
+    """Why there is no client yet. Code of others may raise what it has in hand, a secret: that is told by its kind."""
+    known = isinstance(problem, TokenmillError)
+    return str(problem) if known else f"the producer can't be started: {type(problem).__name__}"
+
+
+def _too_large(size: int, largest: int) -> Refused:
+    """The topic does not take the record."""
+    return Refused(TOO_LARGE, f"the record has {size} bytes, key and headers included; the topic takes {largest}")
+
+
+@contextmanager
+def _in_time(what: str) -> Iterator[None]:
+    try:
+        yield
+    except (TimeoutError, KafkaError) as problem:
+        raise unavailable(f"Kafka: {what}") from problem

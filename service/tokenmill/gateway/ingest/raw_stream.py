@@ -1,0 +1,134 @@
+"""A provider's stream as it came: which records its bytes become, and how it ends if it breaks off.
+
+Rules of this file, which are those of `client.publish_stream`:
+
+1. The records of a body share the header `tm-stream`, so that answers of a conversation may stream side by side, and
+   `tm-message-id`, which counts where the provider gives its answer no id. A null value says that nothing follows.
+2. The codec runs here as in the worker. So it is known which messages the body opens: options go, as `tm-open`, on the
+   records that may open one; and what broke off can be ended under the id that the provider gave it.
+3. What breaks off ends as an answer that failed, then its stream ends: by a null value that has an effect only if no
+   record came since, as if it were idle, so that half an event is no second failure.
+"""
+
+from enum import Enum, auto
+from typing import Any
+from uuid import uuid4
+
+import msgspec
+
+from tokenmill.codecs import Codec, cut_anywhere, find_codec
+from tokenmill.codecs.sse_stream import PREFIX
+from tokenmill.errors import UnknownCodec
+from tokenmill.gateway.ingest.native_chunks import NATIVE, Valued, check_chunk, failure
+from tokenmill.gateway.ingest.open_choices import OpenChoices
+from tokenmill.gateway.ingest.options_compiler import BodyOptions
+from tokenmill.gateway.problems import BAD_REQUEST, UNKNOWN_CODEC, UNSUPPORTED, Refused, shown
+from tokenmill.partition.idle import Condition, stream_end
+from tokenmill.records import Headers, InputRecord
+
+JSON = "application/json"
+LINES = frozenset({"application/x-ndjson", "application/jsonl"})
+EVENT_STREAM = "text/event-stream"
+
+
+class Cut(Enum):
+    """What of a body is one record."""
+
+    WHOLE = auto()
+    LINES = auto()
+    ANYWHERE = auto()
+
+
+def how_to_read(content_type: str, name: str | None) -> tuple[Cut, Codec]:
+    """How a body becomes records: `name` is the codec that the address says. Raises `Refused`.
+
+    A plus sign in an address means a blank, and no codec has one in its name.
+    """
+    name = name.replace(" ", "+") if name is not None else None
+    if name is None and content_type not in {JSON, *LINES}:
+        raise Refused(BAD_REQUEST, "say in which codec the body is: codec=sse+openai; `tokenmill codecs` lists them")
+    try:
+        codec = find_codec(name or "native")
+    except UnknownCodec as problem:
+        raise Refused(
+            UNKNOWN_CODEC, f"codec is {shown(name or '')}; `tokenmill codecs` lists those there are"
+        ) from problem
+    if cut_anywhere(codec):
+        return Cut.ANYWHERE, codec
+    if content_type == EVENT_STREAM:
+        return Cut.ANYWHERE, find_codec(PREFIX + codec.name)
+    if content_type in LINES:
+        return Cut.LINES, codec
+    if content_type == JSON:
+        return Cut.WHOLE, codec
+    raise Refused(
+        UNSUPPORTED,
+        f"a record of {codec.name} is a whole event: send {EVENT_STREAM}, application/x-ndjson with an event a line, "
+        f"or {JSON} with one",
+    )
+
+
+class RawStream:
+    """The stream that one body is.
+
+    Args:
+        brought: finds out whether options are good.
+        codec: of its records.
+        conversation: whose it is.
+        message_id: of an answer to which its provider gives none; without it a random one.
+        options: with which its messages open.
+        tracing: headers that all records have.
+    """
+
+    def __init__(
+        self,
+        brought: BodyOptions,
+        codec: Codec,
+        conversation: str,
+        *,
+        message_id: str | None = None,
+        options: dict[str, Any] | None = None,
+        tracing: Headers = (),
+    ) -> None:
+        self._brought = brought
+        self._codec = codec
+        self._conversation = conversation
+        self._default_id = message_id or uuid4().hex
+        self._options = options
+        self._tracing = tracing
+        self._stream = uuid4().hex.encode()
+        self._state = b""
+        named = (("tm-codec", codec.name), ("tm-message-id", self._default_id))
+        self._headers = [("tm-stream", self._stream), *((name, text.encode()) for name, text in named), *tracing]
+        self._tm_open = [("tm-open", msgspec.json.encode(options))] if options else []
+        self.unended = OpenChoices()
+
+    @property
+    def message_id(self) -> str:
+        """Of the answer, of the first one if there are several."""
+        return self.unended.message_id or self._default_id
+
+    async def record(self, value: bytes) -> Valued:
+        """The record of the next bytes. Raises `RecordError` and `Refused`."""
+        record = InputRecord("", 0, 0, 0, self._conversation.encode(), value, self._headers)
+        self._state, chunks = self._codec.decode(self._state, record)
+        for chunk in chunks:
+            await check_chunk(chunk, self._conversation, self._brought)
+        opening = [self.unended.note(chunk) for chunk in chunks]
+        return value, [*self._headers, *self._tm_open] if any(opening) else self._headers
+
+    def end(self) -> Valued:
+        """The record that says that nothing follows. It completes a line that has no end, which may be the first."""
+        return None, self._headers if self.unended.began else [*self._headers, *self._tm_open]
+
+    def broken_off(self, why: str, last: int | None) -> list[Valued]:
+        """The records that end it early; `last` is the offset of its last record, None if that is not known."""
+        native = [NATIVE, *self._tracing]
+        ends: list[Valued] = [(failure(message_id, choice, why), native) for message_id, choice in self.unended]
+        if not self.unended.began:
+            ends = [(failure(self._default_id, 0, why, self._options or {}), native)]
+        if last is not None:
+            place = self._codec.name, self._conversation.encode(), self._stream
+            end = stream_end(place, self._default_id.encode(), Condition(last=last))
+            ends.append((end.value, end.headers))
+        return ends

@@ -1,0 +1,76 @@
+"""`POST /ag-ui`: a run of the AG-UI protocol, as its `HttpAgent` asks for it; the conversation is the thread.
+
+1. A run that the log knows by the `runId` is played from its start, ended or not. Else it is the run that is open, the
+   latest if there are several; else the next one. It ends with `RUN_FINISHED` or `RUN_ERROR`.
+2. The protocol knows no places, so every stream begins with `RUN_STARTED`, and what is past is folded.
+3. A post asks for events, and writes none: messages, tools and state in its body are the business of the front. Between
+   events the stream has comments, which clients skip.
+"""
+
+import msgspec
+from aiohttp import web
+
+from tokenmill.dialects.ag_ui import AG_UI
+from tokenmill.errors import NOT_JSON
+from tokenmill.gateway.auth.admission import Admission
+from tokenmill.gateway.auth.grant import must_allow
+from tokenmill.gateway.http.request_body import whole_body
+from tokenmill.gateway.http.request_values import conversation_id
+from tokenmill.gateway.problems import BAD_REQUEST, Refused
+from tokenmill.gateway.streams.framing import SSE
+from tokenmill.gateway.streams.service import StreamService
+from tokenmill.gateway.streams.stream_request import StreamRequest
+from tokenmill.limits import KEY_BYTES
+
+PATH = "/ag-ui"
+
+NO_RUN = b"\xff"
+"""No id, as it is no UTF-8: whoever names no run wants the one that is open."""
+
+
+class RunAgentInput(msgspec.Struct, frozen=True, rename="camel"):
+    """What is looked at of the body."""
+
+    thread_id: str
+    run_id: str = ""
+
+
+class AgUiRoutes:
+    """Answers a run's post with its events."""
+
+    def __init__(self, serving: StreamService, admission: Admission) -> None:
+        self._serving = serving
+        self._admission = admission
+
+    def routes(self) -> list[web.RouteDef]:
+        """For the application."""
+        return [web.post(PATH, self.post)]
+
+    async def post(self, request: web.Request) -> web.StreamResponse:
+        """A run from its start to its end."""
+        grant = await self._admission.may(request, "read")
+        held = self._admission.held(grant)
+        with self._admission.place(grant):
+            body = _read(await whole_body(request))
+            wanted = StreamRequest(conversation_id(body.thread_id), AG_UI, SSE, start="start", folded=True)
+            must_allow(grant, wanted.conversation, "read")
+            run = body.run_id.encode(errors="replace")
+            if not 0 < len(run) <= KEY_BYTES:
+                run = NO_RUN
+            async with self._serving.prepared(wanted.only(run), grant.name) as prepared:
+                open_ = prepared.reading.latest_open()
+                if prepared.peeked or open_ is None:  # it is known, or the next one is waited for
+                    wanted = wanted.only(run if prepared.peeked else b"")
+                    return await self._serving.answer(request, wanted, {}, held, prepared)
+            message, start = open_  # all of the conversation was read: the rest of the log need not be once more
+            wanted = msgspec.structs.replace(wanted, start=start, found=True)
+            async with self._serving.prepared(wanted, grant.name) as prepared:
+                return await self._serving.answer(request, wanted.only(message), {}, held, prepared)
+
+
+def _read(body: bytes) -> RunAgentInput:
+    """The body. Raises `Refused`."""
+    try:
+        return msgspec.json.decode(body, type=RunAgentInput)
+    except NOT_JSON as problem:
+        raise Refused(BAD_REQUEST, f"the body is a RunAgentInput of AG-UI, as JSON: {problem}") from problem

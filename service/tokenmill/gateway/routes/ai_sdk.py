@@ -1,0 +1,46 @@
+"""`GET /api/chat/{conversation}/stream`: what `useChat` of the AI SDK asks for when a page comes back to a chat.
+
+1. The SDK puts an answer together anew, so it is played from its start, folded: letters that were typed before are not
+   typed again. It sends no place, and drops ids.
+2. It shows one answer: the one that is open, the latest if there are several. Without one the answer is 204, also
+   behind a stop: a page must not take up what its user ended.
+3. Its transport knows two addresses, one to send and one to come back. Sending is the business of the front.
+"""
+
+from aiohttp import web
+
+from tokenmill.dialects.ai_sdk_ui import AI_SDK_UI
+from tokenmill.gateway.auth.admission import Admission
+from tokenmill.gateway.http.request_values import conversation_id
+from tokenmill.gateway.streams.framing import SSE
+from tokenmill.gateway.streams.service import StreamService
+from tokenmill.gateway.streams.stream_request import StreamRequest
+
+PATH = "/api/chat/{conversation}/stream"
+
+VERSION = {"x-vercel-ai-ui-message-stream": "v1"}
+"""By which the SDK knows its own."""
+
+
+class AiSdkRoutes:
+    """Answers a page that comes back to a chat with the answer that is open."""
+
+    def __init__(self, serving: StreamService, admission: Admission) -> None:
+        self._serving = serving
+        self._admission = admission
+
+    def routes(self) -> list[web.RouteDef]:
+        """For the application."""
+        return [web.get(PATH, self.get, allow_head=False)]
+
+    async def get(self, request: web.Request) -> web.StreamResponse:
+        """The answer that is open, from its start; 204 if there is none."""
+        conversation = conversation_id(request.match_info["conversation"])
+        wanted = StreamRequest(conversation, AI_SDK_UI, SSE, start="message", folded=True)
+        grant = await self._admission.check(request, conversation, "read")
+        with self._admission.place(grant):
+            async with self._serving.prepared(wanted, grant.name) as prepared:
+                if not prepared.reading.found:
+                    return web.Response(status=204)
+                wanted = wanted.only(prepared.reading.found[-1])
+                return await self._serving.answer(request, wanted, VERSION, self._admission.held(grant), prepared)

@@ -1,0 +1,88 @@
+"""How Durable Streams say frames: an array of JSON values, or server-sent events `data` and `control`.
+
+1. The id of a frame is the offset behind it, which the protocol takes as it is: opaque, and in order as text.
+2. A payload that is no JSON is a string. Each `data` is followed by a `control` that says where the client is. What is
+   past comes in few of them, what is live in one for each frame.
+3. Where something is missing that the log no longer has a `control` has `tmGap`, an array the header `tm-gap`.
+4. `streamClosed` is the only end. A conversation has none, so only who asks for `until=finish` is told of one.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from tokenmill.dialects import Dialect
+from tokenmill.gateway.event_log.position import Position
+from tokenmill.gateway.event_log.view import Frame
+from tokenmill.gateway.streams.framing import CONTENT_TYPE, STREAM_HEADERS, as_json
+
+NEXT = "stream-next-offset"
+UP_TO_DATE = "stream-up-to-date"
+CLOSED = "stream-closed"
+CURSOR = "stream-cursor"
+
+GAP = "tm-gap"
+"""Not of the protocol, which knows nothing of a log that forgets: a message's beginning is gone."""
+
+SECURITY = {"x-content-type-options": "nosniff", "cross-origin-resource-policy": "cross-origin"}
+"""Nobody may take an answer of a model for a script; whose page may read it is a matter of origins."""
+
+
+def array(frames: Sequence[Frame]) -> bytes:
+    """Payloads as JSON. A frame without one only leads somewhere."""
+    return b"[%b]" % b",".join(as_json(frame.payload) for frame in frames if frame.payload)
+
+
+def data(frames: Sequence[Frame]) -> bytes:
+    """One event of them, if they have anything to say; a control has to follow."""
+    return b"event: data\ndata:%b\n\n" % array(frames) if any(frame.payload for frame in frames) else b""
+
+
+class DurableEvents(msgspec.Struct, frozen=True):
+    """Server-sent events of the protocol, to a client that is up to date or not yet."""
+
+    cursor: str
+    up_to_date: bool
+
+    @property
+    def name(self) -> str:
+        """For metrics."""
+        return "durable"
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """Of the answer."""
+        return {CONTENT_TYPE: "text/event-stream"} | STREAM_HEADERS | SECURITY
+
+    @property
+    def heartbeat(self) -> bytes:
+        """A comment."""
+        return b": hb\n\n"
+
+    def frame(self, dialect: Dialect, partition: int, frame: Frame) -> bytes:  # noqa: ARG002 -- looks alike in all
+        """A payload, and where the client is behind it."""
+        return data([frame]) + self.control(frame.id(partition))
+
+    def control(self, position: Position, *, closed: bool = False, gap: bool = False) -> bytes:
+        """Where the client is, whether that is the end, and whether something of what it has got is missing."""
+        said: dict[str, object] = {"streamClosed": True} if closed else {"streamCursor": self.cursor}
+        said |= {"upToDate": True} if self.up_to_date else {}
+        return _control(str(position), said | ({"tmGap": True} if gap else {}))
+
+    def notice(self, name: str, fields: Mapping[str, object]) -> bytes:
+        """A gap is said where the client is; all else is a comment, as clients of the protocol know two events."""
+        if name == "gap":
+            return _control(fields["to"], {"streamCursor": self.cursor, "tmGap": True})
+        return b": %b %b\n\n" % (name.encode(), msgspec.json.encode(fields))
+
+    def opening(self, position: Position | None) -> bytes:  # noqa: ARG002 -- looks alike in all
+        """Nothing: the control behind what is past has said it."""
+        return b""
+
+    def goodbye(self, retry_ms: int) -> bytes:
+        """When to come back."""
+        return b"retry: %d\n\n" % retry_ms
+
+
+def _control(place: object, said: Mapping[str, object]) -> bytes:
+    return b"event: control\ndata:%b\n\n" % msgspec.json.encode({"streamNextOffset": place, **said})

@@ -1,0 +1,68 @@
+"""Events as a stream over HTTP: those of a conversation, or of one of its messages.
+
+1. `GET /v1/conversations/{conversation}/events` has all messages, from where the client says.
+2. `GET /v1/conversations/{conversation}/messages/{message}/events` has one message from its start, and ends with it in
+   the way of its dialect, whatever else goes on in the conversation; `from` and `Last-Event-ID` are as for all events.
+   A message that is not in the log, as far as it is looked back, is a 404. Who asks before it can have begun says
+   `wait=true`.
+"""
+
+from aiohttp import web
+
+from tokenmill.gateway.auth.admission import Admission
+from tokenmill.gateway.event_log.reading import Reading
+from tokenmill.gateway.http.request_values import identifier
+from tokenmill.gateway.problems import BAD_REQUEST, NOT_FOUND, Refused, shown
+from tokenmill.gateway.streams.service import StreamService
+from tokenmill.gateway.streams.stream_request import read_request
+
+CONVERSATION = "/v1/conversations/{conversation}/events"
+MESSAGE = "/v1/conversations/{conversation}/messages/{message}/events"
+
+MISSING = "the log has no such message as far back as is looked; with wait=true it is waited for"
+
+
+class EventRoutes:
+    """Answers both with a stream, in the framing and the dialect that the client says."""
+
+    def __init__(self, serving: StreamService, admission: Admission) -> None:
+        self._serving = serving
+        self._admission = admission
+
+    def routes(self) -> list[web.RouteDef]:
+        """For the application. A HEAD would open a stream that nobody reads."""
+        return [
+            web.get(CONVERSATION, self.get_conversation, allow_head=False),
+            web.get(MESSAGE, self.get_message, allow_head=False),
+        ]
+
+    async def get_conversation(self, request: web.Request) -> web.StreamResponse:
+        """The conversation's events as a stream."""
+        wanted = read_request(request, request.match_info["conversation"])
+        grant = await self._admission.check(request, wanted.conversation, "read")
+        with self._admission.place(grant):
+            async with self._serving.prepared(wanted, grant.name) as prepared:
+                return await self._serving.answer(request, wanted, {}, self._admission.held(grant), prepared)
+
+    async def get_message(self, request: web.Request) -> web.StreamResponse:
+        """The message's events as a stream."""
+        message = identifier(request.match_info["message"], "a message's id")
+        wanted = read_request(request, request.match_info["conversation"], start="start").only(message.encode())
+        wait = _waits(request.query.get("wait", "false"))
+        grant = await self._admission.check(request, wanted.conversation, "read")
+        with self._admission.place(grant):
+            async with self._serving.prepared(wanted, grant.name) as prepared:
+                if prepared.peeked is None and not wait and _missing(prepared.reading, wanted.message):
+                    raise Refused(NOT_FOUND, MISSING)
+                return await self._serving.answer(request, wanted, {}, self._admission.held(grant), prepared)
+
+
+def _missing(reading: Reading, message: bytes) -> bool:
+    """Whether nothing is known of it. Of a client that was led on from its end the place alone says that it had it."""
+    return not reading.view.knows(message) and not reading.has_all(message)
+
+
+def _waits(word: str) -> bool:
+    if word not in ("true", "false"):
+        raise Refused(BAD_REQUEST, f"wait is {shown(word)}; expected true or false")
+    return word == "true"

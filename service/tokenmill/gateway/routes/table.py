@@ -1,0 +1,308 @@
+"""Every route of the gateway as data: the reference page and the OpenAPI document are made of these rows.
+
+A route that is served is a row here, and every row is served: `tests/gateway/routes/test_table.py` compares both.
+"""
+
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+from tokenmill.codecs import Chunk
+from tokenmill.dialects import DIALECTS
+from tokenmill.gateway import problems as p
+from tokenmill.gateway.ingest.bodies import Accepted, Stop, Stopping, ToolResultBody, Written
+from tokenmill.gateway.problems import Kind
+from tokenmill.gateway.routes.ag_ui import RunAgentInput
+from tokenmill.gateway.routes.tickets import TicketAsked, TicketMade
+
+Place: TypeAlias = Literal["path", "query", "header"]
+Right: TypeAlias = Literal["read", "stop", "write"]
+
+
+class Parameter(msgspec.Struct, frozen=True):
+    """Something that a request says beside its body."""
+
+    name: str
+    place: Place
+    text: str
+    kind: Any = str
+    """A type that msgspec has a schema for."""
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """An answer that is no problem."""
+
+    status: int
+    text: str
+    media: tuple[str, ...] = ()
+    body: Any = None
+    """The type of a body that is JSON; None: it is a stream, or empty."""
+
+
+class Route(msgspec.Struct, frozen=True, kw_only=True):
+    """A method of a path."""
+
+    method: Literal["GET", "HEAD", "POST", "DELETE"]
+    path: str
+    summary: str
+    text: str
+    right: Right
+    parameters: tuple[Parameter, ...] = ()
+    body: Any = None
+    """The type of the request's body; None: it has none."""
+    media: tuple[str, ...] = ("application/json",)
+    """What a body may be; all but JSON are streams."""
+    answers: tuple[Answer, ...]
+    problems: tuple[Kind, ...] = ()
+    """Besides those that every route has."""
+
+
+EVERYWHERE = (
+    p.BAD_REQUEST,
+    p.UNAUTHENTICATED,
+    p.FORBIDDEN,
+    p.NOT_ALLOWED,
+    p.MISDIRECTED,
+    p.TOO_MANY,
+    p.INTERNAL,
+    p.UNAVAILABLE,
+    p.UNVERIFIABLE,
+)
+"""Problems of every route."""
+
+STREAMS = ("text/event-stream", "application/x-ndjson")
+"""Either, as `accept` says; the first without it."""
+
+CONVERSATION = Parameter("conversation", "path", "Id of the conversation: the key of its records.")
+MESSAGE = Parameter("message", "path", "Id of the message.")
+DIALECT = Parameter(
+    "dialect",
+    "query",
+    "How events look; `native` if nothing is said.",
+    Literal[tuple(sorted(dialect.name for dialect in DIALECTS))],
+)
+FROM = Parameter(
+    "from",
+    "query",
+    "Where to begin: `now`, what comes; `start`, everything that is looked back to; `message`, the message that is "
+    "open, from its first event; or the id of a frame, behind which it goes on.",
+)
+LAST = Parameter(
+    "last-event-id", "header", "Id of the last frame; goes over `from`. An `EventSource` sends it when it comes back."
+)
+LAST_QUERY = Parameter("last_event_id", "query", "The same for who can't set headers.")
+UNTIL = Parameter(
+    "until",
+    "query",
+    "`finish`: end with the answer. Who comes back behind its end gets 204. Without it the stream goes on for ever.",
+    Literal["finish"],
+)
+REPLAY = Parameter(
+    "replay",
+    "query",
+    "`folded`: neighbouring deltas that lie in the past may come as one. `exact`: as they were written.",
+    Literal["exact", "folded"],
+)
+TICKET = Parameter("ticket", "query", "A ticket, in place of any other credentials.")
+
+_SEEN = (DIALECT, FROM, LAST, LAST_QUERY, REPLAY, TICKET)
+_STREAM = Answer(200, "The events as they come.", STREAMS)
+_OVER = Answer(204, "Nothing more comes: an `EventSource` does not come back.")
+_SOCKET = Answer(101, "The connection is a WebSocket now.")
+_JSON = ("application/json",)
+_OF_WRITES = (p.FOREIGN_ORIGIN, p.TIMED_OUT, p.TOO_LARGE, p.UNSUPPORTED, p.STOPPING)
+_OF_PAGES = (p.FOREIGN_ORIGIN,)
+
+PRODUCER = (
+    Parameter("producer-id", "header", "Who numbers its requests, so that one that it repeats is written once."),
+    Parameter("producer-epoch", "header", "How often it has begun anew; comes with the id.", int),
+    Parameter("producer-seq", "header", "Number of the request in its epoch, from 0; comes with the id.", int),
+)
+
+_OF_STREAMS = (p.BAD_POSITION, p.UNKNOWN_DIALECT, p.GONE)
+
+ROUTES: tuple[Route, ...] = (
+    Route(
+        method="GET",
+        path="/v1/conversations/{conversation}/events",
+        summary="All events of a conversation",
+        text="From where the client says, over as many connections as it takes. Of a conversation that has no message "
+        "yet the first is waited for.",
+        right="read",
+        parameters=(CONVERSATION, *_SEEN, UNTIL),
+        answers=(_STREAM, _OVER),
+        problems=_OF_STREAMS,
+    ),
+    Route(
+        method="GET",
+        path="/v1/conversations/{conversation}/messages/{message}/events",
+        summary="The events of one message",
+        text="From its first event to its last, whatever else goes on in the conversation.",
+        right="read",
+        parameters=(
+            CONVERSATION,
+            MESSAGE,
+            *_SEEN,
+            Parameter("wait", "query", "`true`: wait for a message that has not begun.", Literal["true", "false"]),
+        ),
+        answers=(_STREAM, _OVER),
+        problems=(*_OF_STREAMS, p.NOT_FOUND),
+    ),
+    Route(
+        method="POST",
+        path="/v1/conversations/{conversation}/ticket",
+        summary="A ticket for a URL",
+        text="For `EventSource`, which can't send headers. It is good for opening a connection within "
+        "`gateway.ticket_s`; one that is open lasts as long as the rights that the ticket was made of.",
+        right="read",
+        parameters=(CONVERSATION,),
+        body=TicketAsked,
+        answers=(Answer(200, "The ticket.", ("application/json",), TicketMade),),
+        problems=_OF_WRITES,
+    ),
+    Route(
+        method="GET",
+        path="/v1/conversations/{conversation}/ws",
+        summary="A WebSocket with one conversation",
+        text="Who asks by the URL is served at once; else, as with a ticket alone, the first message says what is "
+        "wanted, with the same words, and `authorization`, as browsers can't set headers. Each message is an object "
+        "with `id` and `data`. `stop` and `tool_result` may be said.",
+        right="read",
+        parameters=(CONVERSATION, *_SEEN, UNTIL),
+        answers=(_SOCKET,),
+        problems=_OF_PAGES,
+    ),
+    Route(
+        method="GET",
+        path="/v1/ws",
+        summary="A WebSocket with several conversations",
+        text="Each with its own place: `subscribe` and `unsubscribe`, with `conversation` and what the query of "
+        "`/events` says. Messages name their conversation. What is said of one that is read goes by the credentials "
+        "that it was subscribed with, of another one by the last.",
+        right="read",
+        parameters=(TICKET,),
+        answers=(_SOCKET,),
+        problems=_OF_PAGES,
+    ),
+    Route(
+        method="POST",
+        path="/v1/conversations/{conversation}/chunks",
+        summary="Write what a model says",
+        text="Native chunks, one as JSON or one a line as NDJSON, or with `codec` the raw stream of a provider, read "
+        "as it comes, whatever its length. It is answered when all of it is in the log. Needs `gateway.writes`. A "
+        "gateway that stops refuses new ones as `stopping`, and lets this one go on within `gateway.drain_s`; then it "
+        "is refused, too, messages whose chunks have no `seq` end as failed, and others can be gone on with through "
+        "another gateway.",
+        right="write",
+        parameters=(
+            CONVERSATION,
+            Parameter("codec", "query", "Of the body, if it is no native one; `tokenmill codecs` lists them."),
+            Parameter("message_id", "query", "For chunks that do not say it."),
+            Parameter("tm-open", "query", "Options of a message that opens, as a JSON object."),
+            Parameter("tm-open", "header", "The same."),
+            *PRODUCER,
+        ),
+        body=Chunk,
+        media=("application/json", "application/x-ndjson", "text/event-stream", "application/octet-stream"),
+        answers=(
+            Answer(200, "All of it is in the log.", _JSON, Accepted),
+            Answer(204, "The producer has written this before."),
+        ),
+        problems=(*_OF_WRITES, p.UNKNOWN_CODEC, p.CONFLICT, p.STALE_PRODUCER),
+    ),
+    Route(
+        method="POST",
+        path="/v1/conversations/{conversation}/stop",
+        summary="Stop an answer",
+        text="Ends a message early, for everybody who reads it. Without a body: the only one that is open.",
+        right="stop",
+        parameters=(CONVERSATION, TICKET),
+        body=Stop,
+        answers=(
+            Answer(202, "It will stop.", _JSON, Stopping),
+            Answer(200, "Nothing was there to be stopped.", _JSON, Stopping),
+        ),
+        problems=(*_OF_WRITES, p.CONFLICT),
+    ),
+    Route(
+        method="DELETE",
+        path="/v1/conversations/{conversation}/messages/{message}",
+        summary="Stop the answer of this address",
+        text="The same; what was written of it stays in the log.",
+        right="stop",
+        parameters=(CONVERSATION, MESSAGE, TICKET),
+        answers=(
+            Answer(202, "It will stop.", _JSON, Stopping),
+            Answer(200, "Nothing was there to be stopped.", _JSON, Stopping),
+        ),
+        problems=_OF_PAGES,
+    ),
+    Route(
+        method="POST",
+        path="/v1/conversations/{conversation}/tool-results",
+        summary="Write what a tool answered",
+        text="One result, for whoever waits for it on the topic `tool-results`.",
+        right="write",
+        parameters=(CONVERSATION,),
+        body=ToolResultBody,
+        answers=(Answer(200, "It is in the log.", _JSON, Written),),
+        problems=_OF_WRITES,
+    ),
+    Route(
+        method="GET",
+        path="/api/chat/{conversation}/stream",
+        summary="Resume, for the AI SDK's useChat",
+        text="The answer that is open, from its start, in the dialect `ai_sdk_ui`, with the text so far in one piece.",
+        right="read",
+        parameters=(CONVERSATION, TICKET),
+        answers=(
+            Answer(200, "The answer as it comes.", ("text/event-stream",)),
+            Answer(204, "No answer is open."),
+        ),
+    ),
+    Route(
+        method="GET",
+        path="/v1/streams/{conversation}",
+        summary="Read by Durable Streams",
+        text="The reading side of Durable Streams 1.0, in JSON mode: what follows an offset, as an array, or as it "
+        "comes. The header `stream-next-offset` says where to go on. Where the log no longer has the beginning of a "
+        "message the answer has the header `tm-gap`, or an event `control` the field `tmGap`.",
+        right="read",
+        parameters=(
+            CONVERSATION,
+            DIALECT,
+            Parameter("offset", "query", "`-1`: from the beginning; `now`; or an offset that an answer has told."),
+            Parameter("live", "query", "Wait for what comes, once or for a minute.", Literal["long-poll", "sse"]),
+            Parameter("cursor", "query", "As the last answer told it; it keeps caches from repeating themselves."),
+            UNTIL,
+            TICKET,
+        ),
+        answers=(
+            Answer(200, "What there is, or as it comes.", ("application/json", "text/event-stream")),
+            Answer(204, "Nothing came."),
+            Answer(304, "The client has this answer already."),
+        ),
+        problems=_OF_STREAMS,
+    ),
+    Route(
+        method="HEAD",
+        path="/v1/streams/{conversation}",
+        summary="Where a Durable Stream ends",
+        text="In the header `stream-next-offset`.",
+        right="read",
+        parameters=(CONVERSATION, DIALECT, TICKET),
+        answers=(Answer(200, "The offset of what comes next."),),
+    ),
+    Route(
+        method="POST",
+        path="/ag-ui",
+        summary="A run, for AG-UI's HttpAgent",
+        text="The run with this `runId`, else the one that is open, else the next one of the conversation `threadId`. "
+        "Begins with `RUN_STARTED`, with the text so far in one piece. Nothing is written by it.",
+        right="read",
+        body=RunAgentInput,
+        answers=(Answer(200, "The run as it comes.", ("text/event-stream",)),),
+        problems=(p.FOREIGN_ORIGIN, p.TIMED_OUT, p.TOO_LARGE, p.STOPPING),
+    ),
+)
+"""All of them. Ports for operators are no part of it."""

@@ -1,0 +1,117 @@
+"""How frames look on a connection: server-sent events, lines of JSON, messages of a WebSocket.
+
+1. A payload is one line, whatever it holds (see `dialects.server_sent`).
+2. Only frames of events have an id. Heartbeats and notices move no client's place.
+3. Some clients take every blank line behind an id for an event, and fail on its empty data (`openai` 3.54). So comments
+   and `retry` are lines without one, which all readers take.
+4. What ends a connection that was not over is said to those that can hear it: others find it reset.
+"""
+
+from collections.abc import Mapping
+from typing import Protocol
+
+import msgspec
+from multidict import istr
+
+from tokenmill.dialects import Dialect
+from tokenmill.dialects.server_sent import on_one_line, server_sent
+from tokenmill.gateway.event_log.position import Position
+from tokenmill.gateway.event_log.view import Frame
+
+CONTENT_TYPE = istr("content-type")
+
+STREAM_HEADERS: dict[str, str] = {
+    istr("cache-control"): "no-cache, no-transform",  # nor may a proxy compress, which collects
+    istr("x-accel-buffering"): "no",  # nginx collects what it forwards otherwise
+    istr("x-content-type-options"): "nosniff",
+}
+"""Of every answer that is a stream. Names that are plain text are copied by each, and twice."""
+
+
+class Framing(Protocol):
+    """One way to write frames."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """Of the answer."""
+
+    @property
+    def heartbeat(self) -> bytes:
+        """Says nothing; keeps proxies from thinking the connection dead."""
+
+    def frame(self, dialect: Dialect, partition: int, frame: Frame) -> bytes:
+        """A payload with its id; the id alone where the frame has none."""
+
+    def notice(self, name: str, fields: Mapping[str, object]) -> bytes:
+        """What the gateway itself has to say: `gap`, `error`."""
+
+    def opening(self, position: Position | None) -> bytes:
+        """The first bytes: where the client is, in case it is cut off before its first frame."""
+
+    def goodbye(self, retry_ms: int) -> bytes:
+        """Before the connection is reset: when to come back."""
+
+
+class ServerSentEvents:
+    """`text/event-stream`, as the HTML standard reads it; line ends are LF, which all readers take."""
+
+    name = "sse"
+    headers: Mapping[str, str] = {CONTENT_TYPE: "text/event-stream; charset=utf-8"} | STREAM_HEADERS
+    heartbeat = b": hb\n"
+
+    def frame(self, dialect: Dialect, partition: int, frame: Frame) -> bytes:
+        """`id`, the event's name if the dialect's clients look for one, and the payload as `data`."""
+        position = frame.id(partition)
+        if not frame.payload:
+            return self.opening(position)
+        return b"id: %b\n%b" % (str(position).encode(), server_sent(frame.payload, dialect))
+
+    def notice(self, name: str, fields: Mapping[str, object]) -> bytes:
+        """An event of this name, which `onmessage` does not see."""
+        return b"event: %b\ndata: %b\n\n" % (name.encode(), msgspec.json.encode(fields))
+
+    def opening(self, position: Position | None) -> bytes:
+        """A block without data moves the client's id, and is no event to it."""
+        return b": open\n" if position is None else b"id: %b\n\n" % str(position).encode()
+
+    def goodbye(self, retry_ms: int) -> bytes:
+        """The only thing that an EventSource hears about time."""
+        return b"retry: %d\n" % retry_ms
+
+
+class JsonLines:
+    """`application/x-ndjson`: an object a line, `{"id": …, "data": …}`; `data` is the payload."""
+
+    name = "ndjson"
+    headers: Mapping[str, str] = {CONTENT_TYPE: "application/x-ndjson; charset=utf-8"} | STREAM_HEADERS
+    heartbeat = b"\n"
+
+    def frame(self, dialect: Dialect, partition: int, frame: Frame) -> bytes:  # noqa: ARG002 -- looks alike in all
+        """The payload as it is, if it is JSON; else as a string."""
+        position = frame.id(partition)
+        if not frame.payload:
+            return self.opening(position)
+        return b'{"id":"%b","data":%b}\n' % (str(position).encode(), as_json(frame.payload))
+
+    def notice(self, name: str, fields: Mapping[str, object]) -> bytes:
+        """`{"event": name, "data": …}`."""
+        return msgspec.json.encode({"event": name, "data": fields}) + b"\n"
+
+    def opening(self, position: Position | None) -> bytes:
+        """A line with an id alone."""
+        return b"\n" if position is None else msgspec.json.encode({"id": str(position)}) + b"\n"
+
+    def goodbye(self, retry_ms: int) -> bytes:
+        """A notice."""
+        return self.notice("retry", {"retry_ms": retry_ms})
+
+
+def as_json(payload: bytes) -> bytes:
+    """A payload as a JSON value on one line."""
+    return on_one_line(payload) if payload[:1] == b"{" else msgspec.json.encode(payload.decode(errors="replace"))
+
+
+SSE = ServerSentEvents()
+LINES = JsonLines()

@@ -1,0 +1,204 @@
+"""Who is told of a record: the channels of its conversation, each a view at the log's head and those who share it.
+
+1. A frame is rendered and written as bytes once for all clients of a channel: conversation, dialect and framing.
+2. A channel lives as long as it has clients. A client that comes brings its own view, which has read what is needed; if
+   the channel is there already, its view has read the same log to the same place, so it takes the one that began
+   earlier and remembers more. A view that had to do without a message's beginning is shared with nobody.
+3. Nothing here waits. A client takes bytes into its own bounded buffer, and leaves by itself if it can't.
+4. Whoever wants to know of a message only that it is over watches for that, and costs nothing for each event.
+5. What goes wrong with a conversation's record ends the streams of that conversation, and of no other.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Protocol
+
+import msgspec
+
+from tokenmill.dialects import Dialect
+from tokenmill.events import Finish, decode_event
+from tokenmill.gateway.counts import Counts, SentTotals
+from tokenmill.gateway.event_log.entry import Entry
+from tokenmill.gateway.event_log.view import Frame, View
+from tokenmill.gateway.streams.framing import Framing
+
+log = logging.getLogger(__name__)
+
+
+class Subject(NamedTuple):
+    """What the clients of a channel share."""
+
+    partition: int
+    key: bytes
+    dialect: Dialect
+    framing: Framing
+    alone: int = 0
+    """A number that nobody else has, for a channel of one client's own."""
+
+
+class Client(Protocol):
+    """What a channel tells to somebody who is at the head."""
+
+    def tell(self, frames: Sequence[Frame], data: bytes) -> None:
+        """New frames, as bytes of the channel's framing."""
+
+    def send_back(self, opened: int) -> None:
+        """A record came whose message began before anything that the view has read: read again from that time."""
+
+    def lose(self) -> None:
+        """The log is no longer the one that was read."""
+
+    def send_home(self) -> None:
+        """The process ends."""
+
+
+class Channel:
+    """A view at the head that renders each record once, and the clients that share its frames."""
+
+    __slots__ = ("_sent", "_subject", "_view", "clients")
+
+    def __init__(self, subject: Subject, view: View, sent: SentTotals) -> None:
+        self._subject = subject
+        self._view = view
+        self._sent = sent
+        self.clients: set[Client] = set()
+
+    def join(self, view: View, client: Client) -> None:
+        """One more client, who has read up to here with a view of its own."""
+        self.clients.add(client)
+        if view.knows_more_than(self._view):
+            self._view = view
+
+    def open_messages(self) -> list[bytes] | None:
+        """As far as the view has read, which has the first event of all that it knows; None: it knows of no message."""
+        return list(self._view.open_since()) if self._view.messages() else None
+
+    def take(self, entry: Entry) -> bool:
+        """Tell all clients; False if they were sent back, and the channel is over."""
+        frames = self._view.take(entry)
+        if frames:
+            dialect, framing = self._subject.dialect, self._subject.framing
+            data = b"".join(framing.frame(dialect, entry.partition, frame) for frame in frames)
+            self._sent.add(len(frames), len(data), len(self.clients))
+            for client in tuple(self.clients):
+                client.tell(frames, data)
+        if self._view.missing is None:
+            return True
+        for client in tuple(self.clients):
+            client.send_back(self._view.missing)
+        return False
+
+
+class Hub:
+    """The channels of all conversations that somebody reads; tells them of new records."""
+
+    def __init__(self, counts: Counts | None = None) -> None:
+        self._counts = counts or Counts()
+        self._channels: dict[tuple[int, bytes], dict[Subject, Channel]] = {}
+        self._watched: dict[tuple[bytes, bytes], list[Callable[[], None]]] = {}
+        self.closing = False
+        """The process ends: nobody stays who comes to the head."""
+
+    def watch(self, key: bytes, message: bytes, over: Callable[[], None]) -> None:
+        """Tell when a message of a conversation is over, all its choices included."""
+        self._watched.setdefault((key, message), []).append(over)
+
+    def unwatch(self, key: bytes, message: bytes, over: Callable[[], None]) -> None:
+        """Tell no more."""
+        watchers = self._watched.get((key, message), [])
+        if over in watchers:
+            watchers.remove(over)
+            if not watchers:
+                del self._watched[key, message]
+
+    def close(self) -> int:
+        """Send everybody home, and whoever comes from now on. Answers how many were there."""
+        self.closing = True
+        clients = self.clients()
+        for client in clients:
+            client.send_home()
+        return len(clients)
+
+    def attach(self, subject: Subject, view: View, client: Client) -> None:
+        """A client whose view has come to the head; from here on it is told what comes."""
+        if not view.whole:
+            subject = _alone(subject, client)
+        channels = self._channels.setdefault((subject.partition, subject.key), {})
+        channel = channels.get(subject)
+        if channel is None:
+            sent = self._counts.sent(subject.dialect.name, subject.framing.name)
+            channel = channels[subject] = Channel(subject, view, sent)
+        channel.join(view, client)
+        if self.closing:
+            client.send_home()
+
+    def detach(self, subject: Subject, client: Client) -> None:
+        """A client that goes; it may have gone already."""
+        channels = self._channels.get((subject.partition, subject.key), {})
+        for place in (subject, _alone(subject, client)):
+            channel = channels.get(place)
+            if channel is not None and client in channel.clients:
+                channel.clients.remove(client)
+                if not channel.clients:
+                    self._drop(place)
+
+    def _drop(self, subject: Subject) -> None:
+        place = subject.partition, subject.key
+        self._channels[place].pop(subject, None)
+        if not self._channels[place]:
+            del self._channels[place]
+
+    def dispatch(self, entries: Sequence[Entry]) -> set[int]:
+        """Records that are new at the head of their partition. Answers the offsets of those that somebody waits for."""
+        told = set()
+        for entry in entries:
+            if self._watched and entry.finishes:
+                self._finished(entry)
+            channels = self._channels.get((entry.partition, entry.key))
+            if channels is None:
+                continue
+            told.add(entry.offset)
+            for subject, channel in tuple(channels.items()):
+                if not self._taken(channel, entry):
+                    self._drop(subject)
+        return told
+
+    def _finished(self, entry: Entry) -> None:
+        watchers = self._watched.get((entry.key, entry.message))
+        if watchers is None:
+            return
+        try:
+            event = decode_event(entry.value)
+        except msgspec.DecodeError:
+            return
+        if isinstance(event, Finish) and not event.choices_left:
+            for over in tuple(watchers):
+                over()
+
+    @staticmethod
+    def _taken(channel: Channel, entry: Entry) -> bool:
+        try:
+            return channel.take(entry)
+        except Exception:
+            log.exception("partition %d, offset %d can't be rendered", entry.partition, entry.offset)
+            for client in tuple(channel.clients):
+                client.lose()
+            return False
+
+    def open_messages(self, partition: int, key: bytes) -> list[str] | None:
+        """Ids of a conversation's messages that are open; None if that is not known here.
+
+        Nobody reads it, or who does came behind its last event: a message that is silent may be open.
+        """
+        channels = self._channels.get((partition, key), {})
+        found = next((known for each in channels.values() if (known := each.open_messages()) is not None), None)
+        return None if found is None else [message.decode(errors="replace") for message in found]
+
+    def clients(self, partition: int | None = None) -> list[Client]:
+        """Everybody who reads a partition, or any."""
+        found = (channels for (number, _), channels in self._channels.items() if partition in (None, number))
+        return [client for channels in found for channel in channels.values() for client in channel.clients]
+
+
+def _alone(subject: Subject, client: Client) -> Subject:
+    return subject._replace(alone=id(client))

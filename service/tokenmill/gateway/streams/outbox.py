@@ -1,0 +1,108 @@
+"""What one client has not been written yet: collected for a moment, bounded, and never waited for.
+
+Frames that come within a moment go out in one write, because the system call costs more than the frame. A client whose
+socket takes nothing keeps them here, up to a cap and for some seconds; then it is slow, and is closed rather than
+delayed or given an answer with holes.
+"""
+
+from collections.abc import Callable
+from typing import Protocol
+
+
+class Pipe(Protocol):
+    """Writes to one connection of any transport."""
+
+    async def send(self, data: bytes) -> None:
+        """Write, and wait until the client takes it. Raises `ConnectionError` and `TimeoutError`."""
+
+    def write(self, data: bytes) -> None:
+        """Hand bytes to the connection, at once."""
+
+    @property
+    def buffered(self) -> int:
+        """Bytes that the connection was handed and could not pass on to the kernel."""
+
+
+PIECE_BYTES = 64 * 1024
+"""Of what is handed to a connection at once: more than what comes in a moment, and less than a kernel's buffer."""
+
+
+class Outbox:
+    """A bounded buffer of one client: bytes that its socket has not taken yet."""
+
+    __slots__ = (
+        "_burst",
+        "_cap",
+        "_dirty",
+        "_pending",
+        "_pipe",
+        "_size",
+        "_stall_s",
+        "_stuck_since",
+        "slow",
+        "written_at",
+    )
+
+    def __init__(self, pipe: Pipe, cap: int, stall_s: float, dirty: Callable[["Outbox"], None]) -> None:
+        self._pipe = pipe
+        self._cap = cap
+        self._stall_s = stall_s
+        self._dirty = dirty
+        self._pending: list[bytes] = []
+        self._size = 0
+        self._burst = 0
+        """Bytes that were more than the socket took when it took something last: they came at once, because our reader
+        was behind or a frame is large. The cap counts what comes while the socket takes nothing."""
+        self._stuck_since: float | None = None
+        self.slow = False
+        """It is over its cap or its time: nothing more is taken."""
+        self.written_at = 0.0
+        """When something was written last, in the loop's seconds; 0: not yet."""
+
+    @property
+    def held(self) -> int:
+        """Bytes that the client is behind with."""
+        return self._size + self._pipe.buffered
+
+    def put(self, data: bytes) -> None:
+        """More bytes, to be written with the next flush; to a slow client no more."""
+        if self.slow:
+            return
+        if not self._pending:
+            self._dirty(self)
+        self._pending.append(data)
+        self._size += len(data)
+
+    def piece(self) -> bytes:
+        """The next of what was not written, for somebody who waits until it is; empty: nothing is left.
+
+        What is collected is shared by all clients of a channel, what is written is a copy: so it is made in pieces.
+        """
+        count, size = 0, 0
+        while count < len(self._pending) and (not size or size + len(self._pending[count]) <= PIECE_BYTES):
+            size += len(self._pending[count])
+            count += 1
+        data = b"".join(self._pending[:count])
+        del self._pending[:count]
+        self._size -= size
+        return data
+
+    def flush(self, now: float) -> bool:
+        """Write what is collected as long as the socket takes it; False: it does not take all yet, so come again."""
+        if self._pipe.buffered:
+            return self._stuck(now)
+        self._stuck_since = None
+        while self._pending and not self._pipe.buffered:
+            if piece := self.piece():
+                self._pipe.write(piece)
+            self.written_at = now  # of nothing, too: who has heartbeats without bytes is kept alive by other means
+        self._burst = self.held
+        return not self._pending
+
+    def _stuck(self, now: float) -> bool:
+        if self._stuck_since is None:
+            self._stuck_since = now
+        if self.held > self._cap + self._burst or now - self._stuck_since > self._stall_s:
+            self.slow = True
+            self._pending, self._size = [], 0
+        return self.slow

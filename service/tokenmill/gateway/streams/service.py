@@ -1,0 +1,297 @@
+"""From a checked request to a stream: first what is in the log, then what comes, until it ends for some reason.
+
+An id names its partition, and what follows it is read there. Where the topic has grown since, and nothing of the
+conversation is left or open there, the client goes on where the conversation does: from the time on at which it was,
+however long ago.
+"""
+
+import asyncio
+import logging
+import math
+import random
+import time
+from collections.abc import Callable, Coroutine, Sequence
+from contextlib import aclosing, suppress
+from typing import Any, NamedTuple, TypeAlias
+
+import msgspec
+from aiohttp import web
+
+from tokenmill.config import Gateway
+from tokenmill.errors import Unavailable
+from tokenmill.gateway.auth.grant import Held, always
+from tokenmill.gateway.counts import Counts
+from tokenmill.gateway.event_log.log_readers import ClientLogReader, LogReaders
+from tokenmill.gateway.event_log.position import Position
+from tokenmill.gateway.event_log.reading import Gone, Lookback, Reading, Since
+from tokenmill.gateway.event_log.tail import AWAY_S, Tail
+from tokenmill.gateway.event_log.view import Frame
+from tokenmill.gateway.problems import GONE, Refused
+from tokenmill.gateway.streams.flusher import Flusher
+from tokenmill.gateway.streams.http_pipe import HttpPipe
+from tokenmill.gateway.streams.hub import Hub
+from tokenmill.gateway.streams.outbox import Pipe
+from tokenmill.gateway.streams.stream import Outcome
+from tokenmill.gateway.streams.stream_request import StreamRequest
+from tokenmill.gateway.streams.stream_session import StreamSession
+from tokenmill.observe.telemetry import NO_TELEMETRY, Telemetry
+
+log = logging.getLogger(__name__)
+
+PEEK_S = 2.0
+"""How long a client that comes back may wait for headers: so long is looked whether there is anything for it at all.
+What is seen later is said in the stream, with an id behind all that was looked at."""
+
+CLOCKS_MS = 60_000
+"""By how much the clocks of those that write to a topic may differ: so much earlier begins what follows a time. On a
+partition that a conversation has just come to there is hardly more of it than that."""
+
+RETRY_MS = (500, 5_000)
+"""Between these a client is told to wait before it comes back: EventSources have no jitter of their own, so all clients
+of a process that ends would come at once."""
+
+GOODBYE_S = 0.05
+"""For the last words to leave before the connection is reset, which throws away what is on its way."""
+
+
+Pins: TypeAlias = list[int]
+"""Partitions whose windows somebody needs."""
+
+
+class PreparedReading(NamedTuple):
+    """A reading that has found where it begins, and its next frames: what is seen decides the answer."""
+
+    reading: Reading
+    came_at: float
+    """When it was asked for, in monotonic seconds."""
+    peeked: Sequence[Frame] | None = ()
+    """None: there are none up to the log's head. Empty: none have come up yet, and the head is further on."""
+
+    def nothing_comes(self, asked: StreamRequest) -> bool:
+        """Whether the client has all there will be: it came back behind the end of what it asked for."""
+        return self.peeked is None and asked.until_finish and self.reading.has_all(asked.message)
+
+
+async def peek(reading: Reading, message: bytes, seconds: float) -> Sequence[Frame] | None:
+    """The next frames of a message, or of any if it is empty; None if there are none up to the head.
+
+    After so many seconds it says whatever it has, which may be nothing.
+    """
+    until = time.monotonic() + seconds
+    async with aclosing(reading.frames()) as batches:
+        async for frames in batches:
+            wanted = [frame for frame in frames if message in (b"", frame.message)]
+            if wanted or time.monotonic() > until:
+                return wanted
+    return None
+
+
+class StreamService:
+    """Prepares readings, and answers with streams: what all streams of the process share."""
+
+    def __init__(
+        self,
+        settings: Gateway,
+        tail: Tail,
+        past: LogReaders,
+        hub: Hub,
+        flusher: Flusher,
+        counts: Counts | None = None,
+        telemetry: Telemetry = NO_TELEMETRY,
+    ) -> None:
+        self.settings = settings
+        self.tail = tail
+        self.past = past
+        self.hub = hub
+        self.flusher = flusher
+        self.counts = counts or Counts()
+        self.telemetry = telemetry
+        self._lookback = Lookback(settings.lookback_s, settings.lookback_records)
+
+    def prepared(self, asked: StreamRequest, name: str = "") -> "_Beginning":
+        """A block with a reading at the place that was asked for, of whoever has this name.
+
+        Its begin raises `Refused` and `Unavailable`.
+        """
+        return _Beginning(self, asked, self.past.of(name))
+
+    async def begin(self, asked: StreamRequest, past: ClientLogReader, pins: Pins) -> PreparedReading:
+        """A reading at the place that was asked for. Raises `Refused` and `Unavailable`."""
+        try:
+            prepared = await self._begin(asked, past, pins)
+        except Gone as problem:
+            if not (asked.comes_back or asked.found):
+                why = "the log no longer has this position; begin with from=start or from=now"
+                raise Refused(GONE, why) from problem
+            prepared = await self._begin(msgspec.structs.replace(asked, start="start"), past, pins)
+            prepared.reading.gap = True
+        if isinstance(asked.start, Position) and not asked.found:
+            self.counts.resumed("gap" if prepared.reading.gap else "window" if prepared.reading.from_window else "log")
+        return prepared
+
+    async def _begin(self, asked: StreamRequest, past: ClientLogReader, pins: Pins) -> PreparedReading:
+        start, came_at, home = asked.start, time.monotonic(), self.tail.partition_of(asked.key)
+        if not isinstance(start, Position):
+            reading = await self._reading(asked, home, past, pins)
+            return PreparedReading(
+                reading, came_at, await peek(reading, asked.message, math.inf) if asked.message else ()
+            )
+        reading = await self._reading(asked, start.partition, past, pins)
+        prepared = PreparedReading(reading, came_at, await peek(reading, asked.message, PEEK_S))
+        return await self._at_home(asked, prepared, past, pins) if start.partition != home else prepared
+
+    async def _reading(self, asked: StreamRequest, partition: int, past: ClientLogReader, pins: Pins) -> Reading:
+        if partition >= self.tail.partitions:
+            raise Gone
+        window = await self.tail.pin(partition)
+        pins.append(partition)
+        reading = Reading(past, window, asked.key, asked.dialect, partition, asked.message)
+        await reading.begin(asked.start, self._lookback, int(time.time() * 1000))
+        return reading
+
+    async def _at_home(
+        self, asked: StreamRequest, old: PreparedReading, past: ClientLogReader, pins: Pins
+    ) -> PreparedReading:
+        """Where the conversation goes on in a topic that has grown, once the old partition has no more of it."""
+        if old.peeked is not None or not old.reading.view.idle:
+            return old
+        reading = await self._elsewhere(asked, old.reading, past, pins)
+        return PreparedReading(reading, old.came_at, await peek(reading, asked.message, PEEK_S))
+
+    async def _elsewhere(
+        self, asked: StreamRequest, old: Reading, past: ClientLogReader, pins: Pins, grown_ms: float = -math.inf
+    ) -> Reading:
+        """A reading of what a client has not of its conversation on another partition, once it has all of the old one.
+
+        What is there came later than what the client has, and not before the topic had grown.
+        """
+        at = old.standing
+        time_ms = int(max(await past.time_before(at.partition, at.offset + bool(at.part)), grown_ms))
+        anew = msgspec.structs.replace(asked, start=Since(max(0, time_ms - CLOCKS_MS)))
+        reading = await self._reading(anew, self.tail.partition_of(asked.key), past, pins)
+        reading.standing = reading.standing._replace(back=int(old.has_all(asked.message)))
+        return reading
+
+    def away(self, old: Reading) -> bool:
+        """Whether a conversation goes on on another partition than the one that was read up to the head."""
+        return old.view.idle and old.partition != self.tail.partition_of(old.key)
+
+    async def onward(self, asked: StreamRequest, old: Reading, grown_ms: float = -math.inf) -> Position:
+        """Where a client goes on that has all of the old partition; the topic had not grown before this time.
+
+        Raises `Unavailable`.
+        """
+        pins: Pins = []
+        try:
+            return (await self._elsewhere(asked, old, old.past, pins, grown_ms)).standing
+        finally:
+            self.unpin(pins)
+
+    def unpin(self, pins: Pins) -> None:
+        """Their windows are needed no more."""
+        for partition in pins:
+            self.tail.unpin(partition)
+
+    async def answer(
+        self,
+        request: web.Request,
+        asked: StreamRequest,
+        headers: dict[str, str],
+        held: Held,
+        prepared: PreparedReading,
+        finished: Callable[[], None] = lambda: None,
+    ) -> web.StreamResponse:
+        """Answer with the stream that was begun; `finished` hears that all of it was written for its client."""
+        if prepared.nothing_comes(asked):
+            return web.Response(status=204)  # an EventSource would come back for ever
+        response = web.StreamResponse(headers={**asked.framing.headers, **headers})
+        with suppress(ConnectionError):  # the client left
+            pipe = await HttpPipe.opened(request, response, self.settings.stall_s)
+            try:
+                if await self.attend(asked, prepared, pipe, held) == "finished":
+                    finished()  # before it is sent: a client that has read the end may be gone at once
+                    await pipe.finish()
+                else:
+                    late = asked.late if time.monotonic() > asked.waits_until else b""
+                    goodbye = asked.framing.goodbye(random.randint(*RETRY_MS))  # noqa: S311 -- no secret
+                    await _sent_back(pipe, late + goodbye)
+            except (TimeoutError, Unavailable) as problem:
+                # It takes nothing, or what it asked for can't be had, and the answer has begun: nothing is written that
+                # would look like its end, so it comes back with its id.
+                log.info("a stream of partition %d was cut off: %r", prepared.reading.partition, problem)
+                pipe.reset()
+        return response
+
+    def attend(
+        self, asked: StreamRequest, prepared: PreparedReading, pipe: Pipe, held: Held = always
+    ) -> Coroutine[Any, Any, Outcome]:
+        """Write to a client of any transport until its stream is over, and say why.
+
+        Raises `ConnectionError` and `TimeoutError` for a client that is gone or stuck.
+        """
+        self.counts.first_byte(time.monotonic() - prepared.came_at)
+        self.telemetry.current().event("stream begun")
+        leaves = _Leaves(self, asked, prepared.reading, held)
+        session = StreamSession(
+            self.settings, self.hub, self.flusher, self.counts, asked, prepared.reading, pipe, leaves
+        )
+        return session.attend(prepared.peeked or ())
+
+
+class _Beginning:
+    """A block with a reading; no generator, which would take two kilobytes of each stream as long as it is open."""
+
+    __slots__ = ("_asked", "_past", "_pins", "_serving")
+
+    def __init__(self, serving: StreamService, asked: StreamRequest, past: ClientLogReader) -> None:
+        self._serving = serving
+        self._asked = asked
+        self._past = past
+        self._pins: Pins = []
+
+    async def __aenter__(self) -> PreparedReading:
+        try:
+            return await self._serving.begin(self._asked, self._past, self._pins)
+        except BaseException:
+            self._serving.unpin(self._pins)
+            raise
+
+    async def __aexit__(self, *_: object) -> None:
+        self._serving.unpin(self._pins)
+
+
+class _Leaves:
+    """Asks whether a client's rights have ended; or the topic has grown, so that the conversation goes on on another
+    partition, and nothing of it is open on this one.
+    """
+
+    __slots__ = ("_asked", "_away", "_grown_ms", "_held", "_known", "_reading", "_serving")
+
+    def __init__(self, serving: StreamService, asked: StreamRequest, reading: Reading, held: Held) -> None:
+        self._serving = serving
+        self._asked = asked
+        self._reading = reading
+        self._held = held
+        self._known, self._away = 0, False
+        self._grown_ms = -math.inf
+        """Before this time the topic had not grown: a client that waits for days need not look back for days."""
+
+    def __call__(self) -> Outcome | None:
+        tail, key, partition = self._serving.tail, self._reading.key, self._reading.partition
+        if self._known != tail.partitions:  # a hash in every second of each client would cost a tenth of a core
+            if self._known:
+                self._grown_ms = (time.time() - AWAY_S) * 1000
+            self._known, self._away = tail.partitions, tail.partition_of(key) != partition
+        if not self._held():
+            return "expired"
+        return "moved" if self._away and not self._serving.hub.open_messages(partition, key) else None
+
+    async def onward(self) -> Position:
+        """Where it goes on then."""
+        return await self._serving.onward(self._asked, self._reading, self._grown_ms)
+
+
+async def _sent_back(pipe: HttpPipe, goodbye: bytes) -> None:
+    pipe.write(goodbye)
+    await asyncio.sleep(GOODBYE_S)
+    pipe.reset()

@@ -1,0 +1,103 @@
+"""One client at the head of a conversation: takes frames from its channel, until its stream is over for some reason."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Literal, TypeAlias
+
+from tokenmill.gateway.event_log.view import Frame
+from tokenmill.gateway.streams.outbox import Outbox
+
+Outcome: TypeAlias = Literal["finished", "back", "slow", "closed", "drained", "expired", "lost", "moved"]
+"""Why a client is no longer at the head: its answer is over; it has to read again from earlier; it does not keep up; it
+left; the process ends; its rights did, or its time; the log is no longer the one it was; what comes next is on another
+partition."""
+
+Leaves: TypeAlias = Callable[[], Outcome | None]
+"""Why a client may not stay, if it may not. Asked every second; of thousands, every few seconds."""
+
+
+def stays() -> None:
+    """Of a client that may stay for ever."""
+
+
+class MessageFilter:
+    """Which messages of the conversation a client is shown: all, one, or the first that comes."""
+
+    def __init__(self, message: bytes = b"", *, single: bool = False) -> None:
+        self.message = message
+        """The only one; empty: all."""
+        self._single = single
+
+    def takes(self, message: bytes) -> bool:
+        """Whether frames of this message are shown. Where one is to be shown, it is the first that is asked about."""
+        if self._single and not self.message:
+            self.message = message
+        return self.message in (b"", message)
+
+    def ends_with(self, frame: Frame) -> bool:
+        """Whether nothing that is shown goes on behind this frame."""
+        return frame.ends if self.message else frame.last
+
+
+class Stream:
+    """One client of a channel, at the head: takes its frames into an outbox until it is over for some reason."""
+
+    __slots__ = ("_until_finish", "_wanted", "heartbeat", "last", "leaves", "opened", "outbox", "over", "place")
+
+    def __init__(
+        self,
+        outbox: Outbox,
+        place: tuple[int, int],
+        wanted: MessageFilter | None = None,
+        *,
+        until_finish: bool,
+        leaves: Leaves = stays,
+        heartbeat: bytes = b"",
+    ) -> None:
+        self.outbox = outbox
+        self.heartbeat = heartbeat
+        """What it is sent in silence."""
+        self.place = place
+        """Behind this frame it goes on."""
+        self.last: Frame | None = None
+        """The last one that it was told."""
+        self.leaves = leaves
+        self._until_finish = until_finish
+        self._wanted = wanted or MessageFilter()
+        self.opened = -1
+        """With the outcome `back`: from when on has to be read."""
+        self.over: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
+
+    def tell(self, frames: Sequence[Frame], data: bytes) -> None:
+        """New frames: the first of a message and the last are written at once, others with the next flush."""
+        last = frames[-1]
+        if self.over.done() or last.place <= self.place:
+            return  # it came back from a gateway whose reader was ahead of ours
+        self.place, self.last = last.place, last
+        if not self._wanted.takes(last.message):
+            return
+        self.outbox.put(data)
+        if frames[0].first or last.ends:
+            self.outbox.flush(asyncio.get_running_loop().time())
+        if self.outbox.slow:
+            return  # it is ended by whoever looks after it
+        if self._until_finish and self._wanted.ends_with(last):
+            self.end("finished")
+
+    def send_back(self, opened: int) -> None:
+        """Read again from this time on."""
+        self.opened = opened
+        self.end("back")
+
+    def lose(self) -> None:
+        """What it reads is another log now."""
+        self.end("lost")
+
+    def send_home(self) -> None:
+        """Come back to another process."""
+        self.end("drained")
+
+    def end(self, outcome: Outcome) -> None:
+        """It is over; the first reason counts."""
+        if not self.over.done():
+            self.over.set_result(outcome)

@@ -1,0 +1,234 @@
+"""One client of one conversation, from its first byte to its last: what the log has, then what comes.
+
+It is the same for every transport: a `Pipe` writes, a `Framing` says how frames look. How a connection ends is the
+transport's business, which is told the outcome.
+"""
+
+import math
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import aclosing
+from typing import Protocol
+
+from tokenmill.config import Gateway
+from tokenmill.dialects import Renderer
+from tokenmill.dialects.server_sent import server_sent
+from tokenmill.events import Error
+from tokenmill.gateway.counts import Counts
+from tokenmill.gateway.event_log.position import Position
+from tokenmill.gateway.event_log.reading import Reading
+from tokenmill.gateway.event_log.view import Frame
+from tokenmill.gateway.event_log.window import TURN_BYTES
+from tokenmill.gateway.streams.flusher import Flusher
+from tokenmill.gateway.streams.folding import folded
+from tokenmill.gateway.streams.framing import SSE
+from tokenmill.gateway.streams.hub import Hub, Subject
+from tokenmill.gateway.streams.outbox import Outbox, Pipe
+from tokenmill.gateway.streams.stream import MessageFilter, Outcome, Stream
+from tokenmill.gateway.streams.stream_request import StreamRequest
+
+EVERY_BLOCK = frozenset({"openai", "openai_responses"})
+"""Dialects whose clients take an id alone for an event, and fail on it. They do not come back by id anyway."""
+
+OWN_ERRORS = frozenset({"ai_sdk_ui", "ag_ui"})
+"""Dialects whose clients can be told in their own words, before anything else, that an answer can't be shown."""
+
+EVERY_DATA = EVERY_BLOCK | OWN_ERRORS
+"""Dialects whose clients take whatever has data for one of their own events, whatever its name, and fail on another."""
+
+LOST = Error(code="gap", message="the log no longer has the beginning of this answer")
+
+
+class Leaves(Protocol):
+    """Why a client may not stay, if it may not."""
+
+    def __call__(self) -> Outcome | None: ...
+    async def onward(self) -> Position:
+        """Where it goes on, if that is on another partition. Raises `Unavailable`."""
+
+
+class StreamSession:
+    """Serves one client that reads a conversation: sends what the log has, then what comes, until that is over."""
+
+    __slots__ = (
+        "_asked",
+        "_counts",
+        "_flusher",
+        "_hub",
+        "_leaves",
+        "_lost",
+        "_over",
+        "_pipe",
+        "_reading",
+        "_sent",
+        "_sent_at",
+        "_settings",
+        "_subject",
+        "_wanted",
+    )
+
+    def __init__(
+        self,
+        settings: Gateway,
+        hub: Hub,
+        flusher: Flusher,
+        counts: Counts,
+        asked: StreamRequest,
+        reading: Reading,
+        pipe: Pipe,
+        leaves: Leaves,
+    ) -> None:
+        self._settings = settings
+        self._hub = hub
+        self._flusher = flusher
+        self._counts = counts
+        self._asked = asked
+        self._reading = reading
+        self._pipe = pipe
+        self._leaves = leaves
+        self._wanted = MessageFilter(asked.message, single=asked.single)
+        self._subject = Subject(reading.partition, reading.key, asked.dialect, asked.framing)
+        self._sent_at = time.monotonic()
+        self._over: bool | None = None
+        """What was asked for had ended with the last frame of the past that was shown; None: none was."""
+        self._lost = False
+        """It was said that nothing of it can be shown."""
+        self._sent = counts.sent(asked.dialect.name, asked.framing.name)
+
+    async def attend(self, peeked: Sequence[Frame]) -> Outcome:
+        """Until the stream is over, and why. Raises `ConnectionError` and `TimeoutError` for a client that is gone or
+        stuck.
+        """
+        with self._counts.attending(self._asked.framing.name) as attended:
+            standing = None if self._asked.dialect.name in EVERY_BLOCK else self._reading.standing
+            await self._send(self._asked.framing.opening(standing))
+            await self._tell(peeked)
+            while (outcome := await self._catch_up() or await self._live()) == "back":
+                self._counts.ended(outcome)
+            attended.outcome = outcome
+            if outcome == "moved":
+                await self._lead_on(await self._leaves.onward())
+        return outcome
+
+    async def _catch_up(self) -> Outcome | None:
+        """To the head, unless the client may not stay. In a topic that has grown it reads all that it has here."""
+        if self._lost:
+            return "finished"
+        began_at = time.monotonic()
+        async with aclosing(self._reading.frames()) as batches:
+            async for frames in batches:
+                await self._tell(frames)
+                if (outcome := self._cut_short()) is not None:
+                    return outcome
+                if time.monotonic() - self._sent_at > self._settings.heartbeat_s:
+                    await self._send(self._asked.framing.heartbeat)
+        self._counts.caught_up(time.monotonic() - began_at)
+        return None
+
+    def _cut_short(self) -> Outcome | None:
+        """Why a client does not come to the head, if so."""
+        if self._lost:
+            return "finished"
+        if self._hub.closing:
+            return "drained"
+        return "expired" if self._leaves() == "expired" else None
+
+    async def _tell(self, frames: Sequence[Frame]) -> None:
+        asked, partition = self._asked, self._reading.partition
+        await self._tell_gap()
+        frames = [frame for frame in frames if self._wanted.takes(frame.message)]
+        for piece in _pieces(frames):
+            self._over = self._wanted.ends_with(piece[-1])
+            shown = folded(asked.dialect.name, piece) if asked.folded else piece
+            data = b"".join(asked.framing.frame(asked.dialect, partition, frame) for frame in shown)
+            self._sent.add(len(shown), len(data))
+            await self._send(data)
+            self._reading.standing = piece[-1].id(partition)
+
+    async def _tell_gap(self) -> None:
+        """That something is missing, if so. Only among server-sent events a notice may be taken for a payload."""
+        if not self._reading.gap:
+            return
+        self._reading.gap = False
+        framing, dialect, message = self._asked.framing, self._asked.dialect, self._asked.message
+        if framing.name != SSE.name or dialect.name not in EVERY_DATA:
+            await self._send(framing.notice("gap", {"to": str(self._reading.standing)}))
+        elif dialect.name in OWN_ERRORS and any(message == name for name, *_ in self._reading.view.given_up):
+            said = Renderer(dialect).render(LOST)
+            await self._send(b"".join(server_sent(payload, dialect) for payload in said))
+            self._lost = True
+
+    async def _lead_on(self, position: Position) -> None:
+        """Tell a client where it stands now, without a frame."""
+        self._reading.standing = position
+        if self._asked.dialect.name not in EVERY_BLOCK:
+            await self._send(self._asked.framing.opening(position))
+
+    async def _send(self, data: bytes) -> None:
+        self._sent_at = time.monotonic()
+        await self._pipe.send(data)
+
+    @property
+    def _finished(self) -> bool:
+        """Whether what was asked for has ended, and nothing of it has begun since."""
+        message, view = self._wanted.message, self._reading.view
+        if self._over is None:
+            return self._reading.has_all(self._asked.message)
+        return self._over and (message not in view.open_since() if message else view.idle)
+
+    def _waits(self) -> Outcome | None:
+        """Why a client may not stay at the head for which something may not come for ever."""
+        return "expired" if time.monotonic() > self._asked.waits_until else self._leaves()
+
+    async def _had_all(self) -> Outcome:
+        """A client came back behind the end, which was seen too late to say so at once: it is led on."""
+        outcome = self._leaves() or "finished"
+        if outcome == "finished":
+            await self._lead_on(self._reading.led_on())
+        return outcome
+
+    async def _live(self) -> Outcome:
+        """At the head, until something ends that. No await lies between the last frame of the past and this."""
+        asked, reading = self._asked, self._reading
+        if reading.lost:
+            return "lost"
+        if asked.until_finish and self._finished:
+            return "finished" if self._over else await self._had_all()
+        outbox = Outbox(self._pipe, self._settings.buffer_kib * 1024, self._settings.stall_s, self._flusher.dirty)
+        stream = Stream(
+            outbox,
+            reading.place,
+            self._wanted,
+            until_finish=asked.until_finish,
+            leaves=self._leaves if asked.waits_until == math.inf else self._waits,
+            heartbeat=asked.framing.heartbeat,
+        )
+        self._hub.attach(self._subject, reading.view, stream)
+        self._flusher.add(stream)
+        try:
+            outcome = await stream.over
+        finally:
+            self._hub.detach(self._subject, stream)
+            self._flusher.remove(stream)
+        if stream.last is not None:
+            reading.standing = stream.last.id(reading.partition)
+        if outcome in ("finished", "back", "moved"):
+            while piece := outbox.piece():  # what its socket did not take at once
+                await self._send(piece)
+        if outcome == "back":
+            await reading.go_back(stream.place, stream.opened)
+        return outcome
+
+
+def _pieces(frames: Sequence[Frame]) -> Iterator[Sequence[Frame]]:
+    """Frames as they are written at once: as much of the past comes from the log in one turn as clients take a while
+    for.
+    """
+    begin, size = 0, 0
+    for number, frame in enumerate(frames):
+        size += len(frame.payload)
+        if size > TURN_BYTES and number > begin:
+            yield frames[begin:number]
+            begin, size = number, len(frame.payload)
+    if begin < len(frames):
+        yield frames[begin:]

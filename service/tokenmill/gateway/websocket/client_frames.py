@@ -1,0 +1,84 @@
+"""What clients say on a WebSocket: JSON objects, checked before anything is done for them.
+
+1. `type` says what it is; without one it is a `subscribe`, so the first frame of a socket needs none.
+2. A field that nobody knows is refused: a misspelt `last_event_id` would lose a client its place without a word.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from tokenmill.gateway.problems import BAD_REQUEST, Refused, shown
+from tokenmill.gateway.streams.stream_request import StreamRequest, read_request
+from tokenmill.gateway.websocket.server_frames import WebSocketFraming
+
+FRAME_BYTES = 256 * 1024
+"""Of one frame of a client: results of tools are the largest, and longer ones may be posted."""
+
+
+class ClientFrame(msgspec.Struct, frozen=True):
+    """One frame of a client."""
+
+    type: str
+    fields: dict[str, Any]
+
+
+class Subscribe(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"from_": "from"}):
+    """Which events of which conversation, as the query of `/events` says it."""
+
+    conversation: str = ""
+    authorization: str = ""
+    """As the header of that name; browsers can't set headers of a WebSocket."""
+    dialect: str | None = None
+    from_: str | None = None
+    last_event_id: str | None = None
+    until: str | None = None
+    replay: str | None = None
+
+    def as_request(self, conversation: str, framing: WebSocketFraming) -> StreamRequest:
+        """The same as a request asks it. Raises `Refused`."""
+        fields = {
+            "dialect": self.dialect,
+            "from": self.from_,
+            "last_event_id": self.last_event_id,
+            "until": self.until,
+            "replay": self.replay,
+        }
+        query = {name: value for name, value in fields.items() if value is not None}
+        return msgspec.structs.replace(read_request(_Query(query), conversation), framing=framing)
+
+
+class _Query(msgspec.Struct, frozen=True):
+    """What `read_request` reads."""
+
+    query: Mapping[str, str]
+    headers: Mapping[str, str] = {}
+
+
+def read_frame(content: str) -> ClientFrame:
+    """A frame. Raises `Refused`."""
+    try:
+        fields = msgspec.json.decode(content, type=dict[str, Any])
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as problem:
+        raise Refused(BAD_REQUEST, "a frame is one JSON object in a text message") from problem
+    kind = fields.pop("type", "subscribe")
+    if not isinstance(kind, str):
+        raise Refused(BAD_REQUEST, f"the type of a frame is a word, not {shown(str(kind))}")
+    return ClientFrame(kind, fields)
+
+
+def read_subscribe(fields: Mapping[str, Any]) -> Subscribe:
+    """The fields of a `subscribe`. Raises `Refused`."""
+    try:
+        return msgspec.convert(dict(fields), Subscribe)
+    except msgspec.ValidationError as problem:
+        raise Refused(BAD_REQUEST, f"subscribe: {problem}") from problem
+
+
+def conversation_in(fields: Mapping[str, Any]) -> str:
+    """The conversation that a frame names; empty if it names none. Raises `Refused`."""
+    conversation = fields.get("conversation", "")
+    if not isinstance(conversation, str):
+        raise Refused(BAD_REQUEST, "conversation: expected the id of a conversation, as text")
+    return conversation

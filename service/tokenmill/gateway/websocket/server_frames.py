@@ -1,0 +1,116 @@
+"""What a client is sent on a WebSocket: a text message for each frame, `{"id": …, "data": …}`, and why it is closed.
+
+1. What a server sends is not masked and, without compression, depends on nothing but its content. So frames are made
+   whole here, once for all sockets that read the same, and several go out in one write.
+2. Where a socket reads several conversations, each frame says of which it is.
+3. Reasons of a close have at most 123 bytes.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import msgspec
+
+from tokenmill.dialects import Dialect
+from tokenmill.gateway.event_log.position import Position
+from tokenmill.gateway.event_log.view import Frame
+from tokenmill.gateway.streams.framing import as_json
+from tokenmill.gateway.streams.stream import Outcome
+
+_SHORT = 126
+"""Sizes below stand in one byte; this one says that two follow, the next that eight do."""
+
+_TEXT, _PING, _PONG = 0x81, 0x89, 0x8A
+"""First bytes of frames that are whole."""
+
+PING = bytes([_PING, 0])
+
+
+def text(payload: bytes) -> bytes:
+    """A text message in one frame."""
+    return _head(_TEXT, len(payload)) + payload
+
+
+def pong(payload: bytes) -> bytes:
+    """The answer to a ping, which has at most 125 bytes."""
+    return _head(_PONG, len(payload)) + payload
+
+
+def _head(first: int, size: int) -> bytes:
+    if size < _SHORT:
+        return bytes([first, size])
+    if size < 1 << 16:
+        return bytes([first, _SHORT]) + size.to_bytes(2, "big")
+    return bytes([first, _SHORT + 1]) + size.to_bytes(8, "big")
+
+
+class WebSocketFraming(msgspec.Struct, frozen=True):
+    """Text messages of a WebSocket; of this conversation, where the socket has several."""
+
+    conversation: str | None = None
+
+    @property
+    def name(self) -> str:
+        """For metrics."""
+        return "ws"
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """None: the handshake has its own."""
+        return {}
+
+    @property
+    def heartbeat(self) -> bytes:
+        """None: the socket is pinged, however many conversations it reads."""
+        return b""
+
+    def frame(self, dialect: Dialect, partition: int, frame: Frame) -> bytes:  # noqa: ARG002 -- looks alike in all
+        """A payload with its id; one that is no JSON is a string, and without one it is the id alone."""
+        if not frame.payload:
+            return self.opening(frame.id(partition))
+        position = str(frame.id(partition)).encode()
+        return text(b'{%b"id":"%b","data":%b}' % (self._of(), position, as_json(frame.payload)))
+
+    def notice(self, name: str, fields: Mapping[str, object]) -> bytes:
+        """`{"event": name, "data": …}`."""
+        return text(b'{%b"event":"%b","data":%b}' % (self._of(), name.encode(), msgspec.json.encode(fields)))
+
+    def opening(self, position: Position | None) -> bytes:
+        """A message with an id alone: where the client is."""
+        return b"" if position is None else text(b'{%b"id":"%b"}' % (self._of(), str(position).encode()))
+
+    def goodbye(self, retry_ms: int) -> bytes:
+        """Before the close frame: when to come back."""
+        return self.notice("retry", {"retry_ms": retry_ms})
+
+    def _of(self) -> bytes:
+        if self.conversation is None:
+            return b""
+        return b'"conversation":%b,' % msgspec.json.encode(self.conversation)
+
+
+class CloseReason(NamedTuple):
+    """How a socket is closed."""
+
+    code: int
+    reason: str
+
+
+FINISHED = CloseReason(1000, "finished")
+SHUTDOWN = CloseReason(1001, "the gateway ends; come back with the id of the last message")
+SLOW = CloseReason(1013, "too slow; come back with the id of the last message")
+LATER = CloseReason(1013, "try again later")
+SILENT = CloseReason(1008, "pings were not answered")
+NOT_ALLOWED = CloseReason(1008, "not allowed")
+LEFT = CloseReason(1000, "")
+FAILED = CloseReason(1011, "an error of the gateway's own; it is in its log")
+
+ENDINGS: Mapping[Outcome, CloseReason] = {
+    "drained": SHUTDOWN,
+    "slow": SLOW,
+    "expired": CloseReason(1008, "the rights have ended; come back with new ones"),
+    "lost": LATER,
+    "moved": CloseReason(1012, "the topic has grown; come back with the id of the last message"),
+    "closed": LEFT,
+}
+"""By what ended a stream of it."""

@@ -1,0 +1,348 @@
+"""One WebSocket from its handshake to its close: what its client says, what it reads, and why it ends."""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import ExitStack
+from typing import Any, NamedTuple, TypeAlias
+
+import msgspec
+from aiohttp import WSMessage, WSMsgType, web
+from aiohttp.hdrs import AUTHORIZATION
+from multidict import CIMultiDict
+
+from tokenmill.errors import Unavailable
+from tokenmill.gateway.auth.admission import Admission
+from tokenmill.gateway.auth.authorizer import TICKET
+from tokenmill.gateway.auth.grant import Action, Grant, must_allow, unauthenticated
+from tokenmill.gateway.http.request_values import conversation_id
+from tokenmill.gateway.problems import BAD_REQUEST, CONFLICT, NOT_FOUND, TOO_MANY, UNAVAILABLE, Refused, shown
+from tokenmill.gateway.streams.service import StreamService
+from tokenmill.gateway.streams.stream import Outcome
+from tokenmill.gateway.streams.stream_request import StreamRequest
+from tokenmill.gateway.websocket.client_frames import Subscribe, conversation_in, read_frame, read_subscribe
+from tokenmill.gateway.websocket.pipe import WebSocketPipe
+from tokenmill.gateway.websocket.server_frames import (
+    ENDINGS,
+    FAILED,
+    FINISHED,
+    LATER,
+    LEFT,
+    NOT_ALLOWED,
+    PING,
+    SILENT,
+    SLOW,
+    CloseReason,
+    WebSocketFraming,
+    pong,
+)
+from tokenmill.limits import KIB
+
+log = logging.getLogger(__name__)
+
+FIRST_S = 5.0
+"""Within which a client says what it wants: one that does not holds a connection for nothing."""
+
+PING_S = 20.0
+"""After so much silence of the client it is pinged; proxies close what is silent for a minute."""
+
+MISSES = 2
+"""Pings without any answer, after which nobody is there."""
+
+FRAMES_PER_WINDOW = 200
+"""Of a client within `WINDOW_S`: a page says some at a time; a flood would keep the process from others."""
+
+WINDOW_S = 10.0
+
+SUBSCRIPTIONS = 64
+"""Conversations of one socket: a page shows a few."""
+
+CLOSE_S = 2.0
+"""For the close frame to reach the client, and its own to come back."""
+
+Write: TypeAlias = Callable[[str, Mapping[str, Any]], Awaitable[Mapping[str, object]]]
+"""Writes what a client says of a conversation, and returns what came of it. Raises `Refused`."""
+
+
+class Parts(NamedTuple):
+    """What all sockets of a process share."""
+
+    serving: StreamService
+    admission: Admission
+    writes: Mapping[str, tuple[Action, Write]]
+
+
+class ShownCredentials(NamedTuple):
+    """Credentials, and what they came to."""
+
+    request: web.BaseRequest
+    grant: Grant | None
+
+
+class WebSocketSession:
+    """One socket: takes the frames of its client, runs a stream for each conversation that it reads, and closes it."""
+
+    def __init__(
+        self,
+        parts: Parts,
+        request: web.Request,
+        response: web.WebSocketResponse,
+        pipe: WebSocketPipe,
+        conversation: str | None,
+    ) -> None:
+        """`conversation`: the only one; None: the client says which."""
+        self._parts = parts
+        self._request = request
+        self._response = response
+        self._pipe = pipe
+        self._conversation = conversation
+        self._shown = ShownCredentials(request, None)
+        """By whoever subscribed last, for conversations that are not read."""
+        self._shown_for: dict[str, ShownCredentials] = {}
+        """By whoever reads a conversation."""
+        self._reads: dict[str, asyncio.Task[None]] = {}
+        self._ended: asyncio.Future[CloseReason] = asyncio.get_running_loop().create_future()
+        self._place = ExitStack()
+        self._window = 0.0
+        self._frames = 0
+
+    def end(self, ending: CloseReason) -> None:
+        """Close it; the first reason counts."""
+        if not self._ended.done():
+            self._ended.set_result(ending)
+
+    async def run(self) -> None:
+        """Until it is closed."""
+        with self._place:
+            listening = asyncio.create_task(self._listen())
+            try:
+                await asyncio.wait({listening, self._ended}, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                for task in (tasks := [listening, *self._reads.values()]):
+                    task.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
+            await self._close(self._ended.result() if self._ended.done() else listening.result())
+
+    async def _close(self, ending: CloseReason) -> None:
+        with contextlib.suppress(ConnectionError, TimeoutError):
+            async with asyncio.timeout(CLOSE_S):
+                await self._response.close(code=ending.code, message=ending.reason.encode())
+        if not self._response.closed:
+            self._pipe.reset()
+
+    # What the client says
+
+    async def _listen(self) -> CloseReason:
+        try:
+            await self._first()
+            while (ending := await self._next()) is None:
+                pass
+        except Refused as refusal:
+            self._refuse(refusal, "")
+            return NOT_ALLOWED
+        return ending
+
+    async def _first(self) -> None:
+        # A ticket says who asks, as `authorization` does, and nothing of what is wanted.
+        query = {name: value for name, value in self._request.query.items() if name != TICKET}
+        if query and self._conversation is not None:
+            await self._subscribe(read_subscribe(query))
+            return
+        self._place.enter_context(self._parts.admission.unnamed_place())
+        try:
+            async with asyncio.timeout(FIRST_S):
+                while not self._reads and await self._next() is None:
+                    pass
+        except TimeoutError:
+            raise Refused(BAD_REQUEST, f"say what you want in the URL, or in a frame within {FIRST_S:g} s") from None
+
+    async def _next(self) -> CloseReason | None:
+        """Take one frame of the client. Raises `Refused`."""
+        for missed in range(MISSES + 1):
+            try:
+                message = await self._response.receive(timeout=PING_S)
+            except TimeoutError:
+                if missed < MISSES:
+                    self._pipe.write(PING)
+            else:
+                return await self._took(message)
+        return SILENT
+
+    async def _took(self, message: WSMessage) -> CloseReason | None:
+        self._count()
+        if message.type is WSMsgType.TEXT:
+            await self._said(message.data)
+        elif message.type is WSMsgType.PING:
+            self._say(pong(bytes(message.data)))
+        elif message.type is WSMsgType.BINARY:
+            raise Refused(BAD_REQUEST, "a frame is one JSON object in a text message, not in a binary one")
+        elif message.type is not WSMsgType.PONG:
+            return LEFT
+        return None
+
+    def _count(self) -> None:
+        now = asyncio.get_running_loop().time()
+        if now - self._window > WINDOW_S:
+            self._window, self._frames = now, 0
+        self._frames += 1
+        if self._frames > FRAMES_PER_WINDOW:
+            raise Refused(TOO_MANY, f"at most {FRAMES_PER_WINDOW} frames within {WINDOW_S:g} s, pings included")
+
+    async def _said(self, content: str) -> None:
+        """Do what a frame says. Raises `Refused` for one that is not understood, or ends the socket."""
+        said = read_frame(content)
+        if said.type == "subscribe":
+            await self._subscribe(read_subscribe(said.fields))
+        elif said.type == "unsubscribe":
+            self._unsubscribe(self._meant(conversation_in(said.fields)))
+        elif said.type in self._parts.writes:
+            await self._write(said.type, conversation_in(said.fields), said.fields)
+        else:
+            words = ", ".join(["subscribe", "unsubscribe", *self._parts.writes])
+            raise Refused(BAD_REQUEST, f"the type of a frame is {shown(said.type)}; expected one of {words}")
+
+    def _meant(self, name: str) -> str:
+        """The conversation that a frame names, which need not where there is only one. Raises `Refused`."""
+        if self._conversation is not None and name not in ("", self._conversation):
+            raise Refused(BAD_REQUEST, "this address is about one conversation; /v1/ws reads several")
+        return conversation_id(name or self._conversation or "")
+
+    async def _write(self, kind: str, name: str, fields: Mapping[str, Any]) -> None:
+        action, write = self._parts.writes[kind]
+        # What names the conversation says where it is written, as an address does, and is no part of the body.
+        body = {field: value for field, value in fields.items() if field != "conversation"}
+        try:
+            conversation = self._meant(name)
+            await self._allowed(self._shown_for.get(conversation, self._shown), conversation, action)
+            answer = await write(conversation, body)
+        except Refused as refusal:
+            self._refuse(refusal, name)
+        except Unavailable:
+            self._refuse(Refused(UNAVAILABLE, "try again in a moment"), name)
+        else:
+            self._notice(kind, answer, conversation)
+
+    # What it reads
+
+    async def _subscribe(self, wanted: Subscribe) -> None:
+        conversation = self._meant(wanted.conversation)
+        asked = wanted.as_request(conversation, self._framing(conversation))
+        shown = self._showing(wanted.authorization) if wanted.authorization else self._shown
+        try:
+            self._check_room(conversation)
+            grant = await self._let_in(shown, conversation)
+        except Refused as refusal:
+            if self._conversation is not None or not self._reads:
+                raise
+            self._refuse(refusal, conversation)
+            return
+        task = self._reads[conversation] = asyncio.create_task(self._read(asked, grant))
+        task.add_done_callback(self._failed)
+
+    def _check_room(self, conversation: str) -> None:
+        """Raise `Refused` for one that is read already, and for one too many."""
+        if conversation in self._reads:
+            raise Refused(CONFLICT, f"{shown(conversation)} is read already; unsubscribe it first")
+        if len(self._reads) >= SUBSCRIPTIONS:
+            raise Refused(TOO_MANY, f"a socket reads at most {SUBSCRIPTIONS} conversations; open another")
+
+    def _showing(self, authorization: str) -> ShownCredentials:
+        """The handshake with other credentials. Raises `Refused`."""
+        if not authorization.isprintable() or not authorization.isascii():
+            raise Refused(BAD_REQUEST, "authorization: expected what the header of that name says")
+        headers = CIMultiDict(self._request.headers)
+        headers[AUTHORIZATION] = authorization
+        return self._shown._replace(request=self._request.clone(headers=headers))
+
+    async def _let_in(self, shown: ShownCredentials, conversation: str) -> Grant:
+        """A socket has one place, that of whoever read first. Raises `Refused` if there is none."""
+        grant = await self._allowed(shown, conversation, "read")
+        # Credentials that are refused replace none that are good.
+        self._shown = self._shown_for[conversation] = ShownCredentials(shown.request, grant)
+        if not self._reads:
+            self._place.close()  # the one it had before it was known whose it is
+            self._place.enter_context(self._parts.admission.place(grant))
+        return grant
+
+    async def _allowed(self, shown: ShownCredentials, conversation: str, action: Action) -> Grant:
+        """The grant of whoever may do this. Raises `Refused`.
+
+        A ticket is shown once: what it opened lasts as long as the rights behind it.
+        """
+        opened = shown.grant
+        if opened is None or not opened.by_ticket:
+            return await self._parts.admission.check(shown.request, conversation, action)
+        if not self._parts.admission.held(opened)():
+            raise unauthenticated("what this ticket was made of has ended; get a new one", "expired")
+        must_allow(opened, conversation, action)
+        return opened
+
+    async def _read(self, asked: StreamRequest, grant: Grant) -> None:
+        serving, conversation, held = self._parts.serving, asked.conversation, self._parts.admission.held(grant)
+        try:
+            async with serving.prepared(asked, grant.name) as prepared:
+                finished = prepared.nothing_comes(asked)
+                outcome = "finished" if finished else await serving.attend(asked, prepared, self._pipe, held)
+        except Refused as refusal:
+            self._refuse(refusal, conversation)
+            self._over(conversation, NOT_ALLOWED)
+        except Unavailable:
+            self._refuse(Refused(UNAVAILABLE, "try again in a moment"), conversation)
+            self._over(conversation, LATER)
+        except TimeoutError:
+            self.end(SLOW)
+        except ConnectionError:
+            self.end(LEFT)
+        else:
+            self._is_over(conversation, outcome)
+
+    def _failed(self, task: asyncio.Task[None]) -> None:
+        """What nobody foresaw is logged, and ends the socket."""
+        if not task.cancelled() and (problem := task.exception()) is not None:
+            log.error("a WebSocket's reading failed", exc_info=problem)
+            self.end(FAILED)
+
+    def _is_over(self, conversation: str, outcome: Outcome) -> None:
+        if outcome != "finished":
+            self.end(ENDINGS[outcome])
+        else:
+            if self._conversation is None:
+                self._notice("finished", {}, conversation)
+            self._over(conversation, FINISHED)
+
+    def _over(self, conversation: str, ending: CloseReason) -> None:
+        """A conversation is no longer read, which ends a socket that has no other."""
+        self._stopped(conversation)
+        if self._conversation is not None:
+            self.end(ending)
+
+    def _unsubscribe(self, conversation: str) -> None:
+        task = self._stopped(conversation)
+        if task is None:
+            self._refuse(Refused(NOT_FOUND, f"{shown(conversation)} is not read here"), conversation)
+            return
+        task.cancel()
+        self._notice("unsubscribed", {}, conversation)
+
+    def _stopped(self, conversation: str) -> asyncio.Task[None] | None:
+        self._shown_for.pop(conversation, None)
+        return self._reads.pop(conversation, None)
+
+    # What it is told
+
+    def _framing(self, conversation: str) -> WebSocketFraming:
+        return WebSocketFraming(conversation if self._conversation is None and conversation else None)
+
+    def _notice(self, name: str, fields: Mapping[str, object], conversation: str) -> None:
+        self._say(self._framing(conversation).notice(name, fields))
+
+    def _say(self, data: bytes) -> None:
+        """Answer, unless the client reads nothing of what it is answered."""
+        if self._pipe.buffered > self._parts.serving.settings.buffer_kib * KIB:
+            self.end(SLOW)
+        else:
+            self._pipe.write(data)
+
+    def _refuse(self, refusal: Refused, conversation: str) -> None:
+        self._notice("error", msgspec.json.decode(refusal.body()), conversation)

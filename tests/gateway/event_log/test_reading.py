@@ -1,0 +1,380 @@
+"""A client's way to the head, over a log in memory: wherever it begins, nothing is missing and nothing comes twice."""
+
+import asyncio
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.event_log import EventLog, Said, frames_of, of, position_of, spoken, woven
+from tests.support.readings import FAR, NOW, TEXT, others, reading_of, shown, talk
+from tokenmill.dialects import DIALECTS, Dialect, find_dialect
+from tokenmill.dialects.native import NATIVE
+from tokenmill.errors import Unavailable
+from tokenmill.gateway.event_log.position import Position
+from tokenmill.gateway.event_log.reading import Gone, Lookback, Reading, Since, Start
+from tokenmill.gateway.event_log.view import Frame
+from tokenmill.gateway.event_log.window import Windows
+
+OPENAI = find_dialect("openai")
+
+
+@pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
+async def test_a_reading_can_begin_behind_every_frame(dialect: Dialect) -> None:
+    """With all of the log in the window, none of it, or half."""
+    log = talk()
+    frames = frames_of(log.entries(), dialect)
+    for number, frame in enumerate(frames, 1):
+        window = (0, None, frame.offset, log.end // 2)[number % 4]
+        reading = reading_of(log, dialect, window)
+        assert await shown(reading, position_of(frame)) == frames[number:]
+        assert not reading.gap
+
+
+@given(st.data())
+def test_what_a_worker_repeats_is_shown_once_wherever_a_reading_begins(data: st.DataObject) -> None:
+    """Workers take over at random places; clients come at random times, with the last id that they were given."""
+    said = list(talk_said())
+    log, at = EventLog(), 0
+    while at < len(said):
+        more = data.draw(st.integers(1, len(said) - at), "chunks")
+        log.say(said[at : at + more])
+        at += more
+        if back := data.draw(st.integers(0, 20), "repeated"):
+            log.repeat(max(0, len(log.records) - back), len(log.records))
+    dialect = data.draw(st.sampled_from([NATIVE, OPENAI]))
+    whole = frames_of(log.entries(), dialect)
+    got = list[Frame]()
+    start: Start = "start"
+    while len(got) < len(whole):
+        came = asyncio.run(shown(reading_of(log, dialect, data.draw(st.integers(0, log.end), "window")), start))
+        got += came[: data.draw(st.integers(1, max(1, len(came))), "frames before the cut")]
+        assert came
+        start = position_of(got[-1])
+    assert got == whole
+
+
+def talk_said() -> list[Said]:
+    return woven(of("c", spoken("one", "Rain.")), others(3), [*of("c", spoken("two", "Hi.")), *others(2)])
+
+
+async def test_everything_is_everything_of_the_conversation() -> None:
+    """And nothing of another one."""
+    log = talk()
+    assert await shown(reading_of(log, OPENAI), "start") == frames_of(log.entries(), OPENAI)
+    assert await shown(reading_of(log, OPENAI, key=b"nobody"), "start") == []
+
+
+async def test_how_far_back_everything_goes_is_bounded() -> None:
+    """In records and in seconds; a message that was open there is shown from its beginning."""
+    log = EventLog([*of("c", spoken("old", "Old.")), *others(20), *of("c", spoken("new", TEXT))])
+    new = next(entry for entry in log.entries() if entry.message == b"new")
+    expected = [frame for frame in frames_of(log.entries(), NATIVE) if frame.message == b"new"]
+    inside = log.end - new.offset - 7
+    for lookback in (Lookback(600, inside), Lookback((NOW - new.opened - 3) / 1_000, 1_000_000)):
+        assert await shown(reading_of(log), "start", lookback) == expected
+
+
+async def test_a_position_that_says_too_much_costs_no_more_than_the_beginning(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its distance is the client's word. Where a true one is larger than the bound, the records say so themselves."""
+    monkeypatch.setattr("tokenmill.gateway.event_log.reading.REPEATS_BEHIND", 5)
+    log = EventLog([*others(30), *woven(of("c", spoken("m", TEXT)), others(30))])
+    *_, frame = frames = frames_of(log.entries(), NATIVE)
+    bound = Lookback(600, 5)
+    reading = reading_of(log, window=0)
+    assert await shown(reading, position_of(frame)._replace(back=frame.offset), bound) == []
+    assert reading._began == frames[0].offset > bound.records
+    for number, each in enumerate(frames, 1):
+        assert await shown(reading_of(log), position_of(each), bound) == frames[number:]
+
+
+async def test_now_is_what_comes_from_here_on() -> None:
+    """With the state that messages have that are open: what comes of them is rendered as for those who saw it all."""
+    log, said = EventLog(), of("c", spoken("m", TEXT))
+    log.say(said[:9])
+    whole, window = EventLog(said), log.window(log.end)
+    reading = Reading(log, window, b"c", OPENAI, 0)  # type: ignore[arg-type] # reads like `Past`
+    assert await shown(reading, "now") == []
+    standing = reading.standing
+    log.say(said[9:])
+    came = await shown(reading_of(log, OPENAI), standing)
+    assert came == [frame for frame in frames_of(whole.entries(), OPENAI) if frame.offset >= standing.offset]
+
+
+async def test_the_open_message_is_shown_from_its_first_event() -> None:
+    """Without those that are over, even where they lie between."""
+    log = EventLog(woven([*of("c", spoken("over", "Hi.")), *others(3)], of("c", spoken("open", TEXT)[:-2]), others(9)))
+    expected = [frame for frame in frames_of(log.entries(), OPENAI) if frame.message == b"open"]
+    reading = reading_of(log, OPENAI)
+    assert await shown(reading, "message") == expected
+    assert reading.standing.offset <= expected[0].offset
+    assert await shown(reading_of(EventLog(of("c", spoken("over", "Hi.")))), "message") == []
+
+
+async def test_the_message_that_began_last_of_those_that_are_open_is_known() -> None:
+    """At the head, with the place in front of it: what follows that is read without looking further back."""
+    first, second = (of("c", spoken(name, TEXT)[:-2]) for name in ("first", "second"))
+    log = EventLog([*first[:4], *woven(second, first[4:])])
+    reading = reading_of(log, OPENAI)
+    await shown(reading, "start")
+    message, place = reading.latest_open() or (b"", Position(0, 0, 0, 0))
+    assert message == b"second"
+    frames = await shown(reading_of(log, OPENAI), place)
+    expected = [frame for frame in frames_of(log.entries(), OPENAI) if frame.message == b"second"]
+    assert [frame for frame in frames if frame.message == b"second"] == expected
+    idle = reading_of(EventLog(of("c", spoken("m", TEXT))))
+    await shown(idle, "start")
+    assert idle.latest_open() is None
+
+
+async def test_a_beginning_that_lies_in_the_past_is_found_by_its_time() -> None:
+    """Also where the record that leads there is read from the log itself, in the middle of a batch."""
+    log = EventLog([*of("c", spoken("long", TEXT)[:8]), *others(40), *of("c", spoken("long", TEXT)[8:]), *others(40)])
+    frames = frames_of(log.entries(), OPENAI)
+    middle = next(frame for frame in frames if frame.offset > log.end // 3)
+    start = Position(0, middle.offset, 0, 0)
+    assert start.offset < log.end - 100
+    for window in (0, None):
+        reading = reading_of(log, OPENAI, window)
+        assert await shown(reading, start) == [frame for frame in frames if frame.offset >= middle.offset]
+
+
+async def test_a_time_is_where_its_first_record_is() -> None:
+    """Whatever is remembered here, and however far back that is; behind the end nothing is missed either."""
+    log = EventLog([*of("c", spoken("old", "Old.")), *others(20), *of("c", spoken("new", TEXT))])
+    new = next(entry for entry in log.entries() if entry.message == b"new")
+    expected = [frame for frame in frames_of(log.entries(), NATIVE) if frame.message == b"new"]
+    for window in (0, None, new.offset + 5):
+        assert await shown(reading_of(log, NATIVE, window), Since(new.opened), Lookback(0.001, 1)) == expected
+        assert await shown(reading_of(log, NATIVE, window), Since(0)) == frames_of(log.entries(), NATIVE)
+    assert await shown(reading_of(log), Since(NOW * 2)) == []
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        Position(0, 3, 1, 0),  # between two records
+        Position(0, 10**12, 1, 0),
+        Position(0, 10**12, 0, 0),
+    ],
+)
+async def test_a_place_that_the_log_does_not_have_is_gone(wrong: Position) -> None:
+    """Forged, or of a log that was."""
+    log = talk()
+    for window in (0, None):
+        with pytest.raises(Gone):
+            await shown(reading_of(log, NATIVE, window), wrong)
+
+
+async def test_a_place_in_another_conversation_is_gone() -> None:
+    """Whoever has the id of somebody else's frame gets nothing by it."""
+    log = talk()
+    theirs = frames_of(log.entries(), NATIVE, b"o1")
+    for frame in theirs:
+        with pytest.raises(Gone):
+            await shown(reading_of(log), position_of(frame))
+
+
+async def test_a_place_in_a_topic_that_was_made_anew_is_gone() -> None:
+    """Where another event of the same conversation is there now."""
+    log, anew = EventLog(of("c", spoken("old", TEXT))), EventLog(of("c", spoken("new", TEXT)))
+    for frame in frames_of(log.entries(), NATIVE):
+        with pytest.raises(Gone):
+            await shown(reading_of(anew), position_of(frame))
+
+
+@pytest.mark.parametrize("other", DIALECTS, ids=lambda dialect: dialect.name)
+async def test_a_place_is_one_in_every_dialect(other: Dialect) -> None:
+    """Each makes more or fewer frames of a record, or none: what is behind the record is shown once, and whole."""
+    log = talk()
+    whole = frames_of(log.entries(), other)
+    for window in (0, None):
+        for frame in frames_of(log.entries(), NATIVE):
+            reading = reading_of(log, other, window)
+            came = await shown(reading, position_of(frame)._replace(part=9))
+            assert came == [each for each in whole if each.offset > frame.offset]
+            assert not reading.gap
+
+
+async def test_a_place_that_retention_passed_is_gone() -> None:
+    """The record itself. Without the beginning of its message, which a dialect needs to go on, there is a gap."""
+    log = EventLog([*others(600), *of("c", spoken("m", TEXT)), *others(3)])
+    frames = frames_of(log.entries(), OPENAI)
+    at = frames[len(frames) // 2]
+    log.first = at.offset + 1
+    with pytest.raises(Gone):
+        await shown(reading_of(log, OPENAI), position_of(at))
+    log.first = at.offset - at.back + 2
+    reading = reading_of(log, OPENAI)
+    assert [(frame.payload, frame.last) for frame in await shown(reading, position_of(at))] == [(b"", True)]
+    assert reading.gap
+    native = reading_of(log)
+    after = [entry.value for entry in log.entries() if entry.offset > at.offset and entry.key == b"c"]
+    assert [frame.payload for frame in await shown(native, position_of(at)._replace(part=1))] == after
+    assert not native.gap
+
+
+async def test_a_message_without_its_beginning_is_a_gap() -> None:
+    """Its readers are told; what can be said is said, and messages behind it are whole."""
+    log = EventLog([*of("c", spoken("m", TEXT)), *of("c", spoken("n", TEXT))])
+    log.first = 12
+    reading = reading_of(log, OPENAI)
+    frames = await shown(reading, "start")
+    assert reading.gap
+    assert [frame.payload for frame in frames if frame.message == b"m"] == [b""]
+    behind = [frame for frame in frames if frame.message == b"n"]
+    assert behind == [frame for frame in frames_of(log.entries(len(log.records)), OPENAI) if frame.message == b"n"]
+
+
+@pytest.mark.parametrize("dialect", [NATIVE, OPENAI], ids=lambda dialect: dialect.name)
+async def test_retention_that_comes_to_a_reader_is_a_gap(dialect: Dialect) -> None:
+    """It deletes what the reader was about to read; who begins there sees the same."""
+    log = EventLog(of("c", spoken("m", "0123456789" * 20)))
+    whole = frames_of(log.entries(), dialect)
+    reading = reading_of(log, dialect)
+    await reading.begin(position_of(whole[2]), FAR, NOW)
+    got = list[Frame]()
+    async for frames in reading.frames():
+        got += frames
+        if len(got) > 10 and not log.first:
+            shown_before, log.first = len(got), log.end // 2
+    assert reading.gap
+    behind = await shown(reading_of(log, dialect), Position(0, log.first, 0, 0))
+    assert [frame.payload for frame in got[shown_before:]] == [frame.payload for frame in behind]
+
+
+@pytest.mark.parametrize("message", [b"", b"one"])
+async def test_messages_that_vanish_before_they_are_read_are_a_gap(message: bytes) -> None:
+    """Nothing of them is there that would tell of it. Of a message that was read to its end nothing is missing."""
+    log = EventLog(
+        [*of("c", spoken("one", "One.")), *of("c", spoken("two", TEXT)), *of("c", spoken("three", "Three."))]
+    )
+    three = next(entry.offset for entry in log.entries() if entry.message == b"three")
+    reading = Reading(log, log.window(), b"c", NATIVE, 0, message)  # type: ignore[arg-type] # reads like `Past`
+    await reading.begin(Position(0, 0, 0, 0), FAR, NOW)
+    got = list[Frame]()
+    async for frames in reading.frames():
+        got += frames
+        if b"one" in reading.view.ended():
+            log.first = three
+    assert {frame.message for frame in got[-3:]} == {b"three"}
+    assert reading.gap is not bool(message)
+
+
+async def test_an_event_that_is_missing_is_a_gap() -> None:
+    """The numbers of a message's events have no hole but where some are gone."""
+    for message, gap in ((b"", True), (b"m", True), (b"other", False)):
+        log = EventLog(woven(of("c", spoken("m", TEXT)), of("c", spoken("other", TEXT))))
+        lost = [record for record in log.records if dict(record.headers)["tm-message-id"] == b"m"][3]
+        log.records.remove(lost)
+        reading = Reading(log, log.window(), b"c", NATIVE, 0, message)  # type: ignore[arg-type] # reads like `Past`
+        frames = await shown(reading, "start")
+        assert (len(frames), reading.gap) == (len(log.records), gap)
+
+
+@pytest.mark.parametrize("lost", [False, True])
+async def test_a_gap_of_another_message_is_none_of_the_one_that_is_wanted(lost: bool) -> None:
+    """Of two answers at once only the earlier one's beginning lies before the time that is asked for, or is lost."""
+    first, second = (of("c", spoken(name, f"Rain. {TEXT}")) for name in ("first", "second"))
+    log = EventLog([*first[:4], *woven(second, first[4:])])
+    begun = next(entry for entry in log.entries() if entry.message == b"second")
+    expected = [frame for frame in frames_of(log.entries(), OPENAI) if frame.message == b"second"]
+    log.first = begun.offset if lost else 0
+    gaps = dict[bytes, bool]()
+    for message in (b"", b"first", b"second"):
+        reading = Reading(log, log.window(), b"c", OPENAI, 0, message)  # type: ignore[arg-type] # reads like `Past`
+        frames = await shown(reading, Since(begun.opened))
+        assert [frame.payload for frame in frames if frame.message == b"second"] == [each.payload for each in expected]
+        gaps[message] = reading.gap
+    assert gaps == {b"": True, b"first": True, b"second": False}
+
+
+async def test_who_saw_only_the_repeat_goes_on_behind_it() -> None:
+    """It came between a record and its repeat; with the id of the repeat it is not sent what it has, nor denied."""
+    said = of("c", spoken("m", TEXT))
+    log = EventLog(said[:9])
+    log.repeat(0, len(log.records))
+    again = log.records[len(log.records) // 2].offset
+    log.say(said[9:])
+    frames = frames_of([entry for entry in log.entries() if entry.offset >= again], OPENAI)
+    for number, frame in enumerate(frames, 1):
+        came = await shown(reading_of(log, OPENAI), position_of(frame))
+        assert [(each.place, each.payload) for each in came] == [(each.place, each.payload) for each in frames[number:]]
+
+
+async def test_what_another_gateway_has_read_already_is_waited_for() -> None:
+    """A client that comes from a gateway whose reader was ahead loses nothing."""
+    log, windows = talk(), Windows(1 << 30, 1e9)
+    frames = frames_of(log.entries(), NATIVE)
+    window, there = windows.open(0, 0), frames[-3].offset
+    windows.add(0, [entry for entry in log.entries() if entry.offset < there], there, 0)
+    reading = Reading(log, window, b"c", NATIVE, 0)  # type: ignore[arg-type] # reads like `Past`
+    coming = asyncio.create_task(shown(reading, position_of(frames[-2])))
+    await asyncio.sleep(0)
+    windows.add(0, log.entries(there), log.end, 0)
+    assert await coming == frames[-1:]
+
+
+async def test_a_reader_that_does_not_come_there_is_said_to_be_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Then the client is better off with another gateway."""
+    monkeypatch.setattr("tokenmill.gateway.event_log.conversation.BEHIND_S", 0.05)
+    log = talk()
+    window = log.window(log.end)
+    window.first = window.end = 0
+    with pytest.raises(Unavailable, match="does not come to offset"):
+        await shown(
+            Reading(log, window, b"c", NATIVE, 0),  # type: ignore[arg-type] # reads like `Past`
+            position_of(frames_of(log.entries(), NATIVE)[-1]),
+        )
+
+
+async def test_a_reading_goes_back_for_a_message_that_began_earlier() -> None:
+    """What was shown is not shown again, and repeats of it are known."""
+    said = of("c", spoken("m", TEXT))
+    log = EventLog([*said[:4], *others(3)])
+    window = log.window(log.end)
+    reading = Reading(log, window, b"c", OPENAI, 0)  # type: ignore[arg-type] # reads like `Past`
+    assert await shown(reading, "now") == []
+    place, since = reading.place, log.end
+    log.say(said[4:])
+    log.repeat(-5)
+    window.first = window.end = log.end
+    await reading.go_back(place, log.entries()[0].opened)
+    came = [frame async for frames in reading.frames() for frame in frames]
+    assert came == [frame for frame in frames_of(log.entries(), OPENAI) if frame.offset >= since]
+
+
+async def test_one_that_can_not_go_back_goes_on_without() -> None:
+    """The log has lost the beginning meanwhile."""
+    log = EventLog(of("c", spoken("m", TEXT)))
+    opened = log.entries()[0].opened
+    log.first = 12
+    reading = reading_of(log, OPENAI)
+    assert await shown(reading, "now") == []
+    await reading.go_back((10, 1), opened)
+    frames = [frame async for frames in reading.frames() for frame in frames]
+    assert [(frame.payload, frame.last) for frame in frames] == [(b"", True)]
+    assert reading.gap
+
+
+async def test_who_came_back_behind_an_end_is_answered() -> None:
+    """There is nothing more until another message begins."""
+    log = EventLog(of("c", spoken("m", TEXT)))
+    frames = frames_of(log.entries(), OPENAI)
+    reading = reading_of(log, OPENAI)
+    assert await shown(reading, position_of(frames[-1])) == []
+    assert reading.answered
+    open_ = reading_of(EventLog(of("c", spoken("m", TEXT)[:-1])), OPENAI)
+    await shown(open_, position_of(frames[3]))
+    assert not open_.answered
+    fresh = reading_of(log, OPENAI)
+    await shown(fresh, "now")
+    assert not fresh.answered
+
+
+async def test_one_whose_window_is_dropped_is_lost() -> None:
+    """The log is another one now."""
+    reading = reading_of(talk())
+    before = reading.lost
+    reading._records._window.dropped = True
+    assert (before, reading.lost) == (False, True)

@@ -1,0 +1,92 @@
+"""The connection of a WebSocket: `gateway/websocket/pipe.py`."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+import pytest
+from aiohttp import web
+
+from tests.support.sockets import HANDSHAKE
+from tokenmill.gateway.websocket.pipe import WebSocketPipe
+from tokenmill.gateway.websocket.server_frames import text
+
+Use = Callable[[WebSocketPipe], Awaitable[None]]
+
+
+class Server:
+    """Hands the pipe of each WebSocket to a function of the test."""
+
+    use: Use
+
+    def __init__(self, port: int) -> None:
+        self.port = port
+        self.done = asyncio.Event()
+
+    async def client(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """A client behind its handshake."""
+        reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
+        writer.write(HANDSHAKE)
+        await reader.readuntil(b"\r\n\r\n")
+        return reader, writer
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[Server]:
+    """One that listens."""
+
+    async def handle(request: web.Request) -> web.StreamResponse:
+        response = web.WebSocketResponse()
+        await response.prepare(request)
+        await made.use(WebSocketPipe(request, 0.3))
+        made.done.set()
+        return response
+
+    app = web.Application()
+    app.router.add_get("/{path:.*}", handle)
+    runner = web.AppRunner(app, shutdown_timeout=0.1)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    made = Server(runner.addresses[0][1])
+    yield made
+    await runner.cleanup()
+
+
+async def test_frames_arrive_in_order(server: Server) -> None:
+    """Whether somebody waits for the client or not."""
+
+    async def use(pipe: WebSocketPipe) -> None:
+        await pipe.send(text(b"a"))
+        pipe.write(text(b"b") + text(b"c"))
+        await pipe.send(text(b"d"))
+        assert pipe.buffered == 0
+
+    server.use = use
+    reader, writer = await server.client()
+    async with asyncio.timeout(20):
+        await server.done.wait()
+    assert await reader.readexactly(12) == b"".join(text(each) for each in (b"a", b"b", b"c", b"d"))
+    writer.close()
+
+
+async def _flood(pipe: WebSocketPipe) -> None:
+    while True:
+        await pipe.send(text(b"x" * 65_536))
+
+
+async def test_a_client_that_takes_nothing_is_not_waited_for(server: Server) -> None:
+    """Longer than the pipe was told; what it did not take is known, and can be thrown away."""
+
+    async def use(pipe: WebSocketPipe) -> None:
+        with pytest.raises(TimeoutError):
+            await _flood(pipe)
+        assert pipe.buffered > 65_536
+        pipe.reset()
+        pipe.write(text(b"nobody reads it"))
+        with pytest.raises(ConnectionError):
+            await pipe.send(text(b"nor this"))
+
+    server.use = use
+    _, writer = await server.client()
+    async with asyncio.timeout(20):
+        await server.done.wait()
+    writer.close()
