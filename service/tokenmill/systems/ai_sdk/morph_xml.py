@@ -24,20 +24,18 @@ import msgspec
 
 from tokenmill.formats.notations import TOOL_RESPONSE, Elements
 from tokenmill.limits import NAME_CHARS
-from tokenmill.parser.bodies.base import Reader
-from tokenmill.parser.bodies.closings import ChildrenState, ParamsState, ParamToken
-from tokenmill.parser.bodies.param_values import XML, read_object
-from tokenmill.parser.bodies.params import Params, ParamsReader
+from tokenmill.parser.bodies.closings import XML, ChildrenState, ParamsState, ParamToken
+from tokenmill.parser.bodies.params import Params, ParamsReader, read_object
 from tokenmill.parser.markers import LEADING_SPACE, Finder, Hit, Marker, ahead, marker
 from tokenmill.parser.options import Options
+from tokenmill.parser.run.calls import Reader
 from tokenmill.parser.run.rules import Rules
 from tokenmill.parser.run.run import Run
 from tokenmill.parser.run.state import OpenCall
 from tokenmill.parser.run.tools import read_tools
 from tokenmill.parser.spec import Call, Format, Header, History, Section
 from tokenmill.parser.values.coerce import is_text
-from tokenmill.parser.values.elements import gathered
-from tokenmill.parser.values.markup import ATTRIBUTES, ENTITY, NAME, read_markup, unescaped, unescaped_markup
+from tokenmill.parser.values.markup import ATTRIBUTES, ENTITY, NAME, gathered, read_markup, unescaped, unescaped_markup
 
 TAG_CHARS = 4 * NAME_CHARS
 """A tag before it is none: a name and a few attributes."""

@@ -21,8 +21,7 @@ import msgspec
 
 from tokenmill.events import AnyEvent, Encoding, ToolInputDelta
 from tokenmill.limits import JSON_DEPTH, NAME_CHARS
-from tokenmill.parser.enums import plain_members
-from tokenmill.parser.markers import Marker, Scanner, marker
+from tokenmill.parser.markers import Marker, Scanner, marker, plain_members
 from tokenmill.parser.run.calls import Verdict, send_source
 from tokenmill.parser.run.rules import Rules
 from tokenmill.parser.run.run import Run
