@@ -149,10 +149,11 @@ DOUBTFUL = (
 """Those of which `Closings.judged` says what they mean."""
 
 
+# Escapes inside of a value: characters that stand for others, and sections in which nothing stands for anything else.
+
+
 class Escapes(msgspec.Struct, frozen=True):
-    """The escapes of one kind of markup: characters that stand for others, and sections in which nothing stands for
-    anything else. Values that have them are not trimmed.
-    """
+    """The escapes of one kind of markup. Values that have them are not trimmed."""
 
     raw: tuple[Marker, Marker]
     """Begin and end of a section whose text is as it stands."""

@@ -102,7 +102,7 @@ class _MarkupReader(ParamsReader):
         assert tag is not None  # it was found as one
         if edge is ParamToken.CLOSE:
             if state.value < 0:
-                return state.blank and not state.quoted and not _may_be_text(run.rules, call.name, tag["closed"])
+                return state.blank and not state.quoted and not run.rules.allows_text(call.name, tag["closed"])
             self._close(run, call, state, begin)
             return True
         state.tag, state.inner, state.outer, state.blank = tag["opened"], 0, 0, True
@@ -145,12 +145,6 @@ def _is_raw(rules: Rules, tool: str, key: str) -> bool:
     """Whether the schema has nothing but text for a parameter."""
     types = rules.types(tool, key)
     return bool(types) and is_text(types) is not False
-
-
-def _may_be_text(rules: Rules, tool: str, key: str) -> bool:
-    """Whether the schema leaves text possible for a parameter."""
-    types = rules.types(tool, key)
-    return not types or "string" in types
 
 
 def _count(state: ChildrenState, source: str) -> None:
