@@ -1,8 +1,20 @@
-"""Finding markers, and holding back exactly what can still become one."""
+"""Finding markers, holding back exactly what can still become one, and the enumerations of the short paths."""
+
+from enum import Enum, IntEnum
 
 import pytest
 
-from tokenmill.parser.markers import INNER_CHARS, SPACE_CHARS, Hit, Scanner, _patterns, ahead, before, marker
+from tokenmill.parser.markers import (
+    INNER_CHARS,
+    SPACE_CHARS,
+    Hit,
+    Scanner,
+    _patterns,
+    ahead,
+    before,
+    marker,
+    plain_members,
+)
 
 OVERLAPPING = Scanner([(marker("<a>"), "short"), (marker("<a>b"), "long"), (marker("</ f>", spaces=True), "spaced")])
 
@@ -188,3 +200,31 @@ def test_a_marker_that_nothing_need_follow_is_one_wherever_it_stands() -> None:
     scanner = Scanner([(before(marker("<a>"), [(), ("<", "b", ">")]), "a")])
     assert scanner.find("x<a>y", 0, final=False) == Hit(1, 4, "a")
     assert scanner.find("x<a>", 0, final=True) == Hit(1, 4, "a")
+
+
+class Fruit(Enum):
+    """What grows."""
+
+    APPLE = "red"
+    PLUM = "blue"
+
+
+class Size(IntEnum):
+    """How large."""
+
+    SMALL = 0
+    LARGE = 1
+
+
+def test_the_members_are_those_of_the_enumeration() -> None:
+    """All of them, under their names, the very same objects."""
+    fruit = plain_members(Fruit)
+    assert (fruit.APPLE, fruit.PLUM) == (Fruit.APPLE, Fruit.PLUM)
+    assert fruit.PLUM is Fruit.PLUM
+    assert plain_members(Size).LARGE is Size.LARGE
+    assert fruit.__doc__ == Fruit.__doc__
+
+
+def test_naming_one_asks_no_metaclass() -> None:
+    """That is what makes it cheap."""
+    assert type(plain_members(Fruit)) is type

@@ -32,7 +32,7 @@ from tokenmill.parser.values.repair import decode_json, decode_string
 from tokenmill.parser.values.schema import NO_SHAPE
 from tokenmill.systems.ai_sdk.quotes import read_unescaped
 from tokenmill.systems.autobyteus.autobyteus_json import PROFILES
-from tokenmill.systems.autobyteus.xml_tool import arguments_of
+from tokenmill.systems.autobyteus.autobyteus_xml import arguments_of
 
 SHORT, TIMES = 12_000, 4
 """Characters of a text, and how much longer it is the second time."""

@@ -10,7 +10,7 @@ import pytest
 
 from tokenmill import formats as formats_module
 from tokenmill.parser import Options
-from tokenmill.parser.compile.recent import Recent
+from tokenmill.parser.compile.grammar import Recent
 from tokenmill.partition import OutputSpec, Partition, PartitionSettings, size_of
 from tokenmill.records import InputRecord
 

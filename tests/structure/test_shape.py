@@ -13,7 +13,6 @@ NO_TEST_OF_ITS_OWN = {
     "records.py": "protocols and structs without behaviour; every test of codecs and sessions uses them",
     "limits.py": "constants; each is tested where it caps something",
     "errors.py": "names; each is tested where it is raised",
-    "parser/bodies/base.py": "protocols; every body is tested",
     "parser/spec.py": "data; every format is made of it",
 }
 """Modules without a test file, and why. May only get shorter."""

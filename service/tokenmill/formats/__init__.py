@@ -67,8 +67,7 @@ from tokenmill.formats.think import THINK
 from tokenmill.formats.think_append import THINK_APPEND
 from tokenmill.formats.xlam import XLAM
 from tokenmill.limits import MIB, Limits
-from tokenmill.parser.compile.grammar import Grammar, options_key
-from tokenmill.parser.compile.recent import Recent
+from tokenmill.parser.compile.grammar import Grammar, Recent, options_key
 from tokenmill.parser.options import Options
 from tokenmill.parser.spec import Format
 from tokenmill.registry import Registry

@@ -5,7 +5,7 @@ is prose. Values have no escape: see `bodies.closings`.
 """
 
 from tokenmill.parser.bodies import Params
-from tokenmill.parser.bodies.param_values import Trim
+from tokenmill.parser.bodies.params import Trim
 from tokenmill.parser.markers import marker
 from tokenmill.parser.spec import Call, Header, Section
 

@@ -6,7 +6,7 @@ Tokenizers of this family leave characters of their own where a space was, or no
 from tokenmill.formats.notations import TOOL_RESPONSE, tags_history
 from tokenmill.formats.tagged import KEY, NAME
 from tokenmill.parser.bodies import Params
-from tokenmill.parser.bodies.param_values import XML
+from tokenmill.parser.bodies.closings import XML
 from tokenmill.parser.markers import marker
 from tokenmill.parser.spec import Call, Format, Header, Region, Section
 

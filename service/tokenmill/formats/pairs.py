@@ -4,8 +4,7 @@ Not a format by itself.
 """
 
 from tokenmill.parser.bodies import Params
-from tokenmill.parser.bodies.param_values import Trim
-from tokenmill.parser.bodies.params import Untyped
+from tokenmill.parser.bodies.params import Trim, Untyped
 from tokenmill.parser.markers import marker
 
 NAME = r"\s*(?P<name>[^\s\\<]+)\s*"

@@ -19,8 +19,7 @@ from tokenmill.errors import BadOpen
 from tokenmill.formats.anchors import Named, Spelled, named, spelled
 from tokenmill.formats.shapes import json_calls
 from tokenmill.parser.bodies import Body, JsonArguments, JsonCall, Literals, Params
-from tokenmill.parser.bodies.param_values import Trim
-from tokenmill.parser.bodies.params import Untyped
+from tokenmill.parser.bodies.params import Trim, Untyped
 from tokenmill.parser.markers import Marker, marker
 from tokenmill.parser.spec import Call, Format, Header, Region, Section
 

@@ -6,8 +6,7 @@ arguments. A parameter may say of itself whether it is text: `string="true"`.
 
 from tokenmill.parser.bodies import Params
 from tokenmill.parser.bodies.closings import Forgets
-from tokenmill.parser.bodies.param_values import Trim
-from tokenmill.parser.bodies.params import Untyped
+from tokenmill.parser.bodies.params import Trim, Untyped
 from tokenmill.parser.markers import Marker, marker
 from tokenmill.parser.spec import Call, Header
 

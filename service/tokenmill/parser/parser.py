@@ -6,12 +6,11 @@ from typing import Any, Self
 from msgspec import UNSET, UnsetType
 
 from tokenmill.errors import NOT_JSON, SnapshotError
-from tokenmill.events import AnyEvent, Error, Finish, Part
+from tokenmill.events import CUT, AnyEvent, Error, Finish, Part, finish_reason
 from tokenmill.limits import RAW_CHARS
 from tokenmill.parser.compile.grammar import Grammar
 from tokenmill.parser.modes.native import end_native, quick_delta, read_delta
 from tokenmill.parser.modes.text import UNPARSED, Mode, Quick, TextMode, limit
-from tokenmill.parser.run.reasons import CUT, finish_reason
 from tokenmill.parser.run.run import Run
 from tokenmill.parser.run.state import WIDE, State, decode_state, encode_state
 from tokenmill.usage import counted

@@ -10,8 +10,7 @@ from tokenmill.errors import BadKey, BadOpen, Undecodable
 from tokenmill.formats import compile_grammar
 from tokenmill.limits import KEY_BYTES, MIB
 from tokenmill.parser import Grammar, MessageParser, Options, read_options
-from tokenmill.parser.compile.recent import Recent
-from tokenmill.parser.compile.weight import weight
+from tokenmill.parser.compile.grammar import Recent, weight
 from tokenmill.partition.identity import choice_index
 from tokenmill.partition.low_water import LowWater, Root
 from tokenmill.partition.message import Choice, Message

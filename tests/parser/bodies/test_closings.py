@@ -6,6 +6,7 @@ import pytest
 
 from tests.support.parsing import all_cuts, codes_of, grammar, merged, named, parse, text_of
 from tokenmill.events import ToolCall
+from tokenmill.parser.bodies.closings import XML
 
 TOOL = {
     "function": {
@@ -143,3 +144,18 @@ def test_both_is_broken(text: str) -> None:
     events = parse(grammar("qwen3_xml", tools=[TOOL]), [text])
     assert not named(events, ToolCall)
     assert codes_of(events) == ["malformed-call"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a &lt;&gt;&amp;&quot;&apos;", "a <>&\"'"),
+        ("&amp;lt;", "&lt;"),
+        ("&lt &nbsp; & ]]>", "&lt &nbsp; & ]]>"),
+        ("<![CDATA[&lt;\n]]>&lt;<![CDATA[]]>", "&lt;\n<"),
+        ("<![CDATA[x", "<![CDATA[x"),
+    ],
+)
+def test_decoding(text: str, expected: str) -> None:
+    """Each character once; a raw section as it stands; what is no escape stays."""
+    assert XML.decoder()(text) == expected

@@ -3,7 +3,7 @@
 import pytest
 
 from tokenmill.parser.bodies.json_reading import certain
-from tokenmill.parser.values.relaxed import Spelling
+from tokenmill.parser.values.repair import Spelling
 
 
 @pytest.mark.parametrize(

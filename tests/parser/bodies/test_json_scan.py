@@ -13,7 +13,7 @@ from tokenmill.parser.bodies.json_scan import (
 )
 from tokenmill.parser.markers import TOKEN_CHARS, Scanner, marker
 from tokenmill.parser.run.state import JsonState
-from tokenmill.parser.values.relaxed import Spelling
+from tokenmill.parser.values.repair import Spelling
 
 Place = tuple[str, str, bool]
 

@@ -1,5 +1,6 @@
 """Calls in Python: where strings end, what is sent as it grows, what breaks a call."""
 
+import re
 from typing import Any
 
 import pytest
@@ -8,7 +9,8 @@ from tests.support.parsing import all_cuts, codes_of, grammar, merged, named, pa
 from tokenmill.events import ArgumentDelta, ToolCall, ToolInputDelta
 from tokenmill.limits import JSON_DEPTH, NAME_CHARS
 from tokenmill.parser import MessageParser
-from tokenmill.parser.bodies.pycalls import TEXT_CHARS
+from tokenmill.parser.bodies.pycalls import TEXT_CHARS, follow
+from tokenmill.parser.markers import TOKEN_CHARS
 
 
 def call(arguments: str) -> str:
@@ -166,3 +168,48 @@ def test_source_waits_only_for_a_quote() -> None:
     chunks = ("x\\", "'y", "'", ", b", "=['z", "'", ", 'w']", ")")
     sent = ["".join(event.delta for event in named(parser.feed(chunk), ToolInputDelta)) for chunk in chunks]
     assert sent == ["'x\\", "'y", "", "", "', b=['z", "", "', 'w']", ""]
+
+
+SIGNS = re.compile(r"[\"'()\[\]{}<]")
+
+
+@pytest.mark.parametrize(
+    ("text", "before", "after"),
+    [
+        ("1, 2", ("", False, "["), ("", False, "[", 4)),
+        ("], {", ("", False, "[["), ("", False, "[{", 4)),
+        ("'x': \"y", ("", False, "{"), ('"', False, "{", 7)),
+        ("y', z", ("'", False, "["), ("", False, "[", 5)),
+        ("it's z", ("'", False, "["), ("'", False, "[", 6)),
+        ("x\\", ("'", False, "["), ("'", True, "[", 2)),
+        ("', '", ("'", True, "["), ("'", False, "[", 3)),
+        ("x' ", ("'", False, "["), ("'", False, "[", 1)),
+        ("1, '", ("", False, "["), ("", False, "[", 3)),
+        ("'''a' '''", ("", False, "["), ("", False, "[", 9)),
+    ],
+)
+def test_what_is_open(text: str, before: tuple[str, bool, str], after: tuple[str, bool, str, int]) -> None:
+    """Brackets nest outside of strings; a quote waits while it can still be three, or end its string."""
+    quote, escaped, stack = before
+    assert follow(SIGNS, text, quote, stack, escaped=escaped) == after
+
+
+@pytest.mark.parametrize("text", ["]", "}", "<", "1]<"])
+def test_what_must_be_read_with_care(text: str) -> None:
+    """The end of the outermost bracket, one that does not match, and what can begin a marker."""
+    assert follow(SIGNS, text, "", "[", escaped=False) is None
+
+
+def test_cut_anywhere() -> None:
+    """The same is open wherever the text is cut, whether the chunks are short enough to be remembered or not."""
+    text = r"""{'a': ["it's", "x\"y\\", 'q', '''p'p''', ""]}, [(1, "2")], {"b": {'c': "d"}}, """ + "1, " * TOKEN_CHARS
+    whole = follow(SIGNS, text, "", "[", escaped=False)
+    assert whole is not None
+    assert whole[:3] == ("", False, "[")
+    for cut in range(1, len(text)):
+        first = follow(SIGNS, text[:cut], "", "[", escaped=False)
+        assert first is not None
+        second = follow(SIGNS, text[first.read :], first.quote, first.stack, escaped=first.escaped)
+        assert second is not None
+        assert second[:3] == whole[:3]
+        assert first.read + second.read == whole.read

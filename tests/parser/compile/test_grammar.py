@@ -1,22 +1,37 @@
-"""Compiled options: shared, keyed by content, and what they know of tools."""
+"""Compiled options: shared, keyed by content, what they know of tools, say of the request, and take of memory.
+
+`tests/properties/test_memory.py` compares `weight` with what options do take.
+"""
 
 import gc
+from typing import Any
 from weakref import ref
 
 import msgspec
 import pytest
+from msgspec import UNSET
 
 from tests.support.parsing import grammar, named, parse, reasoning_of, text_of
 from tokenmill import formats as formats_module
 from tokenmill.errors import BadOpen
-from tokenmill.events import Error, ToolCall
+from tokenmill.events import DeclaredTool, Error, Request, ToolCall
 from tokenmill.formats import FORMATS, compile_grammar, find_format
 from tokenmill.formats.glm_kv import GLM_KV
 from tokenmill.formats.history import format_call
 from tokenmill.limits import Limits
-from tokenmill.parser import Format, Grammar, Options, Region, options_key
-from tokenmill.parser.compile.grammar import with_suffix, with_suffix_or_not
-from tokenmill.parser.compile.recent import Recent
+from tokenmill.parser import Format, Grammar, Options, Region, options_key, read_options
+from tokenmill.parser.compile.grammar import (
+    ALL_DESCRIBED_BYTES,
+    BYTE,
+    CONTAINER_BYTES,
+    DESCRIBED_BYTES,
+    SCALAR_BYTES,
+    TOOLS_BYTES,
+    Recent,
+    weight,
+    with_suffix,
+    with_suffix_or_not,
+)
 from tokenmill.parser.markers import marker
 from tokenmill.parser.run.state import JsonState, OpenCall, Source
 
@@ -167,3 +182,128 @@ def test_a_suffix_that_may_be_left_out() -> None:
 def test_none_changes_nothing(format_: object) -> None:
     """Without a suffix a format is itself."""
     assert with_suffix(format_, "") is format_  # type: ignore[arg-type] # -- every entry of the list is a format
+
+
+def tool(name: str, schema: Any = UNSET, description: Any = UNSET) -> dict[str, Any]:
+    """An entry of a tool list."""
+    said = {"description": description, "parameters": schema}
+    return {"function": {"name": name} | {key: value for key, value in said.items() if value is not UNSET}}
+
+
+def request(limits: Limits | None = None, **options: Any) -> Request:
+    """That of a message with these options."""
+    start = compile_grammar(read_options(options), limits).message_start
+    return start.request or Request()
+
+
+def test_nothing_is_said_of_what_is_as_by_default() -> None:
+    """Most messages of a parser without tools."""
+    assert compile_grammar(read_options({"model": "m"})).message_start.request is UNSET
+
+
+def test_options_that_dialects_ask_for() -> None:
+    """Under their own names, with the room of a payload where that is another."""
+    options = {"provider": "p", "id_prefix": "i", "segment_tools": {"run_bash": "sh"}, "stream_tool_input": False}
+    asked = request(Limits(output_bytes=100_000), **options)
+    assert asked == Request(payload_bytes=Limits(output_bytes=100_000).payload_bytes, **options)  # type: ignore[arg-type] # -- of the table
+
+
+@pytest.mark.parametrize(
+    ("schema", "expected"),
+    [
+        pytest.param(UNSET, DeclaredTool(others=True), id="no schema"),
+        pytest.param(
+            {"properties": {"b": {"type": ["integer", "null"]}, "a": {}}},
+            DeclaredTool({"a": [], "b": ["integer", "null"]}),
+            id="types",
+        ),
+        pytest.param(
+            {"properties": {"a": {"type": "string"}}, "additionalProperties": True},
+            DeclaredTool({"a": ["string"]}, others=True),
+            id="any others",
+        ),
+        pytest.param(
+            {"patternProperties": {".*": {"type": "integer"}}},
+            DeclaredTool(),
+            id="others that a pattern names",
+        ),
+        pytest.param({"properties": {"a": False, "b": {}}}, DeclaredTool({"b": []}), id="a name that is refused"),
+        pytest.param(False, DeclaredTool(), id="no arguments at all"),
+        pytest.param("nonsense", DeclaredTool(others=True), id="no schema at all"),
+    ],
+)
+def test_tools(schema: Any, expected: DeclaredTool) -> None:
+    """The types of each parameter, and whether there may be others; nothing that is not certain."""
+    assert request(tools=[tool("f", schema, "What it does.")]).tools == {"f": expected}
+
+
+def test_descriptions_where_they_are_asked_for() -> None:
+    """A tool whose description is too large goes without."""
+    schema = {"properties": {"a": {"type": "string"}}}
+    tools = [tool("f", schema, "d"), tool("large", schema, "d" * DESCRIBED_BYTES), tool("odd", schema, 7)]
+    plain = DeclaredTool({"a": ["string"]})
+    assert request(tools=tools, describe_tools=True).tools == {
+        "f": DeclaredTool({"a": ["string"]}, description="d", parameters=schema),
+        "large": plain,
+        "odd": DeclaredTool({"a": ["string"]}, parameters=schema),
+    }
+
+
+def test_many_tools_have_a_cap() -> None:
+    """Above it first descriptions go, then types, then the last names."""
+    schema = {"properties": {"x" * 100: {"type": "string"}}}
+    some = [tool(f"f{n}", schema, "d" * 5_000) for n in range(60)]
+    assert ALL_DESCRIBED_BYTES < 60 * 5_000
+    assert request(tools=some, describe_tools=True).tools["f1"] == DeclaredTool({"x" * 100: ["string"]})
+    more = [tool(f"f{n}", schema) for n in range(1_000)]
+    assert list(request(tools=more).tools.values()) == [DeclaredTool()] * 1_000
+    most = request(tools=[tool(f"f{n:09}", schema) for n in range(9_000)]).tools
+    assert 0 < len(most) < 9_000
+    assert len(msgspec.json.encode(most)) <= TOOLS_BYTES
+
+
+def test_each_part_counts() -> None:
+    """Keys, values and what holds them, at any depth."""
+    assert weight(1, 10) == 10 * BYTE + SCALAR_BYTES
+    assert weight({"a": [1, "b"], "c": {}}, 0) == 4 * SCALAR_BYTES + 3 * CONTAINER_BYTES
+
+
+def test_depth_has_no_end() -> None:
+    """Options of a library may be as deep as a program makes them."""
+    value: object = 1
+    for _ in range(10_000):
+        value = [value]
+    assert weight(value, 0) == 10_000 * CONTAINER_BYTES + SCALAR_BYTES
+
+
+def test_the_longest_unused_goes_first() -> None:
+    """Where there are too many."""
+    recent: Recent[str, int] = Recent(2, 100)
+    recent.put("a", 1, 1)
+    recent.put("b", 2, 1)
+    assert recent.get("a") == 1
+    recent.put("c", 3, 1)
+    assert [recent.get(key) for key in "abc"] == [1, None, 3]
+    assert (len(recent), recent.bytes) == (2, 2)
+
+
+def test_what_is_kept_has_a_cap_in_bytes() -> None:
+    """Few large ones take the place of many; one that is too large alone is not kept, and the others stay."""
+    recent: Recent[str, int] = Recent(100, 100)
+    for number, key in enumerate("abcd"):
+        recent.put(key, number, 10)
+    recent.put("e", 4, 80)
+    assert [recent.get(key) for key in "abcde"] == [None, None, 2, 3, 4]
+    assert recent.bytes == 100
+    recent.put("f", 5, 101)
+    assert (len(recent), recent.bytes) == (3, 100)
+    recent.put("e", 6, 101)
+    assert (recent.get("e"), len(recent)) == (None, 2)
+
+
+def test_a_value_that_is_put_again_counts_once() -> None:
+    """With its new size."""
+    recent: Recent[str, int] = Recent(100, 100)
+    recent.put("a", 1, 50)
+    recent.put("a", 2, 60)
+    assert (recent.get("a"), recent.bytes) == (2, 60)

@@ -1,4 +1,4 @@
-"""Between the calls of a section: what a call that failed leaves behind belongs to it, up to what closes it."""
+"""Between the calls of a section, and behind it: what a failed call leaves belongs to it, up to what closes it."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -17,6 +17,7 @@ from tokenmill.limits import Limits
 from tokenmill.parser import Call, Format, Grammar, Header, MessageParser, Options, Section
 from tokenmill.parser.bodies import JsonArguments, Params
 from tokenmill.parser.markers import LEADING_SPACE, literal, marker
+from tokenmill.parser.modes.section import BODY_CHARS
 from tokenmill.parser.run.run import Span
 
 BROKEN = [
@@ -318,3 +319,29 @@ def test_of_calls_with_one_opening_the_first_that_fits_wins() -> None:
         calls = named(events := parse(compiled, chunks), ToolCall)
         assert [(call.name, call.arguments) for call in calls] == [("f", {"a": "{{/call}}"}), ("g", {"b": "{1}"})]
         assert text_of(events) == " done"
+
+
+OPEN, CLOSE = "<|tool_call_start|>", "<|tool_call_end|>"
+
+
+@pytest.mark.parametrize("size", [10, BODY_CHARS // 2, BODY_CHARS])
+def test_a_body_that_is_too_long_is_not_looked_for(size: int) -> None:
+    """It would have to be kept: behind a longer one the same again is text."""
+    body = f'[f(a="{"x" * size}")]'
+    events = parse(grammar("lfm2"), [f"{OPEN}{body}{CLOSE}{body}{CLOSE}"])
+    assert len(named(events, ToolCall)) == 1
+    assert text_of(events) == ("" if len(body) <= BODY_CHARS else body + CLOSE)
+
+
+def test_the_body_of_an_earlier_section_is_not_looked_for() -> None:
+    """What may come again is that of the section that ended last."""
+    first, second = "[f()]", "[g()]"
+    events = parse(grammar("lfm2"), [f"{OPEN}{first}{CLOSE}{OPEN}{second}{CLOSE}{first}{CLOSE}"])
+    assert [call.name for call in named(events, ToolCall)] == ["f", "g"]
+    assert text_of(events) == first + CLOSE
+
+
+def test_a_provider_call_leaves_what_came_again_in_its_place() -> None:
+    """Half a body that came again is text when the stream ends, whatever came beside it."""
+    events = parse(grammar("lfm2"), [f"{OPEN}[f()]{CLOSE}[f", ""])
+    assert text_of(events) == "[f"

@@ -4,7 +4,15 @@ from typing import Any
 
 import pytest
 
-from tokenmill.parser.values.python import Endings, decode_certain, decode_python, read_value
+from tokenmill.parser.values.python import (
+    Endings,
+    content_end,
+    decode_certain,
+    decode_python,
+    opening_quote,
+    read_value,
+    string_closes,
+)
 
 
 @pytest.mark.parametrize(
@@ -213,3 +221,23 @@ def test_what_is_no_literal_is_refused(text: str) -> None:
     """Nothing is evaluated."""
     with pytest.raises(ValueError, match=r"."):
         read_value(text)
+
+
+def test_three_quotes() -> None:
+    """One kind of quote opens a string alone or as three of them; two wait."""
+    found = [opening_quote(text, 0, final=False) for text in ("'x", "''", "''x", "'''", "'")]
+    assert found == ["'", None, "'", "'''", None]
+    assert opening_quote("''", 0, final=True) == "'"
+
+
+def test_a_string_that_the_text_ends_in() -> None:
+    """A bracket at the end of the text closes the call only if the string has had no bare quote before."""
+    assert string_closes("'", "x')", 1, "", Endings(), final=True) is True
+    assert string_closes("'", "x')", 1, "", Endings(torn=True), final=True) is False
+
+
+def test_content() -> None:
+    """It stops at a quote that may end it, or behind a backslash at the end of the text."""
+    assert content_end("'", "ab'c", 0, escaped=False) == (2, False)
+    assert content_end("'", "'b\\", 0, escaped=True) == (3, True)
+    assert content_end("'''", "a'b''", 0, escaped=False) == (3, False)

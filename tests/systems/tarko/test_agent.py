@@ -12,7 +12,7 @@ from tests.support.scenarios import MESSAGE, SCENARIOS, STARTED_MS, WEATHER, Sce
 from tokenmill.dialects import Envelope
 from tokenmill.events import Finish, ToolCall
 from tokenmill.limits import Limits
-from tokenmill.parser.compile.request import DESCRIBED_BYTES
+from tokenmill.parser.compile.grammar import DESCRIBED_BYTES
 from tokenmill.systems.tarko.agent import AGENT, COMPLETE_CALL, MADE, STREAMED_CALL, STREAMED_TEXT, TOOL_CALL, Rows
 from tokenmill.systems.tarko.agent_state import GATHERED_BYTES, WAITING_CHARS, AgentState
 

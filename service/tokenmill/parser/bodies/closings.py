@@ -13,7 +13,7 @@ Values have no escape, so what looks like a closing may be content. Where it sta
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import Enum
 from html import unescape
 from typing import Literal, TypeAlias
@@ -21,9 +21,18 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from tokenmill.limits import NAME_CHARS
-from tokenmill.parser.bodies.param_values import Escapes
-from tokenmill.parser.enums import plain_members
-from tokenmill.parser.markers import OVER, SPACE_CHARS, Hit, Marker, Scanner, before, following, marker, spelled
+from tokenmill.parser.markers import (
+    OVER,
+    SPACE_CHARS,
+    Hit,
+    Marker,
+    Scanner,
+    before,
+    following,
+    marker,
+    plain_members,
+    spelled,
+)
 from tokenmill.parser.run.rules import Rules
 from tokenmill.parser.run.state import OpenCall
 
@@ -138,6 +147,40 @@ DOUBTFUL = (
     *(ParamToken.LOOSE_END, ParamToken.LOOSE_CALL, ParamToken.LOOSE_RAW),
 )
 """Those of which `Closings.judged` says what they mean."""
+
+
+# Escapes inside of a value: characters that stand for others, and sections in which nothing stands for anything else.
+
+
+class Escapes(msgspec.Struct, frozen=True):
+    """The escapes of one kind of markup. Values that have them are not trimmed."""
+
+    raw: tuple[Marker, Marker]
+    """Begin and end of a section whose text is as it stands."""
+    characters: dict[str, str]
+    """What stands for what."""
+
+    def decoder(self) -> Callable[[str], str]:
+        """The text that a whole value stands for."""
+        begin, end = (re.escape(side.spellings[0]) for side in self.raw)
+        signs = "|".join(re.escape(sign) for sign in self.characters)
+        pattern = re.compile(f"{begin}(?P<raw>.*?){end}|(?P<sign>{signs})", re.DOTALL)
+
+        def text_of(found: re.Match[str]) -> str:
+            return self.characters[found["sign"]] if found["raw"] is None else found["raw"]
+
+        firsts = {self.raw[0].spellings[0], *(sign[0] for sign in self.characters)}
+
+        def decode(text: str) -> str:
+            return pattern.sub(text_of, text) if any(first in text for first in firsts) else text
+
+        return decode
+
+
+XML = Escapes(
+    raw=(marker("<![CDATA["), marker("]]>")),
+    characters={"&lt;": "<", "&gt;": ">", "&amp;": "&", "&quot;": '"', "&apos;": "'"},
+)
 
 
 class Tags(msgspec.Struct, frozen=True):

@@ -12,11 +12,10 @@ import msgspec
 
 from tokenmill.events import AnyEvent, ArgumentDelta, Encoding, ToolInputDelta
 from tokenmill.limits import NAME_CHARS
-from tokenmill.parser.bodies.base import Reader
 from tokenmill.parser.bodies.json_reading import Reading, decode_growing
 from tokenmill.parser.bodies.json_scan import JsonScan, Phase, Token
 from tokenmill.parser.markers import Marker, Scanner, has_only
-from tokenmill.parser.run.calls import Verdict, begin, grow, wants
+from tokenmill.parser.run.calls import Reader, Verdict, begin, grow, wants
 from tokenmill.parser.run.rules import Rules
 from tokenmill.parser.run.run import Run
 from tokenmill.parser.run.state import JsonState, OpenCall, State

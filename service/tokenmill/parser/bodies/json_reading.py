@@ -7,8 +7,7 @@ import msgspec
 from tokenmill.parser.run.calls import end_growth, grow, send_source
 from tokenmill.parser.run.run import Run
 from tokenmill.parser.run.state import JsonState, OpenCall
-from tokenmill.parser.values.relaxed import Spelling
-from tokenmill.parser.values.repair import decode_string
+from tokenmill.parser.values.repair import Spelling, decode_string
 
 _HIGH = r"\\u[dD][89abAB][0-9a-fA-F]{2}"
 

@@ -7,7 +7,7 @@
    stand outside strings in valid JSON.
 4. `stops` are markers that end the text outside strings. The scanner tells of characters that can begin one; the caller
    looks at them and, where they begin none, goes on with `passed` at their position.
-5. Each string is Python's from the first in single quotes on, as its decoder has it: see `relaxed.Spelling`.
+5. Each string is Python's from the first in single quotes on, as its decoder has it: see `repair.Spelling`.
 6. While `capture` is set, raw string content is added to `text`; the caller takes it from there.
 """
 
@@ -18,7 +18,7 @@ from typing import TypeAlias
 from tokenmill.limits import JSON_DEPTH, NAME_CHARS
 from tokenmill.parser.markers import REMEMBERED, TOKEN_CHARS, Scanner
 from tokenmill.parser.run.state import JsonState
-from tokenmill.parser.values.relaxed import Spelling
+from tokenmill.parser.values.repair import Spelling
 
 OPENERS = {")": "(", "]": "[", "}": "{"}
 """Closing bracket → opening one."""

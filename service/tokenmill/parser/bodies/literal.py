@@ -20,9 +20,7 @@ import msgspec
 
 from tokenmill.events import AnyEvent, ArgumentDelta, Encoding, ToolInputDelta
 from tokenmill.limits import NAME_CHARS
-from tokenmill.parser.bodies.base import Reader
 from tokenmill.parser.bodies.json_scan import turned
-from tokenmill.parser.enums import plain_members
 from tokenmill.parser.markers import (
     LEADING_SPACE,
     REMEMBERED,
@@ -35,8 +33,9 @@ from tokenmill.parser.markers import (
     following,
     literal,
     marker,
+    plain_members,
 )
-from tokenmill.parser.run.calls import Growth, Verdict, end_growth, grow, growth_of, send_source, wants
+from tokenmill.parser.run.calls import Growth, Reader, Verdict, end_growth, grow, growth_of, send_source, wants
 from tokenmill.parser.run.rules import Rules
 from tokenmill.parser.run.run import Run
 from tokenmill.parser.run.state import OpenCall, State

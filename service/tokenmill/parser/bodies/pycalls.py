@@ -8,21 +8,30 @@
 
 import re
 from collections.abc import Sequence
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import msgspec
 
 from tokenmill.events import AnyEvent, ArgumentDelta, Encoding, ToolInputDelta
 from tokenmill.limits import JSON_DEPTH, NAME_CHARS
-from tokenmill.parser.bodies.base import Reader
 from tokenmill.parser.bodies.json_scan import in_string, turned
-from tokenmill.parser.bodies.python_scan import content_end, follow, opening_quote, string_closes
-from tokenmill.parser.markers import TOKEN_CHARS, Marker, Scanner, has_only
-from tokenmill.parser.run.calls import Verdict, begin, end_growth, grow, send_source, wants
+from tokenmill.parser.markers import REMEMBERED, TOKEN_CHARS, Marker, Scanner, has_only
+from tokenmill.parser.run.calls import Reader, Verdict, begin, end_growth, grow, send_source, wants
 from tokenmill.parser.run.rules import Rules
 from tokenmill.parser.run.run import Run
 from tokenmill.parser.run.state import OpenCall, State
-from tokenmill.parser.values.python import Endings, Separator, decode_certain, decode_python, read_value
+from tokenmill.parser.values.python import (
+    ENDINGS,
+    Endings,
+    Separator,
+    content_end,
+    decode_certain,
+    decode_python,
+    opening_quote,
+    read_value,
+    string_closes,
+)
 
 _NAME = re.compile(rf"[\w.\-]{{0,{NAME_CHARS + 1}}}+")
 _KEY = re.compile(rf"\w{{0,{NAME_CHARS + 1}}}+")
@@ -323,3 +332,56 @@ def _certain(state: PythonState, raw: str) -> str:
         return raw
     text, state.tail = decode_certain(state.tail + raw)
     return text
+
+
+# What is open inside of lists and dictionaries, followed as they arrive, without building a value.
+
+
+class Inside(NamedTuple):
+    """What is open behind a chunk, and how much of the chunk is read: the rest must wait."""
+
+    quote: str
+    escaped: bool
+    stack: str
+    read: int
+
+
+def follow(signs: re.Pattern[str], text: str, quote: str, stack: str, *, escaped: bool) -> Inside | None:
+    """Read a chunk inside of brackets; None if it leaves them, or must be read with care.
+
+    `quote` is that of the open string, `stack` are the open brackets; `escaped` says that the character before was an
+    escaping backslash. `signs` finds quotes, brackets, and what can begin a marker outside of strings.
+    """
+    return (_remembered if len(text) <= TOKEN_CHARS else _follow)(signs, text, quote, stack, escaped)
+
+
+def _follow(signs: re.Pattern[str], text: str, quote: str, stack: str, escaped: bool) -> Inside | None:  # noqa: FBT001 -- a key of the cache
+    at = 0
+    while at < len(text):
+        if quote:
+            at, escaped = content_end(quote, text, at, escaped=escaped)
+            closes = string_closes(quote, text, at, stack[-1], ENDINGS, final=False)
+            if closes is None:
+                break
+            at += len(quote) if closes else at < len(text)
+            quote = "" if closes else quote
+            continue
+        found = signs.search(text, at)
+        if found is None:
+            at = len(text)
+        elif found.group() in "\"'":
+            at = found.start()
+            opened = opening_quote(text, at, final=False)
+            if opened is None:
+                break
+            quote = opened
+            at += len(quote)
+        else:
+            inner = turned(stack, found.group(), JSON_DEPTH - 1)
+            if not inner:
+                return None
+            at, stack = found.end(), inner
+    return Inside(quote, escaped, stack, at)
+
+
+_remembered = lru_cache(REMEMBERED)(_follow)

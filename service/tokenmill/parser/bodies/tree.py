@@ -23,15 +23,24 @@ import msgspec
 
 from tokenmill.events import AnyEvent, ArgumentDelta, Encoding, ToolInputDelta
 from tokenmill.limits import NAME_CHARS
-from tokenmill.parser.bodies.base import Reader
-from tokenmill.parser.enums import plain_members
-from tokenmill.parser.markers import OVER, REMEMBERED, SCANS, TOKEN_CHARS, Marker, Scanner, before, following, marker
-from tokenmill.parser.run.calls import Verdict, end_growth, grow, send_source, wants
+from tokenmill.parser.markers import (
+    OVER,
+    REMEMBERED,
+    SCANS,
+    TOKEN_CHARS,
+    Marker,
+    Scanner,
+    before,
+    following,
+    marker,
+    plain_members,
+)
+from tokenmill.parser.run.calls import Reader, Verdict, end_growth, grow, send_source, wants
 from tokenmill.parser.run.rules import Rules
 from tokenmill.parser.run.run import Run
 from tokenmill.parser.run.state import OpenCall, State
 from tokenmill.parser.values.coerce import is_text
-from tokenmill.parser.values.elements import arguments_of
+from tokenmill.parser.values.markup import arguments_of
 
 
 class TreeState(msgspec.Struct, array_like=True, gc=False):

@@ -1,21 +1,23 @@
-"""The compiled options of a message: its rules, and the tables that the machine runs.
+"""The compiled options of a message: its rules, the tables that the machine runs, and what consumers are told of them.
 
 Made once for all messages with the same options, and never changed.
 """
 
 import re
-from collections.abc import Sequence
+from collections import OrderedDict
+from collections.abc import Hashable, Mapping, Sequence
+from contextlib import suppress
 from hashlib import blake2b
-from typing import Any
+from itertools import accumulate
+from typing import Any, Generic, TypeVar
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from tokenmill.errors import BadOpen
-from tokenmill.events import MessageStart
-from tokenmill.limits import KIB, Limits
+from tokenmill.events import DeclaredTool, MessageStart, Request
+from tokenmill.limits import KIB, PAYLOAD_BYTES, Limits
 from tokenmill.parser.compile.modes import compile_modes
-from tokenmill.parser.compile.request import request_of
-from tokenmill.parser.compile.weight import PARAMETER_BYTES, weight
 from tokenmill.parser.markers import Marker
 from tokenmill.parser.modes.call import CallMode
 from tokenmill.parser.modes.native import NATIVE_BODY
@@ -23,6 +25,7 @@ from tokenmill.parser.modes.text import Mode
 from tokenmill.parser.options import Options
 from tokenmill.parser.run.rules import Rules, boundary_chars
 from tokenmill.parser.run.state import OpenCall
+from tokenmill.parser.run.tools import Tool
 from tokenmill.parser.spec import Format
 
 _UNPARSED = {"parse": "none", "tool_choice": "none"}
@@ -153,3 +156,162 @@ def _suffixed(node: Any, suffix: str, *, keep: bool = False) -> Any:
     if isinstance(node, tuple):
         return tuple(_suffixed(item, suffix, keep=keep) for item in node)
     return node
+
+
+# What `message-start` says of the request: the options that dialects ask for, and of the tools what they have to know.
+#
+# It is in every message, so it has a cap. Above that the tools are said with less: without what `describe_tools` adds,
+# then by name alone, then only as many as there is room for. A dialect that misses a tool's types waits for the
+# complete call; a tool that is not named counts as unknown to those that show whether it is.
+
+TOOLS_BYTES = 64 * KIB
+"""Of all tools without descriptions: some hundred large ones; a reader gets them with each message."""
+
+DESCRIBED_BYTES = 64 * KIB
+"""Of one tool with its description and schema, beside which a call's arguments have to fit an output record."""
+
+ALL_DESCRIBED_BYTES = 256 * KIB
+"""Of all of them: a quarter of the default of an output record."""
+
+_SAME = tuple(name for name in Request.__struct_fields__ if name not in ("tools", "payload_bytes"))
+
+
+def request_of(options: Options, tools: Mapping[str, Tool], limits: Limits) -> Request | UnsetType:
+    """What dialects ask of these options; nothing where all is as by default."""
+    same = {name: getattr(options, name) for name in _SAME}
+    room = min(TOOLS_BYTES, limits.payload_bytes // 4)
+    payload_bytes = UNSET if limits.payload_bytes == PAYLOAD_BYTES else limits.payload_bytes
+    request = Request(tools=_declared(options, tools, room), payload_bytes=payload_bytes, **same)
+    return UNSET if request == Request() else request
+
+
+def _declared(options: Options, tools: Mapping[str, Tool], room: int) -> dict[str, DeclaredTool]:
+    plain = {name: DeclaredTool(_types(tool), tool.others) for name, tool in tools.items()}
+    if _size(plain) > room:
+        plain = _by_name(tools, room)
+    elif options.describe_tools:
+        described = _described(options, plain)
+        if _size(described) <= ALL_DESCRIBED_BYTES // TOOLS_BYTES * room:
+            return described
+    return plain
+
+
+def _types(tool: Tool) -> dict[str, list[str]]:
+    return {name: sorted(tool.types(name)) for name in sorted(tool.parameters) if tool.has(name)}
+
+
+def _by_name(tools: Mapping[str, Tool], room: int) -> dict[str, DeclaredTool]:
+    sizes = accumulate(_size({name: DeclaredTool()}) for name in tools)
+    return {name: DeclaredTool() for name, size in zip(tools, sizes, strict=True) if size <= room}
+
+
+def _described(options: Options, plain: Mapping[str, DeclaredTool]) -> dict[str, DeclaredTool]:
+    """The tools with what is declared of them; one that is too large goes without, the call does not."""
+    described = dict(plain)
+    for entry in options.tools:
+        function = entry.get("function", entry)
+        name = function.get("name") if isinstance(function, Mapping) else None
+        if isinstance(name, str) and name in plain:
+            tool = msgspec.structs.replace(plain[name], **_said(function))
+            described[name] = tool if _size(tool) <= DESCRIBED_BYTES else plain[name]
+    return described
+
+
+def _said(function: Mapping[str, Any]) -> dict[str, Any]:
+    description, parameters = function.get("description"), function.get("parameters")
+    return {
+        "description": description if isinstance(description, str) else UNSET,
+        "parameters": dict(parameters) if isinstance(parameters, Mapping) else UNSET,
+    }
+
+
+def _size(tools: Any) -> int:
+    """Bytes as JSON."""
+    return len(msgspec.json.encode(tools))
+
+
+# About how much memory options take: a tool list is by far the largest part of a small message.
+#
+# Measured with the allocator, for tools with long descriptions, many parameters, enumerations and deep schemas: these
+# numbers say from a third to four fifths too much for what Python holds. A tool's validator, which its first call makes
+# and the allocator of Python does not see, is about as large as the difference.
+
+BYTE = 1.5
+"""Of each encoded byte: all texts."""
+
+SCALAR_BYTES = 70
+"""Of a key, text or number beside its characters."""
+
+CONTAINER_BYTES = 230
+"""Of an object or a list beside what is in it."""
+
+PARAMETER_BYTES = 1500
+"""Of a tool's parameter beside what the list says: its types, as they are looked up and as `message-start` has them."""
+
+
+def weight(value: Any, encoded: int) -> int:
+    """Of a JSON value that takes so many bytes encoded."""
+    containers, scalars, level = 0, 0, [value]
+    while level:
+        inner: list[Any] = []
+        for item in level:
+            if isinstance(item, Mapping):
+                containers += 1
+                scalars += len(item)
+                inner += item.values()
+            elif isinstance(item, list):
+                containers += 1
+                inner += item
+            else:
+                scalars += 1
+        level = inner
+    return int(encoded * BYTE) + scalars * SCALAR_BYTES + containers * CONTAINER_BYTES
+
+
+# Grammars, and other things that were made lately and may be wanted again.
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+
+class Recent(Generic[K, V]):
+    """Values by key, bounded by number and by bytes: the longest unused goes first.
+
+    Threads may share it: each step is one of the dictionary, and no sum is kept beside it.
+    """
+
+    def __init__(self, most: int, most_bytes: int) -> None:
+        self._most = most
+        self._most_bytes = most_bytes
+        self._kept: OrderedDict[K, tuple[V, int]] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    @property
+    def bytes(self) -> int:
+        """Of all values that are kept."""
+        return sum(size for _, size in list(self._kept.values()))
+
+    def get(self, key: K) -> V | None:
+        """The value, if it is kept."""
+        found = self._kept.get(key)
+        if found is None:
+            return None
+        with suppress(KeyError):  # another thread may have had to forget it
+            self._kept.move_to_end(key)
+        return found[0]
+
+    def put(self, key: K, value: V, size: int) -> None:
+        """Keep a value that takes about so many bytes; one that is larger than all may be is not, and costs no other
+        its place.
+        """
+        self._kept.pop(key, None)
+        if size > self._most_bytes:
+            return
+        self._kept[key] = value, size
+        excess = self.bytes - self._most_bytes
+        with suppress(KeyError):  # other threads may have forgotten all
+            while excess > 0 or len(self._kept) > self._most:
+                _, (_, freed) = self._kept.popitem(last=False)
+                excess -= freed

@@ -17,13 +17,11 @@ from typing import NamedTuple
 from tokenmill.limits import Limits
 from tokenmill.parser.compile.channels import CompiledChannels, compile_channels, prefixes, section_names
 from tokenmill.parser.markers import Marker
-from tokenmill.parser.modes.answer import AnswerMode, LeadMode
+from tokenmill.parser.modes.answer import AnswerMode, LeadMode, WholeCallMode
 from tokenmill.parser.modes.call import CallMode, Ends, Headed
 from tokenmill.parser.modes.header import LabelMode
-from tokenmill.parser.modes.repeat import RepeatMode
-from tokenmill.parser.modes.section import SectionMode, closes_calls
+from tokenmill.parser.modes.section import RepeatMode, SectionMode, closes_calls
 from tokenmill.parser.modes.text import Live, Mode, Move, TextMode, To
-from tokenmill.parser.modes.whole_call import WholeCallMode
 from tokenmill.parser.options import Options
 from tokenmill.parser.run.rules import TEXT
 from tokenmill.parser.spec import Answer, Call, Format, Header, Region, Section, WholeCall

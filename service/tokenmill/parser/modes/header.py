@@ -11,8 +11,7 @@ from enum import Enum
 from typing import Protocol
 
 from tokenmill.events import AnyEvent
-from tokenmill.parser.enums import plain_members
-from tokenmill.parser.markers import Marker, Scanner
+from tokenmill.parser.markers import Marker, Scanner, plain_members
 from tokenmill.parser.modes.call import HEADER_CHARS, CallMode
 from tokenmill.parser.modes.text import Quick, give_back, open_call, open_section
 from tokenmill.parser.run.rules import TEXT, Rules

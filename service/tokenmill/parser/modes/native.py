@@ -25,8 +25,7 @@ import msgspec
 from tokenmill.events import AnyEvent, Error
 from tokenmill.limits import NAME_CHARS, RAW_CHARS
 from tokenmill.parser.bodies import JsonArguments
-from tokenmill.parser.modes.repeat import came_again
-from tokenmill.parser.modes.text import UNPARSED, give_back, limit
+from tokenmill.parser.modes.text import UNPARSED, came_again, give_back, limit
 from tokenmill.parser.run.calls import Verdict, begin, complete, fail
 from tokenmill.parser.run.rules import TEXT, Rules
 from tokenmill.parser.run.run import Run

@@ -12,9 +12,7 @@ from typing import NamedTuple, Protocol, TypeAlias
 
 from tokenmill.events import AnyEvent, Error, ErrorCode, ReasoningDelta, TextDelta
 from tokenmill.limits import KIB, RAW_CHARS
-from tokenmill.parser.enums import plain_members
-from tokenmill.parser.markers import Marker, Scanner
-from tokenmill.parser.modes.repeat import came_again
+from tokenmill.parser.markers import Marker, Scanner, plain_members
 from tokenmill.parser.run.calls import fail
 from tokenmill.parser.run.rules import TEXT, Rules
 from tokenmill.parser.run.run import Run
@@ -195,6 +193,15 @@ def leave_section(run: Run, code: ErrorCode, message: str = "") -> None:
     else:
         run.note("marker", pending)
     run.end_rest()
+
+
+def came_again(state: State) -> str:
+    """What came again so far, with white space in front of it; nothing more is looked for."""
+    source = state.pending + state.body[: state.repeated] if state.repeated else ""
+    if source:
+        state.pending = ""
+    state.body, state.repeated = "", 0
+    return source
 
 
 def give_back(run: Run, source: str, code: ErrorCode | None, call: OpenCall | None = None) -> None:

@@ -4,15 +4,20 @@
 2. Source is sent verbatim. Decoded text of string arguments is sent for those that were asked for.
 3. A failed call's source comes out as text, markers included, unless the options drop it; an incomplete call is never
    completed.
+
+And what a body is, whose reader does so.
 """
 
+from collections.abc import Sequence
 from enum import Enum, IntEnum
 from hashlib import blake2b
-from typing import Any
+from typing import Any, Protocol
 
+import msgspec
 from msgspec import UNSET, UnsetType
 
 from tokenmill.events import (
+    AnyEvent,
     ArgumentDelta,
     Encoding,
     Error,
@@ -23,9 +28,10 @@ from tokenmill.events import (
     ToolInputStart,
 )
 from tokenmill.limits import RAW_CHARS
-from tokenmill.parser.enums import plain_members
+from tokenmill.parser.markers import Marker, plain_members
+from tokenmill.parser.run.rules import Rules
 from tokenmill.parser.run.run import Run
-from tokenmill.parser.run.state import Growing, OpenCall
+from tokenmill.parser.run.state import Growing, OpenCall, State
 
 
 @plain_members
@@ -183,3 +189,42 @@ def fail(run: Run, call: OpenCall, code: ErrorCode, message: str) -> None:
 def _end_input(run: Run, call: OpenCall) -> None:
     if run.rules.streams_input:
         run.out.append(ToolInputEnd(call.id))
+
+
+# What reads a call: a body is the grammar of its arguments, as data that compiles to a reader.
+
+
+class Reader(Protocol):
+    """A compiled body: reads one call's source. All state is in the call."""
+
+    encoding: Encoding
+
+    @property
+    def state_type(self) -> type[msgspec.Struct]:
+        """What it keeps of an open call, in `OpenCall.body`: plain data, for snapshots hold it."""
+
+    def begin(self, call: OpenCall) -> msgspec.Struct:
+        """The state in front of the body's first character."""
+
+    def quick(self, rules: Rules, parser: State, call: OpenCall, text: str) -> list[AnyEvent] | None:
+        """The events of a chunk that is content through and through; None if it must be read with care.
+
+        What it does not read although it answers is put into the `held` of `parser`. The caller adds the rest to the
+        source.
+        """
+
+    def step(self, run: Run, call: OpenCall, buffer: str, position: int) -> tuple[int, Verdict]:
+        """Read on from `position`: the position read to, and what it means for the call.
+
+        What is not read although the call goes on is held back: it can still become a marker.
+        """
+
+    def result(self, run: Run, call: OpenCall) -> tuple[dict[str, Any], bool]:
+        """The arguments of a complete call and whether they were repaired. Raises `ValueError` with what is wrong."""
+
+
+class Body(Protocol):
+    """The data of a body; `stops` are markers that end it where it has no close of its own."""
+
+    def compile(self, stops: Sequence[Marker]) -> Reader:
+        """The reader of this body."""

@@ -45,7 +45,7 @@ class JsonState(msgspec.Struct, array_like=True, gc=False):
     tail: str = ""
     """Incomplete escape at the end of a string that is being decoded."""
     spelling: int = 0
-    """How strings are written from here on: a `relaxed.Spelling`."""
+    """How strings are written from here on: a `repair.Spelling`."""
 
 
 class Growing(msgspec.Struct, array_like=True, gc=False):

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from tokenmill.parser.values.checked import nulls_allowed, patterns_read
-from tokenmill.parser.values.patterns import compiled_for
+from tokenmill.parser.values.checked import compiled_for, nulls_allowed, patterns_read
 from tokenmill.parser.values.schema import WRAPPER, Shape, lists_key, resolve, value_shapes
 
 MESSAGE_CHARS = 400

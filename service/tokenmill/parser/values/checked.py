@@ -1,10 +1,44 @@
-"""Schemas as the library that holds arguments against them can read them."""
+"""JSON schemas and the library that holds values against them: what it can read, and its engine for patterns."""
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any
 
-from tokenmill.parser.values.patterns import compiled_pattern
-from tokenmill.parser.values.schema import is_nullable
+# Regular expressions that come from outside, in schemas: matched in linear time, whatever they are.
+#
+# The library brings such an engine. A pattern that it refuses (one that looks around or back, or is no pattern) matches
+# nothing.
+
+PATTERN_CHARS = 1024
+"""A pattern before it is none: compiled ones take memory."""
+
+
+def matches(pattern: str, text: str) -> bool:
+    """Whether the pattern is found in the text, as JSON Schema means it."""
+    compiled = _remembered(pattern) if len(pattern) <= PATTERN_CHARS else None
+    try:
+        return compiled is not None and bool(compiled.is_valid(text))
+    except ValueError:  # text that can't be encoded
+        return False
+
+
+def compiled_for(schema: dict[str, Any]) -> Any:
+    """What holds values against a schema. Raises `ValueError` or another error if the library can't read it."""
+    import jsonschema_rs  # noqa: PLC0415 -- a quarter of the time of `import tokenmill`, for who has no schemas
+
+    return jsonschema_rs.validator_for(schema, offline=True, pattern_options=jsonschema_rs.RegexOptions())
+
+
+def compiled_pattern(pattern: str) -> Any:
+    """What finds a pattern in a text; None if the engine refuses it."""
+    try:
+        return compiled_for({"pattern": pattern})
+    except ValueError:
+        return None
+
+
+_remembered = lru_cache(maxsize=256)(compiled_pattern)
+
 
 # OpenAPI's `nullable: true`, said as JSON Schema says it: validators know no such keyword, and would refuse a null.
 #
@@ -22,6 +56,11 @@ _NAMED = frozenset({"$defs", "definitions", "dependentSchemas", "patternProperti
 
 _ROOT = frozenset({"$defs", "$id", "$schema", "definitions"})
 _NULL = {"type": "null"}
+
+
+def is_nullable(schema: Mapping[str, Any]) -> bool:
+    """Whether the value may be null, too, as OpenAPI says it."""
+    return schema.get("nullable") is True
 
 
 def nulls_allowed(schema: Any) -> Any:

@@ -1,4 +1,6 @@
-"""Markup as models write it, read as far as it can be: elements to plain values, once all of it is there.
+"""Elements to plain values, once all of them are there: of markup as models write it, and of a body's tree of them.
+
+Markup is read as far as it can be:
 
 1. An element without elements in it is its text, without white space at its sides; one with elements is an object of
    them, and text between them is not read. What repeats is a list. Attributes and comments are not read.
@@ -8,11 +10,12 @@
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from tokenmill.limits import NAME_CHARS
-from tokenmill.parser.values.elements import gathered
+from tokenmill.parser.values.coerce import read_typed
+from tokenmill.parser.values.schema import NO_SHAPE, Shape
 
 DEPTH = 128
 """Elements inside of each other: values stay as shallow as their readers bear."""
@@ -135,3 +138,148 @@ def _pop(stack: list[_Element], *, closed: bool) -> None:
     element = stack.pop()
     siblings = [] if closed else element.siblings()
     stack[-1].add([(element.name, element.value()), *siblings])
+
+
+# Elements whose tags are known, to values by their schema. See `bodies.tree`.
+
+ITEM = "item"
+"""Name of an array's elements, by which it is known where a schema allows other values, too, or does not say.
+
+Of a tool that is not among those declared they are elements as any others.
+"""
+
+TEXT = "$text"
+"""Key of the text that stands beside an object's elements; with more `$` in front if one of them is called so."""
+
+_CONTAINERS = frozenset(("array", "object"))
+
+_OTHERS = frozenset(("object", "string"))
+"""What elements may be instead of an array."""
+
+_WORDS = {"true": True, "false": False, "null": None}
+"""What a text is where nothing gives its type; all else stays text."""
+
+
+class _TreeElement:
+    """An open element while the tags are gone through again."""
+
+    __slots__ = ("begin", "beside", "children", "name", "read", "repaired", "shape", "types")
+
+    def __init__(self, name: str, begin: int, shape: Shape) -> None:
+        self.name = name
+        self.begin = begin
+        self.read = begin
+        """Where text of its own goes on, behind its last element."""
+        self.beside: list[str] = []
+        """Its own text in front of and between its elements."""
+        self.shape = shape
+        self.types = shape.types
+        self.children: list[tuple[str, Any]] = []
+        self.repaired = False
+
+    def inner(self, name: str) -> Shape:
+        """The schema of an element in this one."""
+        is_item = "array" in self.types and (name == ITEM or "object" not in self.types)
+        return self.shape.item if is_item else self.shape.child(name)
+
+    def value(self, text: str, *, known: bool) -> Any:
+        """What the element is, of which `text` is all that stands between its tags, of a tool that is `known`."""
+        if not self.children:
+            return self._leaf(text)
+        beside = "".join([*self.beside, text[self.read - self.begin :]])
+        beside = beside if beside.strip() else ""
+        if self._is_array(known=known, items=not beside and all(name == ITEM for name, _ in self.children)):
+            return [value for _, value in self.children]
+        if "string" in self.types:
+            return self._leaf(text)
+        return gathered(self.children, self.shape) | ({self._text_key(): beside} if beside else {})
+
+    def is_empty(self, outer: "_TreeElement", source: str, marks: Sequence[tuple[bool, str, int, int]]) -> bool:
+        """Whether it is an empty array or object, though nothing closes it: `marks` are its own and what follows it.
+
+        Nothing is in it up to the end of the call, or to an element that is not its own but one of the `outer`.
+        """
+        if not self.types & _CONTAINERS or "string" in self.types:
+            return False
+        if len(marks) == 1:
+            _, name, begin, end = marks[0]
+            return source[end:].lstrip().startswith(source[begin:end].partition(name)[0].rstrip())
+        name, begin = marks[1][1], marks[1][2]
+        is_own = name == ITEM if "array" in self.types else bool(self.shape.child(name).types)
+        return not is_own and bool(outer.shape.child(name).types) and not source[self.begin : begin].strip()
+
+    def _is_array(self, *, known: bool, items: bool) -> bool:
+        """Whether its elements are an array's; `items`, if nothing but those named so is in it."""
+        others = self.types & _OTHERS
+        return items or not others if "array" in self.types else items and known and not others
+
+    def _text_key(self) -> str:
+        names, key = {name for name, _ in self.children}, TEXT
+        while key in names:
+            key = f"${key}"
+        return key
+
+    def _leaf(self, text: str) -> Any:
+        if not self.types:
+            return _WORDS.get(text, text)
+        if not text.strip() and "string" not in self.types:
+            return [] if "array" in self.types else {} if "object" in self.types else text
+        value, self.repaired = read_typed(text, self.types)
+        return value
+
+
+def _left_open(marks: Sequence[tuple[bool, str, int, int]]) -> frozenset[int]:
+    """Which of the tags open an element that nothing closes."""
+    open_at: list[int] = []
+    for at, (opens, _, _, _) in enumerate(marks):
+        if opens:
+            open_at.append(at)
+        else:
+            open_at.pop()
+    return frozenset(open_at)
+
+
+def gathered(children: Sequence[tuple[str, Any]], shape: Shape = NO_SHAPE) -> dict[str, Any]:
+    """An object of its elements. What repeats is an array; so is what the schema says is one."""
+    found: dict[str, list[Any]] = {}
+    for name, value in children:
+        found.setdefault(name, []).append(value)
+    return {
+        name: values[0] if len(values) == 1 else [item for value in values for item in _items(value, shape.child(name))]
+        for name, values in found.items()
+    }
+
+
+def _items(value: Any, shape: Shape) -> list[Any]:
+    """A repeated array is one array of all its elements."""
+    return value if isinstance(value, list) and "array" in shape.types else [value]
+
+
+def arguments_of(
+    source: str, marks: Sequence[tuple[bool, str, int, int]], shape: Shape, *, known: bool = True
+) -> tuple[dict[str, Any], bool]:
+    """The arguments from the tags of a call, and whether a value had to be repaired; `known` says that of the tool.
+
+    Raises `ValueError` if an element that is not closed has others in it: it is not told which of them are its own.
+    """
+    root = _TreeElement("", 0, shape)
+    stack, repaired = [root], False
+    left = _left_open(marks)
+    for at, (opens, name, begin, end) in enumerate(marks):
+        inmost = stack[-1]
+        if opens:
+            inmost.beside.append(source[inmost.read : begin])
+            element = _TreeElement(name, end, inmost.shape.child(name) if len(stack) == 1 else inmost.inner(name))
+            if at in left and element.is_empty(inmost, source, marks[at : at + 2]):
+                inmost.read = end
+                inmost.children.append((name, element.value("", known=known)))
+            elif at in left and at < len(marks) - 1:
+                raise ValueError(f"<{name}> is not closed")
+            else:
+                stack.append(element)
+            continue
+        stack.pop()
+        stack[-1].read = end
+        stack[-1].children.append((name, inmost.value(source[inmost.begin : begin], known=known)))
+        repaired = repaired or inmost.repaired
+    return gathered(root.children, shape), repaired

@@ -20,8 +20,7 @@ from typing import Any, Literal
 import msgspec
 
 from tokenmill.parser.markers import SPACE_CHARS, Marker
-from tokenmill.parser.values.relaxed import blotted
-from tokenmill.parser.values.repair import whole_characters
+from tokenmill.parser.values.repair import blotted, whole_characters
 
 _ANY_SPACE = rf"\s{{0,{SPACE_CHARS}}}+"
 """Where white space means nothing."""
@@ -34,7 +33,7 @@ _OPENING = rf"[A-Za-z_][\w.\-]{{0,128}}+(?:\Z|\({_SPACE}+)"
 _EMPTY = rf"(?:{_OPENING}\){_GAP}){{0,4}}"
 """Calls without arguments, in front of one that shows that they are some."""
 
-CONTENT = {
+_CONTENT = {
     quote: re.compile(rf"(?:[^{quote[0]}\\]++|\\.{inner})*+", re.DOTALL)
     for quote, inner in (
         ("'", ""),
@@ -87,6 +86,40 @@ class Endings:
         if complete.match(text, behind):
             return True
         return None if not final and begun.match(text, behind) else False
+
+
+ENDINGS = Endings()
+"""Those of a string inside of brackets, whatever stands between the calls."""
+
+
+def opening_quote(text: str, at: int, *, final: bool) -> str | None:
+    """The quote that opens a string at this character, which may be three of them; None if that can't be told yet."""
+    sign, quotes = text[at], text[at : at + 3]
+    if quotes == sign * 3:
+        return quotes
+    return None if not final and at + len(quotes) == len(text) and quotes in (sign, sign * 2) else sign
+
+
+def content_end(quote: str, text: str, at: int, *, escaped: bool) -> tuple[int, bool]:
+    """Where a string's content stops, at a quote character that may end it or at the end of the text; and whether that
+    is behind an escaping backslash. `escaped`: the content begins behind one.
+    """
+    content = _CONTENT[quote].match(text, at + escaped)
+    assert content is not None  # the pattern matches the empty string, too
+    at = content.end()
+    return (at + 1, True) if text.startswith("\\", at) else (at, False)
+
+
+def string_closes(quote: str, text: str, at: int, around: str, endings: Endings, *, final: bool) -> bool | None:
+    """Whether the string ends where its content stopped; None if that can't be told yet.
+
+    `around` is the bracket that the string stands in, empty for an argument itself.
+    """
+    if at == len(text):
+        return False
+    if not text.startswith(quote, at):
+        return False if final else None
+    return len(quote) > 1 or endings.ends(text, at + len(quote), around, final=final)
 
 
 _HEX = "[0-9a-fA-F]"
@@ -186,7 +219,6 @@ _WORDS: dict[str, Any] = {
 _CLOSERS = {"[": "]", "(": ")", "{": "}"}
 _DIGITS = 1000
 """Python refuses to read integers of more than 4,300 digits; a thousand are more than any tool takes."""
-_ENDINGS = Endings()
 
 
 def read_value(text: str) -> tuple[Any, bool]:
@@ -254,12 +286,12 @@ class _Values:
         begin = at = self._at
         torn = False
         while True:
-            content = CONTENT[quote].match(self._text, at)
+            content = _CONTENT[quote].match(self._text, at)
             assert content is not None  # the pattern matches the empty string, too
             at = content.end()
             if not self._text.startswith(quote, at):
                 raise ValueError("a string does not end")
-            if len(quote) > 1 or _ENDINGS.ends(self._text, at + 1, around, final=True):
+            if len(quote) > 1 or ENDINGS.ends(self._text, at + 1, around, final=True):
                 break
             torn, at = True, at + 1
         self._at = at + len(quote)

@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Any
 from urllib.parse import unquote
 
-from tokenmill.parser.values.patterns import matches
+from tokenmill.parser.values.checked import is_nullable, matches
 
 _KINDS: dict[str, str] = {
     **{kind: kind for kind in ("null", "integer", "number", "boolean", "object", "array", "string")},
@@ -195,11 +195,6 @@ class Shape:
 def _named_in(schema: Mapping[str, Any], keyword: str) -> Mapping[Any, Any]:
     found = schema.get(keyword)
     return found if isinstance(found, Mapping) else {}
-
-
-def is_nullable(schema: Mapping[str, Any]) -> bool:
-    """Whether the value may be null, too, as OpenAPI says it."""
-    return schema.get("nullable") is True
 
 
 def _own_types(schema: Mapping[str, Any]) -> set[str]:

@@ -27,20 +27,18 @@ from tokenmill.errors import BadOpen
 from tokenmill.events import AnyEvent
 from tokenmill.formats.notations import json_history
 from tokenmill.limits import NAME_CHARS
-from tokenmill.parser.bodies.base import Reader
 from tokenmill.parser.bodies.json_body import JsonCall, JsonReader, check_arguments
 from tokenmill.parser.bodies.json_reading import Reading
 from tokenmill.parser.bodies.json_scan import COMMENTS, CONTENT, JsonScan, Phase, comment
 from tokenmill.parser.markers import Marker, Scanner, marker
 from tokenmill.parser.options import Options
-from tokenmill.parser.run.calls import Verdict, begin, complete
+from tokenmill.parser.run.calls import Reader, Verdict, begin, complete
 from tokenmill.parser.run.rules import Rules
 from tokenmill.parser.run.run import Run
 from tokenmill.parser.run.state import JsonState, OpenCall, Source, State
 from tokenmill.parser.spec import Call, Format, Section
 from tokenmill.parser.values.conform import keeps_text
-from tokenmill.parser.values.relaxed import Spelling
-from tokenmill.parser.values.repair import decode_json
+from tokenmill.parser.values.repair import Spelling, decode_json
 from tokenmill.systems.ai_sdk.quotes import read_unescaped
 
 

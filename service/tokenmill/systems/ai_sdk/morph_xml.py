@@ -24,20 +24,18 @@ import msgspec
 
 from tokenmill.formats.notations import TOOL_RESPONSE, Elements
 from tokenmill.limits import NAME_CHARS
-from tokenmill.parser.bodies.base import Reader
-from tokenmill.parser.bodies.closings import ChildrenState, ParamsState, ParamToken
-from tokenmill.parser.bodies.param_values import XML, read_object
-from tokenmill.parser.bodies.params import Params, ParamsReader
+from tokenmill.parser.bodies.closings import XML, ChildrenState, ParamsState, ParamToken
+from tokenmill.parser.bodies.params import Params, ParamsReader, read_object
 from tokenmill.parser.markers import LEADING_SPACE, Finder, Hit, Marker, ahead, marker
 from tokenmill.parser.options import Options
+from tokenmill.parser.run.calls import Reader
 from tokenmill.parser.run.rules import Rules
 from tokenmill.parser.run.run import Run
 from tokenmill.parser.run.state import OpenCall
 from tokenmill.parser.run.tools import read_tools
 from tokenmill.parser.spec import Call, Format, Header, History, Section
 from tokenmill.parser.values.coerce import is_text
-from tokenmill.parser.values.elements import gathered
-from tokenmill.parser.values.markup import ATTRIBUTES, ENTITY, NAME, read_markup, unescaped, unescaped_markup
+from tokenmill.parser.values.markup import ATTRIBUTES, ENTITY, NAME, gathered, read_markup, unescaped, unescaped_markup
 
 TAG_CHARS = 4 * NAME_CHARS
 """A tag before it is none: a name and a few attributes."""
@@ -104,7 +102,7 @@ class _MarkupReader(ParamsReader):
         assert tag is not None  # it was found as one
         if edge is ParamToken.CLOSE:
             if state.value < 0:
-                return state.blank and not state.quoted and not _may_be_text(run.rules, call.name, tag["closed"])
+                return state.blank and not state.quoted and not run.rules.allows_text(call.name, tag["closed"])
             self._close(run, call, state, begin)
             return True
         state.tag, state.inner, state.outer, state.blank = tag["opened"], 0, 0, True
@@ -147,12 +145,6 @@ def _is_raw(rules: Rules, tool: str, key: str) -> bool:
     """Whether the schema has nothing but text for a parameter."""
     types = rules.types(tool, key)
     return bool(types) and is_text(types) is not False
-
-
-def _may_be_text(rules: Rules, tool: str, key: str) -> bool:
-    """Whether the schema leaves text possible for a parameter."""
-    types = rules.types(tool, key)
-    return not types or "string" in types
 
 
 def _count(state: ChildrenState, source: str) -> None:

@@ -9,8 +9,7 @@ import json
 import re
 from typing import Any
 
-from tokenmill.parser.values.relaxed import Spelling, escaped
-from tokenmill.parser.values.repair import nested_too_deep
+from tokenmill.parser.values.repair import Spelling, escaped, nested_too_deep
 
 _STRING = r'"(?:[^"\\]|\\.)*+"'
 _NAME = rf'"name"\s*+:\s*+(?P<name>{_STRING})'

@@ -22,11 +22,10 @@ from tokenmill.errors import BadOpen
 from tokenmill.events import AnyEvent, Encoding, ToolInputDelta
 from tokenmill.formats.notations import json_history
 from tokenmill.limits import NAME_CHARS
-from tokenmill.parser.bodies.base import Reader
 from tokenmill.parser.bodies.json_scan import JsonScan, Token
 from tokenmill.parser.markers import LEADING_SPACE, Marker, Scanner, literal, marker
 from tokenmill.parser.options import Options
-from tokenmill.parser.run.calls import Verdict, begin, send_source
+from tokenmill.parser.run.calls import Reader, Verdict, begin, send_source
 from tokenmill.parser.run.rules import Rules
 from tokenmill.parser.run.run import Run
 from tokenmill.parser.run.state import JsonState, OpenCall, State

@@ -17,10 +17,9 @@ import msgspec
 from tokenmill.events import AnyEvent, Encoding
 from tokenmill.formats.notations import NAME_ARGUMENTS, json_history
 from tokenmill.limits import NAME_CHARS
-from tokenmill.parser.bodies.base import Reader
 from tokenmill.parser.bodies.json_scan import JsonScan, Token
 from tokenmill.parser.markers import Marker, Scanner, marker
-from tokenmill.parser.run.calls import Verdict, begin, send_source
+from tokenmill.parser.run.calls import Reader, Verdict, begin, send_source
 from tokenmill.parser.run.rules import Rules
 from tokenmill.parser.run.run import Run
 from tokenmill.parser.run.state import JsonState, OpenCall, State

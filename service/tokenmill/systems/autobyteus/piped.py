@@ -16,9 +16,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from tokenmill.events import AnyEvent, ArgumentDelta, Encoding, ToolInputDelta
-from tokenmill.parser.bodies.param_values import LAYOUTS
-from tokenmill.parser.enums import plain_members
-from tokenmill.parser.markers import LEADING_SPACE, Marker, Scanner, literal, marker
+from tokenmill.parser.bodies.params import LAYOUTS
+from tokenmill.parser.markers import LEADING_SPACE, Marker, Scanner, literal, marker, plain_members
 from tokenmill.parser.run.calls import Verdict, end_growth, grow, send_source, wants
 from tokenmill.parser.run.rules import Rules
 from tokenmill.parser.run.run import Run

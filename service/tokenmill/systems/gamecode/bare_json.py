@@ -22,11 +22,10 @@ import msgspec
 from tokenmill.events import AnyEvent, Encoding, ToolInputDelta
 from tokenmill.formats.notations import json_history
 from tokenmill.limits import KIB, NAME_CHARS
-from tokenmill.parser.bodies.base import Reader
 from tokenmill.parser.bodies.json_scan import Token
 from tokenmill.parser.bodies.strict_scan import scan, stays_in_string
 from tokenmill.parser.markers import LEADING_SPACE, Marker, marker
-from tokenmill.parser.run.calls import Verdict, begin, send_source
+from tokenmill.parser.run.calls import Reader, Verdict, begin, send_source
 from tokenmill.parser.run.rules import Rules
 from tokenmill.parser.run.run import Run
 from tokenmill.parser.run.state import JsonState, OpenCall, State

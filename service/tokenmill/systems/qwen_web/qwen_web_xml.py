@@ -22,12 +22,11 @@ import msgspec
 
 from tokenmill.formats.notations import tags_history
 from tokenmill.limits import NAME_CHARS
-from tokenmill.parser.bodies.base import Reader
 from tokenmill.parser.bodies.closings import ChildrenState, ParamsState, ParamToken
-from tokenmill.parser.bodies.param_values import Trim
-from tokenmill.parser.bodies.params import Params, ParamsReader
+from tokenmill.parser.bodies.params import Params, ParamsReader, Trim
 from tokenmill.parser.markers import INNER_SPACE, Finder, Hit, Marker, ahead, marker
 from tokenmill.parser.options import Options
+from tokenmill.parser.run.calls import Reader
 from tokenmill.parser.run.run import Run
 from tokenmill.parser.run.state import OpenCall
 from tokenmill.parser.run.tools import read_tools

@@ -15,11 +15,10 @@ from collections.abc import Sequence
 import msgspec
 
 from tokenmill.formats.notations import NAME_PARAMETERS, json_history
-from tokenmill.parser.bodies.base import Reader
 from tokenmill.parser.bodies.json_body import JsonCall, JsonReader
 from tokenmill.parser.bodies.json_scan import Phase
 from tokenmill.parser.markers import Marker, Scanner, marker
-from tokenmill.parser.run.calls import Verdict
+from tokenmill.parser.run.calls import Reader, Verdict
 from tokenmill.parser.run.run import Run
 from tokenmill.parser.run.state import JsonState, OpenCall
 from tokenmill.parser.spec import Call, Format, Section
