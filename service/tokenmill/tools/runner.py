@@ -10,17 +10,16 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from typing import Any
+from functools import partial
 
 import msgspec
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRebalanceListener, TopicPartition
 
 from tokenmill.config import Config
-from tokenmill.errors import FatalError, TokenmillError
 from tokenmill.kafka import deadline, started, stopped
 from tokenmill.observe import Numbers
 from tokenmill.observe.telemetry import NO_TELEMETRY, Telemetry
-from tokenmill.process import EXIT_S, ToldToStop, before
+from tokenmill.process import EXIT_S, Failure, Part, ToldToStop, before, run_until
 from tokenmill.tools.call_queue import CallQueue
 from tokenmill.tools.control import Orders
 from tokenmill.tools.control_log import ControlLog
@@ -71,7 +70,7 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
         self._openings = asyncio.Semaphore(OPENINGS)
         self._draining = False
         self._assigned = False
-        self._failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._failure = Failure()
         self._consumer: AIOKafkaConsumer | None = None
         self._read_gauges()
 
@@ -111,19 +110,17 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
             consumer = await before(stop, until_available(self._joined, self._kafka.startup_timeout_s))
         except ToldToStop:
             return
-        tasks = [asyncio.create_task(work) for work in (self._poll(consumer), self._control.run(), stop.wait())]
+        parts: dict[str, Part] = {
+            "the reader of calls": partial(self._poll, consumer),
+            "the reader of what people say": self._control.run,
+            "the runner": self._failure.wait,
+        }
         try:
-            ends: set[asyncio.Future[Any]] = {*tasks, self._failed}
-            done, _ = await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
-            for ended in done:
-                _look(ended)
-            self._draining = True
-            await self._finished(self._config.tools.drain_s)
-            await self._left()
+            async with run_until(stop, parts):
+                self._draining = True
+                await self._finished(self._config.tools.drain_s)
+                await self._left()
         finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
             await asyncio.gather(*(self._give_up(place) for place in list(self._queues)))
             await stopped(consumer)
 
@@ -213,7 +210,7 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
                 max_request_size=2 * self._config.limits.output_bytes,
             )
 
-        transaction = Transaction(make, name, kafka.group_id, seconds, self._fail)
+        transaction = Transaction(make, name, kafka.group_id, seconds, self._failure.tell)
         return CallQueue(place, self._config, transaction, self._places, self._servers, self._orders, self._ended)
 
     async def _worked(self, place: TopicPartition) -> None:
@@ -222,11 +219,7 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
                 await until_available(lambda: self._take_over(place), self._kafka.startup_timeout_s)
             await self._queues[place].work()
         except Exception as problem:  # noqa: BLE001 -- whatever it is ends the process, and is said there
-            self._fail(problem)
-
-    def _fail(self, problem: Exception) -> None:
-        if not self._failed.done():
-            self._failed.set_exception(problem)
+            self._failure.tell(problem)
 
     async def _take_over(self, place: TopicPartition) -> None:
         """Fence the owner before, learn what it knew, and read on from where it was."""
@@ -259,10 +252,3 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
                     queue.read(record.key or b"", record.value, record.offset)
         finally:
             await stopped(reader)
-
-
-def _look(ended: "asyncio.Future[Any]") -> None:
-    """Raise a `TokenmillError` if it failed."""
-    problem = ended.exception()
-    if problem is not None:
-        raise problem if isinstance(problem, TokenmillError) else FatalError(f"running calls failed: {problem!r}")
