@@ -8,13 +8,13 @@ from aiokafka import TopicPartition
 
 from tests.support.call_queues import config_of, progress, results, states
 from tests.support.topics import read_topic
-from tokenmill.tools.asking import Asked
-from tokenmill.tools.book import Book
 from tokenmill.tools.call import Call
+from tokenmill.tools.call_states import CallStates
 from tokenmill.tools.control import ApprovalRequest, read_control
 from tokenmill.tools.outcome import Outcome, Progress
+from tokenmill.tools.pending_approvals import Asked
 from tokenmill.tools.state_log import StateLog
-from tokenmill.tools.waiting import Step
+from tokenmill.tools.waiting_calls import Step
 from tokenmill.worker.connect import make_producer
 from tokenmill.worker.transaction import Transaction
 
@@ -27,7 +27,7 @@ def call(id_: str) -> Call:
 
 async def test_all_of_it_is_one_transaction(kafka: str, unique: str) -> None:
     """Each call's place, what came of one, how far another is, the question about a third; the book knows where."""
-    config, book = await config_of(kafka, unique), Book(1_000)
+    config, book = await config_of(kafka, unique), CallStates(1_000)
     make = partial(make_producer, config.kafka, transactional_id=unique, transaction_timeout_ms=10_000)
     transaction = Transaction(make, unique, unique, 10, lambda _: None)
     log = StateLog(TopicPartition(config.topics.tool_calls, 0), transaction, config.topics, book)

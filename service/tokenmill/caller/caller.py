@@ -7,8 +7,8 @@
    have taken it over meanwhile.
 3. What is committed lies below every request whose answer has no end yet.
 4. Who stood still asks the group whether it is a member before it begins what it has read (`membership`).
-5. Of requests with the same `key` and `attempt` the first one counts, as long as fronts know it (`keys`): they are in
-   one partition.
+5. Of requests with the same `key` and `attempt` the first one counts, as long as fronts know it (`repeated_requests`):
+   they are in one partition.
 6. An answer that is over here, but maybe not in the log, is looked after by its partition's owner as an inherited one.
 """
 
@@ -27,11 +27,11 @@ from tokenmill.caller.answer import Answer, Means
 from tokenmill.caller.failure import BAD_GATEWAY, TOO_MANY
 from tokenmill.caller.finishes import Finishes
 from tokenmill.caller.inheritance import Decide, Fate, Inheritance, Inherited
-from tokenmill.caller.keys import Keys
 from tokenmill.caller.membership import Membership
 from tokenmill.caller.offsets import Offsets
+from tokenmill.caller.recovery_queue import RecoveryQueue
+from tokenmill.caller.repeated_requests import RepeatedRequests
 from tokenmill.caller.running import Over, Running
-from tokenmill.caller.settling import Settling
 from tokenmill.caller.tracing import traced
 from tokenmill.config import Config
 from tokenmill.errors import TokenmillError
@@ -73,11 +73,11 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
         self._telemetry = telemetry
         self._offsets: dict[TopicPartition, Offsets] = {}
         self._failure, patience_s = Failure(), self._kafka.startup_timeout_s
-        self._inherited = Settling(self._inheritance, self._decided, patience_s, self._failure.tell)
+        self._inherited = RecoveryQueue(self._inheritance, self._decided, patience_s, self._failure.tell)
         """Of partitions that came to be ours."""
-        self._left = Settling(self._inheritance, self._decided, math.inf, self._failure.tell)
+        self._left = RecoveryQueue(self._inheritance, self._decided, math.inf, self._failure.tell)
         """Of our own. A Kafka that is away is why they are here: it is no reason to end."""
-        self._keys = Keys(config.front)
+        self._repeated = RepeatedRequests(config.front)
         self._consumer: AIOKafkaConsumer | None = None
         self._membership = Membership(config.kafka.session_timeout_ms / 1000)
         self._assigned = self._draining = False
@@ -107,8 +107,8 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
                 self._draining = True
                 await self._running.finished(self._config.caller.drain_s)
         finally:
-            for settling in (self._inherited, self._left):
-                await settling.close()
+            for queue in (self._inherited, self._left):
+                await queue.close()
             await self._running.close()
             await self._commit(consumer)
             await stopped(consumer)
@@ -140,7 +140,11 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
 
     def _take(self, place: TopicPartition, record: ConsumerRecord) -> None:
         offsets, request = self._offsets[place], read_request(record.value)
-        if not isinstance(request, RequestRecord) or not record.key or self._keys.repeats(request, record.timestamp):
+        if (
+            not isinstance(request, RequestRecord)
+            or not record.key
+            or self._repeated.repeats(request, record.timestamp)
+        ):
             offsets.take(record.offset, finished=True)
             return
         inherited = Inherited(
@@ -237,8 +241,8 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
 
     def _let_go(self, place: TopicPartition) -> None:
         del self._offsets[place]
-        for settling in (self._inherited, self._left):
-            settling.let_go(place)
+        for queue in (self._inherited, self._left):
+            queue.let_go(place)
 
     async def _place(self, places: list[TopicPartition]) -> None:
         consumer = self._consumer

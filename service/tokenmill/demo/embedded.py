@@ -13,7 +13,6 @@ import tempfile
 import threading
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -27,7 +26,7 @@ from tokenmill.demo.broker import embedded_broker
 from tokenmill.errors import FatalError
 from tokenmill.servers import RedisServer
 from tokenmill.servers.ours import toml
-from tokenmill.servers.process import Server, answer_of, free_port
+from tokenmill.servers.process import Server, answer_of, deaths, free_port, start_all
 from tokenmill.worker.topics import all_topics
 
 OURS = ("kafka", "redis")
@@ -131,14 +130,6 @@ def embedded(config: Config, path: Path | None, console: Console, variables: Map
         yield parts
 
 
-def start_all(running: ExitStack, servers: Sequence[Server]) -> None:
-    """All of them at once, as each takes seconds; the last one is ended first."""
-    for server in servers:
-        running.callback(server.stop)
-    with ThreadPoolExecutor(len(servers)) as pool:
-        list(pool.map(Server.start, servers))
-
-
 def stay(servers: Sequence[Server]) -> None:
     """Until Ctrl-C, which raises, or until one of them ends: `FatalError`."""
     ended = threading.Event()
@@ -152,15 +143,6 @@ def stay(servers: Sequence[Server]) -> None:
         threading.Thread(target=watch, daemon=True).start()
     ended.wait()
     raise FatalError(deaths(servers))
-
-
-def deaths(servers: Sequence[Server]) -> str:
-    """What those said that have ended."""
-    return "; ".join(
-        f"{server.name} has ended with {server.process.returncode}: {server.log_end()}"
-        for server in servers
-        if not server.alive
-    )
 
 
 class _Redis(RedisServer):

@@ -15,15 +15,15 @@ from rich.console import Console
 
 from tokenmill.config import load_config
 from tokenmill.config.read import PREFIX
-from tokenmill.demo.asked import Client
-from tokenmill.demo.embedded import Embedded, deaths, embedded, stay
+from tokenmill.demo.client import Client
+from tokenmill.demo.embedded import Embedded, embedded, stay
+from tokenmill.demo.gateway_streams import WHOLE, events_url
 from tokenmill.demo.model_server import SAMPLES
 from tokenmill.demo.pieces import Piece, Reader, Told, of_chat, of_messages, of_responses
-from tokenmill.demo.served import WHOLE, events_url
 from tokenmill.demo.tools import TOOLS
 from tokenmill.errors import FatalError
 from tokenmill.servers.ours import toml
-from tokenmill.servers.process import Server, answer_of
+from tokenmill.servers.process import Server, answer_of, deaths
 
 TITLE = "tokenmill demo --front: the APIs of OpenAI and Anthropic before a model server that only writes text"
 

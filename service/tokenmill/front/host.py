@@ -22,14 +22,14 @@ from tokenmill.caller.renderer import Renderer
 from tokenmill.caller.served import Served, served
 from tokenmill.client import Connection
 from tokenmill.config import Config
-from tokenmill.front.asking import Requests
 from tokenmill.front.models import Models
-from tokenmill.front.parts import Parts
 from tokenmill.front.posts import Posts
 from tokenmill.front.readers import Others, Readers
 from tokenmill.front.request_index import RequestIndex
 from tokenmill.front.request_log import RequestLog
+from tokenmill.front.requests import Requests
 from tokenmill.front.responses import Responses
+from tokenmill.front.route_context import RouteContext
 from tokenmill.front.server import front_app
 from tokenmill.front.stops import Stops
 from tokenmill.gateway.admission import Admission
@@ -176,11 +176,11 @@ class Process:
         await self._reached(stop, requests_log.start)
         running.push_async_callback(requests_log.stop)
         requests = Requests(front, config.topics.requests, requests_log, index, self._producer)
-        parts = Parts(config, self._models, serving, admission, requests, readers, stops, numbers)
+        context = RouteContext(config, self._models, serving, admission, requests, readers, stops, numbers)
         numbers.read("tokenmill_front_readers", lambda: [((), readers.total)])
         numbers.read("tokenmill_front_abandoned_total", lambda: [((), readers.abandoned)])
         numbers.read("tokenmill_front_known_requests", lambda: [((), len(index))])
-        routes = [route for kind in ROUTES for route in kind(parts).routes()]
+        routes = [route for kind in ROUTES for route in kind(context).routes()]
         app = front_app(routes, numbers, Origins(gateway), self._watch, front.body_kib * KIB, telemetry)
         block = listening(app, self._watch, front.bind, front.port, "front", "", server_context(gateway))
         return await running.enter_async_context(block), requests_log

@@ -24,7 +24,7 @@ from tokenmill.inspector.lines import Ended, Line
 from tokenmill.inspector.live_log import LiveLog
 from tokenmill.inspector.page import HEADERS
 from tokenmill.tools.control import Approval
-from tokenmill.tools.saying import questions, say
+from tokenmill.tools.control_client import questions, say
 
 READERS = 8
 """Of a process at once: each has a consumer, and parses what it reads."""

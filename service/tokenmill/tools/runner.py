@@ -21,13 +21,13 @@ from tokenmill.observe import Numbers
 from tokenmill.observe.telemetry import NO_TELEMETRY, Telemetry
 from tokenmill.process import EXIT_S, Failure, Part, ToldToStop, before, run_until
 from tokenmill.tools.call_queue import CallQueue
+from tokenmill.tools.concurrency_limits import ConcurrencyLimits
 from tokenmill.tools.control import Orders
 from tokenmill.tools.control_log import ControlLog
 from tokenmill.tools.link import Links
 from tokenmill.tools.outcome import Outcome
-from tokenmill.tools.places import Places
+from tokenmill.tools.running_calls import Servers
 from tokenmill.tools.tracing import TracedServers
-from tokenmill.tools.underway import Servers
 from tokenmill.worker.connect import find_partitions, make_consumer, make_producer, make_reader, until_available
 from tokenmill.worker.exactly_once import transactional_id
 from tokenmill.worker.membership import still_a_member
@@ -63,7 +63,7 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
             self._heard,
         )
         own = {name: link.calls for name, link in links if link.calls is not None}
-        self._places = Places(config.tools.calls, config.tools.calls_per_server, own)
+        self._limits = ConcurrencyLimits(config.tools.calls, config.tools.calls_per_server, own)
         self._queues: dict[TopicPartition, CallQueue] = {}
         self._work: dict[TopicPartition, asyncio.Task[None]] = {}
         self._ready: set[TopicPartition] = set()
@@ -211,7 +211,7 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
             )
 
         transaction = Transaction(make, name, kafka.group_id, seconds, self._failure.tell)
-        return CallQueue(place, self._config, transaction, self._places, self._servers, self._orders, self._ended)
+        return CallQueue(place, self._config, transaction, self._limits, self._servers, self._orders, self._ended)
 
     async def _worked(self, place: TopicPartition) -> None:
         try:

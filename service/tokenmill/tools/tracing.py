@@ -9,7 +9,7 @@ import msgspec
 from tokenmill.observe.telemetry import Telemetry, Value
 from tokenmill.tools.call import Call
 from tokenmill.tools.outcome import Outcome, Progress
-from tokenmill.tools.underway import Servers
+from tokenmill.tools.running_calls import Servers
 
 
 class TracedServers:

@@ -16,10 +16,10 @@ from tokenmill.config import Config
 from tokenmill.dialects import Renderer, find_dialect
 from tokenmill.dialects.server_sent import server_sent
 from tokenmill.events import Error, decode_event
-from tokenmill.front.asking import Requests
 from tokenmill.front.failure import LATE, Opening
 from tokenmill.front.following import Following, native
 from tokenmill.front.readers import Read, Readers
+from tokenmill.front.requests import Requests
 from tokenmill.front.stops import Stops
 from tokenmill.front.whole import MORE_S
 from tokenmill.gateway.admission import Admission
@@ -55,7 +55,7 @@ class Sought(NamedTuple):
     time_ms: int
 
 
-class Parts:
+class RouteContext:
     """Of a process."""
 
     def __init__(

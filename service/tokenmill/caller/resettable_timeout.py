@@ -4,7 +4,7 @@ import asyncio
 import time
 
 
-class Patience:
+class ResettableTimeout:
     """Ends each wait inside its `with` block that takes too long, with a `TimeoutError`.
 
     It has one timer for all waits of an answer, where `asyncio.timeout` takes one for each: that would be each token.

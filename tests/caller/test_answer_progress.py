@@ -7,7 +7,7 @@ import pytest
 
 from tokenmill.caller import signs
 from tokenmill.caller.answer import TAKEOVER_PART
-from tokenmill.caller.signs import Signs
+from tokenmill.caller.answer_progress import AnswerProgress
 from tokenmill.caller.writing import RANGE, SIGN_RANGE
 from tokenmill.partition.idle import LAST_OFFSET
 from tokenmill.records import InputRecord
@@ -19,7 +19,7 @@ class Log:
     """Records of one conversation, and what is seen in them; each a second after the one before."""
 
     def __init__(self) -> None:
-        self.signs = Signs(0.0)
+        self.signs = AnswerProgress(0.0)
         self._next = 0
 
     def add(self, value: bytes | None = None, *headers: tuple[str, bytes], **chunk: Any) -> int | None:

@@ -13,7 +13,7 @@ SHARE = 0.5
 front takes for a new request must not be a repeat here, as nobody would answer it."""
 
 
-class Keys:
+class RepeatedRequests:
     """The first request of each."""
 
     def __init__(self, settings: Front) -> None:

@@ -8,10 +8,10 @@ from typing import Any, Protocol, TypeVar
 
 from tokenmill.tools.call import Call
 from tokenmill.tools.catalogue import server_of
+from tokenmill.tools.concurrency_limits import ConcurrencyLimits
 from tokenmill.tools.content import quoted
 from tokenmill.tools.control import Orders
 from tokenmill.tools.outcome import CANCELLED, Outcome, Progress
-from tokenmill.tools.places import Places
 
 T = TypeVar("T")
 
@@ -31,12 +31,12 @@ class Servers(Protocol):
         """Make the call, once, and tell how far it is. With a fingerprint the tool has to be the one that it is of."""
 
 
-class Underway:
+class RunningCalls:
     """Each as a task. What came of them is told in the order in which they ended."""
 
-    def __init__(self, servers: Servers, places: Places, tell: Callable[[], None]) -> None:
+    def __init__(self, servers: Servers, limits: ConcurrencyLimits, tell: Callable[[], None]) -> None:
         self._servers = servers
-        self._places = places
+        self._limits = limits
         self._tell = tell
         self._calls: dict[bytes, tuple[Call, asyncio.Task[Outcome]]] = {}
         self._looks: dict[bytes, asyncio.Task[str | Outcome]] = {}
@@ -115,7 +115,7 @@ class Underway:
         self._unwanted.discard(call.key)
         self._told.discard(call.key)
         self.progress.pop(call.key, None)
-        self._places.give_back(server_of(call.name))
+        self._limits.release(server_of(call.name))
         if not told and (unwanted or not task.cancelled()):
             self.over.append((call, CANCELLED if task.cancelled() else _result(call, task)))
             self._tell()

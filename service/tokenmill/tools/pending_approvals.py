@@ -20,7 +20,7 @@ class Asked(msgspec.Struct, frozen=True):
     """In milliseconds since the epoch."""
 
 
-class Asking:
+class PendingApprovals:
     """Those that were asked about and not answered."""
 
     def __init__(self, orders: Orders) -> None:

@@ -16,7 +16,7 @@ WHOLE = "from=start&until=finish"
 """A conversation from its first event to the end of its answer. Who asks before the first event waits for it."""
 
 
-class Served:
+class GatewayStreams:
     """Reads answers in the background, inside its `async with` block."""
 
     def __init__(self, url: str) -> None:

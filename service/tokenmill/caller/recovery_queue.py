@@ -53,8 +53,8 @@ Decided: TypeAlias = Callable[[TopicPartition, Inherited, Fate, Answer | None, s
 """Gets each with its partition and what `Decide` gets."""
 
 
-class Settling:
-    """Some of them.
+class RecoveryQueue:
+    """Requests of some partitions, and who looks after them.
 
     Args:
         look: makes who looks after them, with what is told their fates.
