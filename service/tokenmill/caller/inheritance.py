@@ -65,7 +65,7 @@ class Inherited(msgspec.Struct, frozen=True):
 
     @property
     def who(self) -> tuple[bytes, str]:
-        """Key and message."""
+        """The key and the message, which no other request has."""
         return self.conversation.encode(), self.request.message_id
 
 
@@ -145,7 +145,7 @@ class Inheritance:
             consumer.seek(place, offset)
 
     async def _look(self, consumer: AIOKafkaConsumer) -> None:
-        """What was written, then who is silent."""
+        """Read what was written, then see who is silent."""
         batches = await deadline(consumer.getmany(timeout_ms=POLL_MS), "read tokens")
         for records in batches.values():
             for record in records:

@@ -14,7 +14,7 @@ front takes for a new request must not be a repeat here, as nobody would answer 
 
 
 class RepeatedRequests:
-    """The first request of each."""
+    """Tells repeats from the first request of each key and attempt."""
 
     def __init__(self, settings: Front) -> None:
         self._keep_ms = max(settings.remember_s, settings.retry_s) * 1000 * SHARE

@@ -68,7 +68,7 @@ class Part(Server):
         return {"env": environ, "process_group": 0}
 
     def ready(self) -> bool:
-        """As it says itself."""
+        """Whether it says so itself."""
         return answer_of(f"http://{LOOPBACK}:{self.ops_port}/readyz") is not None
 
 
@@ -84,7 +84,7 @@ class Embedded(msgspec.Struct, frozen=True):
 
     @property
     def servers(self) -> tuple[Server, ...]:
-        """All processes."""
+        """All processes that were started."""
         return self.front, self.gateway, self.worker, self.redis
 
     @property
@@ -146,7 +146,7 @@ def stay(servers: Sequence[Server]) -> None:
 
 
 class _Redis(RedisServer):
-    """In a group of its own."""
+    """Redis in a process group of its own."""
 
     def surroundings(self) -> dict[str, Any]:
         return {**super().surroundings(), "process_group": 0}
@@ -165,7 +165,7 @@ def hang_up() -> Iterator[None]:
 
 
 def variable(section: str, key: str) -> str:
-    """The variable of a setting."""
+    """The name of the variable of the environment for a setting."""
     return f"{PREFIX}{section}__{key}".upper()
 
 

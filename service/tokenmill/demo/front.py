@@ -102,11 +102,11 @@ class ModelServer(Server):
 
     @property
     def url(self) -> str:
-        """Where it is."""
+        """Where it listens."""
         return f"http://127.0.0.1:{self.port}"
 
     def command(self) -> Sequence[str]:
-        """Its own module."""
+        """Run its own module."""
         return [sys.executable, "-m", "tokenmill.demo.model_server", str(self.port), str(self._rate)]
 
     def surroundings(self) -> dict[str, Any]:
@@ -114,7 +114,7 @@ class ModelServer(Server):
         return {**super().surroundings(), "process_group": 0}
 
     def ready(self) -> bool:
-        """It says which models it has."""
+        """Whether it says which models it has."""
         return answer_of(f"{self.url}/v1/models") is not None
 
 
@@ -235,7 +235,7 @@ def _title(console: Console, name: str, about: str) -> None:
 
 
 def _say_how(console: Console, running: Embedded) -> None:
-    """What to type next."""
+    """Say what to type next."""
     front, gateway = running.front_url, running.gateway_url
     for line in (
         "Ask more, as long as this runs:",

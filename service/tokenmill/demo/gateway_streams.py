@@ -17,7 +17,7 @@ WHOLE = "from=start&until=finish"
 
 
 class GatewayStreams:
-    """Reads answers in the background, inside its `async with` block."""
+    """Reads a gateway's streams in the background, inside its `async with` block."""
 
     def __init__(self, url: str) -> None:
         self._url = url

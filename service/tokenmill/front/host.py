@@ -69,7 +69,7 @@ def run_front(config: Config, *, caller: bool) -> int:
 
 
 def run_caller(config: Config) -> int:
-    """A caller alone."""
+    """Run a caller alone, as `run_front` does."""
     return _run(config, front=False, caller=True)
 
 
@@ -83,7 +83,7 @@ def _run(config: Config, *, front: bool, caller: bool) -> int:
 
 
 class Process:
-    """The parts of either host."""
+    """The parts of a front, of a caller, or of both."""
 
     def __init__(
         self,
@@ -141,7 +141,7 @@ class Process:
         await before(stop, until_available(connect, self._config.kafka.startup_timeout_s))
 
     async def _calling(self, running: contextlib.AsyncExitStack, stop: asyncio.Event) -> Caller:
-        """A caller, ready to run."""
+        """Make a caller that is ready to run."""
         config, renderer = self._config, Renderer()
         running.push_async_callback(renderer.close)
         http = await running.enter_async_context(Http())

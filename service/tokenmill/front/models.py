@@ -18,17 +18,17 @@ VERSION = "anthropic-version"
 
 
 class Models:
-    """The routes."""
+    """The routes that list models."""
 
     def __init__(self, context: RouteContext) -> None:
         self._context = context
 
     def routes(self) -> list[web.RouteDef]:
-        """For the application. A name may have slashes in it."""
+        """The routes for the application. A name may have slashes in it."""
         return [web.get(PATH, self.all), web.get(f"{PATH}/{{model:.+}}", self.one)]
 
     async def all(self, request: web.Request) -> web.Response:
-        """All of them."""
+        """List all models."""
         await self._context.admission.who(request)
         found = [_model(name, request) for name in sorted(self._context.models)]
         further: dict[str, Any] = {"object": "list"}
@@ -38,7 +38,7 @@ class Models:
         return _json({**further, "data": found})
 
     async def one(self, request: web.Request) -> web.Response:
-        """One of them."""
+        """Describe one model."""
         await self._context.admission.who(request)
         name = request.match_info["model"]
         if name not in self._context.models:

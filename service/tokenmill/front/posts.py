@@ -57,23 +57,23 @@ class ToldApart(ServerSentEvents):
         self._namespaces = namespaces
 
     def frame(self, dialect: Dialect, partition: int, frame: Frame) -> bytes:
-        """With the names of its client."""
+        """The frame, with tools by the names that its client gave them."""
         return super().frame(dialect, partition, frame._replace(payload=told_apart(frame.payload, self._namespaces)))
 
 
 class Posts:
-    """The routes."""
+    """The routes that take requests for answers."""
 
     def __init__(self, context: RouteContext) -> None:
         self._context = context
         self._cap = context.config.front.body_kib * KIB
 
     def routes(self) -> list[web.RouteDef]:
-        """For the application."""
+        """The routes for the application."""
         return [web.post(api.path, partial(self.post, api)) for api in APIS]
 
     async def post(self, api: Api, request: web.Request) -> web.StreamResponse:
-        """Answer a request."""
+        """Answer a request of one API."""
         context = self._context
         grant = await context.admission.may(request, "write")
         with context.admission.place(grant):

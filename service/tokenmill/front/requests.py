@@ -43,7 +43,7 @@ class ApiRequest(msgspec.Struct, frozen=True):
 
 
 class Requests:
-    """Finds them, and writes them."""
+    """Finds requests, and writes new ones."""
 
     def __init__(self, settings: Front, topic: str, log: RequestLog, index: RequestIndex, producer: Producer) -> None:
         self._settings = settings

@@ -39,13 +39,13 @@ DIGITS = 16
 
 
 class Behind(ServerSentEvents):
-    """Events with greater numbers than this one."""
+    """Keeps the events with greater numbers than one, for a reader that has the others."""
 
     def __init__(self, number: int) -> None:
         self._number = number
 
     def frame(self, dialect: Dialect, partition: int, frame: Frame) -> bytes:
-        """As it is, or nothing."""
+        """The frame as it is, or nothing."""
         payload = msgspec.json.decode(frame.payload) if frame.payload else {}
         if payload.get("sequence_number", self._number + 1) <= self._number:
             return b""
@@ -53,17 +53,17 @@ class Behind(ServerSentEvents):
 
 
 class Responses:
-    """The routes."""
+    """The routes of responses that there are."""
 
     def __init__(self, context: RouteContext) -> None:
         self._context = context
 
     def routes(self) -> list[web.RouteDef]:
-        """For the application."""
+        """The routes for the application."""
         return [web.get(PATH, self.get, allow_head=False), web.post(f"{PATH}/cancel", self.cancel)]
 
     async def get(self, request: web.Request) -> web.StreamResponse:
-        """The response, or its events."""
+        """Answer with the response, or with its events."""
         context = self._context
         answer, conversation, grant = await self._found(request, "read")
         with context.admission.place(grant):
@@ -78,7 +78,7 @@ class Responses:
                 return await context.streamed(request, RESPONSES, sought, since(answer.time_ms), grant, read, framing)
 
     async def cancel(self, request: web.Request) -> web.Response:
-        """Stop it; the response as it is then."""
+        """Stop the answer, and answer with the response as it is then."""
         answer, conversation, grant = await self._found(request, "stop")
         with self._context.admission.place(grant):
             await self._exists(answer, conversation, grant)
@@ -96,7 +96,7 @@ class Responses:
         return answer, conversation, grant
 
     async def _exists(self, answer: AnswerId, conversation: str, grant: Grant) -> None:
-        """Raises `Refused` where the log has nothing of it."""
+        """Raise `Refused` where the log has nothing of the answer."""
         async with self._following(answer, conversation, grant) as following:
             if not await following.past():
                 raise Refused(NOT_FOUND, MISSING)

@@ -56,7 +56,7 @@ class Sought(NamedTuple):
 
 
 class RouteContext:
-    """Of a process."""
+    """What the routes of one process need, and what they do alike."""
 
     def __init__(
         self,
@@ -121,7 +121,7 @@ class RouteContext:
             await asyncio.gather(waiting, return_exceptions=True)
 
     def begins(self, told: Told) -> None:
-        """The first event of an answer is there."""
+        """Measure how long the first event of an answer took, which is there now."""
         self.numbers.histograms["tokenmill_front_first_event_seconds"].observe(time.monotonic() - told.asked_at)
 
     async def streamed(
@@ -155,7 +155,7 @@ class RouteContext:
             return await self.serving.answer(request, asked, headers, self.admission.held(grant), begun, finished)
 
     def _left_s(self, sought: Sought) -> float:
-        """For how long an answer may still come."""
+        """For how many seconds an answer may still come."""
         return sought.time_ms / 1000 + self.config.front.answer_s + MORE_S - time.time()
 
 

@@ -59,7 +59,7 @@ class LiveRoutes:
         self._words = words
 
     def routes(self) -> list[web.RouteDef]:
-        """For the application."""
+        """The routes for the application."""
         return [web.get("/inspect/api/live", self._live), web.post("/inspect/api/words", self._word)]
 
     async def _live(self, request: web.Request) -> web.StreamResponse:

@@ -81,7 +81,7 @@ class Recording(msgspec.Struct):
 
 
 class Playground:
-    """The routes."""
+    """The routes of the playground."""
 
     def __init__(self, rights: Rights, recording: Recording | None = None, *, live: bool = False) -> None:
         self._admission = Admission(rights, Places(ASKERS, ASKERS_EACH))
@@ -90,7 +90,7 @@ class Playground:
         self._live = live
 
     def routes(self) -> list[web.RouteDef]:
-        """For the application."""
+        """The routes for the application."""
         return [
             web.get("/inspect/api/choices", self._choices),
             web.get("/inspect/api/file", self._file),

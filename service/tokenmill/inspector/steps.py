@@ -81,7 +81,7 @@ def stepped(asked: Asked) -> Stepped:
 
 
 class Stepper:
-    """A parser that is looked at."""
+    """Parses what is asked about, and notes each step."""
 
     def __init__(self, asked: Asked) -> None:
         self._asked = asked
@@ -192,7 +192,7 @@ class Stepper:
         self._steps.clear()
 
     def _payloads(self, event: AnyEvent) -> list[str]:
-        """Of the dialect."""
+        """What the dialect makes of an event."""
         self._seq += 1
         if self._renderer is None:
             return []

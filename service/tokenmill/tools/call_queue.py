@@ -49,7 +49,7 @@ Ended = Callable[[Outcome], None]
 
 
 class CallQueue:
-    """The calls of one partition."""
+    """Runs the calls of one partition."""
 
     def __init__(
         self,
@@ -105,12 +105,12 @@ class CallQueue:
 
     @property
     def waiting(self) -> int:
-        """Calls that wait for a place."""
+        """How many calls wait for a place."""
         return len(self._waiting) + self._running.looking
 
     @property
     def asking(self) -> int:
-        """Calls that wait for a person."""
+        """How many calls wait for a person."""
         return len(self._waiting.approvals)
 
     @property
@@ -167,12 +167,12 @@ class CallQueue:
         self._news.set()
 
     def give(self, records: Sequence[Record]) -> None:
-        """Records of the topic, in order."""
+        """Take records of the topic, in order."""
         self._inbox += records
         self._news.set()
 
     def hear(self) -> None:
-        """There are new orders."""
+        """Look at what is said of calls, as there are new orders."""
         self._heard = True
         self._news.set()
 
@@ -181,7 +181,7 @@ class CallQueue:
         self._paused = True
 
     def go_on(self) -> None:
-        """Begin those that wait."""
+        """Begin the calls that wait."""
         self._paused = False
         self._news.set()
 

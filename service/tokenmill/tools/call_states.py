@@ -80,7 +80,7 @@ class CallStates:
                     del self._unfinished[known.answer]
 
     def placed(self, key: bytes, offset: int) -> None:
-        """The call's latest record stands there."""
+        """Note where a call's latest record stands."""
         self._known[key].offset = offset
         self._end = max(self._end, offset + 1)
 

@@ -47,7 +47,7 @@ async def _end_in_time(stop: asyncio.Event, settings: Tools) -> None:
 
 @asynccontextmanager
 async def _watched(settings: Tools, app: web.Application) -> AsyncIterator[None]:
-    """Answer operators."""
+    """Answer operators as long as the block lasts."""
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
     await runner.setup()
     try:

@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 
 class Servers(Protocol):
-    """Whoever reaches the tools."""
+    """Reaches the tools."""
 
     async def look(self, call: Call) -> str | Outcome:
         """The fingerprint of the tool, or why the call can't be made."""
@@ -32,7 +32,7 @@ class Servers(Protocol):
 
 
 class RunningCalls:
-    """Each as a task. What came of them is told in the order in which they ended."""
+    """Calls that are made, each as a task. What came of them is told in the order in which they ended."""
 
     def __init__(self, servers: Servers, limits: ConcurrencyLimits, tell: Callable[[], None]) -> None:
         self._servers = servers
@@ -53,7 +53,7 @@ class RunningCalls:
 
     @property
     def running(self) -> int:
-        """Calls that are at their servers."""
+        """How many calls are at their servers."""
         return len(self._calls)
 
     @property
@@ -63,7 +63,7 @@ class RunningCalls:
 
     @property
     def looking(self) -> int:
-        """Calls that are looked at."""
+        """How many calls are looked at."""
         return len(self._looks)
 
     def begin(self, call: Call, fingerprint: str) -> None:
@@ -85,7 +85,7 @@ class RunningCalls:
         self._tell()
 
     def look(self, call: Call) -> None:
-        """Find out whether it could be made."""
+        """Find out whether a call could be made."""
         task = asyncio.create_task(self._servers.look(call), name=f"a look at {call.name}")
         self._looks[call.key] = task
         task.add_done_callback(lambda task: self._looked(call, task))

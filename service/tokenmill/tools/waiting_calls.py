@@ -71,7 +71,7 @@ class WaitingCalls:
         return verdict(self._policy, call.name, call.arguments) == "ask"
 
     def put(self, call: Call, granted: Asked | None = None, *, claimed: bool = False) -> None:
-        """It waits for a place."""
+        """Have a call wait for a place."""
         self._calls[call.key] = call
         self._oldest = min(self._oldest, call.time)
         if granted is None and self.asks(call):
@@ -84,7 +84,7 @@ class WaitingCalls:
             self._claimed.add(call.key)
 
     def arrived(self, call: Call, now: int) -> Step:
-        """A call that has come."""
+        """Take a call that has come; where it is from now on."""
         refused = self._refused(call, now)
         self._states.expect(call, now)
         if refused is not None:
@@ -110,7 +110,7 @@ class WaitingCalls:
         return Outcome(error=f"the call is older than {self._settings.expire_s:g} s (tools.expire_s)", code="expired")
 
     def ask(self, call: Call, fingerprint: str, now: int) -> Step:
-        """Somebody is to be asked about it."""
+        """Have a call wait for a person, who is to be asked about it."""
         if (unwanted := self._unwanted(call, now)) is not None:
             return Step(call, "done", unwanted)
         if len(self.approvals) >= ASKING:
