@@ -7,7 +7,7 @@ import pytest
 
 from tokenmill.tools.call import Call, Stage, Written
 from tokenmill.tools.call_states import CallStates
-from tokenmill.tools.pending_approvals import Asked
+from tokenmill.tools.pending_approvals import AskedCall
 
 KEEP_MS = 1_000
 
@@ -50,7 +50,7 @@ def test_what_was_asked_is_known_to_who_takes_over() -> None:
     """And is gone when the call is done."""
     one = call(1)
     book, other = CallStates(KEEP_MS), CallStates(KEEP_MS)
-    other.read(one.key, book.write(one, "asking", 5, Asked(one, "f", 77)), 0)
+    other.read(one.key, book.write(one, "asking", 5, AskedCall(one, "f", 77)), 0)
     ((_, written),) = other.at("asking")
     assert (written.fingerprint, written.until) == ("f", 77)
     other.read(one.key, book.write(one, "done", 6), 1)

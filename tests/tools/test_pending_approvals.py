@@ -4,7 +4,7 @@ import math
 
 from tokenmill.tools.call import Call
 from tokenmill.tools.control import Approval, Cancel, Orders, approval_of
-from tokenmill.tools.pending_approvals import Asked, PendingApprovals
+from tokenmill.tools.pending_approvals import AskedCall, PendingApprovals
 
 
 def call(id_: str) -> Call:
@@ -14,7 +14,7 @@ def call(id_: str) -> Call:
 def asking(orders: Orders, **until: int) -> PendingApprovals:
     found = PendingApprovals(orders)
     for id_, time in until.items():
-        found.put(Asked(call(id_), "f", time))
+        found.put(AskedCall(call(id_), "f", time))
     return found
 
 
@@ -62,7 +62,7 @@ def test_nobody_is_asked_about_what_is_cancelled() -> None:
 def test_who_is_let_go_of_is_asked_about_no_more() -> None:
     """Whether anybody was asked or not."""
     asking = PendingApprovals(Orders())
-    asking.put(Asked(Call("c", "m", 0, 1, "a", "w__note", {}, 2), "f", 99))
+    asking.put(AskedCall(Call("c", "m", 0, 1, "a", "w__note", {}, 2), "f", 99))
     for id_ in ("b", "a"):
         asking.let_go(Call("c", "m", 0, 1, id_, "w__note", {}, 2).key)
     assert len(asking) == 0

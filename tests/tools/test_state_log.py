@@ -12,7 +12,7 @@ from tokenmill.tools.call import Call
 from tokenmill.tools.call_states import CallStates
 from tokenmill.tools.control import ApprovalRequest, read_control
 from tokenmill.tools.outcome import Outcome, Progress
-from tokenmill.tools.pending_approvals import Asked
+from tokenmill.tools.pending_approvals import AskedCall
 from tokenmill.tools.state_log import StateLog
 from tokenmill.tools.waiting_calls import Step
 from tokenmill.worker.connect import make_producer
@@ -32,7 +32,7 @@ async def test_all_of_it_is_one_transaction(kafka: str, unique: str) -> None:
     transaction = Transaction(make, unique, unique, 10, lambda _: None)
     log = StateLog(TopicPartition(config.topics.tool_calls, 0), transaction, config.topics, book)
     await transaction.open()
-    asked = Asked(call("asks"), "f", 99)
+    asked = AskedCall(call("asks"), "f", 99)
     steps = [
         Step(call("over"), "done", Outcome(result=1)),
         Step(call("runs"), "running"),

@@ -10,7 +10,7 @@ from tokenmill.tools.call import Call
 from tokenmill.tools.call_states import CallStates
 from tokenmill.tools.concurrency_limits import ConcurrencyLimits
 from tokenmill.tools.control import Cancel, Orders
-from tokenmill.tools.pending_approvals import Asked
+from tokenmill.tools.pending_approvals import AskedCall
 from tokenmill.tools.waiting_calls import Step, WaitingCalls
 
 
@@ -57,7 +57,7 @@ def test_who_has_to_be_asked_about_waits_for_no_place() -> None:
     assert [each.id for each in found.unasked()] == ["b"]
     assert [each.id for each in found.unasked()] == []
     assert len(found) == 1
-    found.put(call("b", "w__risky"), Asked(call("b", "w__risky"), "f", 99))
+    found.put(call("b", "w__risky"), AskedCall(call("b", "w__risky"), "f", 99))
     assert list(found.unasked()) == []
     assert steps(found, 0) == [("c", "running"), ("b", "running")]
 
@@ -81,7 +81,7 @@ def test_who_waits_too_long_does_not_begin() -> None:
     orders = Orders()
     found = waiting(orders, expire_s=1)
     found.arrived(call("old"), 0)
-    found.put(call("approved", time=900), Asked(call("approved", time=900), "f", 1_200))
+    found.put(call("approved", time=900), AskedCall(call("approved", time=900), "f", 1_200))
     found.arrived(call("new", time=900), 900)
     assert steps(found, 1_001, paused=True) == [("old", "expired")]
     assert steps(found, 1_201, paused=True) == [("approved", "expired")]
@@ -93,7 +93,7 @@ def test_what_is_denied_meanwhile_does_not_begin() -> None:
     """A runner that takes over has the policy of today, also for calls that were asked about."""
     found = waiting(policy=("deny w__*",))
     found.put(call("a"))
-    found.put(call("b"), Asked(call("b"), "f", 99))
+    found.put(call("b"), AskedCall(call("b"), "f", 99))
     assert steps(found, 0) == [("a", "denied"), ("b", "denied")]
 
 
@@ -115,7 +115,7 @@ def test_people_are_asked_a_bounded_number_of_questions(monkeypatch: pytest.Monk
     monkeypatch.setattr(module, "ASKING", 1)
     found = waiting(approve_s=3)
     step = found.ask(call("a"), "f", 10)
-    assert (step.stage, step.asked) == ("asking", Asked(call("a"), "f", 3_010))
+    assert (step.stage, step.asked) == ("asking", AskedCall(call("a"), "f", 3_010))
     assert _told(found.ask(call("b"), "f", 10)) == ("b", "limit")
     assert [_told(step) for step in found.said(3_011)] == [("a", "expired")]
 
@@ -125,7 +125,7 @@ def test_who_is_cancelled_waits_no_longer() -> None:
     found = waiting()
     found.put(call("a"))
     found.put(call("b"), claimed=True)
-    found.approvals.put(Asked(call("c"), "f", 99))
+    found.approvals.put(AskedCall(call("c"), "f", 99))
     codes = [found.cancel(call(id_).key).code for id_ in ("a", "b", "c", "elsewhere")]
     assert codes == ["cancelled", "in-doubt", "cancelled", "cancelled"]
     assert (len(found), len(found.approvals), steps(found, 0)) == (0, 0, [])

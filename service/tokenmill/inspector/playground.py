@@ -21,10 +21,10 @@ from tokenmill.gateway.incoming import BrokenOff, Incoming, broken_off
 from tokenmill.gateway.places import Places
 from tokenmill.gateway.problems import BAD_REQUEST, Refused
 from tokenmill.gateway.rights import Rights
-from tokenmill.inspector.cuts import tried
+from tokenmill.inspector.cuts import check_cuts
 from tokenmill.inspector.diagram import Diagram, diagram
 from tokenmill.inspector.page import HEADERS
-from tokenmill.inspector.steps import Asked, stepped
+from tokenmill.inspector.steps import ParseRequest, parse_in_steps
 from tokenmill.limits import MIB
 
 BODY_BYTES = 8 * MIB
@@ -111,12 +111,12 @@ class Playground:
         return _json(self._recording)
 
     async def _steps(self, request: web.Request) -> web.Response:
-        return await self._made(stepped, request)
+        return await self._made(parse_in_steps, request)
 
     async def _cuts(self, request: web.Request) -> web.Response:
-        return await self._made(tried, request)
+        return await self._made(check_cuts, request)
 
-    async def _made(self, make: Callable[[Asked], T], request: web.Request) -> web.Response:
+    async def _made(self, make: Callable[[ParseRequest], T], request: web.Request) -> web.Response:
         """The answer to what is asked. Raises `Refused` with what to change in it."""
         grant = await self._admission.who(request)
         with self._admission.place(grant):
@@ -132,10 +132,10 @@ def _all(named: Iterable[object]) -> list[Choice]:
     return [msgspec.convert(each, Choice, from_attributes=True) for each in named]
 
 
-async def _asked(request: web.Request) -> Asked:
+async def _asked(request: web.Request) -> ParseRequest:
     """What is asked. Raises `Refused`."""
     try:
-        return msgspec.json.decode(await Incoming(request, BODY_S).whole(BODY_BYTES), type=Asked)
+        return msgspec.json.decode(await Incoming(request, BODY_S).whole(BODY_BYTES), type=ParseRequest)
     except BrokenOff as lost:
         raise broken_off(lost) from lost
     except NOT_JSON as problem:

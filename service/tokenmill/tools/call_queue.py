@@ -32,7 +32,7 @@ from tokenmill.tools.concurrency_limits import ConcurrencyLimits
 from tokenmill.tools.content import quoted
 from tokenmill.tools.control import Orders
 from tokenmill.tools.outcome import LOST, NOT_MADE, Outcome, Progress
-from tokenmill.tools.pending_approvals import Asked
+from tokenmill.tools.pending_approvals import AskedCall
 from tokenmill.tools.running_calls import RunningCalls, Servers
 from tokenmill.tools.state_log import StateLog
 from tokenmill.tools.waiting_calls import Step, WaitingCalls
@@ -135,9 +135,9 @@ class CallQueue:
         for call, _ in self._states.at("waiting"):
             self._waiting.put(call)
         for call, written in self._states.at("asking"):
-            self._waiting.approvals.put(Asked(call, written.fingerprint, written.until))
+            self._waiting.approvals.put(AskedCall(call, written.fingerprint, written.until))
         for call, written in self._states.at("running"):
-            granted = Asked(call, written.fingerprint, written.until) if written.until else None
+            granted = AskedCall(call, written.fingerprint, written.until) if written.until else None
             if self._may_repeat(call) and (granted is not None or not self._waiting.asks(call)):
                 self._again.add(call.key)
                 self._waiting.put(call, granted, claimed=True)

@@ -12,7 +12,7 @@ import msgspec
 
 from tokenmill.errors import NOT_JSON
 from tokenmill.tools.call import Call, Stage, Written
-from tokenmill.tools.pending_approvals import Asked
+from tokenmill.tools.pending_approvals import AskedCall
 
 
 class _Known(msgspec.Struct):
@@ -55,7 +55,7 @@ class CallStates:
         """A call has come, and something will be written of it."""
         self._put(call.key, _Known(call.answer, Written("waiting", now, call)))
 
-    def write(self, call: Call, stage: Stage, now: int, asked: Asked | None = None) -> bytes:
+    def write(self, call: Call, stage: Stage, now: int, asked: AskedCall | None = None) -> bytes:
         """The record that says where a call is, as is known from now on."""
         kept = None if stage == "done" else call
         written = Written(stage, now, kept, asked.fingerprint if asked else "", asked.until if asked else 0)

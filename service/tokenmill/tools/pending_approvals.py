@@ -10,7 +10,7 @@ from tokenmill.tools.control import Approval, Orders, approval_of
 from tokenmill.tools.outcome import TOO_LATE, Outcome
 
 
-class Asked(msgspec.Struct, frozen=True):
+class AskedCall(msgspec.Struct, frozen=True):
     """A call, and what was asked about it."""
 
     call: Call
@@ -25,13 +25,13 @@ class PendingApprovals:
 
     def __init__(self, orders: Orders) -> None:
         self._orders = orders
-        self._asked: dict[bytes, tuple[Asked, str]] = {}
+        self._asked: dict[bytes, tuple[AskedCall, str]] = {}
         """Each with the approval that it waits for."""
 
     def __len__(self) -> int:
         return len(self._asked)
 
-    def put(self, asked: Asked) -> None:
+    def put(self, asked: AskedCall) -> None:
         """Add a call that somebody is asked about."""
         self._asked[asked.call.key] = asked, approval_of(asked.call, asked.fingerprint)
 
@@ -44,7 +44,7 @@ class PendingApprovals:
         """When the first call that waits is given up."""
         return min((asked.until for asked, _ in self._asked.values()), default=math.inf)
 
-    def answered(self, now: int) -> Iterator[tuple[Asked, Outcome | None]]:
+    def answered(self, now: int) -> Iterator[tuple[AskedCall, Outcome | None]]:
         """Let go of calls that wait no longer, each with why it is not run; None: it may be."""
         for key, (asked, approval) in list(self._asked.items()):
             answer = self._orders.answer(approval)

@@ -20,7 +20,7 @@ from tokenmill.tools.catalogue import server_of
 from tokenmill.tools.concurrency_limits import ConcurrencyLimits
 from tokenmill.tools.control import Orders
 from tokenmill.tools.outcome import CANCELLED, DENIED, LOST, TOO_LATE, Outcome
-from tokenmill.tools.pending_approvals import Asked, PendingApprovals
+from tokenmill.tools.pending_approvals import AskedCall, PendingApprovals
 from tokenmill.tools.policy import read_policy, verdict
 
 ASKING = 1_000
@@ -34,7 +34,7 @@ class Step(msgspec.Struct, frozen=True):
     stage: Stage
     outcome: Outcome | None = None
     """With the last stage."""
-    asked: Asked | None = None
+    asked: AskedCall | None = None
     """What was asked, as long as it counts."""
 
 
@@ -54,7 +54,7 @@ class WaitingCalls:
         """Those that may run, by their servers; some of them wait no longer."""
         self._unasked: deque[bytes] = deque()
         """Those that somebody has to be asked about, likewise."""
-        self._granted: dict[bytes, Asked] = {}
+        self._granted: dict[bytes, AskedCall] = {}
         self._claimed: set[bytes] = set()
         """Those that whoever had them before may have made."""
         self.approvals = PendingApprovals(orders)
@@ -70,7 +70,7 @@ class WaitingCalls:
         """Whether somebody has to approve of it."""
         return verdict(self._policy, call.name, call.arguments) == "ask"
 
-    def put(self, call: Call, granted: Asked | None = None, *, claimed: bool = False) -> None:
+    def put(self, call: Call, granted: AskedCall | None = None, *, claimed: bool = False) -> None:
         """Have a call wait for a place."""
         self._calls[call.key] = call
         self._oldest = min(self._oldest, call.time)
@@ -115,7 +115,7 @@ class WaitingCalls:
             return Step(call, "done", unwanted)
         if len(self.approvals) >= ASKING:
             return Step(call, "done", Outcome(error=f"{ASKING} other calls wait for a person", code="limit"))
-        asked = Asked(call, fingerprint, now + int(self._settings.approve_s * 1000))
+        asked = AskedCall(call, fingerprint, now + int(self._settings.approve_s * 1000))
         self.approvals.put(asked)
         return Step(call, "asking", asked=asked)
 
