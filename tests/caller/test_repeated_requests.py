@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from tokenmill.apis.record import RequestRecord
-from tokenmill.caller import keys
+from tokenmill.caller import repeated_requests
 from tokenmill.caller.repeated_requests import RepeatedRequests
 from tokenmill.config import Front
 
@@ -75,7 +75,7 @@ def test_clocks_of_fronts_may_differ(made: RepeatedRequests) -> None:
 
 def test_only_so_many_are_known(made: RepeatedRequests, monkeypatch: pytest.MonkeyPatch) -> None:
     """A flood of keys costs a bounded amount of memory."""
-    monkeypatch.setattr(keys, "KEYS_KEPT", 2)
+    monkeypatch.setattr(repeated_requests, "KEYS_KEPT", 2)
     assert not any(made.repeats(request(each, key=each), 0) for each in "abc")
     assert not made.repeats(request("d", key="a"), 0)
     assert made.repeats(request("e", key="c"), 0)

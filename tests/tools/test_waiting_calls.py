@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tokenmill.config import Tools
-from tokenmill.tools import waiting as module
+from tokenmill.tools import waiting_calls as module
 from tokenmill.tools.call import Call
 from tokenmill.tools.call_states import CallStates
 from tokenmill.tools.concurrency_limits import ConcurrencyLimits
