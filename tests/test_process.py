@@ -1,12 +1,28 @@
-"""What long-running processes share: a port, and a deadline on their end."""
+"""What long-running processes share: parts, signals, a deadline on their end."""
 
 import asyncio
+import gc
+import os
+import signal
 import threading
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 import pytest
 
-from tokenmill.errors import FatalError
-from tokenmill.process import Deadline, ToldToStop, before, bound
+from tokenmill.config import Config
+from tokenmill.errors import FatalError, Unavailable
+from tokenmill.observe.telemetry import Telemetry
+from tokenmill.process import (
+    EXIT_S,
+    Deadline,
+    Failure,
+    ToldToStop,
+    before,
+    bound,
+    run_process,
+    run_until,
+)
 
 
 def test_a_deadline_ends_the_process_once(capsys: pytest.CaptureFixture[str]) -> None:
@@ -43,6 +59,106 @@ async def test_what_a_process_waits_for_ends_when_it_is_told_to() -> None:
     with pytest.raises(ToldToStop):
         await before(stop, never.wait())
     assert asyncio.all_tasks() == tasks
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_process_runs_until_a_signal(number: int) -> None:
+    """Which is a success."""
+    before = gc.get_threshold()
+
+    async def main(stop: asyncio.Event, _telemetry: Telemetry) -> None:
+        os.kill(os.getpid(), number)
+        await asyncio.wait_for(stop.wait(), 10)
+
+    try:
+        assert run_process(Config(), "gateway", main) == 0
+    finally:
+        gc.set_threshold(*before)
+
+
+def test_a_process_that_can_not_go_on_says_why(capsys: pytest.CaptureFixture[str]) -> None:
+    """In its log, and with its exit code."""
+    before = gc.get_threshold()
+
+    async def main(_stop: asyncio.Event, _telemetry: Telemetry) -> None:
+        raise FatalError("there is no more")
+
+    try:
+        assert run_process(Config(), "gateway", main) == 1
+    finally:
+        gc.set_threshold(*before)
+    out, err = capsys.readouterr()
+    assert "there is no more" in out + err
+    assert "Traceback" not in out + err
+
+
+async def _waits() -> None:
+    await asyncio.Event().wait()
+
+
+async def test_parts_run_until_they_are_told_to_stop() -> None:
+    """They still run in the drain, and not behind it."""
+    stop, tasks = asyncio.Event(), asyncio.all_tasks()
+    asyncio.get_running_loop().call_later(0.01, stop.set)
+    async with run_until(stop, {"one": _waits, "another": _waits}) as parts:
+        assert stop.is_set()
+        assert [parts[name].done() for name in ("one", "another")] == [False, False]
+    assert asyncio.all_tasks() == tasks
+
+
+async def _ends() -> None:
+    """At once."""
+
+
+async def _breaks() -> None:
+    raise ExceptionGroup("several", [ExceptionGroup("inside", [ValueError("odd")])])
+
+
+async def _lost() -> None:
+    raise Unavailable("Kafka: away")
+
+
+@pytest.mark.parametrize(
+    ("part", "error", "said"),
+    [
+        (_ends, FatalError, "^the part ended by itself$"),
+        (_breaks, FatalError, r"^the part ended: ValueError\('odd'\)$"),
+        (_lost, Unavailable, "^Kafka: away$"),
+    ],
+)
+async def test_a_part_that_ends_before_ends_all(
+    part: Callable[[], Coroutine[Any, Any, None]], error: type[Exception], said: str
+) -> None:
+    """Why is said, and from then on time is short."""
+    deadline, tasks = Deadline(list[int]().append), asyncio.all_tasks()
+    with pytest.raises(error, match=said):
+        async with run_until(asyncio.Event(), {"the part": part, "another": _waits}, deadline):
+            pytest.fail("there is nothing to drain")
+    assert deadline._timer is not None
+    assert deadline._timer.interval == EXIT_S
+    deadline._timer.cancel()
+    assert asyncio.all_tasks() == tasks
+
+
+async def test_a_part_may_end_once_all_are_told_to_stop() -> None:
+    """But not fail."""
+    stop = asyncio.Event()
+    stop.set()
+    async with run_until(stop, {"the part": _ends}) as parts:
+        assert parts["the part"].done()
+    with pytest.raises(Unavailable):
+        async with run_until(stop, {"the part": _lost}):
+            pytest.fail("there is nothing to drain")
+
+
+async def test_the_first_failure_that_is_told_counts() -> None:
+    """Of whoever has no task of its own among the parts."""
+    failure = Failure()
+    failure.tell(Unavailable("the first"))
+    failure.tell(Unavailable("the second"))
+    with pytest.raises(Unavailable, match="the first"):
+        async with run_until(asyncio.Event(), {"the rest": failure.wait}):
+            pytest.fail("there is nothing to drain")
 
 
 def test_a_port_is_bound_for_whoever_asks() -> None:

@@ -1,20 +1,67 @@
-"""What every long-running process of ours needs: a port, an end that comes, and few searches for garbage."""
+"""What every long-running process of ours needs: a port, parts that run until a signal or a failure, a deadline."""
 
 import asyncio
 import errno
+import logging
 import os
+import signal
 import socket
 import sys
 import threading
-from collections.abc import Callable, Coroutine
-from typing import Any, TypeVar
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, TypeAlias, TypeVar
 
-from tokenmill.errors import FatalError
+import uvloop
+
+from tokenmill.config import Config
+from tokenmill.errors import FatalError, TokenmillError
+from tokenmill.garbage import tune_garbage_collector
+from tokenmill.observe import setup_logs
+from tokenmill.observe.telemetry import Telemetry
+from tokenmill.observe.telemetry_setup import telemetry_of
+
+log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
 EXIT_S = 5.0
 """From the end of the drain, or from a failure, to the end of the process."""
+
+
+Main: TypeAlias = Callable[[asyncio.Event, Telemetry], Coroutine[Any, Any, None]]
+"""What a process does, until the event is set."""
+
+
+def run_process(config: Config, role: str, main: Main) -> int:
+    """Run `main` until SIGTERM or SIGINT (0), or until something makes going on impossible (1).
+
+    `role` is the process's in telemetry. Raises `MissingExtra` before anything is started.
+    """
+    setup_logs(config.worker.log_format, config.worker.log_level)
+    telemetry = telemetry_of(config, role)
+    tune_garbage_collector()
+
+    async def until_signal() -> None:
+        await main(stop_on_signals(), telemetry)
+
+    try:
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            runner.run(until_signal())
+    except TokenmillError as problem:
+        log.critical("%s", problem)
+        return 1
+    finally:
+        telemetry.close()
+    return 0
+
+
+def stop_on_signals() -> asyncio.Event:
+    """An event that SIGTERM and SIGINT set from now on."""
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    return stop
 
 
 class ToldToStop(Exception):
@@ -53,6 +100,64 @@ class Deadline:
         sys.stderr.write(f"{why}: not over after {seconds:g} s; ending the process\n")
         sys.stderr.flush()
         self._exit(1)
+
+
+Part: TypeAlias = Callable[[], Coroutine[Any, Any, Any]]
+"""Begins what runs as long as the process."""
+
+
+@asynccontextmanager
+async def run_until(
+    stop: asyncio.Event, parts: Mapping[str, Part], deadline: Deadline | None = None
+) -> AsyncIterator[Mapping[str, "asyncio.Task[Any]"]]:
+    """Run the parts, given by name, until `stop`; the block is for the drain, and gets the tasks, which still run.
+
+    Raises a `TokenmillError` that says which part ended before, and why; `deadline` begins then.
+    """
+    tasks = {name: asyncio.create_task(run(), name=name) for name, run in parts.items()}
+    stopping = asyncio.create_task(stop.wait(), name="a signal")
+    try:
+        done, _ = await asyncio.wait((*tasks.values(), stopping), return_when=asyncio.FIRST_COMPLETED)
+        for task in done - {stopping}:
+            problem = _problem(task)
+            if problem is not None or not stop.is_set():
+                if deadline is not None:
+                    deadline.start(EXIT_S, "failure")
+                raise _failure(task.get_name(), problem)
+        yield tasks
+    finally:
+        for task in (*tasks.values(), stopping):
+            task.cancel()
+        await asyncio.gather(*tasks.values(), stopping, return_exceptions=True)
+
+
+def _problem(task: "asyncio.Task[Any]") -> BaseException | None:
+    problem = None if task.cancelled() else task.exception()
+    while isinstance(problem, BaseExceptionGroup):
+        problem = problem.exceptions[0]
+    return problem
+
+
+def _failure(name: str, problem: BaseException | None) -> TokenmillError:
+    if isinstance(problem, TokenmillError):
+        return problem
+    return FatalError(f"{name} ended: {problem!r}" if problem else f"{name} ended by itself")
+
+
+class Failure:
+    """Why going on is impossible, told by what is no part itself. The first one counts."""
+
+    def __init__(self) -> None:
+        self._told: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def tell(self, problem: Exception) -> None:
+        """Have `wait` raise this."""
+        if not self._told.done():
+            self._told.set_exception(problem)
+
+    async def wait(self) -> None:
+        """Wait for a failure, as a part of a process, and raise it."""
+        await self._told
 
 
 _TAKEN = frozenset({errno.EADDRINUSE, errno.EACCES})

@@ -97,7 +97,7 @@ CALLERS = (
         "the first range is never taken over",
         "who had read the request and stood still begins after all: two writers are mixed",
         "caller/test_inheritance.py::test_who_begins_after_a_takeover_is_not_heard",
-        (Change("caller/inheritance.py", "max(signs.range, 0) + 1,", "signs.range + 1,"),),
+        (Change("caller/inheritance.py", "max(progress.range, 0) + 1,", "progress.range + 1,"),),
     ),
     Ablation(
         "of callers that take over, the first one in the log has the answer",
@@ -108,10 +108,10 @@ CALLERS = (
     Ablation(
         "signs of life of an overtaken caller count for nothing",
         "who took over is lost, too, and nobody follows as long as the one before lives",
-        "caller/test_signs.py::test_who_was_overtaken_gives_signs_of_nobody_s_life",
+        "caller/test_answer_progress.py::test_who_was_overtaken_gives_signs_of_nobody_s_life",
         (
             Change(
-                "caller/signs.py",
+                "caller/answer_progress.py",
                 "number = _range_of(record, self.range) if chunk.seq is None",
                 "number = self.range if chunk.seq is None",
             ),

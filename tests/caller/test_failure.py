@@ -2,7 +2,7 @@
 
 import pytest
 
-from tokenmill.caller.failure import AGAIN, ELSEWHERE, RAW_CHARS, NotAsked, UpstreamFailed, refusal
+from tokenmill.caller.failure import AGAIN, ELSEWHERE, RAW_CHARS, NotAsked, UpstreamFailed, refusal, retry_after
 
 
 def test_a_failure_says_what_a_client_is_told() -> None:
@@ -51,3 +51,33 @@ def test_the_log_has_a_failure_s_message_unless_it_may_quote() -> None:
     """Then it has other words."""
     assert UpstreamFailed("it was silent", "slow").logged == "it was silent"
     assert UpstreamFailed("can't read: sesame", "unreadable", logged="can't read").logged == "can't read"
+
+
+NOW = 1_760_000_000.0
+"""Thu, 09 Oct 2025 08:53:20 GMT."""
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({}, None),
+        ({"retry-after": "7"}, 7.0),
+        ({"retry-after": " 0.5 "}, 0.5),
+        ({"retry-after": "-3"}, 0.0),
+        ({"retry-after-ms": "1500"}, 1.5),
+        ({"retry-after-ms": "1500", "retry-after": "2"}, 1.5),
+        ({"retry-after-ms": "soon", "retry-after": "2"}, 2.0),
+        ({"retry-after": "Thu, 09 Oct 2025 08:53:32 GMT"}, 12.0),
+        ({"retry-after": "Thu, 09 Oct 2025 08:53:08 GMT"}, 0.0),
+        ({"retry-after": "Thu, 09 Oct 99999 08:53:08 GMT"}, None),
+        ({"retry-after": "nan"}, None),
+        ({"retry-after": "inf"}, None),
+        ({"retry-after": "soon"}, None),
+        ({"retry-after": ""}, None),
+    ],
+)
+def test_the_seconds_or_the_date_after_which_to_ask_again_are_read(
+    headers: dict[str, str], seconds: float | None
+) -> None:
+    """What is over is no wait; what can't be read says nothing."""
+    assert retry_after(headers, NOW) == seconds

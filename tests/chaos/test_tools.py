@@ -22,7 +22,7 @@ from tokenmill.config import Config, Kafka, Tools
 from tokenmill.events import ToolResult
 from tokenmill.servers.tools import ToolsProcess
 from tokenmill.tools.control import Approval, ApprovalRequest, Cancel
-from tokenmill.tools.saying import questions, say
+from tokenmill.tools.control_client import questions, say
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow]
 

@@ -7,7 +7,7 @@ import pytest
 
 from tokenmill.__main__ import main
 from tokenmill.commands.step import asked, print_steps
-from tokenmill.inspector.steps import Asked
+from tokenmill.inspector.steps import ParseRequest
 from tokenmill.terminal.console import Terminal
 
 CALL = '<tool_call>\n{"name":"f","arguments":{}}\n</tool_call>'
@@ -16,7 +16,7 @@ CALL = '<tool_call>\n{"name":"f","arguments":{}}\n</tool_call>'
 def test_every_piece_says_what_it_did() -> None:
     """What came of it, from where, what waits, and where the parser is."""
     page = StringIO()
-    print_steps(Terminal(file=page), Asked(text="Hi <tool", format="hermes", cuts=[3]))
+    print_steps(Terminal(file=page), ParseRequest(text="Hi <tool", format="hermes", cuts=[3]))
     lines = page.getvalue().splitlines()
     assert lines[0] == '#1 text "Hi "'
     assert '  text-delta id="t0" delta="Hi "' in lines
@@ -36,7 +36,7 @@ def test_a_text_is_cut_as_it_is_read() -> None:
 def test_a_dialect_s_payloads_are_shown() -> None:
     """Where they belong."""
     page = StringIO()
-    print_steps(Terminal(file=page), Asked(records='{"delta": "Hi"}', codec="native", dialect="openai"))
+    print_steps(Terminal(file=page), ParseRequest(records='{"delta": "Hi"}', codec="native", dialect="openai"))
     assert '"content":"Hi"' in page.getvalue()
 
 

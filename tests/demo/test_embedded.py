@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tokenmill.demo.embedded import deaths, hang_up, stay, variable
+from tokenmill.demo.embedded import hang_up, stay, variable
 from tokenmill.errors import FatalError
-from tokenmill.servers.process import Server, free_port
+from tokenmill.servers.process import Server, deaths, free_port
 
 pytestmark = pytest.mark.integration
 

@@ -151,7 +151,7 @@ async def test_a_stream_that_nobody_answers_is_cut_off(
     async def nobody(_: Asked) -> None:
         """No caller reads the partition."""
 
-    monkeypatch.setattr("tokenmill.front.parts.MORE_S", LOOK_S)
+    monkeypatch.setattr("tokenmill.front.route_context.MORE_S", LOOK_S)
     monkeypatch.setattr("tokenmill.front.whole.MORE_S", LOOK_S)
     async with fronting(kafka, unique, nobody, first_s=LOOK_S, answer_s=2 * LOOK_S) as front:
         for path, body in BODIES.items():

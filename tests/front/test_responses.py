@@ -86,7 +86,7 @@ async def test_what_is_there_is_told_though_its_time_is_over(
     kafka: str, unique: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of an answer that has no end, too; but then nobody waits for more of it."""
-    monkeypatch.setattr("tokenmill.front.parts.MORE_S", 0.0)
+    monkeypatch.setattr("tokenmill.front.route_context.MORE_S", 0.0)
 
     async def half(asked: Asked) -> None:
         await asked.say({"open": {"format": "plain", "model": "m"}}, {"delta": "Hel"})

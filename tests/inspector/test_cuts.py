@@ -5,33 +5,31 @@ import pytest
 from tokenmill.errors import BadOpen
 from tokenmill.events import AnyEvent, ReasoningDelta, TextDelta, TextEnd, ToolInputDelta
 from tokenmill.inspector import cuts as module
-from tokenmill.inspector.cuts import merged, tried
-from tokenmill.inspector.steps import Asked
+from tokenmill.inspector.cuts import check_cuts, merged
+from tokenmill.inspector.steps import ParseRequest
 
 TEXT = 'a <tool_call>\n{"name":"f","arguments":{"a":1}}\n</tool_call> b'
 
 
 def test_every_place_is_tried() -> None:
     """And nothing differs, as every format promises."""
-    assert (tried(Asked(text=TEXT, format="hermes")).tried, tried(Asked(text=TEXT, format="hermes")).differs) == (
-        len(TEXT) - 1,
-        None,
-    )
-    assert tried(Asked(text="x")).tried == 0
+    found = check_cuts(ParseRequest(text=TEXT, format="hermes"))
+    assert (found.tried, found.differs) == (len(TEXT) - 1, None)
+    assert check_cuts(ParseRequest(text="x")).tried == 0
 
 
 def test_a_long_text_is_cut_at_even_distances(monkeypatch: pytest.MonkeyPatch) -> None:
     """Or it would take minutes."""
     monkeypatch.setattr(module, "TRIED", 10)
-    assert tried(Asked(text="x" * 95)).tried == 10
+    assert check_cuts(ParseRequest(text="x" * 95)).tried == 10
     monkeypatch.setattr(module, "READ_CHARS", 400)
-    assert tried(Asked(text="x" * 95)).tried == 4
+    assert check_cuts(ParseRequest(text="x" * 95)).tried == 4
 
 
 def test_the_first_cut_that_differs_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     """With the events beside those of one piece; here of a comparison that joins nothing."""
     monkeypatch.setattr(module, "merged", list)
-    differs = tried(Asked(text="abc")).differs
+    differs = check_cuts(ParseRequest(text="abc")).differs
     assert differs is not None
     assert (differs.cut, len(differs.events), len(differs.expected)) == (1, 6, 5)
 
@@ -61,4 +59,4 @@ def test_deltas_of_one_thing_are_joined() -> None:
 def test_what_can_t_be_parsed_is_said() -> None:
     """As for steps."""
     with pytest.raises(BadOpen, match="unknown format"):
-        tried(Asked(format="herms"))
+        check_cuts(ParseRequest(format="herms"))

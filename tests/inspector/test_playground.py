@@ -12,7 +12,7 @@ from tokenmill.gateway.http.idle_connections import IdleConnections
 from tokenmill.inspector import playground as module
 from tokenmill.inspector.host import inspector_app
 from tokenmill.inspector.playground import Recording
-from tokenmill.inspector.steps import Asked
+from tokenmill.inspector.steps import ParseRequest
 
 CALL = '<tool_call>\n{"name":"f","arguments":{"a":1}}\n</tool_call>'
 
@@ -94,12 +94,12 @@ async def test_others_are_served_while_a_long_text_is_parsed(monkeypatch: pytest
     """It is parsed in a thread."""
     loop, began, goes_on = asyncio.get_running_loop(), asyncio.Event(), asyncio.Event()
 
-    def slow(_asked: Asked) -> str:
+    def slow(_asked: ParseRequest) -> str:
         loop.call_soon_threadsafe(began.set)
         asyncio.run_coroutine_threadsafe(goes_on.wait(), loop).result(30)
         return "over"
 
-    monkeypatch.setattr(module, "stepped", slow)
+    monkeypatch.setattr(module, "parse_in_steps", slow)
     async with TestClient(TestServer(inspector_app(None, IdleConnections()))) as client:
         waiting = asyncio.create_task(client.post("/inspect/api/steps", json={}))
         await began.wait()
@@ -121,12 +121,12 @@ async def test_few_may_ask_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """One is answered, others wait, and for more there is no room."""
     goes_on, running = threading.Event(), list[int]()
 
-    def slow(_asked: Asked) -> str:
+    def slow(_asked: ParseRequest) -> str:
         running.append(1)
         assert goes_on.wait(30)
         return "over"
 
-    monkeypatch.setattr(module, "stepped", slow)
+    monkeypatch.setattr(module, "parse_in_steps", slow)
     async with TestClient(TestServer(inspector_app(None, IdleConnections()))) as client:
         waiting = [asyncio.create_task(client.post("/inspect/api/steps", json={})) for _ in range(module.ASKERS + 1)]
         (first,), others = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)

@@ -16,7 +16,7 @@ from tokenmill.events import (
     decode_event,
 )
 from tokenmill.inspector import steps as module
-from tokenmill.inspector.steps import Asked, Stepped, stepped
+from tokenmill.inspector.steps import ParsedSteps, ParseRequest, parse_in_steps
 from tokenmill.inspector.watched import Step
 from tokenmill.library import Parser
 from tokenmill.partition import OutputSpec, Partition, PartitionSettings
@@ -40,7 +40,7 @@ RECORDS = (
 STREAM = "\n".join(RECORDS)
 
 
-def said(found: Stepped, step: Step) -> str:
+def said(found: ParsedSteps, step: Step) -> str:
     return found.source[step.start : step.end]
 
 
@@ -59,7 +59,7 @@ def of_a_worker(records: list[bytes]) -> dict[str, list[AnyEvent]]:
 
 def test_each_piece_says_where_the_parser_is_behind_it() -> None:
     """What is held, in which mode, and what it takes to save it."""
-    found = stepped(Asked(text=TEXT, format="hermes", cuts=[9, 4, 20, 4, 0, 999]))
+    found = parse_in_steps(ParseRequest(text=TEXT, format="hermes", cuts=[9, 4, 20, 4, 0, 999]))
     assert [said(found, step) for step in found.steps] == [TEXT[:4], TEXT[4:9], TEXT[9:20], TEXT[20:], ""]
     assert [(step.held, step.mode) for step in found.steps[:3]] == [
         ("<t", "text"),
@@ -72,7 +72,7 @@ def test_each_piece_says_where_the_parser_is_behind_it() -> None:
 
 def test_the_events_are_those_of_the_library() -> None:
     """Ids of calls aside: looking changes nothing."""
-    found = stepped(Asked(text=TEXT, format="hermes", chunk=3))
+    found = parse_in_steps(ParseRequest(text=TEXT, format="hermes", chunk=3))
     parser = Parser("hermes", identity="inspect")
     expected = [event for at in range(0, len(TEXT), 3) for event in parser.feed(TEXT[at : at + 3])] + parser.finish()
     assert [made.event for step in found.steps for made in step.made] == expected
@@ -80,7 +80,7 @@ def test_the_events_are_those_of_the_library() -> None:
 
 def test_a_captured_stream_is_read_by_its_codec() -> None:
     """One choice of it; what the provider separated is source, too, and a record that can't be read is told."""
-    found = stepped(Asked(records=STREAM, codec="openai", format="hermes"))
+    found = parse_in_steps(ParseRequest(records=STREAM, codec="openai", format="hermes"))
     assert [step.kind for step in found.steps] == ["reasoning", "text", "tool_calls", "finish"]
     assert found.source.startswith("Hm. Hi <[{")
     assert [problem.partition(":")[0] for problem in found.rejected] == ["record 3"]
@@ -96,7 +96,7 @@ def test_the_text_at_which_a_model_stopped_is_shown_with_its_end() -> None:
     """It comes with the reason, which another chunk than the end may say."""
     stopped = '{"delta":"a","finish_reason":"stop","stop_sequence":"END","end":false}'
     for records in (stopped, stopped + '\n{"end":true}'):
-        found = stepped(Asked(records=records))
+        found = parse_in_steps(ParseRequest(records=records))
         made = [made.event for step in found.steps for made in step.made]
         assert [event.stop_sequence for event in made if isinstance(event, Finish)] == ["END"]
 
@@ -104,26 +104,26 @@ def test_the_text_at_which_a_model_stopped_is_shown_with_its_end() -> None:
 def test_raw_bytes_of_a_stream_may_be_pasted() -> None:
     """Blank lines count there."""
     raw = "".join(f"data: {line}\n\n" for line in RECORDS if line.startswith("{"))
-    found = stepped(Asked(records=raw, codec="sse+openai", format="hermes", choice=1))
+    found = parse_in_steps(ParseRequest(records=raw, codec="sse+openai", format="hermes", choice=1))
     assert found.source == "other"
 
 
 def test_a_message_s_own_options_go_before_those_that_are_asked_for() -> None:
     """As a worker has it; a captured stream shows what became of it."""
     records = "\n".join(['{"open": {"format": "hermes"}}', msgspec.json.encode({"delta": CALL}).decode()])
-    found = stepped(Asked(records=records, format="plain"))
+    found = parse_in_steps(ParseRequest(records=records, format="plain"))
     assert any(isinstance(made.event, ToolCall) for step in found.steps for made in step.made)
 
 
 def test_the_prompt_s_end_is_part_of_the_source() -> None:
     """It is read in front of the model's first text, and said to be none of it."""
-    found = stepped(Asked(text="x</think>y", format="minimax_m2"))
+    found = parse_in_steps(ParseRequest(text="x</think>y", format="minimax_m2"))
     assert found.source[found.prompt :] == "x</think>y"
 
 
 def test_a_dialect_s_payloads_stand_beside_the_events() -> None:
     """As a worker would publish them."""
-    found = stepped(Asked(text="Hi", format="plain", dialect="openai"))
+    found = parse_in_steps(ParseRequest(text="Hi", format="plain", dialect="openai"))
     payloads = [payload for step in found.steps for made in step.made for payload in made.payloads]
     assert msgspec.json.decode(payloads[0])["choices"][0]["delta"]["content"] == "Hi"
     assert payloads[-1] == "[DONE]"
@@ -132,16 +132,16 @@ def test_a_dialect_s_payloads_stand_beside_the_events() -> None:
 @pytest.mark.parametrize(
     ("asked", "problem"),
     [
-        (Asked(format="herms"), BadOpen),
-        (Asked(open={"formt": "hermes"}), BadOpen),
-        (Asked(dialect="opnai"), ConfigError),
-        (Asked(records="x", codec="opnai"), UnknownCodec),
+        (ParseRequest(format="herms"), BadOpen),
+        (ParseRequest(open={"formt": "hermes"}), BadOpen),
+        (ParseRequest(dialect="opnai"), ConfigError),
+        (ParseRequest(records="x", codec="opnai"), UnknownCodec),
     ],
 )
-def test_what_can_t_be_had_is_said(asked: Asked, problem: type[Exception]) -> None:
+def test_what_can_t_be_had_is_said(asked: ParseRequest, problem: type[Exception]) -> None:
     """With words for whoever asked."""
     with pytest.raises(problem, match="unknown"):
-        stepped(asked)
+        parse_in_steps(asked)
 
 
 def test_what_is_too_long_to_be_shown_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,27 +149,27 @@ def test_what_is_too_long_to_be_shown_is_refused(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(module, "SOURCE_CHARS", 10)
     monkeypatch.setattr(module, "STEPS", 3)
     with pytest.raises(BadOpen, match="11 characters"):
-        stepped(Asked(text="x" * 11))
+        parse_in_steps(ParseRequest(text="x" * 11))
     with pytest.raises(BadOpen, match="5 pieces"):
-        stepped(Asked(text="x" * 5, chunk=1))
+        parse_in_steps(ParseRequest(text="x" * 5, chunk=1))
 
 
 def test_half_a_pair_of_surrogates_has_no_bytes() -> None:
     """It becomes U+FFFD, as a worker would have it."""
-    assert stepped(Asked(text="a\ud800b")).source == "a\ufffdb"
+    assert parse_in_steps(ParseRequest(text="a\ud800b")).source == "a\ufffdb"
 
 
 def test_a_line_ends_where_a_record_does() -> None:
     """What Unicode calls the end of a line or of a paragraph may stand in JSON as it is."""
-    found = stepped(Asked(records='{"delta": "a\u2028b\x85"}\r\n\n{"delta": "c"}', codec="native"))
+    found = parse_in_steps(ParseRequest(records='{"delta": "a\u2028b\x85"}\r\n\n{"delta": "c"}', codec="native"))
     assert ("".join(step.source for step in found.steps), found.rejected) == ("a\u2028b\x85c", [])
 
 
 def test_a_stream_that_is_cut_off_is_read_to_its_end() -> None:
     """Its codec hears that nothing follows: an event without the blank line behind it is one, half a one an error."""
     event = 'data: {"choices":[{"delta":{"content":"Hi"}}]}'
-    assert [step.source for step in stepped(Asked(records=event, codec="sse+openai")).steps] == ["Hi", ""]
-    (failed, _) = stepped(Asked(records=event[:-1], codec="sse+openai")).steps
+    assert [step.source for step in parse_in_steps(ParseRequest(records=event, codec="sse+openai")).steps] == ["Hi", ""]
+    (failed, _) = parse_in_steps(ParseRequest(records=event[:-1], codec="sse+openai")).steps
     assert [type(made.event) for made in failed.made] == [MessageStart, Error]
 
 
@@ -192,7 +192,7 @@ OPENING: dict[str, object] = {"message_id": "m", "open": {"format": "hermes"}, "
 def test_a_message_ends_where_a_worker_ends_it(chunks: list[dict[str, object]], rejected: list[str]) -> None:
     """With its events; what is of another one, or comes behind the end, is told beside it."""
     records = [msgspec.json.encode({"message_id": "m", **chunk}) for chunk in (OPENING, *chunks)]
-    found = stepped(Asked(records=b"\n".join(records).decode(), finish="length"))
+    found = parse_in_steps(ParseRequest(records=b"\n".join(records).decode(), finish="length"))
     assert [made.event for step in found.steps for made in step.made] == of_a_worker(records)["m"]
     assert found.rejected == rejected
 
@@ -201,6 +201,6 @@ def test_a_control_of_all_choices_is_one_of_the_choice_that_is_shown() -> None:
     """As one that says no choice means all; what ends a message that has not begun does nothing."""
     chunks = [{"control": "cancel"}, {"choice": 1, "delta": "Hi"}, {"choice": 0, "control": "cancel"}]
     records = "\n".join(msgspec.json.encode(each).decode() for each in (*chunks, {"control": "timeout"}))
-    found = stepped(Asked(records=records, choice=1))
+    found = parse_in_steps(ParseRequest(records=records, choice=1))
     assert [m.event.reason for step in found.steps for m in step.made if isinstance(m.event, Finish)] == ["timeout"]
     assert found.rejected == []

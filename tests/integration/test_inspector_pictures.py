@@ -22,7 +22,7 @@ from tests.support.inspecting import opened
 from tests.support.inspecting_live import page_at
 from tests.support.recorded import recording
 from tokenmill.inspector.page import assets
-from tokenmill.inspector.steps import Asked, stepped
+from tokenmill.inspector.steps import ParseRequest, parse_in_steps
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow]
 
@@ -116,8 +116,8 @@ def hash_of(picture: Picture) -> str:
     if picture.view == "live":
         return sha256(b"".join([*files, RECORDING])).hexdigest()[:16]
     inputs = [picture.fields] if picture.view == "play" else list(picture.fields.values())
-    asked = [msgspec.convert({name: each[name] for name in each.keys() - {"step"}}, Asked) for each in inputs]
-    answers = msgspec.json.encode([stepped(each) for each in asked])
+    asked = [msgspec.convert({name: each[name] for name in each.keys() - {"step"}}, ParseRequest) for each in inputs]
+    answers = msgspec.json.encode([parse_in_steps(each) for each in asked])
     return sha256(b"".join([*files, answers])).hexdigest()[:16]
 
 

@@ -12,9 +12,9 @@ from tokenmill.config import Config
 from tokenmill.events import Finish
 from tokenmill.records import InputRecord
 from tokenmill.tools.call import Call, read_calls
+from tokenmill.tools.concurrency_limits import ConcurrencyLimits
 from tokenmill.tools.control import Approval, ApprovalRequest, Cancel, Orders, approval_of, read_control
 from tokenmill.tools.outcome import Outcome
-from tokenmill.tools.places import Places
 
 pytestmark = pytest.mark.integration
 
@@ -96,7 +96,7 @@ async def test_cancelled_calls_end_wherever_they_are(config: Config) -> None:
             ended.append(call.id)
         raise AssertionError("nobody sets it")
 
-    async with desk_of(config, run, Places(1, 1), orders) as queue:
+    async with desk_of(config, run, ConcurrencyLimits(1, 1), orders) as queue:
         queue.begin_at(0)
         queue.give([record(0, "runs"), record(1, "waits"), record(2, "asks", "risky")])
         working = asyncio.create_task(queue.work())
@@ -125,7 +125,7 @@ async def test_a_cancelled_message_takes_its_calls_with_it(config: Config, told:
             ended.append(call.id)
         return Outcome(result=call.id)
 
-    async with desk_of(config, run, Places(1, 1)) as queue:
+    async with desk_of(config, run, ConcurrencyLimits(1, 1)) as queue:
         queue.begin_at(0)
         queue.give([record(0, "runs"), record(1, "waits"), record(2, "asks", "risky")])
         working = asyncio.create_task(queue.work())
@@ -178,7 +178,7 @@ async def test_nothing_begins_before_all_was_read_that_was_there(config: Config)
         made.append(call.id)
         return Outcome(result=call.id)
 
-    async with desk_of(config, run, Places(0, 0)) as old:
+    async with desk_of(config, run, ConcurrencyLimits(0, 0)) as old:
         old.begin_at(0)
         old.give([record(0, "one")])
         working = asyncio.create_task(old.work())

@@ -3,13 +3,14 @@
 import os
 import socket
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tokenmill.errors import MissingServer
-from tokenmill.servers.process import Server, free_port
+from tokenmill.servers.process import Server, deaths, free_port, start_all
 
 
 class Toy(Server):
@@ -98,3 +99,16 @@ def test_a_free_port_can_be_bound() -> None:
     """The port is free at the time of the call."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", free_port()))
+
+
+def test_several_start_at_once_and_what_has_ended_is_named(tmp_path: Path) -> None:
+    """All are stopped behind the block, whoever started."""
+    with ExitStack() as running:
+        lasting = Toy(tmp_path / "lasting", "echo ready; exec sleep 60")
+        short = Toy(tmp_path / "short", "echo ready; sleep 0.3; echo no more; exit 3")
+        start_all(running, (lasting, short))
+        pid = lasting.pid
+        short.process.wait(10)
+        assert deaths((lasting,)) == ""
+        assert deaths((lasting, short)) == "toy has ended with 3: ready\nno more"
+    assert not alive(pid)

@@ -16,9 +16,9 @@ from tokenmill.kafka.transaction import Transaction
 from tokenmill.records import InputRecord
 from tokenmill.tools.call import Call, Written
 from tokenmill.tools.call_queue import CallQueue
+from tokenmill.tools.concurrency_limits import ConcurrencyLimits
 from tokenmill.tools.control import Orders
 from tokenmill.tools.outcome import Outcome, Progress
-from tokenmill.tools.places import Places
 
 Run = Callable[[Call], Awaitable[Outcome]]
 
@@ -56,7 +56,7 @@ async def config_of(kafka: str, unique: str, **tools: Any) -> Config:
 
 @asynccontextmanager
 async def desk_of(
-    config: Config, run: Run, places: Places | None = None, orders: Orders | None = None
+    config: Config, run: Run, limits: ConcurrencyLimits | None = None, orders: Orders | None = None
 ) -> AsyncIterator[CallQueue]:
     """One that has fenced whoever had the partition before, and has read what is known."""
     name, topics = config.kafka.group_id, config.topics
@@ -65,7 +65,9 @@ async def desk_of(
     ended = list[Outcome]()
     place = TopicPartition(topics.tool_calls, 0)
     servers = Functions(run)
-    queue = CallQueue(place, config, transaction, places or Places(9, 9), servers, orders or Orders(), ended.append)
+    queue = CallQueue(
+        place, config, transaction, limits or ConcurrencyLimits(9, 9), servers, orders or Orders(), ended.append
+    )
     await transaction.open()
     try:
         for record in await read_topic(config.kafka.bootstrap_servers, topics.tool_state):

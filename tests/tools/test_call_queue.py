@@ -13,8 +13,8 @@ from tokenmill.errors import FatalError
 from tokenmill.records import InputRecord
 from tokenmill.tools import call_queue
 from tokenmill.tools.call import Call, Written
+from tokenmill.tools.concurrency_limits import ConcurrencyLimits
 from tokenmill.tools.outcome import Code, Outcome
-from tokenmill.tools.places import Places
 
 pytestmark = pytest.mark.integration
 
@@ -54,7 +54,7 @@ async def test_where_there_is_no_place_a_call_waits(config: Config) -> None:
             await go.wait()
         return Outcome(result=call.id)
 
-    async with desk_of(config, run, Places(1, 1)) as queue:
+    async with desk_of(config, run, ConcurrencyLimits(1, 1)) as queue:
         queue.begin_at(0)
         queue.give([record(0, "one"), record(1, "two"), record(2, "two")])
         working = asyncio.create_task(queue.work())
@@ -79,7 +79,7 @@ async def test_who_takes_over_shuts_out_the_owner_before(config: Config) -> None
         made.append(call.id)
         return Outcome(result="made again")
 
-    async with desk_of(config, slow, Places(2, 2)) as old:
+    async with desk_of(config, slow, ConcurrencyLimits(2, 2)) as old:
         old.begin_at(0)
         old.give([record(0, "one"), record(1, "two", "again"), record(2, "three")])
         working = asyncio.create_task(old.work())
@@ -177,7 +177,7 @@ async def test_what_is_paused_begins_when_it_may_go_on(config: Config) -> None:
         await go.wait()
         return Outcome(result=call.id)
 
-    async with desk_of(config, run, Places(1, 1)) as queue:
+    async with desk_of(config, run, ConcurrencyLimits(1, 1)) as queue:
         queue.begin_at(0)
         queue.give([record(0, "one"), record(1, "two")])
         working = asyncio.create_task(queue.work())
@@ -194,13 +194,13 @@ async def test_what_is_paused_begins_when_it_may_go_on(config: Config) -> None:
 
 async def test_what_is_given_up_leaves_no_place_taken(config: Config) -> None:
     """Whether its calls run, or their claims are just being written."""
-    places = Places(2, 2)
+    limits = ConcurrencyLimits(2, 2)
 
     async def run(_: Call) -> Outcome:
         await asyncio.Event().wait()
         raise AssertionError("nobody sets it")
 
-    async with desk_of(config, run, places) as queue:
+    async with desk_of(config, run, limits) as queue:
         queue.begin_at(0)
         working = asyncio.create_task(queue.work())
         queue.give([record(0, "one")])
@@ -208,11 +208,11 @@ async def test_what_is_given_up_leaves_no_place_taken(config: Config) -> None:
         queue.give([record(1, "two")])
         await soon()
         assert queue.running == 2
-        assert not places.take("w")
+        assert not limits.acquire("w")
         working.cancel()
         await asyncio.gather(working, return_exceptions=True)
-    assert places.take("w")
-    assert places.take("w")
+    assert limits.acquire("w")
+    assert limits.acquire("w")
 
 
 async def test_how_far_a_call_is_can_be_read(config: Config) -> None:

@@ -10,13 +10,13 @@ from tests.support.call_queues import config_of, progress, results, states
 from tests.support.topics import read_topic
 from tokenmill.kafka.clients import make_producer
 from tokenmill.kafka.transaction import Transaction
-from tokenmill.tools.asking import Asked
-from tokenmill.tools.book import Book
 from tokenmill.tools.call import Call
+from tokenmill.tools.call_states import CallStates
 from tokenmill.tools.control import ApprovalRequest, read_control
 from tokenmill.tools.outcome import Outcome, Progress
+from tokenmill.tools.pending_approvals import AskedCall
 from tokenmill.tools.state_log import StateLog
-from tokenmill.tools.waiting import Step
+from tokenmill.tools.waiting_calls import Step
 
 pytestmark = pytest.mark.integration
 
@@ -27,12 +27,12 @@ def call(id_: str) -> Call:
 
 async def test_all_of_it_is_one_transaction(kafka: str, unique: str) -> None:
     """Each call's place, what came of one, how far another is, the question about a third; the book knows where."""
-    config, book = await config_of(kafka, unique), Book(1_000)
+    config, book = await config_of(kafka, unique), CallStates(1_000)
     make = partial(make_producer, config.kafka, transactional_id=unique, transaction_timeout_ms=10_000)
     transaction = Transaction(make, unique, unique, 10, lambda _: None)
     log = StateLog(TopicPartition(config.topics.tool_calls, 0), transaction, config.topics, book)
     await transaction.open()
-    asked = Asked(call("asks"), "f", 99)
+    asked = AskedCall(call("asks"), "f", 99)
     steps = [
         Step(call("over"), "done", Outcome(result=1)),
         Step(call("runs"), "running"),

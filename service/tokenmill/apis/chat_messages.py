@@ -15,7 +15,7 @@ Part: TypeAlias = Callable[[Node], None]
 
 
 def read_messages(node: Node) -> list[Json]:
-    """The conversation."""
+    """The messages of the conversation, read and checked."""
     return [_message(each) for each in node.some()]
 
 

@@ -12,12 +12,12 @@ DETAILS = ("auto", "low", "high", "original")
 
 
 def text_part(text: str) -> Json:
-    """A part of text."""
+    """A part of a message that is text."""
     return {"type": "text", "text": text}
 
 
 def image_part(url: str, detail: str | None = None) -> Json:
-    """A part that is an image."""
+    """A part of a message that is an image."""
     return {"type": "image_url", "image_url": {"url": url} | ({"detail": detail} if detail else {})}
 
 

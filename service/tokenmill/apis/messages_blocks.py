@@ -29,7 +29,7 @@ _MEDIA = ("image/jpeg", "image/png", "image/gif", "image/webp")
 
 
 def read_messages(node: Node) -> list[Json]:
-    """The conversation."""
+    """The messages of the conversation, as chat completions have them."""
     found: list[Json] = []
     *_, last = turns = node.some()
     for turn in turns:

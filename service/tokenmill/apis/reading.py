@@ -98,7 +98,7 @@ class Node(msgspec.Struct, frozen=True):
     # Types
 
     def object(self) -> Json:
-        """It is an object."""
+        """The value, which has to be an object."""
         if not isinstance(self.value, dict):
             raise self.unfit("an object")
         return self.value
@@ -116,13 +116,13 @@ class Node(msgspec.Struct, frozen=True):
         raise self.bad("is an empty list.")
 
     def text(self) -> str:
-        """It is a string."""
+        """The value, which has to be a string."""
         if not isinstance(self.value, str):
             raise self.unfit("a string")
         return self.value
 
     def filled(self) -> str:
-        """It is a string that is not empty."""
+        """The value, which has to be a string that is not empty."""
         if text := self.text():
             return text
         raise self.bad("is empty.")
@@ -137,20 +137,20 @@ class Node(msgspec.Struct, frozen=True):
         return text
 
     def word(self, *words: str) -> str:
-        """It is one of these words."""
+        """The value, which has to be one of these words."""
         text = self.text()
         if text not in words:
             raise self.bad(f"can't be {shown(text)}; known are {', '.join(words)}.")
         return text
 
     def flag(self) -> bool:
-        """It is true or false."""
+        """The value, which has to be true or false."""
         if not isinstance(self.value, bool):
             raise self.unfit("a boolean")
         return self.value
 
     def whole(self, least: int = 1, most: int = MOST) -> int:
-        """It is an integer within these."""
+        """The value, which has to be an integer within these."""
         if not isinstance(self.value, int) or isinstance(self.value, bool):
             raise self.unfit("an integer")
         if not least <= self.value <= most:
@@ -158,7 +158,7 @@ class Node(msgspec.Struct, frozen=True):
         return self.value
 
     def number(self, least: float, most: float) -> float:
-        """It is a number within these."""
+        """The value, which has to be a number within these."""
         if not isinstance(self.value, int | float) or isinstance(self.value, bool):
             raise self.unfit("a number")
         if not least <= self.value <= most:
@@ -166,7 +166,7 @@ class Node(msgspec.Struct, frozen=True):
         return float(self.value)
 
     def json(self) -> str:
-        """Any value as JSON text."""
+        """The value as JSON text, whatever it is."""
         try:
             return json_bytes(self.value).decode()
         except (RecursionError, ValueError) as error:  # too deep, or a number of thousands of digits

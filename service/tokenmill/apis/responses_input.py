@@ -57,7 +57,7 @@ class _Conversation:
         """Reasoning that waits for what follows it."""
 
     def item(self, node: Node) -> None:
-        """One item more."""
+        """Add one item."""
         kind = node.at("type")
         name = "message" if kind.absent and not node.at("role").absent else _REFERENCE if kind.absent else kind.text()
         if (read := _ITEMS.get(name)) is None:
@@ -65,7 +65,7 @@ class _Conversation:
         read(self, node)
 
     def message(self, node: Node) -> None:
-        """A message of anyone."""
+        """Add a message of anyone."""
         node.only(*_BESIDE, "role", "content", "phase")
         role = node.need("role").word("user", "assistant", "system", "developer")
         content = node.need("content")
@@ -75,13 +75,13 @@ class _Conversation:
             self._put({"role": role, "content": _content(content, _SEEN if role == "user" else _READ)})
 
     def call(self, node: Node) -> None:
-        """A call."""
+        """Add a call."""
         node.only(*_BESIDE, "call_id", "name", "arguments")
         made = call(node.need("call_id").filled(), name_of(node.need("name")), node.need("arguments").text())
         self._assistant(new=False).setdefault("tool_calls", []).append(made)
 
     def result(self, node: Node) -> None:
-        """What a tool answered."""
+        """Add what a tool answered."""
         node.only(*_BESIDE, "call_id", "output")
         output = node.need("output")
         content = "" if output.value == [] else _content(output, _SEEN)

@@ -163,7 +163,7 @@ class Answer:
         return served.upstream.continues and plan.ask.n == 1
 
     def go_on(self, text: str) -> None:
-        """With the text that the callers before left."""
+        """Go on with the text that the callers before left."""
         self._begun = text
 
     async def give_up(self, message: str, status: int) -> Outcome:
@@ -176,16 +176,16 @@ class Answer:
 
     @property
     def choices(self) -> int:
-        """How many were asked for."""
+        """How many choices were asked for."""
         return self._choices
 
     @property
     def took_s(self) -> float:
-        """Seconds since its start."""
+        """How many seconds it took since its start."""
         return time.monotonic() - self._began_at
 
     def stop(self, task: "asyncio.Task[Any]") -> None:
-        """It is over, and not by us: the server is left at once."""
+        """End it, as somebody else has: the server is left at once."""
         if self._ending:
             return
         self.unwanted = True
@@ -217,7 +217,7 @@ class Answer:
 
     @property
     def _left_s(self) -> float:
-        """What it has of its time."""
+        """How many seconds are left of its time."""
         return self._request.until / 1000 - time.time()
 
     async def _in_time(self) -> Outcome:
@@ -294,7 +294,7 @@ class Answer:
         return together(pause_s(self._means.producer.acknowledged_s), time.monotonic())
 
     async def put(self, chunk: Chunk) -> None:
-        """A chunk of the model's; for `Tries`."""
+        """Write a chunk of the model's; for `Tries`."""
         if self.first_s is None:
             self.first_s = time.monotonic() - self._began_at
         if not self._told and (not self._begun or chunk.end is True):

@@ -7,8 +7,8 @@
    have taken it over meanwhile.
 3. What is committed lies below every request whose answer has no end yet.
 4. Who stood still asks the group whether it is a member before it begins what it has read (`membership`).
-5. Of requests with the same `key` and `attempt` the first one counts, as long as fronts know it (`keys`): they are in
-   one partition.
+5. Of requests with the same `key` and `attempt` the first one counts, as long as fronts know it (`repeated_requests`):
+   they are in one partition.
 6. An answer that is over here, but maybe not in the log, is looked after by its partition's owner as an inherited one.
 """
 
@@ -18,7 +18,6 @@ import math
 import time
 from collections.abc import Iterable
 from functools import partial
-from typing import Any
 
 import msgspec
 from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, ConsumerRecord, TopicPartition
@@ -28,14 +27,14 @@ from tokenmill.caller.answer import Answer, Means
 from tokenmill.caller.failure import BAD_GATEWAY, TOO_MANY
 from tokenmill.caller.finishes import Finishes
 from tokenmill.caller.inheritance import Decide, Fate, Inheritance, Inherited
-from tokenmill.caller.keys import Keys
 from tokenmill.caller.membership import Membership
 from tokenmill.caller.offsets import Offsets
+from tokenmill.caller.recovery_queue import RecoveryQueue
+from tokenmill.caller.repeated_requests import RepeatedRequests
 from tokenmill.caller.running import Over, Running
-from tokenmill.caller.settling import Settling
 from tokenmill.caller.tracing import traced
 from tokenmill.config import Config
-from tokenmill.errors import FatalError, TokenmillError
+from tokenmill.errors import TokenmillError
 from tokenmill.kafka.calls import deadline, started, stopped, until_available
 from tokenmill.kafka.clients import make_consumer
 from tokenmill.kafka.group import committed_offsets
@@ -43,7 +42,7 @@ from tokenmill.kafka.lookup import offsets_since
 from tokenmill.observe import Numbers
 from tokenmill.observe.telemetry import NO_TELEMETRY, Telemetry
 from tokenmill.partition.trace_context import trace_context
-from tokenmill.process import ToldToStop, before
+from tokenmill.process import Failure, Part, ToldToStop, before, run_until
 
 log = logging.getLogger(__name__)
 
@@ -74,16 +73,15 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
         self._numbers = numbers
         self._telemetry = telemetry
         self._offsets: dict[TopicPartition, Offsets] = {}
-        patience_s = self._kafka.startup_timeout_s
-        self._inherited = Settling(self._inheritance, self._decided, patience_s, self._fail)
+        self._failure, patience_s = Failure(), self._kafka.startup_timeout_s
+        self._inherited = RecoveryQueue(self._inheritance, self._decided, patience_s, self._failure.tell)
         """Of partitions that came to be ours."""
-        self._left = Settling(self._inheritance, self._decided, math.inf, self._fail)
+        self._left = RecoveryQueue(self._inheritance, self._decided, math.inf, self._failure.tell)
         """Of our own. A Kafka that is away is why they are here: it is no reason to end."""
-        self._keys = Keys(config.front)
+        self._repeated = RepeatedRequests(config.front)
         self._consumer: AIOKafkaConsumer | None = None
         self._membership = Membership(config.kafka.session_timeout_ms / 1000)
         self._assigned = self._draining = False
-        self._failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         numbers.read("tokenmill_caller_partitions", lambda: [((), len(self._offsets))])
         numbers.read("tokenmill_caller_inherited", lambda: [((), self._inherited.count + self._left.count)])
 
@@ -99,23 +97,19 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
             consumer = await before(stop, until_available(self._joined, self._kafka.startup_timeout_s))
         except ToldToStop:
             return
-        stopping = asyncio.create_task(stop.wait())
-        tasks = [
-            asyncio.create_task(work) for work in (self._poll(consumer), self._tend(consumer), self._running.beat())
-        ]
+        parts: dict[str, Part] = {
+            "the reader of requests": partial(self._poll, consumer),
+            "the commits": partial(self._tend, consumer),
+            "the signs of life": self._running.beat,
+            "the caller": self._failure.wait,
+        }
         try:
-            ends: set[asyncio.Future[Any]] = {*tasks, self._failed, stopping}
-            done, _ = await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
-            for ended in done:
-                _look(ended)
-            self._draining = True
-            await self._running.finished(self._config.caller.drain_s)
+            async with run_until(stop, parts):
+                self._draining = True
+                await self._running.finished(self._config.caller.drain_s)
         finally:
-            for task in (*tasks, stopping):
-                task.cancel()
-            await asyncio.gather(*tasks, stopping, return_exceptions=True)
-            for settling in (self._inherited, self._left):
-                await settling.close()
+            for queue in (self._inherited, self._left):
+                await queue.close()
             await self._running.close()
             await self._commit(consumer)
             await stopped(consumer)
@@ -147,7 +141,11 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
 
     def _take(self, place: TopicPartition, record: ConsumerRecord) -> None:
         offsets, request = self._offsets[place], read_request(record.value)
-        if not isinstance(request, RequestRecord) or not record.key or self._keys.repeats(request, record.timestamp):
+        if (
+            not isinstance(request, RequestRecord)
+            or not record.key
+            or self._repeated.repeats(request, record.timestamp)
+        ):
             offsets.take(record.offset, finished=True)
             return
         inherited = Inherited(
@@ -238,14 +236,14 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
         try:
             await until_available(lambda: self._place(places), self._kafka.startup_timeout_s)
         except TokenmillError as problem:
-            self._fail(problem)
+            self._failure.tell(problem)
         self._assigned = True
         log.info("%d partitions are ours", len(places))
 
     def _let_go(self, place: TopicPartition) -> None:
         del self._offsets[place]
-        for settling in (self._inherited, self._left):
-            settling.let_go(place)
+        for queue in (self._inherited, self._left):
+            queue.let_go(place)
 
     async def _place(self, places: list[TopicPartition]) -> None:
         consumer = self._consumer
@@ -277,14 +275,3 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
         for place, each in due.items():  # those of today: meanwhile partitions may have gone
             each.begin = offsets[place]
         return True
-
-    def _fail(self, problem: Exception) -> None:
-        if not self._failed.done():
-            self._failed.set_exception(problem)
-
-
-def _look(ended: "asyncio.Future[Any]") -> None:
-    """Raise a `TokenmillError` if it failed."""
-    problem = ended.exception()
-    if problem is not None:
-        raise problem if isinstance(problem, TokenmillError) else FatalError(f"calling models failed: {problem!r}")

@@ -4,6 +4,10 @@ A server's words may quote a prompt: the client is told them, the log is not. Th
 nobody is told them.
 """
 
+import math
+from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
+
 TOO_MANY, UNAVAILABLE, BAD_GATEWAY, LATE = 429, 503, 502, 504
 
 AGAIN = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
@@ -15,6 +19,13 @@ CREDENTIALS = frozenset({401, 403})
 ELSEWHERE = CREDENTIALS | {404}
 """Statuses of a server that has another key than ours, or not our model: another of the same upstream may answer. All
 that it says comes quickly, so it would always be the one with the fewest answers, and be asked first."""
+
+KINDS = ("refused", "connect", "slow", "broken-off", "unreadable", "full", "late")
+"""Words for failures in the metrics."""
+
+IN_MS, IN_SECONDS = "retry-after-ms", "retry-after"
+"""For how long a server asks not to be asked again: OpenAI's own header, which is more exact, and HTTP's, of seconds or
+a date."""
 
 RAW_CHARS = 4_096
 """Of a server's own words."""
@@ -63,5 +74,28 @@ def refusal(status: int, message: str, raw: str = "", *, again: bool) -> Upstrea
     return problem
 
 
-KINDS = ("refused", "connect", "slow", "broken-off", "unreadable", "full", "late")
-"""All kinds."""
+def retry_after(headers: Mapping[str, str], now: float) -> float | None:
+    """For how many seconds from `now` a refusal asks for no other request; None where nothing that can be read says so.
+
+    `now` is in seconds of the epoch.
+    """
+    for name, read in ((IN_MS, _milliseconds), (IN_SECONDS, _seconds), (IN_SECONDS, _date)):
+        try:
+            found = read(headers[name], now)
+        except (KeyError, ValueError, OverflowError):
+            continue
+        if math.isfinite(found):
+            return max(0.0, found)
+    return None
+
+
+def _milliseconds(value: str, _now: float) -> float:
+    return float(value) / 1000
+
+
+def _seconds(value: str, _now: float) -> float:
+    return float(value)
+
+
+def _date(value: str, now: float) -> float:
+    return parsedate_to_datetime(value).timestamp() - now

@@ -33,14 +33,14 @@ HALF: frozenset[FinishReason] = frozenset({"error", "cancelled", "timeout"})
 
 
 class Taker(Protocol):
-    """Who takes chunks."""
+    """Takes the chunks of an answer."""
 
     @property
     def pause_s(self) -> float:
         """For how long more may be left where it is."""
 
     async def put(self, chunk: Chunk) -> None:
-        """The next one."""
+        """Take the next chunk."""
 
 
 class Generation:

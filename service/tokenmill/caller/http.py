@@ -23,10 +23,18 @@ import msgspec
 from aiohttp.hdrs import ACCEPT_ENCODING, CONTENT_ENCODING
 
 from tokenmill.apis.ask import Json
-from tokenmill.caller.failure import AGAIN, BAD_GATEWAY, LATE, RAW_CHARS, UNAVAILABLE, UpstreamFailed, refusal
+from tokenmill.caller.failure import (
+    AGAIN,
+    BAD_GATEWAY,
+    LATE,
+    RAW_CHARS,
+    UNAVAILABLE,
+    UpstreamFailed,
+    refusal,
+    retry_after,
+)
 from tokenmill.caller.kinds import Call
-from tokenmill.caller.patience import Patience
-from tokenmill.caller.retry_after import retry_after
+from tokenmill.caller.resettable_timeout import ResettableTimeout
 from tokenmill.config import Upstream
 from tokenmill.errors import NOT_JSON
 from tokenmill.limits import MIB
@@ -121,15 +129,15 @@ class Http:
         """
         until, begun = time.monotonic() + upstream.first_byte_s, False
         async with self._answered(url, call, headers, upstream, over) as response:
-            with _Failing(), closing(Patience(_left(until))) as patience:
+            with _Failing(), closing(ResettableTimeout(_left(until))) as limit:
                 while True:
-                    with patience:
+                    with limit:
                         piece = await response.content.readany()
                     if not piece:
                         return
                     if not begun:
                         begun = not _only_comments(piece)
-                        patience.change(upstream.silence_s if begun else max(_left(until), upstream.silence_s))
+                        limit.change(upstream.silence_s if begun else max(_left(until), upstream.silence_s))
                     with _left_alone(response):
                         for start in range(0, len(piece), PIECE_BYTES):
                             yield piece[start : start + PIECE_BYTES]

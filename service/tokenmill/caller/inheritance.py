@@ -27,7 +27,7 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from tokenmill.apis.record import RequestRecord
 from tokenmill.caller.answer import TAKEOVER, Answer
-from tokenmill.caller.signs import Signs
+from tokenmill.caller.answer_progress import AnswerProgress
 from tokenmill.config import Kafka
 from tokenmill.errors import Unavailable
 from tokenmill.gateway.problems import Refused
@@ -66,7 +66,7 @@ class Inherited(msgspec.Struct, frozen=True):
 
     @property
     def who(self) -> tuple[bytes, str]:
-        """Key and message."""
+        """The key and the message, which no other request has."""
         return self.conversation.encode(), self.request.message_id
 
 
@@ -106,7 +106,7 @@ class Inheritance:
         self._partition_of = partition_of
         self._begin = begin
         self._decide = decide
-        self._waiting: dict[tuple[bytes, str], tuple[Inherited, Signs]] = {}
+        self._waiting: dict[tuple[bytes, str], tuple[Inherited, AnswerProgress]] = {}
         self._taking: dict[tuple[bytes, str], Taking] = {}
         """Those for which we have written that record."""
         self._listens_since = 0.0
@@ -126,7 +126,7 @@ class Inheritance:
         """Until each has its fate. Raises `Unavailable`; what has none by then may be settled again."""
         if not inherited:
             return  # all of it was settled before reading failed
-        self._waiting = {each.who: (each, Signs(time.monotonic())) for each in inherited}
+        self._waiting = {each.who: (each, AnswerProgress(time.monotonic())) for each in inherited}
         consumer = await started(lambda: make_reader(self._kafka), "read tokens", self._kafka.startup_timeout_s)
         try:
             await self._place(consumer, min(each.time_ms for each in inherited) - EARLIER_MS)
@@ -146,7 +146,7 @@ class Inheritance:
             consumer.seek(place, offset)
 
     async def _look(self, consumer: AIOKafkaConsumer) -> None:
-        """What was written, then who is silent."""
+        """Read what was written, then see who is silent."""
         batches = await deadline(consumer.getmany(timeout_ms=POLL_MS), "read tokens")
         for records in batches.values():
             for record in records:
@@ -156,10 +156,10 @@ class Inheritance:
         self._listens = all(hears)
         if not self._listens:
             self._listens_since = now
-        for who, (inherited, signs) in list(self._waiting.items()):
+        for who, (inherited, progress) in list(self._waiting.items()):
             tried_at = self._taking[who].at if who in self._taking else 0.0
-            if now - max(signs.at, self._listens_since, tried_at) > self._lease_s:
-                await self._take_over(inherited, signs)
+            if now - max(progress.at, self._listens_since, tried_at) > self._lease_s:
+                await self._take_over(inherited, progress)
 
     @staticmethod
     async def _hears(consumer: AIOKafkaConsumer, place: TopicPartition) -> bool:
@@ -172,20 +172,20 @@ class Inheritance:
     def _take(self, record: PlacedRecord) -> None:
         """A record of `tokens`: of one that is waited for, a sign of it."""
         for message_id in _messages(record.key, self._waiting):
-            inherited, signs = self._waiting[record.key or b"", message_id]
-            before, took = signs.at, signs.take(record, message_id, time.monotonic())
-            if signs.ended:
+            inherited, progress = self._waiting[record.key or b"", message_id]
+            before, took = progress.at, progress.take(record, message_id, time.monotonic())
+            if progress.ended:
                 self._settle(inherited, "over", None, "")
             elif took is not None:
-                self._taken(inherited, signs, took, header(record.headers, TAKEOVER))
+                self._taken(inherited, progress, took, header(record.headers, TAKEOVER))
             # One that we are about to take over stays: nobody else knows of that range.
-            if self._parted and self._listens and signs.at > before and inherited.who not in self._taking:
+            if self._parted and self._listens and progress.at > before and inherited.who not in self._taking:
                 self._waiting.pop(inherited.who, None)
 
-    async def _take_over(self, inherited: Inherited, signs: Signs) -> None:
+    async def _take_over(self, inherited: Inherited, progress: AnswerProgress) -> None:
         """Write the record behind which the answer is ours, if it is the first one of its range."""
         # Never the first range: who is silent may still begin, and two writers of one range would be mixed.
-        number, name = max(signs.range, 0) + 1, secrets.token_hex(8).encode()
+        number, name = max(progress.range, 0) + 1, secrets.token_hex(8).encode()
         before = self._taking.get(inherited.who)
         if before is not None and before.range == number:
             name = before.name  # that record may come after all, and says the same
@@ -195,7 +195,7 @@ class Inheritance:
         await answer.take_over(name)
         taking.at = time.monotonic()  # it may have had to wait for Kafka
 
-    def _taken(self, inherited: Inherited, signs: Signs, number: int, name: bytes | None) -> None:
+    def _taken(self, inherited: Inherited, progress: AnswerProgress, number: int, name: bytes | None) -> None:
         """A range begins: ours, or that of another caller who was faster."""
         ours = self._taking.pop(inherited.who, None)
         if ours is None:
@@ -203,14 +203,14 @@ class Inheritance:
         if (ours.name, ours.range) != (name, number):
             return  # it is looked after on; if that one falls silent, too, it is taken over again
         answer = ours.answer
-        if signs.all_there(answer.choices):
+        if progress.all_there(answer.choices):
             self._settle(inherited, "over", answer, "")
         elif answer.refused is not None:
             self._settle(inherited, "failed", answer, "")
-        elif not signs.content:
+        elif not progress.content:
             self._settle(inherited, "called-again", answer, "")
-        elif signs.text and answer.continues:
-            self._settle(inherited, "continued", answer, "".join(signs.text))
+        elif progress.text and answer.continues:
+            self._settle(inherited, "continued", answer, "".join(progress.text))
         else:
             self._settle(inherited, "failed", answer, "")
 

@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 
 class Membership:
-    """Of one member."""
+    """The membership of one consumer, as far as its commits have shown it."""
 
     def __init__(self, session_s: float, now: Callable[[], float] = time.monotonic) -> None:
         self._session_s = session_s
@@ -41,12 +41,12 @@ class Membership:
 
     @property
     def known(self) -> bool:
-        """Nobody else can have our partitions."""
+        """Whether nobody else can have our partitions."""
         return self._now() - self._known_at < self._session_s / 2
 
     @property
     def due(self) -> bool:
-        """It is time to ask, so that nothing has to wait for that."""
+        """Whether it is time to ask, so that nothing has to wait for that."""
         return self._now() - self._known_at > self._session_s / 4
 
     async def commit(self, consumer: AIOKafkaConsumer, offsets: Mapping[TopicPartition, int]) -> bool:

@@ -18,13 +18,13 @@ class Offsets:
         return self._next
 
     def take(self, offset: int, *, finished: bool) -> None:
-        """A record was read."""
+        """Note a record that was read."""
         self._next = max(self._next, offset + 1)
         if not finished:
             self._unfinished[offset] = None
 
     def done(self, offset: int) -> None:
-        """Its answer is over."""
+        """Note that a request's answer is over."""
         self._unfinished.pop(offset, None)
 
     @property

@@ -61,7 +61,7 @@ def _goes_on(run: Sequence[Chunk], chunk: Chunk) -> bool:
 
 
 def _one(run: Sequence[Chunk]) -> Chunk:
-    """All of a run as one."""
+    """All chunks of a run as one chunk."""
     if len(run) == 1:
         return run[0]
     return msgspec.structs.replace(

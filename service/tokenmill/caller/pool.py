@@ -31,7 +31,7 @@ BREAK_S = 10.0
 
 
 class Replica:
-    """One URL."""
+    """One URL of an upstream, and how it does."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -65,7 +65,7 @@ class Replica:
         self.probe = None
 
     def fails(self, now: float) -> None:
-        """Once more."""
+        """Count one more failure in a row."""
         self.failures += 1
         self.until = now + BREAK_S
 
@@ -77,7 +77,7 @@ class Replica:
 
 
 class Place:
-    """One answer's, at a URL."""
+    """The place of one answer, at a URL."""
 
     def __init__(self, replica: Replica) -> None:
         self.replica = replica
@@ -85,12 +85,12 @@ class Place:
 
     @property
     def url(self) -> str:
-        """Where to ask."""
+        """The URL to ask."""
         return self.replica.url
 
 
 class Pool:
-    """The URLs of one upstream."""
+    """The URLs of one upstream, and who waits for a place at one."""
 
     def __init__(self, upstream: Upstream, now: Callable[[], float] = time.monotonic) -> None:
         self._upstream = upstream
@@ -103,22 +103,22 @@ class Pool:
 
     @property
     def running(self) -> int:
-        """Answers under way."""
+        """How many answers are under way."""
         return sum(replica.taken for replica in self.replicas)
 
     @property
     def waiting(self) -> int:
-        """Requests that wait for a place."""
+        """How many requests wait for a place."""
         return len(self._waiting)
 
     @property
     def closed(self) -> int:
-        """URLs that are left alone."""
+        """How many URLs are left alone."""
         now = self._now()
         return sum(replica.closed(now) for replica in self.replicas)
 
     async def take(self, avoided: Collection[str] = ()) -> Place:
-        """A place, as soon as there is one. Raises `UpstreamFailed`."""
+        """Wait for a place, and take it. Raises `UpstreamFailed`."""
         self._wake()
         place = self._free(avoided) if self._room and not self._waiting else None
         while place is None:
@@ -128,7 +128,7 @@ class Pool:
         return place
 
     def begins(self, place: Place) -> None:
-        """Something of an answer has come, which goes on."""
+        """Note that something of an answer has come, which goes on."""
         if place.replica.probe is place:
             place.replica.works(self._number)
             self._wake()
@@ -154,17 +154,17 @@ class Pool:
 
     @property
     def _room(self) -> int:
-        """Places that nobody has, and nobody was called for."""
+        """How many places nobody has, and nobody was called for."""
         now, most = self._now(), self._upstream.calls
         return max(0, sum(each.room(now, most) for each in self.replicas) - self._called)
 
     @property
     def _alone(self) -> bool:
-        """Whether all are left alone."""
+        """Whether all URLs are left alone."""
         return self.closed == len(self.replicas)
 
     def _free(self, avoided: Collection[str]) -> Place | None:
-        """The best of those that have a place, which is taken then."""
+        """Take the best of the URLs that have a place, if one has."""
         now, most = self._now(), self._upstream.calls
         free = [each for each in self.replicas if each.room(now, most)]
         if not free:

@@ -27,7 +27,7 @@ LINE_BYTES = 64 * MIB
 
 
 class Renderer:
-    """One process, started when it is needed."""
+    """Renders prompts in one process, which is started when it is needed."""
 
     def __init__(self, render_s: float = RENDER_S) -> None:
         self._render_s = render_s

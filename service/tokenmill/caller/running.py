@@ -30,14 +30,14 @@ FAILED, SERVER_ERROR = "the caller failed; its log says why", 500
 
 
 class Over(Protocol):
-    """Hears that an answer is over here."""
+    """Is told that an answer is over here."""
 
     def __call__(self, *, known: bool) -> None:
         """`known`: it is over in the log, too. Else somebody has to look, who gives it an end if it has none."""
 
 
 class _Run:
-    """One of them."""
+    """An answer under way, and its task."""
 
     def __init__(self, answer: Answer) -> None:
         self.answer = answer
@@ -45,7 +45,7 @@ class _Run:
 
 
 class Running:
-    """All of them."""
+    """The answers under way in this process, by the ids of their messages."""
 
     def __init__(self, means: Means, finishes: Finishes, lease_s: float, numbers: Numbers) -> None:
         self._means = means
@@ -62,7 +62,7 @@ class Running:
 
     @property
     def count(self) -> int:
-        """Answers under way."""
+        """How many answers are under way."""
         return len(self._runs)
 
     def knows(self, message_id: str) -> bool:
@@ -83,7 +83,7 @@ class Running:
     async def _watched(
         self, inherited: Inherited, answer: Answer, work: Coroutine[Any, Any, Outcome], run: _Run
     ) -> Outcome:
-        """Its end may be somebody else's doing, as by a stop."""
+        """The answer's work, which ends early where the log says that the answer is over, as by a stop."""
 
         def ended() -> None:
             if run.task is not None and not run.task.done():
@@ -137,7 +137,7 @@ class Running:
             await asyncio.gather(*(_beat(writer, pause_s) for writer in due))
 
     async def finished(self, seconds: float) -> None:
-        """Wait for them."""
+        """Wait so long for the answers that are under way."""
         tasks = [run.task for run in self._runs.values() if run.task is not None]
         if tasks:
             log.info("%d answers are waited for", len(tasks))

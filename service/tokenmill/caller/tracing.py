@@ -44,7 +44,7 @@ def _asked(answer: Answer) -> dict[str, Value]:
 
 
 def _said(answer: Answer) -> Attributes:
-    """What came of it."""
+    """What a span says of what came of it."""
     reasons = [reason for _, reason in sorted(answer.reasons.items())]
     said: dict[str, Value] = {"gen_ai.response.finish_reasons": reasons}
     if answer.first_s is not None:

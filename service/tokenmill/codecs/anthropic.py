@@ -113,12 +113,12 @@ class _Stream(EventStream[_State]):
     """A stream of events, and what comes out of a record."""
 
     def read(self, event: Json) -> None:
-        """One event."""
+        """Read one event."""
         if (handle := _HANDLERS.get(event["type"])) is not None:
             handle(self, event)
 
     def end(self) -> None:
-        """The open message, if any, is over."""
+        """End the open message, if any."""
         if self.answer.open:
             for block in list(self.state.blocks):
                 self._close(block)
@@ -208,7 +208,7 @@ class _Stream(EventStream[_State]):
             self.answer.part("signature", signature)
 
     def _begin(self, block: _Block) -> None:
-        """A block whose input may come in pieces."""
+        """Begin a block whose input may come in pieces."""
         check_plain(block.start, block.kind)
         if len(self.state.blocks) == BLOCKS:
             raise Undecodable(f"more than {BLOCKS} blocks are open at once")

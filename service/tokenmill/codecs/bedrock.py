@@ -65,7 +65,7 @@ class _Event:
         self.answer = answer
 
     def read(self, event: Json) -> None:
-        """Each of its keys."""
+        """Read each of its keys."""
         if not event:
             raise Undecodable("not an event of ConverseStream: it is empty")
         for key, body in event.items():

@@ -46,11 +46,11 @@ class EventStream(Generic[StateT]):
                 self.read(read_event(data, what))
 
     def remembered(self) -> bytes:
-        """What the next record needs."""
+        """The state for the next record."""
         return _encode(self.state) if self.answer.open else b""
 
     def read(self, event: dict[str, Any]) -> None:
-        """One event."""
+        """Read one event."""
         raise NotImplementedError
 
     def begin(self, identity: str) -> None:
@@ -58,10 +58,10 @@ class EventStream(Generic[StateT]):
         self.state.id, self.answer.id = identity, identity or self._default_id
 
     def end(self) -> None:
-        """The open message, if any, is over."""
+        """End the open message, if any."""
         self.answer.end()
         self.forget()
 
     def forget(self) -> None:
-        """Nothing is left of the message."""
+        """Forget all of the message."""
         self.state, self.answer.id = type(self.state)(), self._default_id

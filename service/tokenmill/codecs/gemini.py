@@ -121,7 +121,7 @@ class _Stream:
         self._model: str | None = None
 
     def read(self, response: Json) -> None:
-        """One response."""
+        """Read one response."""
         if not _KNOWN & response.keys():
             raise Undecodable(f"not a GenerateContentResponse: it has none of {', '.join(sorted(_KNOWN))}")
         self._identify(identity_of(response.get("responseId")))
@@ -138,7 +138,7 @@ class _Stream:
             self._count(usage)
 
     def end(self) -> None:
-        """The open message, if any, is over."""
+        """End the open message, if any."""
         for candidate in self.state.candidates:
             self._complete(candidate)
             if not candidate.silent:
@@ -211,7 +211,7 @@ class _Stream:
             self._complete(candidate)
 
     def _complete(self, candidate: _Candidate) -> None:
-        """A call that came in pieces is over."""
+        """Complete a call that came in pieces."""
         partial, candidate.partial = candidate.partial, None
         if partial is not None:
             self._whole(candidate, partial.id, partial.name, partial.arguments)

@@ -55,7 +55,7 @@ class LlamaCppCodec:
 
 
 def _read(event: dict[str, Any], state: bytes, answer: Answer) -> bytes:
-    """One event; returns the state behind it."""
+    """Read one event; returns the state behind it."""
     if not _KNOWN & event.keys():
         raise Undecodable(f"not an event of llama.cpp's: it has none of {', '.join(sorted(_KNOWN))}")
     if error := event.get("error"):

@@ -19,7 +19,7 @@ _msgpack = msgspec.msgpack.Decoder(Chunk)
 
 
 class NativeCodec:
-    """The service's own chunks."""
+    """Reads the service's own chunks."""
 
     name = "native"
     summary = "tokenmill's own chunks: JSON, or MessagePack with the header content-type: application/msgpack"

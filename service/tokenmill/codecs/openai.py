@@ -125,7 +125,7 @@ class _Answers:
         self._default_id = default_id or ""
 
     def read(self, payload: dict[str, Any]) -> None:
-        """One chunk of the provider."""
+        """Read one chunk of the provider."""
         usage = _usage_of(payload)
         choices = [] if payload.get("choices") is None else payload["choices"]
         error = _error_of(payload)
@@ -194,12 +194,12 @@ class _Answers:
     # Ends
 
     def done(self) -> None:
-        """The protocol's end."""
+        """Read the protocol's end."""
         for message in [known for known in self.known if known.finished] or self.known[-1:]:
             self._end(message)
 
     def end_all(self) -> None:
-        """Nothing follows in this stream."""
+        """End all messages, as nothing follows in this stream."""
         for message in list(self.known):
             self._end(message)
 

@@ -89,7 +89,7 @@ class _Stream(EventStream[_State]):
     """A stream of events, and what comes out of a record."""
 
     def read(self, event: Json) -> None:
-        """One event."""
+        """Read one event."""
         sequence = event.get("sequence_number")
         if type(sequence) is int and index_of(sequence) == sequence and event["type"] != "response.created":
             if sequence <= self.state.sequence:
@@ -256,7 +256,7 @@ def _place(event: Json) -> str:
 
 
 def _call_place(index: int) -> str:
-    """Of a call that has begun."""
+    """The place of a call that has begun."""
     return f"{index}/call"
 
 

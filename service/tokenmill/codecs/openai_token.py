@@ -50,12 +50,12 @@ class Token(msgspec.Struct, forbid_unknown_fields=True, gc=False):
 
     @property
     def index(self) -> int:
-        """Of its choice."""
+        """The number of its choice."""
         return self.choices[0].index
 
     @property
     def chunk(self) -> Chunk:
-        """What it brings."""
+        """The chunk of what it brings."""
         delta = self.choices[0].delta
         return Chunk(
             message_id=self.id,

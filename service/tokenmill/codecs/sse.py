@@ -140,7 +140,7 @@ class Framing(msgspec.Struct, array_like=True, gc=False):
                 yield from self._data(value.removeprefix(" "), whole)
 
     def _gather(self, line: str) -> Iterator[Frame]:
-        """One more line that is no SSE."""
+        """Add one more line that is no SSE."""
         self.bare = f"{self.bare}\n{line}" if self.bare else line
         if is_json(self.bare) or len(self.bare) > BARE_CHARS:
             yield self._gathered()

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from tokenmill.commands.reading import pieces_of, refuse
 from tokenmill.inspector.ranges import Made
-from tokenmill.inspector.steps import Asked, stepped
+from tokenmill.inspector.steps import ParseRequest, parse_in_steps
 from tokenmill.inspector.watched import Step
 from tokenmill.terminal.readable import compact
 
@@ -19,20 +19,20 @@ STYLES = {"piece": "bold", "event": "green", "source": "dim", "held": "yellow", 
 
 def asked(
     options: dict[str, Any], file: BinaryIO, codec: str | None, chunk: int | None, reason: str, dialect: str
-) -> Asked:
+) -> ParseRequest:
     """What is to be shown: a text as it comes or in pieces, or a captured stream."""
     common = {"open": options, "dialect": dialect, "format": options.get("format", "plain"), "finish": reason}
     if codec:
-        return Asked(records=file.read().decode(errors="replace"), codec=codec, **common)
+        return ParseRequest(records=file.read().decode(errors="replace"), codec=codec, **common)
     pieces, cuts, at = list(pieces_of(file, chunk)), list[int](), 0
     for piece in pieces:
         cuts.append(at := at + len(piece))
-    return Asked(text="".join(pieces), cuts=cuts, **common)
+    return ParseRequest(text="".join(pieces), cuts=cuts, **common)
 
 
-def print_steps(console: Console, what: Asked) -> None:
+def print_steps(console: Console, what: ParseRequest) -> None:
     """Every piece with what it did; coloured where a person looks. Raises `FatalError` for records that are none."""
-    found = stepped(what)
+    found = parse_in_steps(what)
     source = found.source
     for number, step in enumerate(found.steps, 1):
         for kind, line in _lines(source, number, step):

@@ -47,7 +47,7 @@ def approve(
     """
     if refuse and not approvals:
         raise click.UsageError("say which: `--refuse APPROVAL`; without --refuse and APPROVAL, the calls are listed")
-    from tokenmill.tools.saying import questions, say  # noqa: PLC0415 -- slow to import, for the other commands
+    from tokenmill.tools.control_client import questions, say  # noqa: PLC0415 -- slow to import, for the other commands
 
     quiet_kafka()
     config = configuration(config_path, bootstrap)
@@ -76,7 +76,7 @@ def cancel(*, conversation: str, message: str, by: str, config_path: Path | None
 
     Servers are told. Calls of messages that begin later are not concerned.
     """
-    from tokenmill.tools.saying import say  # noqa: PLC0415 -- slow to import, for the other commands
+    from tokenmill.tools.control_client import say  # noqa: PLC0415 -- slow to import, for the other commands
 
     quiet_kafka()
     word = Cancel(conversation_id=conversation, message_id=message, by=by)

@@ -13,7 +13,6 @@ import tempfile
 import threading
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -28,7 +27,7 @@ from tokenmill.errors import FatalError
 from tokenmill.kafka.topics import all_topics
 from tokenmill.servers import RedisServer
 from tokenmill.servers.ours import toml
-from tokenmill.servers.process import Server, answer_of, free_port
+from tokenmill.servers.process import Server, answer_of, deaths, free_port, start_all
 
 OURS = ("kafka", "redis")
 """Sections that have no place in the children's configuration."""
@@ -69,7 +68,7 @@ class Part(Server):
         return {"env": environ, "process_group": 0}
 
     def ready(self) -> bool:
-        """As it says itself."""
+        """Whether it says so itself."""
         return answer_of(f"http://{LOOPBACK}:{self.ops_port}/readyz") is not None
 
 
@@ -85,7 +84,7 @@ class Embedded(msgspec.Struct, frozen=True):
 
     @property
     def servers(self) -> tuple[Server, ...]:
-        """All processes."""
+        """All processes that were started."""
         return self.front, self.gateway, self.worker, self.redis
 
     @property
@@ -131,14 +130,6 @@ def embedded(config: Config, path: Path | None, console: Console, variables: Map
         yield parts
 
 
-def start_all(running: ExitStack, servers: Sequence[Server]) -> None:
-    """All of them at once, as each takes seconds; the last one is ended first."""
-    for server in servers:
-        running.callback(server.stop)
-    with ThreadPoolExecutor(len(servers)) as pool:
-        list(pool.map(Server.start, servers))
-
-
 def stay(servers: Sequence[Server]) -> None:
     """Until Ctrl-C, which raises, or until one of them ends: `FatalError`."""
     ended = threading.Event()
@@ -154,17 +145,8 @@ def stay(servers: Sequence[Server]) -> None:
     raise FatalError(deaths(servers))
 
 
-def deaths(servers: Sequence[Server]) -> str:
-    """What those said that have ended."""
-    return "; ".join(
-        f"{server.name} has ended with {server.process.returncode}: {server.log_end()}"
-        for server in servers
-        if not server.alive
-    )
-
-
 class _Redis(RedisServer):
-    """In a group of its own."""
+    """Redis in a process group of its own."""
 
     def surroundings(self) -> dict[str, Any]:
         return {**super().surroundings(), "process_group": 0}
@@ -183,7 +165,7 @@ def hang_up() -> Iterator[None]:
 
 
 def variable(section: str, key: str) -> str:
-    """The variable of a setting."""
+    """The name of the variable of the environment for a setting."""
     return f"{PREFIX}{section}__{key}".upper()
 
 

@@ -15,15 +15,15 @@ from rich.console import Console
 
 from tokenmill.config import load_config
 from tokenmill.config.read import PREFIX
-from tokenmill.demo.asked import Client
-from tokenmill.demo.embedded import Embedded, deaths, embedded, stay
+from tokenmill.demo.client import Client
+from tokenmill.demo.embedded import Embedded, embedded, stay
+from tokenmill.demo.gateway_streams import WHOLE, events_url
 from tokenmill.demo.model_server import SAMPLES
 from tokenmill.demo.pieces import Piece, Reader, Told, of_chat, of_messages, of_responses
-from tokenmill.demo.served import WHOLE, events_url
 from tokenmill.demo.tools import TOOLS
 from tokenmill.errors import FatalError
 from tokenmill.servers.ours import toml
-from tokenmill.servers.process import Server, answer_of
+from tokenmill.servers.process import Server, answer_of, deaths
 
 TITLE = "tokenmill demo --front: the APIs of OpenAI and Anthropic before a model server that only writes text"
 
@@ -102,11 +102,11 @@ class ModelServer(Server):
 
     @property
     def url(self) -> str:
-        """Where it is."""
+        """Where it listens."""
         return f"http://127.0.0.1:{self.port}"
 
     def command(self) -> Sequence[str]:
-        """Its own module."""
+        """Run its own module."""
         return [sys.executable, "-m", "tokenmill.demo.model_server", str(self.port), str(self._rate)]
 
     def surroundings(self) -> dict[str, Any]:
@@ -114,7 +114,7 @@ class ModelServer(Server):
         return {**super().surroundings(), "process_group": 0}
 
     def ready(self) -> bool:
-        """It says which models it has."""
+        """Whether it says which models it has."""
         return answer_of(f"{self.url}/v1/models") is not None
 
 
@@ -235,7 +235,7 @@ def _title(console: Console, name: str, about: str) -> None:
 
 
 def _say_how(console: Console, running: Embedded) -> None:
-    """What to type next."""
+    """Say what to type next."""
     front, gateway = running.front_url, running.gateway_url
     for line in (
         "Ask more, as long as this runs:",

@@ -6,8 +6,8 @@ from itertools import count
 from rich.console import Console
 
 from tokenmill.client import Publisher
+from tokenmill.demo.gateway_streams import events_url
 from tokenmill.demo.samples import Sample
-from tokenmill.demo.served import events_url
 
 CONVERSATION = "live"
 

@@ -25,7 +25,7 @@ class Told(msgspec.Struct):
     finish: str = ""
 
     def take(self, piece: Piece) -> None:
-        """The next one."""
+        """Add the next piece."""
         if piece.kind == "call":
             self.calls.append([piece.text, ""])
         elif piece.kind == "input":
@@ -43,7 +43,7 @@ class Told(msgspec.Struct):
 
 
 def of_chat(chunk: dict[str, Any]) -> Iterator[Piece]:
-    """Of a chunk of chat completions."""
+    """The pieces of a chunk of chat completions."""
     for choice in chunk["choices"]:
         delta = choice["delta"]
         if text := delta.get("reasoning_content"):
@@ -68,7 +68,7 @@ DELTAS: dict[str, Kind] = {
 
 
 def of_responses(event: dict[str, Any]) -> Iterator[Piece]:
-    """Of an event of Responses."""
+    """The pieces of an event of Responses."""
     kind = event["type"]
     if kind in DELTAS:
         yield Piece(DELTAS[kind], event["delta"])
@@ -86,7 +86,7 @@ BLOCKS: dict[str, tuple[Kind, str]] = {
 
 
 def of_messages(event: dict[str, Any]) -> Iterator[Piece]:
-    """Of an event of Messages."""
+    """The pieces of an event of Messages."""
     delta = event.get("delta", {})
     if event["type"] == "content_block_start" and event["content_block"]["type"] == "tool_use":
         yield Piece("call", event["content_block"]["name"])

@@ -4,7 +4,6 @@ import asyncio
 import tempfile
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, asynccontextmanager, suppress
 from pathlib import Path
 
@@ -14,10 +13,10 @@ from tokenmill.client import Connection, Follower, Publisher, Repeats
 from tokenmill.demo.broker import embedded_broker
 from tokenmill.demo.check import check, content
 from tokenmill.demo.collect import Collector
+from tokenmill.demo.gateway_streams import GatewayStreams
 from tokenmill.demo.live import keep_writing
 from tokenmill.demo.metrics import Metrics
 from tokenmill.demo.samples import Sample, samples
-from tokenmill.demo.served import Served
 from tokenmill.demo.summary import Phase, print_summary
 from tokenmill.demo.turns import ABOUT, CONVERSATION, SERVERS, take_turns
 from tokenmill.errors import FatalError
@@ -25,7 +24,7 @@ from tokenmill.events import AnyEvent
 from tokenmill.servers import RedisServer
 from tokenmill.servers.gateway import GatewayProcess
 from tokenmill.servers.ours import Settings
-from tokenmill.servers.process import Server
+from tokenmill.servers.process import deaths, start_all
 from tokenmill.servers.tools import ToolsProcess
 from tokenmill.servers.worker import WorkerProcess
 from tokenmill.terminal.progress import progress_bar
@@ -77,27 +76,14 @@ def run_demo(console: Console, *, keep: bool = False) -> None:
         gateway = GatewayProcess(folder / "gateway", kafka)
         tools = ToolsProcess(folder / "tools", kafka, SERVERS)
         with console.status("starting worker, gateway and tools"):
-            _start(running, worker, gateway, tools)
+            start_all(running, (worker, gateway, tools))
         console.print(f"  worker   http://127.0.0.1:{worker.port}/metrics")
         console.print(f"  gateway  {gateway.url}")
         console.print(f"  tools    http://127.0.0.1:{tools.port}/metrics")
         try:
             asyncio.run(_play(console, Connection(bootstrap), worker, gateway, keep=keep))
         except FatalError as problem:
-            raise FatalError(f"{problem}{_deaths(worker, gateway, tools)}") from problem
-
-
-def _start(running: ExitStack, *servers: Server) -> None:
-    """All of them at once: each takes seconds."""
-    for server in servers:
-        running.callback(server.stop)
-    with ThreadPoolExecutor(len(servers)) as pool:
-        list(pool.map(Server.start, servers))
-
-
-def _deaths(*servers: Server) -> str:
-    """What those said that have ended: more than what did not come of it."""
-    return "".join(f"; {server.name} has ended: {server.log_end()}" for server in servers if not server.alive)
+            raise FatalError(f"{problem}; {deaths((worker, gateway, tools))}".rstrip("; ")) from problem
 
 
 def _settings(bootstrap: str, redis_url: str) -> Settings:
@@ -123,7 +109,7 @@ async def _play(
     async with (
         Publisher(connection) as publisher,
         _collecting(connection, watch) as collector,
-        Served(gateway.url) as served,
+        GatewayStreams(gateway.url) as served,
     ):
         with progress_bar() as bar:
             names = [sample.name for sample in chosen]

@@ -51,7 +51,7 @@ class Sample(msgspec.Struct, frozen=True):
     """Complete tool calls, if this sample is about them."""
 
     def chunks(self) -> list[str]:
-        """The text, cut."""
+        """The text, cut into chunks."""
         return [self.text[at : at + self.step] for at in range(0, len(self.text), self.step)]
 
     async def publish(self, publisher: Publisher, conversation_id: str, pause_s: float = 0) -> None:

@@ -72,7 +72,7 @@ class AgUiState(msgspec.Struct, array_like=True, gc=False):
 
 
 class AgUiDialect:
-    """Runs, messages and tool calls."""
+    """Writes runs, messages and tool calls of AG-UI."""
 
     name = "ag_ui"
     summary = "events of the AG-UI protocol 1.0; a message is a run"
@@ -96,13 +96,13 @@ class AgUiDialect:
 
 
 class Writer(msgspec.Struct):  # faster to make than other objects
-    """What is said at one event."""
+    """Writes the events of the protocol for one native event."""
 
     time: int
     payloads: Payloads = []
 
     def say(self, kind: str, **fields: Any) -> None:
-        """One more event of the protocol."""
+        """Write one more event of the protocol."""
         self.payloads.append(json_bytes({"type": kind, "timestamp": self.time, **fields}))
 
     def say_more(self, kind: bytes, owner: bytes, delta: str) -> None:

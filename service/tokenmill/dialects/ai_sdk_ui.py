@@ -72,7 +72,7 @@ class AiSdkUiState(msgspec.Struct, array_like=True, gc=False):
 
 
 class AiSdkUiDialect:
-    """Parts of a message on a page."""
+    """Writes parts of a message on a page."""
 
     name = "ai_sdk_ui"
     summary = "chunks of the AI SDK's UI message stream, the subset that versions 5 to 7 read"
@@ -92,7 +92,7 @@ class AiSdkUiDialect:
 
 
 def _say(out: Payloads, kind: str, **fields: Any) -> None:
-    """One chunk."""
+    """Write one chunk."""
     out.append(json_bytes({"type": kind, **fields}))
 
 

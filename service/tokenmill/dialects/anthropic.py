@@ -92,7 +92,7 @@ class AnthropicState(msgspec.Struct, array_like=True, gc=False):
 
 
 class AnthropicDialect:
-    """Blocks of text, thinking and tool use."""
+    """Writes blocks of text, thinking and tool use."""
 
     name = "anthropic"
     summary = "events of an Anthropic Messages stream; the event name of each is its type"
@@ -204,7 +204,7 @@ def _begin_use(state: AnthropicState, call_id: str, name: str, out: Payloads) ->
 
 
 def _argue(index: int, text: str, out: Payloads) -> None:
-    """More of a call's arguments."""
+    """Write more of a call's arguments."""
     for piece in pieces(text):
         out.append(
             b'{"type":"content_block_delta","index":%d,"delta":{"type":"input_json_delta","partial_json":%b}}'

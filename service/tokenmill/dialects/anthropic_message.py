@@ -68,7 +68,7 @@ class AnthropicMessageState(msgspec.Struct, array_like=True, gc=False):
 
 
 class AnthropicMessageDialect:
-    """The whole answer."""
+    """Writes the whole answer as one Message."""
 
     name = "anthropic_message"
     summary = "the whole answer as a Message of Anthropic's API, once it is complete"
@@ -137,7 +137,7 @@ def _argue(state: AnthropicMessageState, block: MessageBlock, text: str, room: i
 
 
 def _end(state: AnthropicMessageState, envelope: Envelope, said: Any, out: list[bytes]) -> None:
-    """The object."""
+    """Write the object."""
     content = b",".join(_encoded(block) for block in state.blocks if block.said.size or block.signature)
     fields = {"id": envelope.choice_id, "type": "message", "role": "assistant", "model": envelope.model}
     further = {**said["delta"], "usage": said["usage"]}

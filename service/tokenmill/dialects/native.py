@@ -22,7 +22,7 @@ _SEQS = [b',"seq":%d' % seq for seq in range(MADE_SEQS)]
 
 
 class NativeDialect:
-    """The events themselves."""
+    """Writes the events themselves."""
 
     name = "native"
     summary = "the events themselves, one JSON object each"

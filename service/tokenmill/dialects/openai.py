@@ -72,7 +72,7 @@ class OpenAIState(msgspec.Struct, array_like=True, gc=False):
 
 
 class OpenAIDialect:
-    """Chunks of a chat completion."""
+    """Writes chunks of a chat completion."""
 
     name = "openai"
     summary = "the chunks of OpenAI's streamed chat completions, and [DONE]"
@@ -171,7 +171,7 @@ def _begin(state: OpenAIState, envelope: Envelope, call_id: str, name: str, out:
 
 
 def _argue(state: OpenAIState, envelope: Envelope, index: int, text: str, out: Payloads) -> None:
-    """More of a call's arguments."""
+    """Write more of a call's arguments."""
     for piece in pieces(text):
         call = b'"tool_calls":[{"index":%d,"function":{"arguments":%b}}]' % (index, json_bytes(piece))
         _chunk(state, envelope, call, out)

@@ -64,7 +64,7 @@ class CompletionState(msgspec.Struct, array_like=True, gc=False):
             self.texts.setdefault(field, Source()).add(kept)
 
     def call(self, call: ToolCall, envelope: Envelope) -> None:
-        """A call, if there is room."""
+        """Keep a call, if there is room."""
         entry = (call.id, call.name, whole(call.arguments), call.id in self.extras.by_call)
         if self._takes(len(json_bytes(self.shown(entry))) + 1, room_of(envelope)):
             self.calls.append(entry)
@@ -96,7 +96,7 @@ def room_of(envelope: Envelope) -> int:
 
 
 class CompletionDialect:
-    """The whole answer."""
+    """Writes the whole answer as one chat completion."""
 
     name = "openai_completion"
     summary = "the whole answer as OpenAI's chat.completion object, once it is complete"

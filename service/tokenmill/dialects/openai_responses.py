@@ -80,7 +80,7 @@ class ResponsesState(msgspec.Struct, array_like=True, gc=False):
 
 
 class ResponsesDialect:
-    """Items of text, reasoning and function calls."""
+    """Writes items of text, reasoning and function calls."""
 
     name = "openai_responses"
     summary = "events of a stream of OpenAI's Responses API; the event name of each is its type"
@@ -105,7 +105,7 @@ class ResponsesDialect:
 
 
 def _say(state: ResponsesState, kind: str, fields: Json, out: Payloads) -> None:
-    """One event, numbered."""
+    """Write one event, numbered."""
     out.append(json_bytes({"type": f"response.{kind}", **fields, "sequence_number": state.sequence}))
     state.sequence += 1
 

@@ -72,7 +72,7 @@ class OpenBlock(msgspec.Struct, array_like=True, gc=False):
 
     @property
     def kind(self) -> Kind:
-        """What it holds."""
+        """The kind of item that it is."""
         return _KINDS[self.part]
 
     @property
@@ -160,12 +160,12 @@ class Items(msgspec.Struct, array_like=True, gc=False):
         return done + block + sum(call.arguments.memory for call in self.calls.values())
 
     def begin_block(self, kind: Kind) -> OpenBlock:
-        """A text begins."""
+        """Begin an item of text."""
         self.block = OpenBlock(*self._next(kind.prefix), kind.part)
         return self.block
 
     def begin_call(self, call_id: str, name: str, *, json: bool) -> OpenCall:
-        """A call begins."""
+        """Begin an item of a call."""
         call = self.calls[call_id] = OpenCall(*self._next("fc"), call_id, GrowingArguments(name, json))
         return call
 

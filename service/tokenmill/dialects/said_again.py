@@ -81,7 +81,7 @@ class ReasoningDetails(msgspec.Struct, array_like=True, gc=False):
         return self.size if self.known else 0
 
     def add(self, fragment: Mapping[str, Any]) -> None:
-        """One more."""
+        """Add one more fragment."""
         name = _TEXTS.get(str(fragment.get("type")))
         text = said if name and isinstance(said := fragment.get(name), str) else ""
         fields = {field: value for field, value in fragment.items() if field != name and value is not None}
@@ -99,7 +99,7 @@ class ReasoningDetails(msgspec.Struct, array_like=True, gc=False):
         last.text.add(text)
 
     def plain(self) -> list[dict[str, Any]]:
-        """As a chat completion has them."""
+        """The fragments as a chat completion has them."""
         return [detail.fields | _said(detail) for detail in self.known]
 
 

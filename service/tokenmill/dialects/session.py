@@ -59,7 +59,7 @@ class SessionState(msgspec.Struct, array_like=True, gc=False):
 
 
 class SessionDialect:
-    """Records of sessions."""
+    """Writes records of sessions."""
 
     name = "session"
     summary = "one record for each answer, with ids and counts and without its text: what sessions are folded from"

@@ -46,11 +46,11 @@ class Trimming(msgspec.Struct, array_like=True, gc=False):
         return whole[:size]
 
     def call(self) -> None:
-        """A call begins."""
+        """Note that a call begins."""
         self.held, self.bare, self.called, self.failed = "", True, True, False
 
     def fail(self) -> None:
-        """A call has failed; its text may follow."""
+        """Note that a call has failed; its text may follow."""
         self.failed = True
 
     def end(self) -> str:

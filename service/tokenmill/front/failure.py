@@ -46,7 +46,7 @@ class Opening(msgspec.Struct):
 
 
 def failure_of(finish: Finish, errors: Iterable[Error]) -> Failed:
-    """Why an answer failed."""
+    """Why an answer failed, from its end and the errors before."""
     said = next((error for error in errors if error.code == "upstream"), None)
     if said is None:
         late = finish.reason == "timeout"

@@ -99,21 +99,21 @@ class Following:
     # What the hub tells
 
     def tell(self, frames: Sequence[Frame], data: bytes) -> None:  # noqa: ARG002 -- bytes are for connections
-        """New frames."""
+        """Hand on new frames."""
         self._came += self._wanted(frames)
         self._news.set()
 
     def send_back(self, opened: int) -> None:
-        """Read again from this time on."""
+        """Have the reader read again from this time on."""
         self._back = opened
         self._news.set()
 
     def lose(self) -> None:
-        """The log is another one now."""
+        """End the reading, as the log is another one now."""
         self._gone = "its log is another one"
         self._news.set()
 
     def send_home(self) -> None:
-        """The process ends."""
+        """End the reading, as the process ends."""
         self._gone = "the process ends"
         self._news.set()

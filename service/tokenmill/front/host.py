@@ -8,12 +8,10 @@ time.
 import asyncio
 import contextlib
 import logging
-import signal
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
 from typing import Any
 
-import uvloop
 from aiohttp import web
 
 from tokenmill.caller.answer import Means
@@ -24,18 +22,16 @@ from tokenmill.caller.renderer import Renderer
 from tokenmill.caller.served import Served, served
 from tokenmill.client import Connection
 from tokenmill.config import Config
-from tokenmill.errors import FatalError, TokenmillError
-from tokenmill.front.asking import Requests
 from tokenmill.front.models import Models
-from tokenmill.front.parts import Parts
 from tokenmill.front.posts import Posts
 from tokenmill.front.readers import Others, Readers
 from tokenmill.front.request_index import RequestIndex
 from tokenmill.front.request_log import RequestLog
+from tokenmill.front.requests import Requests
 from tokenmill.front.responses import Responses
+from tokenmill.front.route_context import RouteContext
 from tokenmill.front.server import front_app
 from tokenmill.front.stops import Stops
-from tokenmill.garbage import tune_garbage_collector
 from tokenmill.gateway.auth.admission import Admission
 from tokenmill.gateway.auth.authorizer import make_authorizer
 from tokenmill.gateway.auth.connection_limits import ConnectionLimits
@@ -53,19 +49,18 @@ from tokenmill.gateway.streams.hub import Hub
 from tokenmill.gateway.streams.service import StreamService
 from tokenmill.kafka.calls import until_available
 from tokenmill.limits import KIB, MIB
-from tokenmill.observe import CALLER_METRICS, FRONT_METRICS, Numbers, exposition, setup_logs
+from tokenmill.observe import CALLER_METRICS, FRONT_METRICS, Numbers, exposition
 from tokenmill.observe.ops import ops_app
 from tokenmill.observe.telemetry import NO_TELEMETRY, Telemetry
-from tokenmill.observe.telemetry_setup import telemetry_of
-from tokenmill.process import EXIT_S, Deadline, ToldToStop, before
+from tokenmill.process import EXIT_S, Deadline, Part, ToldToStop, before, run_process, run_until
 
 log = logging.getLogger(__name__)
 
 ROUTES = (Posts, Responses, Models)
 """Each is made of what all share."""
 
-Part = tuple[str, Callable[[], Coroutine[Any, Any, None]]]
-"""What runs as long as the process: its name, and what begins it."""
+CALLER = "the caller"
+"""The part that ends by itself when the process is told to, after the answers that it has begun."""
 
 
 def run_front(config: Config, *, caller: bool) -> int:
@@ -74,36 +69,21 @@ def run_front(config: Config, *, caller: bool) -> int:
 
 
 def run_caller(config: Config) -> int:
-    """A caller alone."""
+    """Run a caller alone, as `run_front` does."""
     return _run(config, front=False, caller=True)
 
 
 def _run(config: Config, *, front: bool, caller: bool) -> int:
-    setup_logs(config.worker.log_format, config.worker.log_level)
-    models, telemetry = served(config), telemetry_of(config, "front" if front else "caller")
-    tune_garbage_collector()
-    try:
-        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            runner.run(_until_signal(config, models, telemetry, front=front, caller=caller))
-    except TokenmillError as problem:
-        log.critical("%s", problem)
-        return 1
-    finally:
-        telemetry.close()
-    return 0
+    models = served(config)
 
+    async def main(stop: asyncio.Event, telemetry: Telemetry) -> None:
+        await Process(config, models, telemetry, front=front, caller=caller).run(stop)
 
-async def _until_signal(
-    config: Config, models: Mapping[str, Served], telemetry: Telemetry, *, front: bool, caller: bool
-) -> None:
-    stop = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    await Process(config, models, telemetry, front=front, caller=caller).run(stop)
+    return run_process(config, "front" if front else "caller", main)
 
 
 class Process:
-    """The parts of either host."""
+    """The parts of a front, of a caller, or of both."""
 
     def __init__(
         self,
@@ -145,21 +125,23 @@ class Process:
                 running.push_async_callback(self._past.close)
                 await self._reached(stop, self._producer.start)
                 running.push_async_callback(self._producer.stop)
-                parts: list[Part] = [("the reader of the log", self._tail.run), ("the writer", self._flusher.run)]
+                parts: dict[str, Part] = {"the reader of the log": self._tail.run, "the writer": self._flusher.run}
                 clients = None
                 if self._with_caller:
-                    parts.append(("the caller", partial((await self._calling(running, stop)).run, stop)))
+                    parts[CALLER] = partial((await self._calling(running, stop)).run, stop)
                 if self._front:
                     clients, log_ = await self._serving(running, stop)
-                    parts.append(("the reader of requests", log_.run))
-                await self._work(stop, parts, clients)
+                    parts["the reader of requests"] = log_.run
+                self._begun = True
+                async with run_until(stop, parts, self._deadline) as tasks:
+                    await self._drain(clients, tasks.get(CALLER))
 
     async def _reached(self, stop: asyncio.Event, connect: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Connect, again and again for as long as a start may take. Raises `Unavailable` and `ToldToStop`."""
         await before(stop, until_available(connect, self._config.kafka.startup_timeout_s))
 
     async def _calling(self, running: contextlib.AsyncExitStack, stop: asyncio.Event) -> Caller:
-        """A caller, ready to run."""
+        """Make a caller that is ready to run."""
         config, renderer = self._config, Renderer()
         running.push_async_callback(renderer.close)
         http = await running.enter_async_context(Http())
@@ -194,11 +176,11 @@ class Process:
         await self._reached(stop, requests_log.start)
         running.push_async_callback(requests_log.stop)
         requests = Requests(front, config.topics.requests, requests_log, index, self._producer)
-        parts = Parts(config, self._models, serving, admission, requests, readers, stops, numbers)
+        context = RouteContext(config, self._models, serving, admission, requests, readers, stops, numbers)
         numbers.read("tokenmill_front_readers", lambda: [((), readers.total)])
         numbers.read("tokenmill_front_abandoned_total", lambda: [((), readers.abandoned)])
         numbers.read("tokenmill_front_known_requests", lambda: [((), len(index))])
-        routes = [route for kind in ROUTES for route in kind(parts).routes()]
+        routes = [route for kind in ROUTES for route in kind(context).routes()]
         app = front_app(routes, numbers, Origins(gateway), self._watch, front.body_kib * KIB, telemetry)
         block = listening(app, self._watch, front.bind, front.port, "front", "", server_context(gateway))
         return await running.enter_async_context(block), requests_log
@@ -213,24 +195,7 @@ class Process:
         )
         await running.enter_async_context(listening(app, watch, *place))
 
-    async def _work(self, stop: asyncio.Event, parts: Sequence[Part], clients: web.BaseSite | None) -> None:
-        """Until a signal or a part's end."""
-        self._begun = True
-        tasks = {asyncio.create_task(run(), name=name): name for name, run in parts}
-        stopping = asyncio.create_task(stop.wait(), name="a signal")
-        try:
-            done, _ = await asyncio.wait({*tasks, stopping}, return_when=asyncio.FIRST_COMPLETED)
-            if not stop.is_set():
-                self._deadline.start(EXIT_S, "failure")
-                for task in done:
-                    raise _why(task)
-            await self._drain(clients, [task for task, name in tasks.items() if name == "the caller"])
-        finally:
-            for task in (*tasks, stopping):
-                task.cancel()
-            await asyncio.gather(*tasks, stopping, return_exceptions=True)
-
-    async def _drain(self, clients: web.BaseSite | None, callers: Sequence["asyncio.Task[None]"]) -> None:
+    async def _drain(self, clients: web.BaseSite | None, caller: "asyncio.Task[Any] | None") -> None:
         self._watch.draining = True
         config = self._config
         seconds = max(config.front.drain_s if self._front else 0, config.caller.drain_s if self._with_caller else 0)
@@ -241,21 +206,11 @@ class Process:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(config.front.drain_s):
                     await self._flusher.emptied()
-        if callers:
-            await asyncio.wait(callers)
+        if caller is not None:
+            await asyncio.wait((caller,))
 
     def readiness(self) -> tuple[bool, str]:
         """Whether clients should be sent here, and why not."""
         if self._watch.draining:
             return False, "draining"
         return next((found for found in (ready() for ready in self._ready) if not found[0]), (True, "ready"))
-
-
-def _why(task: "asyncio.Task[Any]") -> TokenmillError:
-    """What ended a part."""
-    problem = None if task.cancelled() else task.exception()
-    while isinstance(problem, BaseExceptionGroup):
-        problem = problem.exceptions[0]
-    if isinstance(problem, TokenmillError):
-        return problem
-    return FatalError(f"{task.get_name()} ended: {problem!r}" if problem else f"{task.get_name()} ended by itself")

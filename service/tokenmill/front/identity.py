@@ -29,7 +29,7 @@ _PRINTABLE = re.compile(r"[ -~]+")
 
 
 class Identity(msgspec.Struct, frozen=True):
-    """Of one request."""
+    """What tells a request from any other."""
 
     conversation: str
     """Empty: it is made of the id of the answer."""

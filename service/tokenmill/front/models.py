@@ -6,7 +6,7 @@ import msgspec
 from aiohttp import web
 
 from tokenmill.caller.served import unknown_model
-from tokenmill.front.parts import Parts
+from tokenmill.front.route_context import RouteContext
 
 PATH = "/v1/models"
 
@@ -18,19 +18,19 @@ VERSION = "anthropic-version"
 
 
 class Models:
-    """The routes."""
+    """The routes that list models."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._parts = parts
+    def __init__(self, context: RouteContext) -> None:
+        self._context = context
 
     def routes(self) -> list[web.RouteDef]:
-        """For the application. A name may have slashes in it."""
+        """The routes for the application. A name may have slashes in it."""
         return [web.get(PATH, self.all), web.get(f"{PATH}/{{model:.+}}", self.one)]
 
     async def all(self, request: web.Request) -> web.Response:
-        """All of them."""
-        await self._parts.admission.who(request)
-        found = [_model(name, request) for name in sorted(self._parts.models)]
+        """List all models."""
+        await self._context.admission.who(request)
+        found = [_model(name, request) for name in sorted(self._context.models)]
         further: dict[str, Any] = {"object": "list"}
         if VERSION in request.headers:
             ends = [found[at]["id"] if found else None for at in (0, -1)]
@@ -38,11 +38,11 @@ class Models:
         return _json({**further, "data": found})
 
     async def one(self, request: web.Request) -> web.Response:
-        """One of them."""
-        await self._parts.admission.who(request)
+        """Describe one model."""
+        await self._context.admission.who(request)
         name = request.match_info["model"]
-        if name not in self._parts.models:
-            raise unknown_model(name, self._parts.models)
+        if name not in self._context.models:
+            raise unknown_model(name, self._context.models)
         return _json(_model(name, request))
 
 

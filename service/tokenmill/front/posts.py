@@ -20,13 +20,13 @@ from tokenmill.apis.namespaces import Namespaces, told_apart
 from tokenmill.apis.reading import is_deeper
 from tokenmill.caller.served import unknown_model
 from tokenmill.dialects import Dialect
-from tokenmill.front.asking import Asking
 from tokenmill.front.failure import Failed
 from tokenmill.front.following import Following
 from tokenmill.front.identity import identify
-from tokenmill.front.parts import Parts, Sought, Told, place_of, since
 from tokenmill.front.readers import Read
 from tokenmill.front.request_index import Known
+from tokenmill.front.requests import ApiRequest
+from tokenmill.front.route_context import RouteContext, Sought, Told, place_of, since
 from tokenmill.front.whole import Whole, begun, collected
 from tokenmill.gateway.auth.grant import Grant, must_allow
 from tokenmill.gateway.event_log.reading import Start
@@ -56,55 +56,55 @@ class ToldApart(ServerSentEvents):
         self._namespaces = namespaces
 
     def frame(self, dialect: Dialect, partition: int, frame: Frame) -> bytes:
-        """With the names of its client."""
+        """The frame, with tools by the names that its client gave them."""
         return super().frame(dialect, partition, frame._replace(payload=told_apart(frame.payload, self._namespaces)))
 
 
 class Posts:
-    """The routes."""
+    """The routes that take requests for answers."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._parts = parts
-        self._cap = parts.config.front.body_kib * KIB
+    def __init__(self, context: RouteContext) -> None:
+        self._context = context
+        self._cap = context.config.front.body_kib * KIB
 
     def routes(self) -> list[web.RouteDef]:
-        """For the application."""
+        """The routes for the application."""
         return [web.post(api.path, partial(self.post, api)) for api in APIS]
 
     async def post(self, api: Api, request: web.Request) -> web.StreamResponse:
-        """Answer a request."""
-        parts = self._parts
-        grant = await parts.admission.may(request, "write")
-        with parts.admission.place(grant):
-            asking = await self._read(api, request, grant)
-            known, attempt = await parts.requests.known(asking), 0
+        """Answer a request of one API."""
+        context = self._context
+        grant = await context.admission.may(request, "write")
+        with context.admission.place(grant):
+            asked = await self._read(api, request, grant)
+            known, attempt = await context.requests.known(asked), 0
             if known is not None:
-                parts.numbers.add("tokenmill_front_attached_total", "key" if known.key else "retry")
-                await parts.requests.attached(known)
-                answer = await self._known(request, asking, known)
+                context.numbers.add("tokenmill_front_attached_total", "key" if known.key else "retry")
+                await context.requests.attached(known)
+                answer = await self._known(request, asked, known)
                 if answer is not None:
                     return answer
-                attempt = parts.requests.again(known)
-            return await self._new(request, asking, attempt)
+                attempt = context.requests.again(known)
+            return await self._new(request, asked, attempt)
 
     # What is asked
 
-    async def _read(self, api: Api, request: web.Request, grant: Grant) -> Asking:
+    async def _read(self, api: Api, request: web.Request, grant: Grant) -> ApiRequest:
         """Read a request, and let it into its conversation. Raises `BadAsk` and `Refused`."""
-        parts, body = self._parts, await self._body(request)
+        context, body = self._context, await self._body(request)
         said = _object(body)
         ask = api.read(said)
-        served = parts.models.get(ask.model)
+        served = context.models.get(ask.model)
         if served is None:
-            raise unknown_model(ask.model, parts.models)
+            raise unknown_model(ask.model, context.models)
         served.plan(ask, api.name, said)
         identity = identify(api, ask, request.headers, grant.name, body)
         if identity.conversation:
             must_allow(grant, conversation_id(identity.conversation), "write")
-        span = parts.serving.telemetry.current(tracing_of(request.headers))
+        span = context.serving.telemetry.current(tracing_of(request.headers))
         span.name(f"chat {ask.model}")
         span.say({"gen_ai.operation.name": "chat", "gen_ai.request.model": ask.model})
-        return Asking(api, ask, body, identity, grant, span.headers)
+        return ApiRequest(api, ask, body, identity, grant, span.headers)
 
     async def _body(self, request: web.Request) -> bytes:
         try:
@@ -118,32 +118,32 @@ class Posts:
 
     # How it is answered
 
-    async def _new(self, request: web.Request, asking: Asking, attempt: int) -> web.StreamResponse:
+    async def _new(self, request: web.Request, asked: ApiRequest, attempt: int) -> web.StreamResponse:
         """Ask for an answer, and give it. It is read from in front of the request's own record."""
-        parts = self._parts
-        new = parts.requests.new(asking, attempt)
-        with parts.readers.reading(new.conversation, new.message_id, stays=new.stays) as read:
-            async with parts.following(new.conversation, new.message_id, "now", asking.grant) as (following, told):
-                counts = await parts.requests.write(asking, new)
+        context = self._context
+        new = context.requests.new(asked, attempt)
+        with context.readers.reading(new.conversation, new.message_id, stays=new.stays) as read:
+            async with context.following(new.conversation, new.message_id, "now", asked.grant) as (following, told):
+                counts = await context.requests.write(asked, new)
                 if counts is new:
-                    answer = await self._answered(request, asking, new, following, told, read)
+                    answer = await self._answered(request, asked, new, following, told, read)
                     assert answer is not None  # noqa: S101 -- only one that was there may be asked for again
                     return answer
             read.done = True
-        answer = await self._known(request, asking, counts)
-        return answer if answer is not None else await self._new(request, asking, parts.requests.again(counts))
+        answer = await self._known(request, asked, counts)
+        return answer if answer is not None else await self._new(request, asked, context.requests.again(counts))
 
-    async def _known(self, request: web.Request, asking: Asking, known: Known) -> web.StreamResponse | None:
+    async def _known(self, request: web.Request, asked: ApiRequest, known: Known) -> web.StreamResponse | None:
         """Give the answer that is there, from its beginning; None if that failed before anything came."""
-        parts, start, grant = self._parts, since(known.time_ms), asking.grant
-        with parts.readers.reading(known.conversation, known.message_id, stays=known.stays) as read:
-            async with parts.following(known.conversation, known.message_id, start, grant) as (following, told):
-                return await self._answered(request, asking, known, following, told, read, again=True)
+        context, start, grant = self._context, since(known.time_ms), asked.grant
+        with context.readers.reading(known.conversation, known.message_id, stays=known.stays) as read:
+            async with context.following(known.conversation, known.message_id, start, grant) as (following, told):
+                return await self._answered(request, asked, known, following, told, read, again=True)
 
     async def _answered(
         self,
         request: web.Request,
-        asking: Asking,
+        asked: ApiRequest,
         known: Known,
         following: Following,
         told: Told,
@@ -152,12 +152,12 @@ class Posts:
         again: bool = False,
     ) -> web.StreamResponse | None:
         """Answer with a message, as soon as it has begun; None if it failed, and is to be asked for again."""
-        parts, ask = self._parts, asking.ask
+        context, ask = self._context, asked.ask
         if not ask.stream and ask.background:
-            return await self._begun(asking, known, following, read)
+            return await self._begun(asked, known, following, read)
         if not ask.stream:
-            return await self._whole(asking, known, following, told, read, again=again)
-        await parts.opened(following, told, parts.config.front.first_s)
+            return await self._whole(asked, known, following, told, read, again=again)
+        await context.opened(following, told, context.config.front.first_s)
         if told.opening.failure is not None:
             read.done = True
             if again:
@@ -165,16 +165,16 @@ class Posts:
             raise told.opening.failure
         start: Start = told.start
         framing = ToldApart(ask.namespaces) if ask.namespaces else SSE
-        async with parts.waited_for(following, told):
+        async with context.waited_for(following, told):
             sought = Sought(known.conversation, known.message_id, known.time_ms)
-            return await parts.streamed(request, asking.api, sought, start, asking.grant, read, framing)
+            return await context.streamed(request, asked.api, sought, start, asked.grant, read, framing)
 
     async def _whole(
-        self, asking: Asking, known: Known, following: Following, told: Told, read: Read, *, again: bool
+        self, asked: ApiRequest, known: Known, following: Following, told: Told, read: Read, *, again: bool
     ) -> web.Response | None:
-        whole = Whole(asking.api, lambda: self._parts.begins(told))
+        whole = Whole(asked.api, lambda: self._context.begins(told))
         try:
-            body = await collected(whole, following.frames(), self._parts.config.front.answer_s)
+            body = await collected(whole, following.frames(), self._context.config.front.answer_s)
         except Failed:
             if whole.over:
                 read.done = True
@@ -182,14 +182,14 @@ class Posts:
                     return None
             raise
         read.done = True
-        if namespaces := asking.ask.namespaces:
+        if namespaces := asked.ask.namespaces:
             body = told_apart(body, namespaces)
         return web.Response(body=body, content_type=JSON, headers=place_of(known.conversation, known.message_id))
 
-    async def _begun(self, asking: Asking, known: Known, following: Following, read: Read) -> web.Response:
+    async def _begun(self, asked: ApiRequest, known: Known, following: Following, read: Read) -> web.Response:
         """An answer in the background: what there is of it when it has begun."""
         read.done = True
-        response = await begun(Whole(asking.api), following.frames(), BEGIN_S)
+        response = await begun(Whole(asked.api), following.frames(), BEGIN_S)
         headers = place_of(known.conversation, known.message_id)
         return web.Response(body=msgspec.json.encode(response), content_type=JSON, headers=headers)
 

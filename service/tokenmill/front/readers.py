@@ -31,7 +31,7 @@ ANSWER_S = 3.0
 
 
 class Others:
-    """The other fronts, by the topic `requests`."""
+    """Tells and asks the other fronts, by the topic `requests`."""
 
     def __init__(self, producer: Producer, topic: str) -> None:
         self._producer = producer
@@ -42,7 +42,7 @@ class Others:
         await self._say(conversation, LeftRecord(message_id))
 
     async def tell(self, conversation: str, message_id: str) -> None:
-        """That there is one here. Raises `Refused`."""
+        """Tell them that an answer has a reader here. Raises `Refused`."""
         await self._say(conversation, ReaderRecord(message_id))
 
     async def _say(self, conversation: str, record: LeftRecord | ReaderRecord) -> None:
@@ -50,7 +50,7 @@ class Others:
 
 
 class Readers:
-    """Counts them. Without `others` there is one front alone."""
+    """Counts the readers of answers here. Without `others` there is one front alone."""
 
     def __init__(self, hub: Hub, disconnect_s: float, stop: Stop, others: Others | None = None) -> None:
         self._others = others
@@ -65,7 +65,7 @@ class Readers:
 
     @property
     def total(self) -> int:
-        """Readers of all answers."""
+        """How many readers all answers have."""
         return self._count.total()
 
     @contextmanager
@@ -84,7 +84,7 @@ class Readers:
                     self._leave(conversation, message_id)
 
     def read_elsewhere(self, message_id: str) -> None:
-        """Somebody reads it: it need not be stopped by us."""
+        """Note that somebody reads an answer elsewhere: it need not be stopped by us."""
         if (leaving := self._leaving.pop(message_id, None)) is not None:
             leaving.cancel()
 
@@ -108,7 +108,7 @@ class Readers:
         self._leaving[message_id] = task
 
     async def _left(self, conversation: str, message_id: str) -> None:
-        """Stop it when the time is over, and it is not."""
+        """Stop an answer when the time is over, and it still has no reader."""
         key, message, over = conversation.encode(), message_id.encode(), asyncio.Event()
         self._hub.watch(key, message, over.set)
         try:
@@ -129,7 +129,7 @@ class Readers:
                 del self._leaving[message_id]
 
     async def close(self) -> None:
-        """Stop nothing more."""
+        """Stop no answer any more."""
         tasks = [*self._leaving.values(), *self._telling]
         for task in tasks:
             task.cancel()

@@ -67,7 +67,7 @@ class RequestLog:
             await stopped(self._consumer)
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Read and hand on until cancelled."""
         consumer = self._started()
         while True:
             batches = await deadline(consumer.getmany(timeout_ms=POLL_MS), f"read {self._topic}")
@@ -113,7 +113,7 @@ class RequestLog:
 
     @asynccontextmanager
     async def _waited_for(self) -> AsyncIterator[None]:
-        """Somebody waits inside."""
+        """Keep the reading from a rest inside the block, as somebody waits."""
         self._waiting += 1
         self._wanted.set()
         try:

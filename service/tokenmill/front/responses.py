@@ -17,7 +17,7 @@ from tokenmill.apis import RESPONSES, BadAsk
 from tokenmill.apis.record import AnswerId, read_id
 from tokenmill.dialects import Dialect
 from tokenmill.front.following import Following
-from tokenmill.front.parts import Parts, Sought, place_of, since
+from tokenmill.front.route_context import RouteContext, Sought, place_of, since
 from tokenmill.front.whole import Whole
 from tokenmill.gateway.auth.grant import Action, Grant
 from tokenmill.gateway.event_log.view import Frame
@@ -39,13 +39,13 @@ DIGITS = 16
 
 
 class Behind(ServerSentEvents):
-    """Events with greater numbers than this one."""
+    """Keeps the events with greater numbers than one, for a reader that has the others."""
 
     def __init__(self, number: int) -> None:
         self._number = number
 
     def frame(self, dialect: Dialect, partition: int, frame: Frame) -> bytes:
-        """As it is, or nothing."""
+        """The frame as it is, or nothing."""
         payload = msgspec.json.decode(frame.payload) if frame.payload else {}
         if payload.get("sequence_number", self._number + 1) <= self._number:
             return b""
@@ -53,50 +53,50 @@ class Behind(ServerSentEvents):
 
 
 class Responses:
-    """The routes."""
+    """The routes of responses that there are."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._parts = parts
+    def __init__(self, context: RouteContext) -> None:
+        self._context = context
 
     def routes(self) -> list[web.RouteDef]:
-        """For the application."""
+        """The routes for the application."""
         return [web.get(PATH, self.get, allow_head=False), web.post(f"{PATH}/cancel", self.cancel)]
 
     async def get(self, request: web.Request) -> web.StreamResponse:
-        """The response, or its events."""
-        parts = self._parts
+        """Answer with the response, or with its events."""
+        context = self._context
         answer, conversation, grant = await self._found(request, "read")
-        with parts.admission.place(grant):
+        with context.admission.place(grant):
             if request.query.get("stream", "false") != "true":
                 return await self._object(answer, conversation, grant)
             framing: Framing = _behind(request.query.get("starting_after"))
             await self._exists(answer, conversation, grant)
-            parts.numbers.add("tokenmill_front_attached_total", "id")
-            stays = parts.requests.stays(str(answer))
-            with parts.readers.reading(conversation, str(answer), stays=stays) as read:
+            context.numbers.add("tokenmill_front_attached_total", "id")
+            stays = context.requests.stays(str(answer))
+            with context.readers.reading(conversation, str(answer), stays=stays) as read:
                 sought = Sought(conversation, str(answer), answer.time_ms)
-                return await parts.streamed(request, RESPONSES, sought, since(answer.time_ms), grant, read, framing)
+                return await context.streamed(request, RESPONSES, sought, since(answer.time_ms), grant, read, framing)
 
     async def cancel(self, request: web.Request) -> web.Response:
-        """Stop it; the response as it is then."""
+        """Stop the answer, and answer with the response as it is then."""
         answer, conversation, grant = await self._found(request, "stop")
-        with self._parts.admission.place(grant):
+        with self._context.admission.place(grant):
             await self._exists(answer, conversation, grant)
-            await self._parts.stops.stop(conversation, str(answer))
+            await self._context.stops.stop(conversation, str(answer))
             return await self._object(answer, conversation, grant, wait_s=CANCEL_S)
 
     async def _found(self, request: web.Request, action: Action) -> tuple[AnswerId, str, Grant]:
         """The id of the address, where its answer is, and who asks. Raises `Refused`."""
-        grant = await self._parts.admission.who(request)
+        grant = await self._context.admission.who(request)
         answer = read_id(request.match_info["id"])
         if answer is None or answer.prefix != RESPONSES.prefix:
             raise Refused(NOT_FOUND, MISSING)
         conversation = answer.conversation_of(grant.name)
-        await self._parts.admission.check(request, conversation, action)
+        await self._context.admission.check(request, conversation, action)
         return answer, conversation, grant
 
     async def _exists(self, answer: AnswerId, conversation: str, grant: Grant) -> None:
-        """Raises `Refused` where the log has nothing of it."""
+        """Raise `Refused` where the log has nothing of the answer."""
         async with self._following(answer, conversation, grant) as following:
             if not await following.past():
                 raise Refused(NOT_FOUND, MISSING)
@@ -118,7 +118,7 @@ class Responses:
     async def _following(self, answer: AnswerId, conversation: str, grant: Grant) -> AsyncIterator[Following]:
         """A block with the events of an answer from its beginning."""
         start = since(answer.time_ms)
-        async with self._parts.following(conversation, str(answer), start, grant) as (following, _):
+        async with self._context.following(conversation, str(answer), start, grant) as (following, _):
             yield following
 
 

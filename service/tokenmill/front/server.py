@@ -33,12 +33,12 @@ def front_app(
     body_bytes: int,
     telemetry: Telemetry = NO_TELEMETRY,
 ) -> web.Application:
-    """What clients come to."""
+    """The application that clients come to."""
     return guarded_app(routes, answering(numbers, origins, watch), origins, body_bytes, telemetry)
 
 
 def api_of(path: str) -> Api:
-    """Whose errors a path has; OpenAI's where it is of no API."""
+    """The API whose errors a path has; OpenAI's where it is of no API."""
     return next((api for api in APIS if path == api.path or path.startswith(f"{api.path}/")), CHAT)
 
 
@@ -80,7 +80,7 @@ def answering(numbers: Numbers, origins: Origins, watch: IdleConnections) -> Mid
 
 
 def refusal(api: Api, problem: BadAsk | Failed | Refused | Unavailable | web.HTTPException) -> web.Response:
-    """What a client is told."""
+    """The answer that says what is wrong."""
     headers: dict[str, str] = {}
     if isinstance(problem, BadAsk):
         status = NOT_FOUND if problem.code == "model_not_found" else BAD_REQUEST

@@ -8,7 +8,7 @@ from tokenmill.gateway.ingest.producer import Producer
 
 
 class Stops:
-    """Writes them."""
+    """Writes the records that stop answers."""
 
     def __init__(self, producer: Producer, tokens: str) -> None:
         """`tokens`: the topic of chunks."""

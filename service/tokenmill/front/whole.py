@@ -46,7 +46,7 @@ class Whole:
         self.over = False
 
     def take(self, frame: Frame) -> None:
-        """The next event."""
+        """Take the next event."""
         event = decode_event(frame.payload)
         if self._begins is not None and self._opening.take(event):
             if self._opening.content:
@@ -63,7 +63,7 @@ class Whole:
         self.over = frame.ends
 
     def body(self) -> bytes:
-        """All of it, as JSON. Raises `Failed`."""
+        """The answer as JSON, once all has come. Raises `Failed`."""
         if self.failure is not None:
             raise self.failure
         return whole_answer(self._api, {choice: [payload] for choice, payload in self._last.items()})

@@ -8,19 +8,15 @@ answers, streams are told to come back and reset, what is being posted gets the 
 import asyncio
 import contextlib
 import logging
-import signal
 import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
-import uvloop
 from aiohttp import web
 
 from tokenmill.client import Connection
 from tokenmill.config import Config
-from tokenmill.errors import FatalError, TokenmillError
-from tokenmill.garbage import tune_garbage_collector
 from tokenmill.gateway.auth.admission import Admission
 from tokenmill.gateway.auth.authorizer import make_authorizer
 from tokenmill.gateway.auth.connection_limits import ConnectionLimits
@@ -48,11 +44,10 @@ from tokenmill.gateway.streams.hub import Hub
 from tokenmill.gateway.streams.service import StreamService
 from tokenmill.kafka.calls import until_available
 from tokenmill.limits import KIB, MIB
-from tokenmill.observe import GATEWAY_METRICS, Numbers, exposition, setup_logs
+from tokenmill.observe import GATEWAY_METRICS, Numbers, exposition
 from tokenmill.observe.ops import ops_app
 from tokenmill.observe.telemetry import NO_TELEMETRY, Telemetry
-from tokenmill.observe.telemetry_setup import telemetry_of
-from tokenmill.process import EXIT_S, Deadline, ToldToStop, before, bound
+from tokenmill.process import EXIT_S, Deadline, ToldToStop, before, bound, run_process, run_until
 
 log = logging.getLogger(__name__)
 
@@ -79,18 +74,11 @@ def run_gateway(config: Config, beside: Beside = nothing_beside) -> int:
 
     `beside` is what else the process serves, for those whom the gateway's rights let in.
     """
-    setup_logs(config.worker.log_format, config.worker.log_level)
-    deadline, telemetry = Deadline(), telemetry_of(config, "gateway")
-    tune_garbage_collector()
-    try:
-        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            runner.run(Process(config, deadline, beside, telemetry).run())
-    except TokenmillError as problem:
-        log.critical("%s", problem)
-        return 1
-    finally:
-        telemetry.close()
-    return 0
+
+    async def main(stop: asyncio.Event, telemetry: Telemetry) -> None:
+        await Process(config, Deadline(), beside, telemetry).run(stop)
+
+    return run_process(config, "gateway", main)
 
 
 class Process:
@@ -123,11 +111,8 @@ class Process:
         self._begun = False
         self._drain_end = 0.0
 
-    async def run(self) -> None:
-        """Until a signal. Raises a `TokenmillError` that says why going on is impossible."""
-        stop = asyncio.Event()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    async def run(self, stop: asyncio.Event) -> None:
+        """Serve until `stop`. Raises a `TokenmillError` that says why going on is impossible."""
         await self._door.prepare()
         patience_s = self._config.kafka.startup_timeout_s
         with contextlib.suppress(ToldToStop):
@@ -135,29 +120,13 @@ class Process:
                 await before(stop, until_available(lambda: self._tail.start(patience_s), patience_s))
                 try:
                     async with self._served(stop) as clients:
-                        await self._work(stop, clients)
+                        self._begun = True
+                        parts = {"the reader of the log": self._tail.run, "the writer": self._flusher.run}
+                        async with run_until(stop, parts, self._deadline):
+                            await self._drain(clients)
                 finally:
                     await self._past.close()
                     await self._tail.stop()
-
-    async def _work(self, stop: asyncio.Event, clients: web.BaseSite) -> None:
-        """Until a signal or a part's end."""
-        self._begun = True
-        parts = {
-            asyncio.create_task(self._tail.run(), name="the reader of the log"),
-            asyncio.create_task(self._flusher.run(), name="the writer"),
-        }
-        stopping = asyncio.create_task(stop.wait(), name="a signal")
-        try:
-            done, _ = await asyncio.wait({*parts, stopping}, return_when=asyncio.FIRST_COMPLETED)
-            for task in done - {stopping}:
-                self._deadline.start(EXIT_S, "failure")
-                raise FatalError(f"{task.get_name()} ended: {_why(task)}")
-            await self._drain(clients)
-        finally:
-            for task in (*parts, stopping):
-                task.cancel()
-            await asyncio.gather(*parts, stopping, return_exceptions=True)
 
     async def _drain(self, clients: web.BaseSite) -> None:
         self._deadline.start(self._settings.drain_s + EXIT_S, "drain")
@@ -279,10 +248,3 @@ async def listening(
         finally:
             watching.cancel()
             await runner.cleanup()
-
-
-def _why(task: "asyncio.Task[Any]") -> str:
-    problem = None if task.cancelled() else task.exception()
-    while isinstance(problem, BaseExceptionGroup):
-        problem = problem.exceptions[0]
-    return repr(problem) if problem else "nobody told it to"

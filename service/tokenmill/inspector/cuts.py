@@ -6,7 +6,7 @@ import msgspec
 
 from tokenmill.events import AnyEvent, ArgumentDelta, ReasoningDelta, TextDelta, ToolInputDelta
 from tokenmill.formats import compile_grammar
-from tokenmill.inspector.steps import Asked, pieces
+from tokenmill.inspector.steps import ParseRequest, pieces
 from tokenmill.parser import Grammar, MessageParser
 
 TRIED = 2_000
@@ -18,7 +18,7 @@ READ_CHARS = 20_000_000
 _DELTAS = (TextDelta, ReasoningDelta, ToolInputDelta, ArgumentDelta)
 
 
-class Differs(msgspec.Struct):
+class CutDifference(msgspec.Struct):
     """A cut that gives other events."""
 
     cut: int
@@ -28,15 +28,15 @@ class Differs(msgspec.Struct):
     """In one piece."""
 
 
-class Tried(msgspec.Struct):
+class CutCheck(msgspec.Struct):
     """All cuts in two."""
 
     tried: int
-    differs: Differs | None = None
+    differs: CutDifference | None = None
 
 
-def tried(asked: Asked) -> Tried:
-    """Cut it in two at every place, up to the first that differs. Raises `BadOpen` as `stepped` does."""
+def check_cuts(asked: ParseRequest) -> CutCheck:
+    """Cut it in two at every place, up to the first that differs. Raises `BadOpen` as `parse_in_steps` does."""
     grammar, text = compile_grammar(asked.options()), "".join(pieces(asked))
     expected = _events(grammar, (text,), asked.finish)
     count, size = 0, len(text)
@@ -45,8 +45,8 @@ def tried(asked: Asked) -> Tried:
         count += 1
         events = _events(grammar, (text[:cut], text[cut:]), asked.finish)
         if events != expected:
-            return Tried(count, Differs(cut, events, expected))
-    return Tried(count)
+            return CutCheck(count, CutDifference(cut, events, expected))
+    return CutCheck(count)
 
 
 def _events(grammar: Grammar, chunks: Iterable[str], reason: str) -> list[AnyEvent]:

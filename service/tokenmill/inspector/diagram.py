@@ -61,7 +61,7 @@ class _Drawing:
         self._begins = self._start(regions)
 
     def diagram(self) -> Diagram:
-        """All of it."""
+        """Draw all of it."""
         return Diagram(
             self._begins,
             tuple(State(name, title) for name, title in self._states.items()),

@@ -3,7 +3,6 @@ whom that lets in.
 """
 
 import asyncio
-import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -27,6 +26,7 @@ from tokenmill.inspector.live_routes import READERS, READERS_EACH, LiveRoutes
 from tokenmill.inspector.page import Page
 from tokenmill.inspector.playground import BODY_BYTES, Playground, Recording
 from tokenmill.observe import setup_logs
+from tokenmill.process import stop_on_signals
 
 
 def run_inspector(config: Config, recording: Recording | None = None, *, live: bool = False) -> int:
@@ -39,9 +39,7 @@ def run_inspector(config: Config, recording: Recording | None = None, *, live: b
 
 
 async def _until_signal(config: Config, recording: Recording | None, *, live: bool) -> None:
-    stop, watch, inspect = asyncio.Event(), IdleConnections(), config.inspect
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    stop, watch, inspect = stop_on_signals(), IdleConnections(), config.inspect
     app = inspector_app(recording, watch, config if live else None)
     async with listening(app, watch, inspect.bind, inspect.port, "inspect", ""):
         await stop.wait()

@@ -111,7 +111,7 @@ class Watch:
         self._numbers = count()
 
     def token(self, record: PlacedRecord, seen: float | None) -> Iterator[Line]:
-        """A record of tokens."""
+        """Take a record of tokens."""
         out, partition = self._partition.read(record), self._partition
         for rejected in (_rejected(record, output) for output in out if output.topic == self._dlq):
             if rejected.code == Orphan.code and len(self._orphans) < EARLY_KEPT:
@@ -176,7 +176,7 @@ class Watch:
                 yield Published(told.of, number, None)
 
     def event(self, record: PlacedRecord, seen: float | None, now: float) -> Iterator[Line]:
-        """A record of events; `now` in seconds."""
+        """Take a record of events; `now` in seconds."""
         who, seq = _named(record.headers), _seq(record.headers)
         yield from self._from_the_middle(who, record)
         told = self._told.get(who)

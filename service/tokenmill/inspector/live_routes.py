@@ -23,7 +23,7 @@ from tokenmill.inspector.lines import Ended, Line
 from tokenmill.inspector.live_log import LiveLog
 from tokenmill.inspector.page import HEADERS
 from tokenmill.tools.control import Approval
-from tokenmill.tools.saying import questions, say
+from tokenmill.tools.control_client import questions, say
 
 READERS = 8
 """Of a process at once: each has a consumer, and parses what it reads."""
@@ -58,7 +58,7 @@ class LiveRoutes:
         self._words = words
 
     def routes(self) -> list[web.RouteDef]:
-        """For the application."""
+        """The routes for the application."""
         return [web.get("/inspect/api/live", self._live), web.post("/inspect/api/words", self._word)]
 
     async def _live(self, request: web.Request) -> web.StreamResponse:

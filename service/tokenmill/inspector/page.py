@@ -96,7 +96,7 @@ class Asset(msgspec.Struct, frozen=True):
 
 
 def assets() -> dict[str, Asset]:
-    """Name → file."""
+    """The files of the page by their names."""
     folder = files("tokenmill.inspector") / "assets"
     texts = {name: _said(name, (folder / name).read_text()) for name in ASSETS}
     return {name: _asset(name, text.encode()) for name, text in (texts | {REPLAY: replay_page(texts)}).items()}
@@ -111,13 +111,13 @@ def _asset(name: str, body: bytes) -> Asset:
 
 
 class Page:
-    """The routes of the files."""
+    """The routes of the files of the page."""
 
     def __init__(self) -> None:
         self._assets = assets()
 
     def routes(self) -> list[web.RouteDef]:
-        """For the application."""
+        """The routes for the application."""
         return [
             web.get("/inspect", self._home),
             web.get("/inspect/", self._index),

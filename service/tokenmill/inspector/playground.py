@@ -21,10 +21,10 @@ from tokenmill.gateway.auth.connection_limits import ConnectionLimits
 from tokenmill.gateway.fairness import FairThread
 from tokenmill.gateway.http.request_body import BrokenOff, RequestBody, broken_off
 from tokenmill.gateway.problems import BAD_REQUEST, Refused
-from tokenmill.inspector.cuts import tried
+from tokenmill.inspector.cuts import check_cuts
 from tokenmill.inspector.diagram import Diagram, diagram
 from tokenmill.inspector.page import HEADERS
-from tokenmill.inspector.steps import Asked, stepped
+from tokenmill.inspector.steps import ParseRequest, parse_in_steps
 from tokenmill.limits import MIB
 
 BODY_BYTES = 8 * MIB
@@ -81,7 +81,7 @@ class Recording(msgspec.Struct):
 
 
 class Playground:
-    """The routes."""
+    """The routes of the playground."""
 
     def __init__(self, rights: Authorizer, recording: Recording | None = None, *, live: bool = False) -> None:
         self._admission = Admission(rights, ConnectionLimits(ASKERS, ASKERS_EACH))
@@ -90,7 +90,7 @@ class Playground:
         self._live = live
 
     def routes(self) -> list[web.RouteDef]:
-        """For the application."""
+        """The routes for the application."""
         return [
             web.get("/inspect/api/choices", self._choices),
             web.get("/inspect/api/file", self._file),
@@ -111,12 +111,12 @@ class Playground:
         return _json(self._recording)
 
     async def _steps(self, request: web.Request) -> web.Response:
-        return await self._made(stepped, request)
+        return await self._made(parse_in_steps, request)
 
     async def _cuts(self, request: web.Request) -> web.Response:
-        return await self._made(tried, request)
+        return await self._made(check_cuts, request)
 
-    async def _made(self, make: Callable[[Asked], T], request: web.Request) -> web.Response:
+    async def _made(self, make: Callable[[ParseRequest], T], request: web.Request) -> web.Response:
         """The answer to what is asked. Raises `Refused` with what to change in it."""
         grant = await self._admission.who(request)
         with self._admission.place(grant):
@@ -132,10 +132,10 @@ def _all(named: Iterable[object]) -> list[Choice]:
     return [msgspec.convert(each, Choice, from_attributes=True) for each in named]
 
 
-async def _asked(request: web.Request) -> Asked:
+async def _asked(request: web.Request) -> ParseRequest:
     """What is asked. Raises `Refused`."""
     try:
-        return msgspec.json.decode(await RequestBody(request, BODY_S).whole(BODY_BYTES), type=Asked)
+        return msgspec.json.decode(await RequestBody(request, BODY_S).whole(BODY_BYTES), type=ParseRequest)
     except BrokenOff as lost:
         raise broken_off(lost) from lost
     except NOT_JSON as problem:

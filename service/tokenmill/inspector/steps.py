@@ -33,7 +33,7 @@ STEPS = 200_000
 """Pieces of one text: a megabyte of short tokens."""
 
 
-class Asked(msgspec.Struct, forbid_unknown_fields=True):
+class ParseRequest(msgspec.Struct, forbid_unknown_fields=True):
     """What is to be parsed, and how."""
 
     text: str = ""
@@ -58,7 +58,7 @@ class Asked(msgspec.Struct, forbid_unknown_fields=True):
         return read_options({"format": self.format, "tools": self.tools, **self.open, **(opened or {})})
 
 
-class Stepped(msgspec.Struct):
+class ParsedSteps(msgspec.Struct):
     """All of it."""
 
     prompt: int
@@ -73,17 +73,17 @@ class Stepped(msgspec.Struct):
         return "".join(step.source for step in self.steps)
 
 
-def stepped(asked: Asked) -> Stepped:
+def parse_in_steps(asked: ParseRequest) -> ParsedSteps:
     """Parse it. Raises `BadOpen` and `ConfigError` for what can't be had, with words for whoever asked."""
     stepper = Stepper(asked)
     steps = [step for chunk in stepper.chunks() for step in stepper.take(chunk)]
-    return Stepped(stepper.prompt, [*steps, *stepper.finish()], stepper.rejected)
+    return ParsedSteps(stepper.prompt, [*steps, *stepper.finish()], stepper.rejected)
 
 
 class Stepper:
-    """A parser that is looked at."""
+    """Parses what is asked about, and notes each step."""
 
-    def __init__(self, asked: Asked) -> None:
+    def __init__(self, asked: ParseRequest) -> None:
         self._asked = asked
         self._steps = list[Step]()
         self._parser = self._of({})
@@ -192,7 +192,7 @@ class Stepper:
         self._steps.clear()
 
     def _payloads(self, event: AnyEvent) -> list[str]:
-        """Of the dialect."""
+        """What the dialect makes of an event."""
         self._seq += 1
         if self._renderer is None:
             return []
@@ -202,7 +202,7 @@ class Stepper:
         return [payload.decode(errors="replace") for payload in self._renderer.render(named)]
 
 
-def pieces(asked: Asked) -> Iterator[str]:
+def pieces(asked: ParseRequest) -> Iterator[str]:
     """The text as it is cut. Raises `BadOpen` where that can't be."""
     text = asked.text
     if len(text) > SOURCE_CHARS:

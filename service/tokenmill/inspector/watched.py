@@ -72,7 +72,7 @@ class WatchedParser(MessageParser):
 
     @property
     def here(self) -> int:
-        """Characters of the source."""
+        """How many characters of the source were read."""
         return self._read + self._aside
 
     def feed(self, text: str) -> list[AnyEvent]:
@@ -96,17 +96,17 @@ class WatchedParser(MessageParser):
         return self._tell_beside("tool_calls", msgspec.json.encode(deltas).decode(), super().tool_calls(deltas))
 
     def part(self, kind: str, value: Any, id: str | UnsetType = UNSET) -> list[AnyEvent]:  # noqa: A002 # the field's name
-        """Other provider content."""
+        """Take other provider content."""
         return self._tell_beside("part", msgspec.json.encode(value).decode(), super().part(kind, value, id))
 
     def fail(self, message: str, status: int | UnsetType = UNSET, raw: str | UnsetType = UNSET) -> list[AnyEvent]:
-        """The provider failed."""
+        """Take the failure of the provider."""
         return self._tell_beside("error", message, super().fail(message, status, raw))
 
     def finish(
         self, reason: str | None = "stop", usage: Mapping[str, Any] | None = None, stop_sequence: str | None = None
     ) -> list[AnyEvent]:
-        """The end."""
+        """Take the end."""
         before = self._read - len(self.state.held)
         events = super().finish(reason, usage, stop_sequence)
         self._tell("finish", self.here, "", self._placed(events, before))

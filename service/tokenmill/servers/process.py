@@ -8,6 +8,8 @@ import urllib.error
 import urllib.request
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
@@ -159,3 +161,20 @@ class Server(ABC):
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.stop()
+
+
+def start_all(running: ExitStack, servers: Sequence[Server]) -> None:
+    """Start all at once, as each takes seconds. With `running` the last one is stopped first."""
+    for server in servers:
+        running.callback(server.stop)
+    with ThreadPoolExecutor(len(servers)) as pool:
+        list(pool.map(Server.start, servers))
+
+
+def deaths(servers: Sequence[Server]) -> str:
+    """What those said last that have ended by themselves; nothing if all run."""
+    return "; ".join(
+        f"{server.name} has ended with {server.process.returncode}: {server.log_end()}"
+        for server in servers
+        if not server.alive
+    )

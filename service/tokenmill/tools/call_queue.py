@@ -26,17 +26,17 @@ from aiokafka import TopicPartition
 from tokenmill.config import Config
 from tokenmill.kafka.transaction import Transaction
 from tokenmill.records import Record
-from tokenmill.tools.asking import Asked
-from tokenmill.tools.book import Book
 from tokenmill.tools.call import Call, read_calls
+from tokenmill.tools.call_states import CallStates
 from tokenmill.tools.catalogue import server_of
+from tokenmill.tools.concurrency_limits import ConcurrencyLimits
 from tokenmill.tools.content import quoted
 from tokenmill.tools.control import Orders
 from tokenmill.tools.outcome import LOST, NOT_MADE, Outcome, Progress
-from tokenmill.tools.places import Places
+from tokenmill.tools.pending_approvals import AskedCall
+from tokenmill.tools.running_calls import RunningCalls, Servers
 from tokenmill.tools.state_log import StateLog
-from tokenmill.tools.underway import Servers, Underway
-from tokenmill.tools.waiting import Step, Waiting
+from tokenmill.tools.waiting_calls import Step, WaitingCalls
 from tokenmill.wildcards import matches
 
 log = logging.getLogger(__name__)
@@ -49,14 +49,14 @@ Ended = Callable[[Outcome], None]
 
 
 class CallQueue:
-    """The calls of one partition."""
+    """Runs the calls of one partition."""
 
     def __init__(
         self,
         place: TopicPartition,
         config: Config,
         transaction: Transaction,
-        places: Places,
+        limits: ConcurrencyLimits,
         servers: Servers,
         orders: Orders,
         ended: Ended,
@@ -64,13 +64,13 @@ class CallQueue:
         self.place = place
         self.transaction = transaction
         self._settings = config.tools
-        self._places = places
+        self._limits = limits
         self._orders = orders
         self._ended = ended
-        self._book = Book(int(self._settings.expire_s * 1000) + AGAIN_MS)
-        self._log = StateLog(place, transaction, config.topics, self._book)
+        self._states = CallStates(int(self._settings.expire_s * 1000) + AGAIN_MS)
+        self._log = StateLog(place, transaction, config.topics, self._states)
         self._inbox: deque[Record] = deque()
-        self._waiting = Waiting(config.tools, orders, self._book)
+        self._waiting = WaitingCalls(config.tools, orders, self._states)
         self._lost: deque[Call] = deque()
         self._again: set[bytes] = set()
         """Calls that are made again: whoever had them before may have made them."""
@@ -80,8 +80,8 @@ class CallQueue:
         self._heard = True
         """There are orders that nobody has looked at."""
         self._news = asyncio.Event()
-        self._underway = Underway(servers, places, self._news.set)
-        self._unwatch = places.watch(self._news.set)
+        self._running = RunningCalls(servers, limits, self._news.set)
+        self._unwatch = limits.watch(self._news.set)
 
     @property
     def _caught_up(self) -> bool:
@@ -96,7 +96,7 @@ class CallQueue:
     @property
     def running(self) -> int:
         """Calls that are at their servers, or whose results are not written yet."""
-        return self._underway.running + len(self._underway.over) + len(self._lost) + self._writing
+        return self._running.running + len(self._running.over) + len(self._lost) + self._writing
 
     @property
     def leaving(self) -> int:
@@ -105,13 +105,13 @@ class CallQueue:
 
     @property
     def waiting(self) -> int:
-        """Calls that wait for a place."""
-        return len(self._waiting) + self._underway.looking
+        """How many calls wait for a place."""
+        return len(self._waiting) + self._running.looking
 
     @property
     def asking(self) -> int:
-        """Calls that wait for a person."""
-        return len(self._waiting.asking)
+        """How many calls wait for a person."""
+        return len(self._waiting.approvals)
 
     @property
     def taken(self) -> int:
@@ -122,7 +122,7 @@ class CallQueue:
 
     def read(self, key: bytes, value: bytes | None, offset: int) -> None:
         """A record of `tool-state`, in order, before anything else."""
-        self._book.read(key, value, offset)
+        self._states.read(key, value, offset)
 
     def begin_at(self, offset: int, end: int = 0) -> None:
         """Behind what the owner before took; what it left unfinished is taken up.
@@ -132,12 +132,12 @@ class CallQueue:
         self._taken = self._committed = offset
         self._end, self._held_back = end, True
         asyncio.get_running_loop().call_later(HOLD_S, self._hold_over)
-        for call, _ in self._book.at("waiting"):
+        for call, _ in self._states.at("waiting"):
             self._waiting.put(call)
-        for call, written in self._book.at("asking"):
-            self._waiting.asking.put(Asked(call, written.fingerprint, written.until))
-        for call, written in self._book.at("running"):
-            granted = Asked(call, written.fingerprint, written.until) if written.until else None
+        for call, written in self._states.at("asking"):
+            self._waiting.approvals.put(AskedCall(call, written.fingerprint, written.until))
+        for call, written in self._states.at("running"):
+            granted = AskedCall(call, written.fingerprint, written.until) if written.until else None
             if self._may_repeat(call) and (granted is not None or not self._waiting.asks(call)):
                 self._again.add(call.key)
                 self._waiting.put(call, granted, claimed=True)
@@ -160,19 +160,19 @@ class CallQueue:
 
     def leave(self) -> None:
         """Say of calls that still run what the next owner would say; their servers are told."""
-        for call in self._underway.calls:
+        for call in self._running.calls:
             if not self._may_repeat(call):
-                self._underway.let_go(call.key)
+                self._running.let_go(call.key)
                 self._lose(call)
         self._news.set()
 
     def give(self, records: Sequence[Record]) -> None:
-        """Records of the topic, in order."""
+        """Take records of the topic, in order."""
         self._inbox += records
         self._news.set()
 
     def hear(self) -> None:
-        """There are new orders."""
+        """Look at what is said of calls, as there are new orders."""
         self._heard = True
         self._news.set()
 
@@ -181,7 +181,7 @@ class CallQueue:
         self._paused = True
 
     def go_on(self) -> None:
-        """Begin those that wait."""
+        """Begin the calls that wait."""
         self._paused = False
         self._news.set()
 
@@ -199,8 +199,8 @@ class CallQueue:
             await self._anything_new()
             await asyncio.sleep(max(0, written_at + PACE_S - time.monotonic()))
             steps = self._steps(_now())
-            self._writing, progress = len(steps), list(self._underway.progress.values())
-            self._underway.progress.clear()
+            self._writing, progress = len(steps), list(self._running.progress.values())
+            self._running.progress.clear()
             if steps or progress or self._taken != self._committed:
                 try:
                     await self._write(steps, progress)
@@ -230,20 +230,20 @@ class CallQueue:
             said = read_calls(record)
             if isinstance(said, bytes):
                 yield from self._stopped(said)
-            elif said is not None and said.key not in self._book:
+            elif said is not None and said.key not in self._states:
                 yield self._waiting.arrived(said, now)
 
     def _stopped(self, answer: bytes) -> Iterator[Step]:
         """Its message was cancelled: no call of it is wanted. Their end is written with the offset of that record."""
-        for call in self._book.unfinished(answer) if self._settings.cancel_with_message else ():
-            self._underway.let_go(call.key)
+        for call in self._states.unfinished(answer) if self._settings.cancel_with_message else ():
+            self._running.let_go(call.key)
             yield Step(call, "done", self._waiting.cancel(call.key))
 
     def _over(self) -> Iterator[Step]:
         while self._lost:
             yield Step(self._lost.popleft(), "done", LOST)
-        while self._underway.over:
-            call, outcome = self._underway.over.popleft()
+        while self._running.over:
+            call, outcome = self._running.over.popleft()
             may_be_made = call.key in self._again and outcome.code in NOT_MADE  # not now, but by who was lost
             self._again.discard(call.key)
             yield Step(call, "done", LOST if may_be_made else outcome)
@@ -252,7 +252,7 @@ class CallQueue:
         """What people have said, and what is too old. Most of the time there is neither."""
         heard, self._heard = self._heard, False
         if heard:
-            self._underway.cancel(self._orders)
+            self._running.cancel(self._orders)
         if heard or now > self._waiting.until:
             yield from self._waiting.said(now)
             yield from self._waiting.given_up(now)
@@ -260,12 +260,12 @@ class CallQueue:
     def _begun(self, now: int) -> Iterator[Step]:
         if not self._paused and self._caught_up:
             for call in self._waiting.unasked():
-                self._underway.look(call)
-            yield from self._waiting.beginning(now, self._places)
+                self._running.look(call)
+            yield from self._waiting.beginning(now, self._limits)
 
     def _looked_at(self, now: int) -> Iterator[Step]:
-        while self._underway.looked_at:
-            call, fingerprint = self._underway.looked_at.popleft()
+        while self._running.looked_at:
+            call, fingerprint = self._running.looked_at.popleft()
             self._heard = True  # the word may be there already: the call was asked about before
             yield self._waiting.ask(call, fingerprint, now)
 
@@ -273,7 +273,7 @@ class CallQueue:
         """The places of calls that do not begin after all."""
         for step in steps:
             if step.stage == "running":
-                self._places.give_back(server_of(step.call.name))
+                self._limits.release(server_of(step.call.name))
 
     async def _write(self, steps: Sequence[Step], progress: Sequence[tuple[Call, Progress]]) -> None:
         """What is claimed begins behind the transaction."""
@@ -282,14 +282,14 @@ class CallQueue:
         self._committed = taken
         for step in steps:
             if step.stage == "running":
-                self._underway.begin(step.call, step.asked.fingerprint if step.asked else "")
+                self._running.begin(step.call, step.asked.fingerprint if step.asked else "")
             if step.outcome is not None:
                 self._ended(step.outcome)
 
     async def close(self) -> None:
         """Let go of the partition; calls that run are cancelled, and the next owner says what becomes of them."""
         self._unwatch()
-        await self._underway.close()
+        await self._running.close()
         await self.transaction.close(CLOSE_S)
 
 

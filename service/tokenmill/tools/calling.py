@@ -44,7 +44,7 @@ class CallOptions(msgspec.Struct, frozen=True):
 
 
 async def called(client: Client, tool: Tool, arguments: dict[str, Any], options: CallOptions) -> Outcome:
-    """Make the call, once."""
+    """Make the call, once, and tell what came of it."""
     began = time.monotonic()
     outcome = await _called(client, tool, arguments, options)
     return msgspec.structs.replace(outcome, elapsed_ms=round((time.monotonic() - began) * 1000))
@@ -91,7 +91,7 @@ def _looked_at(calling: "asyncio.Task[CallToolResult]") -> None:
 
 
 def _said(tool: Tool, answer: CallToolResult) -> Outcome:
-    """What the server answered."""
+    """The outcome that the server answered."""
     content = [part.model_dump(mode="json", by_alias=True, exclude_none=True) for part in answer.content]
     if answer.is_error:
         return Outcome(error=error_of(content), code="tool")

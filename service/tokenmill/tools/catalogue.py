@@ -48,7 +48,7 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def public_name(self) -> str:
-        """What models call it."""
+        """The name by which models call it."""
         return f"{self.server}__{_FOREIGN.sub('_', self.name)}"
 
     @property

@@ -119,7 +119,7 @@ async def offered(client: Client, name: str) -> list[Tool]:
 
 
 async def _page(client: Client, name: str, cursor: str | None) -> tuple[ListToolsResult, int]:
-    """A page, and how long it is."""
+    """A page of tools, and how long it is."""
     seconds = client.read_timeout_seconds
     try:
         async with asyncio.timeout(seconds):  # the SDK's begins when the server has read what it is asked

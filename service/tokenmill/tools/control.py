@@ -108,7 +108,7 @@ class Orders:
                 kept.popitem(last=False)
 
     def answer(self, approval: str) -> Approval | None:
-        """What was said to a request."""
+        """What was said to a request for approval."""
         return self._approvals.get(approval)
 
     def cancelled(self, call: Call) -> bool:

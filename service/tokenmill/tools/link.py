@@ -69,7 +69,7 @@ class _Held:
         self.broken = False
 
     def hear(self) -> None:
-        """Something has come from the server."""
+        """Note that something has come from the server."""
         self.heard += 1
         self.silent = False
 
@@ -116,7 +116,7 @@ class Link:
         return self._server.calls
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Stay connected until cancelled."""
         pause = FIRST_PAUSE_S
         try:
             while True:
@@ -270,12 +270,12 @@ class Links:
         return iter(self._links.items())
 
     async def look(self, call: Call) -> str | Outcome:
-        """See `Link`."""
+        """Look at a call as the `Link` to its server does."""
         link = self._links.get(server_of(call.name))
         return _unknown(call) if link is None else await link.look(call)
 
     async def make(self, call: Call, fingerprint: str, progress: Callable[[Progress], None]) -> Outcome:
-        """See `Link`."""
+        """Make a call as the `Link` to its server does."""
         link = self._links.get(server_of(call.name))
         return _unknown(call) if link is None else await link.make(call, fingerprint, progress)
 

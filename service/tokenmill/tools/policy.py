@@ -19,7 +19,7 @@ Action: TypeAlias = Literal["allow", "ask", "deny"]
 
 
 class Rule(msgspec.Struct, frozen=True):
-    """A row."""
+    """A row of the policy."""
 
     action: Action
     tool: str

@@ -53,7 +53,7 @@ class Bounded(httpx2.AsyncHTTPTransport):
     """
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """As the base does it."""
+        """Ask as the base does, and bound what is answered."""
         response = await super().handle_async_request(request)
         status = response.status_code
         if status == HTTPStatus.NOT_FOUND and request.method == "POST" and SESSION in request.headers:

@@ -10,28 +10,27 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from typing import Any
+from functools import partial
 
 import msgspec
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRebalanceListener, TopicPartition
 
 from tokenmill.config import Config
-from tokenmill.errors import FatalError, TokenmillError
 from tokenmill.kafka.calls import deadline, started, stopped, until_available
 from tokenmill.kafka.clients import find_partitions, make_consumer, make_producer, make_reader
 from tokenmill.kafka.group import committed_offsets, still_a_member
 from tokenmill.kafka.transaction import Transaction, transactional_id
 from tokenmill.observe import Numbers
 from tokenmill.observe.telemetry import NO_TELEMETRY, Telemetry
-from tokenmill.process import EXIT_S, ToldToStop, before
+from tokenmill.process import EXIT_S, Failure, Part, ToldToStop, before, run_until
 from tokenmill.tools.call_queue import CallQueue
+from tokenmill.tools.concurrency_limits import ConcurrencyLimits
 from tokenmill.tools.control import Orders
 from tokenmill.tools.control_log import ControlLog
 from tokenmill.tools.link import Links
 from tokenmill.tools.outcome import Outcome
-from tokenmill.tools.places import Places
+from tokenmill.tools.running_calls import Servers
 from tokenmill.tools.tracing import TracedServers
-from tokenmill.tools.underway import Servers
 
 log = logging.getLogger(__name__)
 
@@ -62,14 +61,14 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
             self._heard,
         )
         own = {name: link.calls for name, link in links if link.calls is not None}
-        self._places = Places(config.tools.calls, config.tools.calls_per_server, own)
+        self._limits = ConcurrencyLimits(config.tools.calls, config.tools.calls_per_server, own)
         self._queues: dict[TopicPartition, CallQueue] = {}
         self._work: dict[TopicPartition, asyncio.Task[None]] = {}
         self._ready: set[TopicPartition] = set()
         self._openings = asyncio.Semaphore(OPENINGS)
         self._draining = False
         self._assigned = False
-        self._failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._failure = Failure()
         self._consumer: AIOKafkaConsumer | None = None
         self._read_gauges()
 
@@ -109,19 +108,17 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
             consumer = await before(stop, until_available(self._joined, self._kafka.startup_timeout_s))
         except ToldToStop:
             return
-        tasks = [asyncio.create_task(work) for work in (self._poll(consumer), self._control.run(), stop.wait())]
+        parts: dict[str, Part] = {
+            "the reader of calls": partial(self._poll, consumer),
+            "the reader of what people say": self._control.run,
+            "the runner": self._failure.wait,
+        }
         try:
-            ends: set[asyncio.Future[Any]] = {*tasks, self._failed}
-            done, _ = await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
-            for ended in done:
-                _look(ended)
-            self._draining = True
-            await self._finished(self._config.tools.drain_s)
-            await self._left()
+            async with run_until(stop, parts):
+                self._draining = True
+                await self._finished(self._config.tools.drain_s)
+                await self._left()
         finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
             await asyncio.gather(*(self._give_up(place) for place in list(self._queues)))
             await stopped(consumer)
 
@@ -211,8 +208,8 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
                 max_request_size=2 * self._config.limits.output_bytes,
             )
 
-        transaction = Transaction(make, name, kafka.group_id, seconds, self._fail)
-        return CallQueue(place, self._config, transaction, self._places, self._servers, self._orders, self._ended)
+        transaction = Transaction(make, name, kafka.group_id, seconds, self._failure.tell)
+        return CallQueue(place, self._config, transaction, self._limits, self._servers, self._orders, self._ended)
 
     async def _worked(self, place: TopicPartition) -> None:
         try:
@@ -220,11 +217,7 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
                 await until_available(lambda: self._take_over(place), self._kafka.startup_timeout_s)
             await self._queues[place].work()
         except Exception as problem:  # noqa: BLE001 -- whatever it is ends the process, and is said there
-            self._fail(problem)
-
-    def _fail(self, problem: Exception) -> None:
-        if not self._failed.done():
-            self._failed.set_exception(problem)
+            self._failure.tell(problem)
 
     async def _take_over(self, place: TopicPartition) -> None:
         """Fence the owner before, learn what it knew, and read on from where it was."""
@@ -257,10 +250,3 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
                     queue.read(record.key or b"", record.value, record.offset)
         finally:
             await stopped(reader)
-
-
-def _look(ended: "asyncio.Future[Any]") -> None:
-    """Raise a `TokenmillError` if it failed."""
-    problem = ended.exception()
-    if problem is not None:
-        raise problem if isinstance(problem, TokenmillError) else FatalError(f"running calls failed: {problem!r}")

@@ -14,29 +14,29 @@ from aiokafka.structs import OffsetAndMetadata, RecordMetadata
 
 from tokenmill.config import Topics
 from tokenmill.kafka.transaction import Transaction
-from tokenmill.tools.book import Book
 from tokenmill.tools.call import Call
+from tokenmill.tools.call_states import CallStates
 from tokenmill.tools.control import request_for
 from tokenmill.tools.outcome import Progress, answer_to, progress_of
-from tokenmill.tools.waiting import Step
+from tokenmill.tools.waiting_calls import Step
 
 Sent: TypeAlias = "asyncio.Future[RecordMetadata]"
 
 
 class StateLog:
-    """Writes, and has the book know where what was written lies."""
+    """Writes, and tells the states of calls where what was written lies."""
 
-    def __init__(self, place: TopicPartition, transaction: Transaction, topics: Topics, book: Book) -> None:
+    def __init__(self, place: TopicPartition, transaction: Transaction, topics: Topics, states: CallStates) -> None:
         self._place = place
         self._transaction = transaction
         self._topics = topics
-        self._book = book
+        self._states = states
 
     async def write(
         self, steps: Sequence[Step], progress: Sequence[tuple[Call, Progress]], taken: int, now: int
     ) -> None:
         """One transaction. `taken` is the offset behind the last record that was read. Raises `FatalError`."""
-        needed = self._book.first_needed(now)
+        needed = self._states.first_needed(now)
         states, others = list[Sent](), list[Sent]()
 
         async def acknowledged() -> None:
@@ -49,10 +49,10 @@ class StateLog:
 
         await self._transaction.commit(self._place, OffsetAndMetadata(taken, str(needed)), acknowledged)
         for step, written in zip(steps, states, strict=True):
-            self._book.placed(step.call.key, written.result().offset)
+            self._states.placed(step.call.key, written.result().offset)
 
     async def _state(self, step: Step, now: int) -> Sent:
-        value = self._book.write(step.call, step.stage, now, step.asked)
+        value = self._states.write(step.call, step.stage, now, step.asked)
         client, partition = self._transaction.client, self._place.partition
         sent: Sent = await client.send(self._topics.tool_state, value, partition=partition, key=step.call.key)
         return sent

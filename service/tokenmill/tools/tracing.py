@@ -9,7 +9,7 @@ import msgspec
 from tokenmill.observe.telemetry import Telemetry, Value
 from tokenmill.tools.call import Call
 from tokenmill.tools.outcome import Outcome, Progress
-from tokenmill.tools.underway import Servers
+from tokenmill.tools.running_calls import Servers
 
 
 class TracedServers:
@@ -20,11 +20,11 @@ class TracedServers:
         self._telemetry = telemetry
 
     async def look(self, call: Call) -> str | Outcome:
-        """As the servers do."""
+        """Look at a call as the servers do."""
         return await self._servers.look(call)
 
     async def make(self, call: Call, fingerprint: str, progress: Callable[[Progress], None]) -> Outcome:
-        """As the servers do, within a span."""
+        """Make a call as the servers do, within a span."""
         labels: dict[str, Value] = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": call.name}
         about = {
             **labels,

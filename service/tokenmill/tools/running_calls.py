@@ -8,10 +8,10 @@ from typing import Any, Protocol, TypeVar
 
 from tokenmill.tools.call import Call
 from tokenmill.tools.catalogue import server_of
+from tokenmill.tools.concurrency_limits import ConcurrencyLimits
 from tokenmill.tools.content import quoted
 from tokenmill.tools.control import Orders
 from tokenmill.tools.outcome import CANCELLED, Outcome, Progress
-from tokenmill.tools.places import Places
 
 T = TypeVar("T")
 
@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 
 class Servers(Protocol):
-    """Whoever reaches the tools."""
+    """Reaches the tools."""
 
     async def look(self, call: Call) -> str | Outcome:
         """The fingerprint of the tool, or why the call can't be made."""
@@ -31,12 +31,12 @@ class Servers(Protocol):
         """Make the call, once, and tell how far it is. With a fingerprint the tool has to be the one that it is of."""
 
 
-class Underway:
-    """Each as a task. What came of them is told in the order in which they ended."""
+class RunningCalls:
+    """Calls that are made, each as a task. What came of them is told in the order in which they ended."""
 
-    def __init__(self, servers: Servers, places: Places, tell: Callable[[], None]) -> None:
+    def __init__(self, servers: Servers, limits: ConcurrencyLimits, tell: Callable[[], None]) -> None:
         self._servers = servers
-        self._places = places
+        self._limits = limits
         self._tell = tell
         self._calls: dict[bytes, tuple[Call, asyncio.Task[Outcome]]] = {}
         self._looks: dict[bytes, asyncio.Task[str | Outcome]] = {}
@@ -53,7 +53,7 @@ class Underway:
 
     @property
     def running(self) -> int:
-        """Calls that are at their servers."""
+        """How many calls are at their servers."""
         return len(self._calls)
 
     @property
@@ -63,7 +63,7 @@ class Underway:
 
     @property
     def looking(self) -> int:
-        """Calls that are looked at."""
+        """How many calls are looked at."""
         return len(self._looks)
 
     def begin(self, call: Call, fingerprint: str) -> None:
@@ -85,7 +85,7 @@ class Underway:
         self._tell()
 
     def look(self, call: Call) -> None:
-        """Find out whether it could be made."""
+        """Find out whether a call could be made."""
         task = asyncio.create_task(self._servers.look(call), name=f"a look at {call.name}")
         self._looks[call.key] = task
         task.add_done_callback(lambda task: self._looked(call, task))
@@ -115,7 +115,7 @@ class Underway:
         self._unwanted.discard(call.key)
         self._told.discard(call.key)
         self.progress.pop(call.key, None)
-        self._places.give_back(server_of(call.name))
+        self._limits.release(server_of(call.name))
         if not told and (unwanted or not task.cancelled()):
             self.over.append((call, CANCELLED if task.cancelled() else _result(call, task)))
             self._tell()

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 
 
-class Places:
+class ConcurrencyLimits:
     """Counts what is taken. Whoever waits for a place is told when one is free."""
 
     def __init__(self, of_all: int, of_each: int, own: Mapping[str, int] | None = None) -> None:
@@ -20,15 +20,15 @@ class Places:
         self._waiting.add(tell)
         return lambda: self._waiting.discard(tell)
 
-    def take(self, server: str) -> bool:
-        """Whether there was a place, which is taken now."""
+    def acquire(self, server: str) -> bool:
+        """Take a place, if there is one; says whether there was."""
         if self._taken.total() >= self._of_all or self._taken[server] >= self._own.get(server, self._of_each):
             return False
         self._taken[server] += 1
         return True
 
-    def give_back(self, server: str) -> None:
-        """A call is over."""
+    def release(self, server: str) -> None:
+        """Give back a place: a call is over."""
         self._taken[server] -= 1
         if not self._taken[server]:
             del self._taken[server]  # models make up names of servers

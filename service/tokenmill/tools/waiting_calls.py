@@ -14,13 +14,13 @@ from collections.abc import Iterator
 import msgspec
 
 from tokenmill.config import Tools
-from tokenmill.tools.asking import Asked, Asking
-from tokenmill.tools.book import Book
 from tokenmill.tools.call import Call, Stage
+from tokenmill.tools.call_states import CallStates
 from tokenmill.tools.catalogue import server_of
+from tokenmill.tools.concurrency_limits import ConcurrencyLimits
 from tokenmill.tools.control import Orders
 from tokenmill.tools.outcome import CANCELLED, DENIED, LOST, TOO_LATE, Outcome
-from tokenmill.tools.places import Places
+from tokenmill.tools.pending_approvals import AskedCall, PendingApprovals
 from tokenmill.tools.policy import read_policy, verdict
 
 ASKING = 1_000
@@ -34,17 +34,17 @@ class Step(msgspec.Struct, frozen=True):
     stage: Stage
     outcome: Outcome | None = None
     """With the last stage."""
-    asked: Asked | None = None
+    asked: AskedCall | None = None
     """What was asked, as long as it counts."""
 
 
-class Waiting:
+class WaitingCalls:
     """Calls that have come, and have not begun."""
 
-    def __init__(self, settings: Tools, orders: Orders, book: Book) -> None:
+    def __init__(self, settings: Tools, orders: Orders, states: CallStates) -> None:
         self._settings = settings
         self._orders = orders
-        self._book = book
+        self._states = states
         self._policy = read_policy(settings.policy)
         self._calls: dict[bytes, Call] = {}
         """In the order in which they came."""
@@ -54,10 +54,10 @@ class Waiting:
         """Those that may run, by their servers; some of them wait no longer."""
         self._unasked: deque[bytes] = deque()
         """Those that somebody has to be asked about, likewise."""
-        self._granted: dict[bytes, Asked] = {}
+        self._granted: dict[bytes, AskedCall] = {}
         self._claimed: set[bytes] = set()
         """Those that whoever had them before may have made."""
-        self.asking = Asking(orders)
+        self.approvals = PendingApprovals(orders)
         """Those that wait for a person."""
 
     def __len__(self) -> int:
@@ -70,8 +70,8 @@ class Waiting:
         """Whether somebody has to approve of it."""
         return verdict(self._policy, call.name, call.arguments) == "ask"
 
-    def put(self, call: Call, granted: Asked | None = None, *, claimed: bool = False) -> None:
-        """It waits for a place."""
+    def put(self, call: Call, granted: AskedCall | None = None, *, claimed: bool = False) -> None:
+        """Have a call wait for a place."""
         self._calls[call.key] = call
         self._oldest = min(self._oldest, call.time)
         if granted is None and self.asks(call):
@@ -84,9 +84,9 @@ class Waiting:
             self._claimed.add(call.key)
 
     def arrived(self, call: Call, now: int) -> Step:
-        """A call that has come."""
+        """Take a call that has come; where it is from now on."""
         refused = self._refused(call, now)
-        self._book.expect(call, now)
+        self._states.expect(call, now)
         if refused is not None:
             return Step(call, "done", refused)
         self.put(call)
@@ -94,7 +94,7 @@ class Waiting:
 
     def _refused(self, call: Call, now: int) -> Outcome | None:
         """Why a call that has come is not to be run."""
-        if self._book.calls_beside(call) >= self._settings.calls_per_answer:
+        if self._states.calls_beside(call) >= self._settings.calls_per_answer:
             why = f"the answer has more than {self._settings.calls_per_answer} calls (tools.calls_per_answer)"
             return Outcome(error=why, code="limit")
         return self._unwanted(call, now)
@@ -110,20 +110,20 @@ class Waiting:
         return Outcome(error=f"the call is older than {self._settings.expire_s:g} s (tools.expire_s)", code="expired")
 
     def ask(self, call: Call, fingerprint: str, now: int) -> Step:
-        """Somebody is to be asked about it."""
+        """Have a call wait for a person, who is to be asked about it."""
         if (unwanted := self._unwanted(call, now)) is not None:
             return Step(call, "done", unwanted)
-        if len(self.asking) >= ASKING:
+        if len(self.approvals) >= ASKING:
             return Step(call, "done", Outcome(error=f"{ASKING} other calls wait for a person", code="limit"))
-        asked = Asked(call, fingerprint, now + int(self._settings.approve_s * 1000))
-        self.asking.put(asked)
+        asked = AskedCall(call, fingerprint, now + int(self._settings.approve_s * 1000))
+        self.approvals.put(asked)
         return Step(call, "asking", asked=asked)
 
     def said(self, now: int) -> Iterator[Step]:
         """What people have said: those that are approved of wait for a place, the others are answered."""
-        for call in self.asking.cancelled():
+        for call in self.approvals.cancelled():
             yield Step(call, "done", CANCELLED)
-        for asked, refused in self.asking.answered(now):
+        for asked, refused in self.approvals.answered(now):
             if refused is not None:
                 yield Step(asked.call, "done", refused)
             else:
@@ -133,7 +133,7 @@ class Waiting:
     def until(self) -> float:
         """When the first of them is given up, in milliseconds since the epoch."""
         waits = self._oldest + self._settings.expire_s * 1000
-        return min(waits, self.asking.until, *(asked.until for asked in self._granted.values()))
+        return min(waits, self.approvals.until, *(asked.until for asked in self._granted.values()))
 
     def given_up(self, now: int) -> Iterator[Step]:
         """Those that nobody waits for any more: none before `until`, if there are no new orders."""
@@ -152,7 +152,7 @@ class Waiting:
                 self._let_go(call.key)
                 yield call
 
-    def beginning(self, now: int, places: Places) -> Iterator[Step]:
+    def beginning(self, now: int, limits: ConcurrencyLimits) -> Iterator[Step]:
         """Those that find a place: of each server the first ones."""
         for server, queue in list(self._queues.items()):
             while queue:
@@ -161,7 +161,7 @@ class Waiting:
                     unwanted = self._too_late(call, now)
                     if unwanted is not None:
                         yield Step(call, "done", LOST if call.key in self._claimed else unwanted)
-                    elif places.take(server):
+                    elif limits.acquire(server):
                         yield Step(call, "running", asked=self._granted.get(call.key))
                     else:
                         break
@@ -173,7 +173,7 @@ class Waiting:
     def cancel(self, key: bytes) -> Outcome:
         """Let go of a call, if it waits; returns what is said of it."""
         outcome = LOST if key in self._claimed else CANCELLED
-        self.asking.let_go(key)
+        self.approvals.let_go(key)
         if key in self._calls:
             self._let_go(key)
         return outcome

@@ -31,7 +31,7 @@ ATTEMPTS = 8
 """Of one key: more are no accident."""
 
 
-class Asking(msgspec.Struct, frozen=True):
+class ApiRequest(msgspec.Struct, frozen=True):
     """A request of a client, read and let in."""
 
     api: Api
@@ -43,7 +43,7 @@ class Asking(msgspec.Struct, frozen=True):
 
 
 class Requests:
-    """Finds them, and writes them."""
+    """Finds requests, and writes new ones."""
 
     def __init__(self, settings: Front, topic: str, log: RequestLog, index: RequestIndex, producer: Producer) -> None:
         self._settings = settings
@@ -53,27 +53,27 @@ class Requests:
         self._producer = producer
         self._others = Others(producer, topic)
 
-    async def known(self, asking: Asking) -> Known | None:
+    async def known(self, asked: ApiRequest) -> Known | None:
         """The request that this one is again. Raises `Refused` and `Unavailable`."""
-        identity = asking.identity
+        identity = asked.identity
         if identity.key:
             await self._log.caught_up()
-            return self._same(asking, self._index.by_key(identity.key))
+            return self._same(asked, self._index.by_key(identity.key))
         if identity.again:
             await self._log.caught_up()
             since = int((time.time() - self._settings.retry_s) * 1000)
             return self._index.by_fingerprint(identity.fingerprint, since)
         return None
 
-    def new(self, asking: Asking, attempt: int) -> Known:
+    def new(self, asked: ApiRequest, attempt: int) -> Known:
         """A request that is to be written."""
-        identity, now = asking.identity, int(time.time() * 1000)
-        answer = identity.answer_id(asking.api, now, secrets.token_hex(16))
-        conversation = answer.conversation_of(asking.grant.name)
+        identity, now = asked.identity, int(time.time() * 1000)
+        answer = identity.answer_id(asked.api, now, secrets.token_hex(16))
+        conversation = answer.conversation_of(asked.grant.name)
         return Known(
             conversation,
             str(answer),
-            asking.api.name,
+            asked.api.name,
             identity.fingerprint,
             identity.key,
             attempt,
@@ -81,25 +81,25 @@ class Requests:
             now,
         )
 
-    async def write(self, asking: Asking, known: Known) -> Known:
+    async def write(self, asked: ApiRequest, known: Known) -> Known:
         """Put it into the log. Returns the one that counts. Raises `Refused` and `Unavailable`."""
         record = RequestRecord(
             message_id=known.message_id,
             api=known.api,
-            body=msgspec.Raw(asking.body),
+            body=msgspec.Raw(asked.body),
             fingerprint=known.fingerprint,
             until=known.time_ms + int(self._settings.answer_s * 1000),
             key=known.key,
             attempt=known.attempt,
             stays=known.stays,
-            betas=asking.identity.betas,
+            betas=asked.identity.betas,
         )
         key, value = known.conversation.encode(), msgspec.json.encode(record)
-        placed = await self._producer.send(self._topic, key, value, asking.tracing)
+        placed = await self._producer.send(self._topic, key, value, asked.tracing)
         if not known.key:
             return known
         await self._log.reached(placed.partition, placed.offset)
-        first = self._same(asking, self._index.by_key(known.key, known.attempt))
+        first = self._same(asked, self._index.by_key(known.key, known.attempt))
         return known if first is None or first.message_id == known.message_id else first
 
     async def attached(self, known: Known) -> None:
@@ -121,7 +121,7 @@ class Requests:
         return known.attempt + 1
 
     @staticmethod
-    def _same(asking: Asking, known: Known | None) -> Known | None:
-        if known is not None and known.fingerprint != asking.identity.fingerprint:
+    def _same(asked: ApiRequest, known: Known | None) -> Known | None:
+        if known is not None and known.fingerprint != asked.identity.fingerprint:
             raise Refused(CONFLICT, OTHER_BODY)
         return known

@@ -7,10 +7,10 @@ import pytest
 
 from tests.support.pipes import soon
 from tokenmill.tools.call import Call
+from tokenmill.tools.concurrency_limits import ConcurrencyLimits
 from tokenmill.tools.control import Cancel, Orders
 from tokenmill.tools.outcome import CANCELLED, Outcome, Progress
-from tokenmill.tools.places import Places
-from tokenmill.tools.underway import Underway
+from tokenmill.tools.running_calls import RunningCalls
 
 
 class Slow:
@@ -41,20 +41,20 @@ def call(id_: str) -> Call:
     return Call("c", id_, 0, 100, id_, "w__note", {}, 200)
 
 
-def begun(*ids: str) -> tuple[Underway, Places, Slow]:
-    places, servers = Places(len(ids), len(ids)), Slow()
-    underway = Underway(servers, places, lambda: None)
+def begun(*ids: str) -> tuple[RunningCalls, ConcurrencyLimits, Slow]:
+    limits, servers = ConcurrencyLimits(len(ids), len(ids)), Slow()
+    underway = RunningCalls(servers, limits, lambda: None)
     for id_ in ids:
-        assert places.take("w")
+        assert limits.acquire("w")
         underway.begin(call(id_), f"{id_}!")
-    return underway, places, servers
+    return underway, limits, servers
 
 
 async def test_what_came_of_calls_is_told(caplog: pytest.LogCaptureFixture) -> None:
     """Of one that failed in a way that nobody expected, too."""
-    underway, places, servers = begun("good", "bad")
+    underway, limits, servers = begun("good", "bad")
     await soon()
-    assert (underway.running, places.take("w")) == (2, False)
+    assert (underway.running, limits.acquire("w")) == (2, False)
     servers.go.set()
     await soon()
     assert "a call of 'w__note'" in caplog.text
@@ -62,12 +62,12 @@ async def test_what_came_of_calls_is_told(caplog: pytest.LogCaptureFixture) -> N
         ("good", "good!"),
         ("bad", "transport"),
     ]
-    assert (underway.running, places.take("w")) == (0, True)
+    assert (underway.running, limits.acquire("w")) == (0, True)
 
 
 async def test_cancelled_ones_end_others_go_on() -> None:
     """One that has not even begun, as well; it is said once."""
-    underway, places, servers = begun("one", "two")
+    underway, limits, servers = begun("one", "two")
     orders = Orders()
     orders.take(Cancel(conversation_id="c", message_id="one"), 100)
     underway.cancel(orders)
@@ -75,18 +75,18 @@ async def test_cancelled_ones_end_others_go_on() -> None:
     await soon()
     assert list(underway.over) == [(call("one"), CANCELLED)]
     assert servers.begun == ["two"]
-    assert (underway.running, places.take("w")) == (1, True)
+    assert (underway.running, limits.acquire("w")) == (1, True)
     await underway.close()
 
 
 async def test_what_is_closed_leaves_nothing_behind() -> None:
     """No task, no place taken; and nothing is said of what the next owner has to judge."""
-    underway, places, servers = begun("one", "two")
+    underway, limits, servers = begun("one", "two")
     underway.look(call("three"))
     await underway.close()
     assert (underway.running, underway.looking, list(underway.over)) == (0, 0, [])
-    assert places.take("w")
-    assert places.take("w")
+    assert limits.acquire("w")
+    assert limits.acquire("w")
     assert servers.begun == []
 
 
@@ -107,11 +107,11 @@ async def test_looks_find_the_tool_or_say_why_not() -> None:
 
 async def test_how_far_calls_are_is_told_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
     """The last of it, once for all of them; of a call that is over nothing more is said."""
-    monkeypatch.setattr("tokenmill.tools.underway.PROGRESS_S", 0.01)
-    told, places, servers = asyncio.Event(), Places(2, 2), Slow()
-    underway = Underway(servers, places, told.set)
+    monkeypatch.setattr("tokenmill.tools.running_calls.PROGRESS_S", 0.01)
+    told, limits, servers = asyncio.Event(), ConcurrencyLimits(2, 2), Slow()
+    underway = RunningCalls(servers, limits, told.set)
     for id_ in ("one", "two"):
-        assert places.take("w")
+        assert limits.acquire("w")
         underway.begin(call(id_), "")
     async with asyncio.timeout(5):
         await told.wait()
@@ -128,14 +128,14 @@ async def test_how_far_calls_are_is_told_now_and_then(monkeypatch: pytest.Monkey
 
 async def test_what_is_let_go_of_ends_without_a_word() -> None:
     """Wherever it is; others go on, and its place is given back."""
-    underway, places, servers = begun("one", "two")
+    underway, limits, servers = begun("one", "two")
     underway.look(call("three"))
     await soon()
     for id_ in ("one", "three", "nobody"):
         underway.let_go(call(id_).key)
     assert underway.calls == [call("two")]
     await soon()
-    assert (underway.running, underway.looking, places.take("w")) == (1, 0, True)
+    assert (underway.running, underway.looking, limits.acquire("w")) == (1, 0, True)
     servers.go.set()
     await soon()
     assert [each.id for each, _ in underway.over] == ["two"]

@@ -17,7 +17,7 @@ from tokenmill.kafka.calls import until_available
 
 
 class Looking(Protocol):
-    """Looks after some of them, as `Inheritance` does."""
+    """Looks after requests of one partition, as `Inheritance` does."""
 
     async def settle(self, inherited: list[Inherited]) -> None:
         """Until each has its fate. Raises `Unavailable`; what has none by then may be settled again."""
@@ -27,7 +27,7 @@ class Looking(Protocol):
 
 
 class _Round:
-    """Those of one partition."""
+    """The requests of one partition that are looked after together."""
 
     def __init__(self, waiting: dict[int, Inherited]) -> None:
         self.waiting = waiting
@@ -36,14 +36,14 @@ class _Round:
         self._looking: Looking | None = None
 
     async def settle(self, looking: Looking, left: dict[int, Inherited]) -> None:
-        """One try, for those that are left."""
+        """Try once to find the fates of those that are left."""
         self._looking = looking
         if self.parted:
             looking.part()
         await looking.settle([*left.values()])
 
     def part(self) -> None:
-        """Its partition was let go."""
+        """Tell that the partition was let go."""
         self.parted = True
         if self._looking is not None:
             self._looking.part()
@@ -53,8 +53,8 @@ Decided: TypeAlias = Callable[[TopicPartition, Inherited, Fate, Answer | None, s
 """Gets each with its partition and what `Decide` gets."""
 
 
-class Settling:
-    """Some of them.
+class RecoveryQueue:
+    """Requests of some partitions, and who looks after them.
 
     Args:
         look: makes who looks after them, with what is told their fates.
@@ -78,20 +78,20 @@ class Settling:
 
     @property
     def count(self) -> int:
-        """How many have no fate yet."""
+        """How many requests have no fate yet."""
         return sum(map(len, self._waiting.values()))
 
     @property
     def places(self) -> list[TopicPartition]:
-        """Partitions that have some."""
+        """Partitions that have requests without a fate."""
         return list(self._waiting)
 
     def add(self, place: TopicPartition, inherited: Inherited) -> None:
-        """One more."""
+        """Add a request that has no fate yet."""
         self._waiting.setdefault(place, {})[inherited.offset] = inherited
 
     def settle(self, place: TopicPartition) -> None:
-        """Look after all of a partition's, unless that is being done."""
+        """Look after all of a partition's requests, unless that is being done."""
         if place in self._waiting and place not in self._rounds:
             found = self._rounds[place] = _Round(self._waiting[place])
             task = asyncio.create_task(self._settled(place, found), name=f"what is inherited of {place}")
@@ -124,7 +124,7 @@ class Settling:
             found.part()
 
     async def close(self) -> None:
-        """Look after none any more."""
+        """Look after no request any more."""
         tasks = [*self._tasks]
         for task in tasks:
             task.cancel()

@@ -31,7 +31,7 @@ async def questions(config: Config) -> list[ApprovalRequest]:
 
 
 async def _read(log: ControlLog) -> None:
-    """Until it has read what there is."""
+    """Read until all is known that there is."""
     reading, read = asyncio.create_task(log.run()), asyncio.create_task(log.read.wait())
     try:
         await asyncio.wait([reading, read], return_when=asyncio.FIRST_COMPLETED)

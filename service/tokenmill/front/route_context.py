@@ -16,10 +16,10 @@ from tokenmill.config import Config
 from tokenmill.dialects import Renderer, find_dialect
 from tokenmill.dialects.server_sent import server_sent
 from tokenmill.events import Error, decode_event
-from tokenmill.front.asking import Requests
 from tokenmill.front.failure import LATE, Opening
 from tokenmill.front.following import Following, native
 from tokenmill.front.readers import Read, Readers
+from tokenmill.front.requests import Requests
 from tokenmill.front.stops import Stops
 from tokenmill.front.whole import MORE_S
 from tokenmill.gateway.auth.admission import Admission
@@ -55,8 +55,8 @@ class Sought(NamedTuple):
     time_ms: int
 
 
-class Parts:
-    """Of a process."""
+class RouteContext:
+    """What the routes of one process need, and what they do alike."""
 
     def __init__(
         self,
@@ -121,7 +121,7 @@ class Parts:
             await asyncio.gather(waiting, return_exceptions=True)
 
     def begins(self, told: Told) -> None:
-        """The first event of an answer is there."""
+        """Measure how long the first event of an answer took, which is there now."""
         self.numbers.histograms["tokenmill_front_first_event_seconds"].observe(time.monotonic() - told.asked_at)
 
     async def streamed(
@@ -155,7 +155,7 @@ class Parts:
             return await self.serving.answer(request, asked, headers, self.admission.held(grant), prepared, finished)
 
     def _left_s(self, sought: Sought) -> float:
-        """For how long an answer may still come."""
+        """For how many seconds an answer may still come."""
         return sought.time_ms / 1000 + self.config.front.answer_s + MORE_S - time.time()
 
 

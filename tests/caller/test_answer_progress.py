@@ -5,9 +5,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from tokenmill.caller import signs
+from tokenmill.caller import answer_progress
 from tokenmill.caller.answer import TAKEOVER_PART
-from tokenmill.caller.signs import Signs
+from tokenmill.caller.answer_progress import AnswerProgress
 from tokenmill.caller.writing import RANGE, SIGN_RANGE
 from tokenmill.partition.idle import LAST_OFFSET
 from tokenmill.records import InputRecord
@@ -19,7 +19,7 @@ class Log:
     """Records of one conversation, and what is seen in them; each a second after the one before."""
 
     def __init__(self) -> None:
-        self.signs = Signs(0.0)
+        self.progress = AnswerProgress(0.0)
         self._next = 0
 
     def add(self, value: bytes | None = None, *headers: tuple[str, bytes], **chunk: Any) -> int | None:
@@ -27,18 +27,18 @@ class Log:
         content = msgspec.json.encode({"message_id": MESSAGE, **chunk}) if value is None else value
         record = InputRecord("tokens", 0, self._next, 0, b"c", content, list(headers))
         self._next += 1
-        return self.signs.take(record, MESSAGE, float(self._next))
+        return self.progress.take(record, MESSAGE, float(self._next))
 
 
 def test_the_first_record_of_each_writer_is_told() -> None:
     """By the number of its range; nobody who has the answer no more is heard."""
     log = Log()
-    assert log.signs.range == -1
+    assert log.progress.range == -1
     assert log.add(seq=0, open={}) == 0
     assert log.add(seq=1, delta="a") is None
     assert log.add(seq=RANGE, open={}, resumes=True) == 1
     assert log.add(seq=2, delta="b") is None
-    assert (log.signs.range, log.signs.text, log.signs.at) == (1, ["a"], 3.0)
+    assert (log.progress.range, log.progress.text, log.progress.at) == (1, ["a"], 3.0)
     assert log.add(seq=5 * RANGE + 7, delta="c") == 5
 
 
@@ -47,7 +47,7 @@ def test_a_sign_of_life_changes_nothing_but_the_time() -> None:
     log = Log()
     log.add(seq=0, open={})
     assert log.add() is None
-    assert (log.signs.at, log.signs.content, log.signs.text, log.signs.ended) == (2.0, False, [], False)
+    assert (log.progress.at, log.progress.content, log.progress.text, log.progress.ended) == (2.0, False, [], False)
 
 
 def test_what_callers_say_of_takeovers_is_none_of_the_answer() -> None:
@@ -56,7 +56,7 @@ def test_what_callers_say_of_takeovers_is_none_of_the_answer() -> None:
     log.add(seq=RANGE, open={}, resumes=True)
     log.add(seq=RANGE + 1, part={"kind": TAKEOVER_PART, "value": {"how": "called-again"}})
     log.add(seq=RANGE + 2, delta="text")
-    assert (log.signs.content, log.signs.text) == (True, ["text"])
+    assert (log.progress.content, log.progress.text) == (True, ["text"])
 
 
 def sign(range_: bytes) -> tuple[str, bytes]:
@@ -70,16 +70,16 @@ def test_who_was_overtaken_gives_signs_of_nobody_s_life() -> None:
     log.add(seq=0, open={})
     log.add(None, sign(b"0"))
     log.add(seq=RANGE, open={}, resumes=True)
-    assert [log.add(None, sign(b"0")), log.signs.at] == [None, 3.0]
+    assert [log.add(None, sign(b"0")), log.progress.at] == [None, 3.0]
     log.add(None, sign(b"1"))
-    assert (log.signs.at, log.signs.range) == (5.0, 1)
+    assert (log.progress.at, log.progress.range) == (5.0, 1)
 
 
 def test_a_sign_of_life_may_come_before_the_record_that_takes_over() -> None:
     """That was refused, and is written again: it is the first of its range all the same."""
     log = Log()
     log.add(seq=0, open={})
-    assert (log.add(None, sign(b"1")), log.signs.range) == (None, 0)
+    assert (log.add(None, sign(b"1")), log.progress.range) == (None, 0)
     assert log.add(seq=RANGE, open={}, resumes=True) == 1
 
 
@@ -89,7 +89,7 @@ def test_a_sign_that_does_not_say_whose_it_is_counts(value: bytes) -> None:
     log = Log()
     log.add(seq=RANGE, open={})
     log.add(None, sign(value))
-    assert (log.signs.at, log.signs.range) == (2.0, 1)
+    assert (log.progress.at, log.progress.range) == (2.0, 1)
 
 
 @pytest.mark.parametrize(
@@ -108,9 +108,9 @@ def test_whatever_a_model_says_is_content(chunk: dict[str, Any]) -> None:
     """Behind it nothing can be asked for again; what opens the message is none."""
     log = Log()
     log.add(seq=0, open={"format": "plain"})
-    assert not log.signs.content
+    assert not log.progress.content
     log.add(seq=1, **chunk)
-    assert log.signs.content
+    assert log.progress.content
 
 
 def test_it_has_ended_when_all_choices_have() -> None:
@@ -119,9 +119,9 @@ def test_it_has_ended_when_all_choices_have() -> None:
     log.add(seq=0, open={})
     log.add(seq=0, open={}, choice=1)
     log.add(seq=1, finish_reason="stop", end=True)
-    assert not log.signs.ended
+    assert not log.progress.ended
     log.add(seq=1, choice=1, finish_reason="stop", end=True)
-    assert (log.signs.ended, log.add(seq=RANGE, open={}, resumes=True)) == (True, None)
+    assert (log.progress.ended, log.add(seq=RANGE, open={}, resumes=True)) == (True, None)
 
 
 def test_an_answer_is_all_there_when_each_choice_has_said_why_it_ends() -> None:
@@ -136,10 +136,10 @@ def test_an_answer_is_all_there_when_each_choice_has_said_why_it_ends() -> None:
         {"seq": RANGE, "open": {}, "resumes": True},
     ):
         log.add(**chunk)
-        found.append((log.signs.all_there(1), log.signs.all_there(2), log.signs.all_there(3)))
+        found.append((log.progress.all_there(1), log.progress.all_there(2), log.progress.all_there(3)))
     nothing, all_of_two = (False, False, False), (True, True, False)
     assert found == [nothing, nothing, nothing, all_of_two, all_of_two]
-    assert not log.signs.ended
+    assert not log.progress.ended
 
 
 def test_a_stop_ends_it() -> None:
@@ -147,14 +147,14 @@ def test_a_stop_ends_it() -> None:
     log = Log()
     log.add(seq=0, open={})
     log.add(control="cancel")
-    assert log.signs.ended
+    assert log.progress.ended
 
 
 def test_a_stop_of_what_has_not_begun_ends_nothing() -> None:
     """A worker knows no message to end, so somebody has to answer."""
     log = Log()
     log.add(control="cancel")
-    assert not log.signs.ended
+    assert not log.progress.ended
     assert log.add(seq=0, open={}) == 0
 
 
@@ -164,9 +164,9 @@ def test_a_time_out_ends_it_unless_something_came_meanwhile() -> None:
     log.add(seq=0, open={})
     log.add(seq=1, delta="a")
     log.add(None, (LAST_OFFSET, b"0"), control="timeout")
-    assert not log.signs.ended
+    assert not log.progress.ended
     log.add(None, (LAST_OFFSET, b"1"), control="timeout")
-    assert log.signs.ended
+    assert log.progress.ended
 
 
 @pytest.mark.parametrize("late", [{"seq": 1, "delta": "late"}, {}], ids=["chunk", "sign"])
@@ -177,7 +177,7 @@ def test_what_the_one_before_still_writes_makes_a_time_out_stale(late: dict[str,
     log.add(seq=RANGE, open={}, resumes=True)
     log.add(None, *([] if late else [sign(b"0")]), **late)
     log.add(None, (LAST_OFFSET, b"1"), control="timeout")
-    assert not log.signs.ended
+    assert not log.progress.ended
 
 
 @pytest.mark.parametrize(
@@ -196,20 +196,20 @@ def test_only_text_of_one_choice_can_be_gone_on_with(chunk: dict[str, Any]) -> N
     log.add(seq=0, open={})
     log.add(seq=1, delta="a")
     log.add(seq=2, delta="b")
-    assert log.signs.text == ["a", "b"]
+    assert log.progress.text == ["a", "b"]
     log.add(seq=3, **chunk)
-    assert log.signs.text is None
+    assert log.progress.text is None
 
 
 def test_a_long_text_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """There may be thousands of answers."""
-    monkeypatch.setattr(signs, "TEXT_CHARS", 3)
+    monkeypatch.setattr(answer_progress, "TEXT_CHARS", 3)
     log = Log()
     log.add(seq=0, delta="abc")
-    texts = [log.signs.text]
+    texts = [log.progress.text]
     log.add(seq=1, delta="d")
-    assert [*texts, log.signs.text] == [["abc"], None]
-    assert log.signs.content
+    assert [*texts, log.progress.text] == [["abc"], None]
+    assert log.progress.content
 
 
 @pytest.mark.parametrize(
@@ -225,4 +225,4 @@ def test_what_is_none_of_its_records_says_nothing(value: bytes, headers: tuple[t
     """A conversation has records of others, too."""
     log = Log()
     assert log.add(value, *headers) is None
-    assert (log.signs.range, log.signs.at) == (-1, 0.0)
+    assert (log.progress.range, log.progress.at) == (-1, 0.0)

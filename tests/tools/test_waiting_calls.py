@@ -5,27 +5,29 @@ from typing import Any
 import pytest
 
 from tokenmill.config import Tools
-from tokenmill.tools import waiting as module
-from tokenmill.tools.asking import Asked
-from tokenmill.tools.book import Book
+from tokenmill.tools import waiting_calls as module
 from tokenmill.tools.call import Call
+from tokenmill.tools.call_states import CallStates
+from tokenmill.tools.concurrency_limits import ConcurrencyLimits
 from tokenmill.tools.control import Cancel, Orders
-from tokenmill.tools.places import Places
-from tokenmill.tools.waiting import Step, Waiting
+from tokenmill.tools.pending_approvals import AskedCall
+from tokenmill.tools.waiting_calls import Step, WaitingCalls
 
 
 def call(id_: str = "a", name: str = "w__note", time: int = 0) -> Call:
     return Call("c", "m", 0, 100, id_, name, {}, time)
 
 
-def waiting(orders: Orders | None = None, book: Book | None = None, **settings: Any) -> Waiting:
-    return Waiting(Tools(**settings), orders or Orders(), book or Book(1_000))
+def waiting(orders: Orders | None = None, book: CallStates | None = None, **settings: Any) -> WaitingCalls:
+    return WaitingCalls(Tools(**settings), orders or Orders(), book or CallStates(1_000))
 
 
-def steps(found: Waiting, now: int, places: Places | None = None, *, paused: bool = False) -> list[tuple[str, str]]:
+def steps(
+    found: WaitingCalls, now: int, limits: ConcurrencyLimits | None = None, *, paused: bool = False
+) -> list[tuple[str, str]]:
     """What begins, and what is answered instead: the call, and its stage or the code."""
-    places = places or Places(9, 9)
-    begun = [] if paused else list(found.beginning(now, places))
+    limits = limits or ConcurrencyLimits(9, 9)
+    begun = [] if paused else list(found.beginning(now, limits))
     return [_told(step) for step in (*begun, *found.given_up(now))]
 
 
@@ -35,34 +37,34 @@ def _told(step: Step) -> tuple[str, str]:
 
 def test_places_decide_who_begins() -> None:
     """The others wait, in order, and begin later."""
-    found, places = waiting(), Places(2, 1)
+    found, limits = waiting(), ConcurrencyLimits(2, 1)
     arrived = [found.arrived(call(id_, name), 0) for id_, name in (("a", "w__x"), ("b", "w__y"), ("c", "v__z"))]
     assert [step.stage for step in arrived] == ["waiting"] * 3
-    assert steps(found, 0, places, paused=True) == []
-    assert steps(found, 0, places) == [("a", "running"), ("c", "running")]
+    assert steps(found, 0, limits, paused=True) == []
+    assert steps(found, 0, limits) == [("a", "running"), ("c", "running")]
     assert (len(found), call("b").key in found) == (1, True)
-    places.give_back("w")
-    assert steps(found, 0, places) == [("b", "running")]
+    limits.release("w")
+    assert steps(found, 0, limits) == [("b", "running")]
     assert steps(found, 0) == []
 
 
 def test_who_has_to_be_asked_about_waits_for_no_place() -> None:
     """Neither does it stand in the way of others; once it was approved of, it is one of them."""
-    found, places = waiting(policy=("ask w__risky",)), Places(1, 1)
+    found, limits = waiting(policy=("ask w__risky",)), ConcurrencyLimits(1, 1)
     for id_, name in (("a", "w__x"), ("b", "w__risky"), ("c", "w__y")):
         found.arrived(call(id_, name), 0)
-    assert steps(found, 0, places) == [("a", "running")]
+    assert steps(found, 0, limits) == [("a", "running")]
     assert [each.id for each in found.unasked()] == ["b"]
     assert [each.id for each in found.unasked()] == []
     assert len(found) == 1
-    found.put(call("b", "w__risky"), Asked(call("b", "w__risky"), "f", 99))
+    found.put(call("b", "w__risky"), AskedCall(call("b", "w__risky"), "f", 99))
     assert list(found.unasked()) == []
     assert steps(found, 0) == [("c", "running"), ("b", "running")]
 
 
 def test_what_is_refused_is_answered_at_once() -> None:
     """By the policy, for its age, since it was cancelled, or as one too many of its answer."""
-    orders, book = Orders(), Book(1_000)
+    orders, book = Orders(), CallStates(1_000)
     found = waiting(orders, book, policy=("deny w__never",), expire_s=1, calls_per_answer=1)
     assert _told(found.arrived(call("a", "w__never"), 0)) == ("a", "denied")
     assert _told(found.arrived(call("a"), 0)) == ("a", "limit")
@@ -79,7 +81,7 @@ def test_who_waits_too_long_does_not_begin() -> None:
     orders = Orders()
     found = waiting(orders, expire_s=1)
     found.arrived(call("old"), 0)
-    found.put(call("approved", time=900), Asked(call("approved", time=900), "f", 1_200))
+    found.put(call("approved", time=900), AskedCall(call("approved", time=900), "f", 1_200))
     found.arrived(call("new", time=900), 900)
     assert steps(found, 1_001, paused=True) == [("old", "expired")]
     assert steps(found, 1_201, paused=True) == [("approved", "expired")]
@@ -91,7 +93,7 @@ def test_what_is_denied_meanwhile_does_not_begin() -> None:
     """A runner that takes over has the policy of today, also for calls that were asked about."""
     found = waiting(policy=("deny w__*",))
     found.put(call("a"))
-    found.put(call("b"), Asked(call("b"), "f", 99))
+    found.put(call("b"), AskedCall(call("b"), "f", 99))
     assert steps(found, 0) == [("a", "denied"), ("b", "denied")]
 
 
@@ -113,7 +115,7 @@ def test_people_are_asked_a_bounded_number_of_questions(monkeypatch: pytest.Monk
     monkeypatch.setattr(module, "ASKING", 1)
     found = waiting(approve_s=3)
     step = found.ask(call("a"), "f", 10)
-    assert (step.stage, step.asked) == ("asking", Asked(call("a"), "f", 3_010))
+    assert (step.stage, step.asked) == ("asking", AskedCall(call("a"), "f", 3_010))
     assert _told(found.ask(call("b"), "f", 10)) == ("b", "limit")
     assert [_told(step) for step in found.said(3_011)] == [("a", "expired")]
 
@@ -123,10 +125,10 @@ def test_who_is_cancelled_waits_no_longer() -> None:
     found = waiting()
     found.put(call("a"))
     found.put(call("b"), claimed=True)
-    found.asking.put(Asked(call("c"), "f", 99))
+    found.approvals.put(AskedCall(call("c"), "f", 99))
     codes = [found.cancel(call(id_).key).code for id_ in ("a", "b", "c", "elsewhere")]
     assert codes == ["cancelled", "in-doubt", "cancelled", "cancelled"]
-    assert (len(found), len(found.asking), steps(found, 0)) == (0, 0, [])
+    assert (len(found), len(found.approvals), steps(found, 0)) == (0, 0, [])
 
 
 def test_the_oldest_is_given_up_first_whenever_it_came() -> None:

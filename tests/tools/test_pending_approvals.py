@@ -2,23 +2,23 @@
 
 import math
 
-from tokenmill.tools.asking import Asked, Asking
 from tokenmill.tools.call import Call
 from tokenmill.tools.control import Approval, Cancel, Orders, approval_of
+from tokenmill.tools.pending_approvals import AskedCall, PendingApprovals
 
 
 def call(id_: str) -> Call:
     return Call("c", id_, 0, 100, id_, "files__write", {}, 200)
 
 
-def asking(orders: Orders, **until: int) -> Asking:
-    found = Asking(orders)
+def asking(orders: Orders, **until: int) -> PendingApprovals:
+    found = PendingApprovals(orders)
     for id_, time in until.items():
-        found.put(Asked(call(id_), "f", time))
+        found.put(AskedCall(call(id_), "f", time))
     return found
 
 
-def told(found: Asking, now: int) -> dict[str, str]:
+def told(found: PendingApprovals, now: int) -> dict[str, str]:
     """What became of those that wait no longer."""
     return {
         asked.call.id: str(outcome.error) if outcome is not None else "granted"
@@ -61,8 +61,8 @@ def test_nobody_is_asked_about_what_is_cancelled() -> None:
 
 def test_who_is_let_go_of_is_asked_about_no_more() -> None:
     """Whether anybody was asked or not."""
-    asking = Asking(Orders())
-    asking.put(Asked(Call("c", "m", 0, 1, "a", "w__note", {}, 2), "f", 99))
+    asking = PendingApprovals(Orders())
+    asking.put(AskedCall(Call("c", "m", 0, 1, "a", "w__note", {}, 2), "f", 99))
     for id_ in ("b", "a"):
         asking.let_go(Call("c", "m", 0, 1, id_, "w__note", {}, 2).key)
     assert len(asking) == 0

@@ -5,17 +5,17 @@ from contextlib import closing
 
 import pytest
 
-from tokenmill.caller.patience import Patience
+from tokenmill.caller.resettable_timeout import ResettableTimeout
 
 
 async def test_a_wait_that_takes_too_long_ends() -> None:
     """As a timeout, also if it is not the first one; the task goes on."""
-    with closing(Patience(0.05)) as patience:
-        with patience:
+    with closing(ResettableTimeout(0.05)) as limit:
+        with limit:
             await asyncio.sleep(0)
-        with pytest.raises(TimeoutError), patience:
+        with pytest.raises(TimeoutError), limit:
             await asyncio.Event().wait()
-        with patience:
+        with limit:
             await asyncio.sleep(0.01)
     task = asyncio.current_task()
     assert task is not None
@@ -26,22 +26,22 @@ async def test_only_waiting_counts() -> None:
     """Neither many short waits nor the time between them."""
     clock = asyncio.get_running_loop().time
     began = clock()
-    with closing(Patience(0.2)) as patience:
+    with closing(ResettableTimeout(0.2)) as limit:
         await asyncio.sleep(0.3)
         while clock() - began < 0.8:
-            with patience:
+            with limit:
                 await asyncio.sleep(0.02)
 
 
 async def test_waits_may_become_shorter_and_longer() -> None:
     """From then on, also where the timer was set for long."""
-    with closing(Patience(30)) as patience:
-        patience.change(0.05)
-        with pytest.raises(TimeoutError), patience:
+    with closing(ResettableTimeout(30)) as limit:
+        limit.change(0.05)
+        with pytest.raises(TimeoutError), limit:
             await asyncio.Event().wait()
-    with closing(Patience(0.05)) as patience:
-        patience.change(30)
-        with patience:
+    with closing(ResettableTimeout(0.05)) as limit:
+        limit.change(30)
+        with limit:
             await asyncio.sleep(0.1)
 
 
@@ -49,7 +49,7 @@ async def test_a_cancel_is_no_timeout() -> None:
     """One of others' ends the task."""
 
     async def waiting() -> None:
-        with closing(Patience(30)) as patience, patience:
+        with closing(ResettableTimeout(30)) as limit, limit:
             await asyncio.Event().wait()
 
     task = asyncio.create_task(waiting())
@@ -61,7 +61,7 @@ async def test_a_cancel_is_no_timeout() -> None:
 
 async def test_closed_it_looks_no_more() -> None:
     """Its timer would cancel a task that does something else by then."""
-    with closing(Patience(0.02)) as patience:
+    with closing(ResettableTimeout(0.02)) as limit:
         pass
-    with patience:
+    with limit:
         await asyncio.sleep(0.06)

@@ -1,6 +1,6 @@
 """What is known of the calls of one partition: a function of the records of `tool-state`, and of nothing else.
 
-1. A call is in the book from its first record on, in the order of the calls' latest records. So what lies before the
+1. A call is known from its first record on, in the order of the calls' latest records. So what lies before the
    oldest one that still counts need not be read by whoever takes over.
 2. One that is done stays for as long as its record may come again, and is not run again.
 3. One that is claimed and not done, when nobody is left who runs it, is in doubt: it may have been run.
@@ -11,8 +11,8 @@ from collections import Counter, defaultdict
 import msgspec
 
 from tokenmill.errors import NOT_JSON
-from tokenmill.tools.asking import Asked
 from tokenmill.tools.call import Call, Stage, Written
+from tokenmill.tools.pending_approvals import AskedCall
 
 
 class _Known(msgspec.Struct):
@@ -23,7 +23,7 @@ class _Known(msgspec.Struct):
     """Of its latest record on `tool-state`; -1: it is being written."""
 
 
-class Book:
+class CallStates:
     """The calls of one partition by their keys."""
 
     def __init__(self, keep_ms: int) -> None:
@@ -55,8 +55,8 @@ class Book:
         """A call has come, and something will be written of it."""
         self._put(call.key, _Known(call.answer, Written("waiting", now, call)))
 
-    def write(self, call: Call, stage: Stage, now: int, asked: Asked | None = None) -> bytes:
-        """The record that says where a call is, which the book knows from now on."""
+    def write(self, call: Call, stage: Stage, now: int, asked: AskedCall | None = None) -> bytes:
+        """The record that says where a call is, as is known from now on."""
         kept = None if stage == "done" else call
         written = Written(stage, now, kept, asked.fingerprint if asked else "", asked.until if asked else 0)
         self._put(call.key, _Known(call.answer, written))
@@ -80,7 +80,7 @@ class Book:
                     del self._unfinished[known.answer]
 
     def placed(self, key: bytes, offset: int) -> None:
-        """The call's latest record stands there."""
+        """Note where a call's latest record stands."""
         self._known[key].offset = offset
         self._end = max(self._end, offset + 1)
 
@@ -95,7 +95,7 @@ class Book:
         return [call for call in found if call is not None]
 
     def first_needed(self, now: int) -> int:
-        """The offset on `tool-state` from which on everything has to be read to know this book.
+        """The offset on `tool-state` from which on everything has to be read to know all this.
 
         What is done, and can't come again, is forgotten.
         """

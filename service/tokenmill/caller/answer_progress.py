@@ -17,7 +17,7 @@ RANGE_DIGITS = 10
 """Of the number of a range: there are as many as numbers of chunks allow."""
 
 
-class Signs:
+class AnswerProgress:
     """A function of the answer's records, but for the times at which they were seen."""
 
     def __init__(self, at: float) -> None:

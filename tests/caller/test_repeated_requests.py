@@ -6,8 +6,8 @@ import msgspec
 import pytest
 
 from tokenmill.apis.record import RequestRecord
-from tokenmill.caller import keys
-from tokenmill.caller.keys import Keys
+from tokenmill.caller import repeated_requests
+from tokenmill.caller.repeated_requests import RepeatedRequests
 from tokenmill.config import Front
 
 REMEMBER_S = 600
@@ -20,11 +20,11 @@ def request(message_id: str, key: str = "k", **more: Any) -> RequestRecord:
 
 
 @pytest.fixture
-def made() -> Keys:
-    return Keys(Front(remember_s=REMEMBER_S))
+def made() -> RepeatedRequests:
+    return RepeatedRequests(Front(remember_s=REMEMBER_S))
 
 
-def test_of_requests_with_the_same_key_the_first_counts(made: Keys) -> None:
+def test_of_requests_with_the_same_key_the_first_counts(made: RepeatedRequests) -> None:
     """Another attempt, another key or none is another request."""
     assert not made.repeats(request("a"), 0)
     assert made.repeats(request("b"), 1)
@@ -33,12 +33,12 @@ def test_of_requests_with_the_same_key_the_first_counts(made: Keys) -> None:
     assert not any(made.repeats(request(each, key=""), 4) for each in "ef")
 
 
-def test_a_record_that_is_read_again_is_no_repeat(made: Keys) -> None:
+def test_a_record_that_is_read_again_is_no_repeat(made: RepeatedRequests) -> None:
     """A partition that comes back is read from what was committed."""
     assert [made.repeats(request(each), 0) for each in "aba"] == [False, True, False]
 
 
-def test_a_key_that_fronts_have_forgotten_is_a_new_request(made: Keys) -> None:
+def test_a_key_that_fronts_have_forgotten_is_a_new_request(made: RepeatedRequests) -> None:
     """A front takes it for one, so nobody would answer a repeat."""
     late = REMEMBER_S * 1000
     assert not made.repeats(request("a"), 0)
@@ -48,34 +48,34 @@ def test_a_key_that_fronts_have_forgotten_is_a_new_request(made: Keys) -> None:
 
 def test_the_time_is_that_of_fronts() -> None:
     """They know a key for as long as the retry of an SDK."""
-    made = Keys(Front(remember_s=1, retry_s=100))
+    made = RepeatedRequests(Front(remember_s=1, retry_s=100))
     assert not made.repeats(request("a"), 0)
     assert made.repeats(request("b"), 40_000)
 
 
-def test_repeats_make_no_key_last_longer(made: Keys) -> None:
+def test_repeats_make_no_key_last_longer(made: RepeatedRequests) -> None:
     """The first request is what a front forgets."""
     assert not made.repeats(request("a"), 0)
     assert made.repeats(request("b"), 200_000)
     assert not made.repeats(request("c"), 400_000)
 
 
-def test_a_first_record_that_is_read_again_after_the_second_time_counts(made: Keys) -> None:
+def test_a_first_record_that_is_read_again_after_the_second_time_counts(made: RepeatedRequests) -> None:
     """What lies behind a commit may have no end yet, whatever was read behind it."""
     late = REMEMBER_S * 1000
     said = [made.repeats(request(each), at) for each, at in (("a", 0), ("b", late), ("a", 0), ("b", late))]
     assert not any(said)
 
 
-def test_clocks_of_fronts_may_differ(made: Keys) -> None:
+def test_clocks_of_fronts_may_differ(made: RepeatedRequests) -> None:
     """The order of the log counts, not that of times."""
     assert not made.repeats(request("a"), 5_000)
     assert made.repeats(request("b"), 0)
 
 
-def test_only_so_many_are_known(made: Keys, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_so_many_are_known(made: RepeatedRequests, monkeypatch: pytest.MonkeyPatch) -> None:
     """A flood of keys costs a bounded amount of memory."""
-    monkeypatch.setattr(keys, "KEYS_KEPT", 2)
+    monkeypatch.setattr(repeated_requests, "KEYS_KEPT", 2)
     assert not any(made.repeats(request(each, key=each), 0) for each in "abc")
     assert not made.repeats(request("d", key="a"), 0)
     assert made.repeats(request("e", key="c"), 0)

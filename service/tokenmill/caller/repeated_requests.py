@@ -13,8 +13,8 @@ SHARE = 0.5
 front takes for a new request must not be a repeat here, as nobody would answer it."""
 
 
-class Keys:
-    """The first request of each."""
+class RepeatedRequests:
+    """Tells repeats from the first request of each key and attempt."""
 
     def __init__(self, settings: Front) -> None:
         self._keep_ms = max(settings.remember_s, settings.retry_s) * 1000 * SHARE

@@ -12,10 +12,10 @@ from tests.support.topics import make_topics, read_topic
 from tokenmill.apis import CHAT
 from tokenmill.apis.record import RequestRecord, own_prefix, read_request
 from tokenmill.config import Front, Kafka
-from tokenmill.front.asking import ATTEMPTS, Asking, Requests
 from tokenmill.front.identity import identify
 from tokenmill.front.request_index import RequestIndex
 from tokenmill.front.request_log import RequestLog
+from tokenmill.front.requests import ATTEMPTS, ApiRequest, Requests
 from tokenmill.gateway.auth.grant import Grant
 from tokenmill.gateway.ingest.producer import Producer
 from tokenmill.gateway.problems import Refused
@@ -25,15 +25,15 @@ pytestmark = pytest.mark.integration
 WEB = Grant("web", ("*",), frozenset({"write"}))
 
 
-def asking(text: str = "hi", **headers: str) -> Asking:
+def asking(text: str = "hi", **headers: str) -> ApiRequest:
     """A request of the client `web`."""
     body: dict[str, Any] = {"model": "m", "messages": [{"role": "user", "content": text}]}
     ask, raw = CHAT.read(body), msgspec.json.encode(body)
     named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return Asking(CHAT, ask, raw, identify(CHAT, ask, named, WEB.name, raw), WEB)
+    return ApiRequest(CHAT, ask, raw, identify(CHAT, ask, named, WEB.name, raw), WEB)
 
 
-def again(text: str = "hi") -> Asking:
+def again(text: str = "hi") -> ApiRequest:
     """The same, as an SDK sends it that tries again."""
     return asking(text, x_stainless_retry_count="1")
 

@@ -10,7 +10,7 @@ from tokenmill.tools.control import Approval, Orders, approval_of
 from tokenmill.tools.outcome import TOO_LATE, Outcome
 
 
-class Asked(msgspec.Struct, frozen=True):
+class AskedCall(msgspec.Struct, frozen=True):
     """A call, and what was asked about it."""
 
     call: Call
@@ -20,32 +20,32 @@ class Asked(msgspec.Struct, frozen=True):
     """In milliseconds since the epoch."""
 
 
-class Asking:
-    """Those that were asked about and not answered."""
+class PendingApprovals:
+    """Calls that somebody was asked about, and that nobody has answered."""
 
     def __init__(self, orders: Orders) -> None:
         self._orders = orders
-        self._asked: dict[bytes, tuple[Asked, str]] = {}
+        self._asked: dict[bytes, tuple[AskedCall, str]] = {}
         """Each with the approval that it waits for."""
 
     def __len__(self) -> int:
         return len(self._asked)
 
-    def put(self, asked: Asked) -> None:
-        """Somebody is asked about it from now on."""
+    def put(self, asked: AskedCall) -> None:
+        """Add a call that somebody is asked about."""
         self._asked[asked.call.key] = asked, approval_of(asked.call, asked.fingerprint)
 
     def let_go(self, key: bytes) -> None:
-        """It waits no longer, if it did."""
+        """Forget a call, if it waits."""
         self._asked.pop(key, None)
 
     @property
     def until(self) -> float:
-        """When the first of them is given up."""
+        """When the first call that waits is given up."""
         return min((asked.until for asked, _ in self._asked.values()), default=math.inf)
 
-    def answered(self, now: int) -> Iterator[tuple[Asked, Outcome | None]]:
-        """Those that wait no longer, and why they are not run; None: they may be."""
+    def answered(self, now: int) -> Iterator[tuple[AskedCall, Outcome | None]]:
+        """Let go of calls that wait no longer, each with why it is not run; None: it may be."""
         for key, (asked, approval) in list(self._asked.items()):
             answer = self._orders.answer(approval)
             if now > asked.until:
@@ -58,7 +58,7 @@ class Asking:
             yield asked, outcome
 
     def cancelled(self) -> Iterator[Call]:
-        """Those that are not wanted any more."""
+        """Let go of calls that are not wanted any more."""
         for key, (asked, _) in list(self._asked.items()):
             if self._orders.cancelled(asked.call):
                 del self._asked[key]

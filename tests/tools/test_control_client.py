@@ -10,7 +10,7 @@ from tokenmill.config import Config, Kafka, Tools, Topics
 from tokenmill.errors import Unavailable
 from tokenmill.tools.call import Call
 from tokenmill.tools.control import Approval, Cancel, read_control, request_for
-from tokenmill.tools.saying import questions, say
+from tokenmill.tools.control_client import questions, say
 
 pytestmark = pytest.mark.integration
 

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 from aiohttp.test_utils import TestServer
 
-from tokenmill.demo.asked import Client
+from tokenmill.demo.client import Client
 from tokenmill.demo.model_server import PATH, SAMPLES, model_server
 from tokenmill.demo.pieces import Piece, of_chat
 from tokenmill.errors import FatalError

@@ -4,7 +4,7 @@ import asyncio
 import time
 
 
-class Patience:
+class ResettableTimeout:
     """Ends each wait inside its `with` block that takes too long, with a `TimeoutError`.
 
     It has one timer for all waits of an answer, where `asyncio.timeout` takes one for each: that would be each token.
@@ -30,13 +30,13 @@ class Patience:
             raise TimeoutError from problem
 
     def change(self, seconds: float) -> None:
-        """How long waits may take from now on; between two of them."""
+        """Say how long waits may take from now on; to be called between two of them."""
         self._timer.cancel()
         self._seconds = seconds
         self._timer = self._loop.call_later(seconds, self._look)
 
     def close(self) -> None:
-        """Look no more."""
+        """Stop the timer."""
         self._timer.cancel()
 
     def _look(self) -> None:

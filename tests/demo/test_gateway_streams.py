@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.support.gateways import answer, listening
-from tokenmill.demo.served import Served, events_url
+from tokenmill.demo.gateway_streams import GatewayStreams, events_url
 from tokenmill.errors import FatalError
 from tokenmill.events import AnyEvent, decode_event
 from tokenmill.records import Output
@@ -24,7 +24,7 @@ WRONG: dict[str, Callable[[list[Output]], list[AnyEvent]]] = {
 
 async def test_what_was_served_is_compared_with_what_there_is(kafka: str, unique: str) -> None:
     """A conversation is followed before it begins."""
-    async with listening(kafka, unique) as gate, Served(gate.url) as served:
+    async with listening(kafka, unique) as gate, GatewayStreams(gate.url) as served:
         opened: list[int] = []
         await served.follow(["a b", "another"], 20, opened.append)
         assert opened == [0, 1]
@@ -37,7 +37,7 @@ async def test_what_was_served_is_compared_with_what_there_is(kafka: str, unique
 
 async def test_an_answer_that_does_not_end_is_not_waited_for(kafka: str, unique: str) -> None:
     """Longer than is said."""
-    async with listening(kafka, unique) as gate, Served(gate.url) as served:
+    async with listening(kafka, unique) as gate, GatewayStreams(gate.url) as served:
         await served.follow(["c"], 20)
         with pytest.raises(FatalError, match="did not serve the end of 'c'"):
             await served.check("c", EVENTS, 0.2)

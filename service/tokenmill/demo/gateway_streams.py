@@ -16,8 +16,8 @@ WHOLE = "from=start&until=finish"
 """A conversation from its first event to the end of its answer. Who asks before the first event waits for it."""
 
 
-class Served:
-    """Reads answers in the background, inside its `async with` block."""
+class GatewayStreams:
+    """Reads a gateway's streams in the background, inside its `async with` block."""
 
     def __init__(self, url: str) -> None:
         self._url = url

@@ -8,7 +8,7 @@ from tests.support.answering import request
 from tests.support.stage import until
 from tokenmill.caller.answer import Answer
 from tokenmill.caller.inheritance import Decide, Fate, Inherited
-from tokenmill.caller.settling import Settling
+from tokenmill.caller.recovery_queue import RecoveryQueue
 from tokenmill.errors import Unavailable
 
 HERE, THERE = TopicPartition("requests", 0), TopicPartition("requests", 1)
@@ -60,7 +60,7 @@ class Scene:
         """Raised by those that begin, each once."""
         self.fates: list[tuple[int, int, Fate]] = []
         self.failures: list[Exception] = []
-        self.settling = Settling(self._look, self._decided, patience_s, self.failures.append)
+        self.settling = RecoveryQueue(self._look, self._decided, patience_s, self.failures.append)
 
     def _look(self, decide: Decide) -> Round:
         self.rounds.append(Round(decide, self.problems))
