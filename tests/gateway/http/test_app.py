@@ -49,6 +49,10 @@ async def cut(request: web.Request) -> web.StreamResponse:
     raise KeyError("a secret")
 
 
+async def kept(_: web.Request) -> web.Response:
+    return web.Response(headers={"cache-control": "private, max-age=60"})
+
+
 async def body(request: web.Request) -> web.Response:
     return web.Response(body=await request.read())
 
@@ -59,9 +63,18 @@ def app() -> web.Application:
         web.get("/away", away),
         web.get("/mistaken", mistaken),
         web.get("/cut", cut),
+        web.get("/kept", kept),
         web.post("/body", body),
     ]
     return client_app(routes, Counts(), Origins(Gateway()), IdleConnections(), 1_000)
+
+
+async def test_what_does_not_say_that_it_may_be_kept_may_not() -> None:
+    """Caches guess otherwise; what a route says of it counts."""
+    async with served(app()) as client:
+        answers = [await client.request(*each) for each in (("POST", "/body"), ("GET", "/kept"))]
+    said = [each.headers["cache-control"] for each in answers]
+    assert said == ["no-store", "private, max-age=60"]
 
 
 @pytest.mark.parametrize(
@@ -83,6 +96,7 @@ async def test_every_refusal_is_a_problem(method: str, path: str, kind: str, sta
     assert (problem["type"], problem["status"]) == (f"urn:tokenmill:problem:{kind}", status)
     assert problem["detail"]
     assert len(answer.headers["x-request-id"]) == 16
+    assert answer.headers["cache-control"] == "no-store"  # caches keep a 404 or a 410 that does not say so
     if status == 405:
         assert "GET" in answer.headers["allow"]
     if status == 503:

@@ -4,7 +4,7 @@ import logging
 import secrets
 from collections.abc import Iterable
 
-from aiohttp import web
+from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler, Middleware
 
 from tokenmill.errors import Unavailable
@@ -87,6 +87,7 @@ def answering(counts: Counts, origins: Origins, watch: IdleConnections) -> Middl
             response.force_close()
         if not response.prepared:
             response.headers.setdefault(REQUEST_ID, new_id())
+            response.headers.setdefault(hdrs.CACHE_CONTROL, "no-store")  # caches may keep a 404 that says nothing of it
         return response
 
     return answered
