@@ -246,6 +246,43 @@ async def test_without_auth_only_names_of_this_machine_are_answered(host: str, s
         assert (await session.get("/events", headers={"host": host})).status == status
 
 
+CROSS = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "no-cors", "sec-fetch-dest": "image"}
+LINK = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}
+
+GETS: list[tuple[dict[str, str], int]] = [
+    ({}, 200),  # of a program
+    (CROSS, 403),
+    (CROSS | {"sec-fetch-site": "same-site"}, 403),  # another port of this machine
+    (CROSS | {"sec-fetch-site": "same-origin"}, 200),
+    (LINK | {"sec-fetch-site": "none"}, 200),  # of the address bar
+    (LINK, 200),
+    (LINK | {"sec-fetch-dest": "iframe"}, 403),
+    ({"origin": EVIL}, 403),  # of a browser that says no more
+    ({"origin": "null"}, 403),
+    ({"origin": APP} | CROSS, 200),
+    ({"origin": "http://{host}"}, 200),
+]
+
+
+@pytest.mark.parametrize(("headers", "status"), GETS)
+async def test_without_auth_pages_of_others_make_nobody_work(headers: dict[str, str], status: int) -> None:
+    """An image's address of any page would, although the page can't read what comes. Who follows a link may."""
+    async with serving(origins=[APP]) as (session, host):
+        sent = {name: value.format(host=host) for name, value in headers.items()}
+        async with session.get("/events", headers=sent) as answer:
+            assert answer.status == status
+            if status == 403:
+                assert "gateway.origins" in (await answer.json(content_type="application/problem+json"))["detail"]
+
+
+@pytest.mark.parametrize("settings", [{"auth": "keys"}, {"origins": ["*"]}])
+async def test_elsewhere_they_may_ask(settings: dict[str, Any]) -> None:
+    """With auth they have no key; with a star all are let in."""
+    async with serving(**settings) as (session, _):
+        for headers in (CROSS, {"origin": EVIL}):
+            assert (await session.get("/events", headers=headers)).status == 200
+
+
 async def test_with_auth_names_do_not_matter(gateway: Running) -> None:
     """A page under a name of its own has no key."""
     assert (await gateway[0].get("/events", headers={"host": "any.example.com"})).status == 200

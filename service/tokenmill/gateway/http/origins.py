@@ -5,7 +5,8 @@
 2. Browsers let any page open WebSockets and send plain posts, with the user's cookies, whatever CORS says. So these
    are refused before a handler sees them, unless the page may talk to us. Programs that are no browser send no origin.
 3. Without `auth` whoever reaches the port may do everything, and a name server can lead a browser's page here under its
-   own name (DNS rebinding). So the name that was asked for has to be one of this machine, or of a listed origin.
+   own name (DNS rebinding). So the name that was asked for has to be one of this machine, or of a listed origin. What
+   other pages load, as an image, is refused too: they can't read it, but it would be work. Their links are followed.
 4. Pages send what their SDK does, which is more with each version: a listed one whatever it asks for. One that only `*`
    lets in has the headers that are known and those of SDKs, but none by which a proxy says who somebody is.
 """
@@ -48,6 +49,9 @@ _DEFAULT_PORTS: Final = {"http": ":80", "https": ":443"}
 
 _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 
+_OTHERS: Final = frozenset({"cross-site", "same-site"})
+"""What browsers say of pages that are not the gateway's own; to them, another port of this machine is the same site."""
+
 
 class Origins:
     """The pages that `gateway.origins` names."""
@@ -56,7 +60,8 @@ class Origins:
         self._listed = frozenset(_as_sent(origin) for origin in gateway.origins)
         self._any = ANY in self._listed
         self._names = frozenset(urlsplit(origin).hostname for origin in self._listed)
-        self._guards_names = gateway.auth == "none" and not self._any
+        self._open = gateway.auth == "none" and not self._any
+        """Who reaches the port may do everything, but not every page may."""
 
     def allowed(self, origin: str) -> bool:
         """Whether pages of this origin, as browsers send it, may read answers."""
@@ -85,7 +90,7 @@ class Origins:
     def _check_name(self, request: web.Request) -> None:
         """Raises `Refused` if the request asks for a host that is not this one."""
         host = request.headers.get("host", "")
-        if not self._guards_names or not host:
+        if not self._open or not host:
             return
         name = _name(host)
         if not (is_loopback(name) or name.endswith(".localhost") or name in self._names):
@@ -96,12 +101,23 @@ class Origins:
             )
 
     def _check_page(self, request: web.Request) -> None:
-        """Raises `Refused` if a page that may not talk to us opens a WebSocket or changes something."""
+        """Raises `Refused` if a page that may not talk to us opens a WebSocket, changes something, or makes us work."""
         origin = _origin(request)
-        if origin is None or self.allowed(origin) or _is_own(request, origin):
-            return
-        if asks(request) or request.method not in _SAFE or "upgrade" in request.headers:
-            raise Refused(FOREIGN_ORIGIN, f"gateway.origins does not list {shown(origin)}")
+        if origin is None:
+            self._check_load(request)
+        elif not (self.allowed(origin) or _is_own(request, origin)):
+            safe = request.method in _SAFE and "upgrade" not in request.headers and not asks(request)
+            if self._open or not safe:
+                raise Refused(FOREIGN_ORIGIN, f"gateway.origins does not list {shown(origin)}")
+
+    def _check_load(self, request: web.Request) -> None:
+        """Raises `Refused` for what a page loads without saying its origin, as an image; a link may be followed."""
+        said = [request.headers.get(f"sec-fetch-{name}", "") for name in ("site", "mode", "dest")]
+        if self._open and said[0] in _OTHERS and said[1:] != ["navigate", "document"]:
+            raise Refused(
+                FOREIGN_ORIGIN,
+                "without gateway.auth nothing is loaded into another page; one that gateway.origins lists can fetch it",
+            )
 
     async def mark(self, request: web.Request, response: web.StreamResponse) -> None:
         """Headers of every answer, streams included."""

@@ -61,6 +61,7 @@ EVERYWHERE = (
     p.BAD_REQUEST,
     p.UNAUTHENTICATED,
     p.FORBIDDEN,
+    p.FOREIGN_ORIGIN,
     p.NOT_ALLOWED,
     p.MISDIRECTED,
     p.TOO_MANY,
@@ -110,8 +111,7 @@ _STREAM = Answer(200, "The events as they come.", STREAMS)
 _OVER = Answer(204, "Nothing more comes: an `EventSource` does not come back.")
 _SOCKET = Answer(101, "The connection is a WebSocket now.")
 _JSON = ("application/json",)
-_OF_WRITES = (p.FOREIGN_ORIGIN, p.TIMED_OUT, p.TOO_LARGE, p.UNSUPPORTED, p.STOPPING)
-_OF_PAGES = (p.FOREIGN_ORIGIN,)
+_OF_WRITES = (p.TIMED_OUT, p.TOO_LARGE, p.UNSUPPORTED, p.STOPPING)
 
 PRODUCER = (
     Parameter("producer-id", "header", "Who numbers its requests, so that one that it repeats is written once."),
@@ -170,7 +170,6 @@ ROUTES: tuple[Route, ...] = (
         right="read",
         parameters=(CONVERSATION, *_SEEN, UNTIL),
         answers=(_SOCKET,),
-        problems=_OF_PAGES,
     ),
     Route(
         method="GET",
@@ -182,7 +181,6 @@ ROUTES: tuple[Route, ...] = (
         right="read",
         parameters=(TICKET,),
         answers=(_SOCKET,),
-        problems=_OF_PAGES,
     ),
     Route(
         method="POST",
@@ -235,7 +233,6 @@ ROUTES: tuple[Route, ...] = (
             Answer(202, "It will stop.", _JSON, Stopping),
             Answer(200, "Nothing was there to be stopped.", _JSON, Stopping),
         ),
-        problems=_OF_PAGES,
     ),
     Route(
         method="POST",
@@ -303,7 +300,7 @@ ROUTES: tuple[Route, ...] = (
         right="read",
         body=RunAgentInput,
         answers=(Answer(200, "The run as it comes.", ("text/event-stream",)),),
-        problems=(p.FOREIGN_ORIGIN, p.TIMED_OUT, p.TOO_LARGE, p.STOPPING),
+        problems=(p.TIMED_OUT, p.TOO_LARGE, p.STOPPING),
     ),
 )
 """All of them. Ports for operators are no part of it."""
