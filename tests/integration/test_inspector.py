@@ -244,19 +244,21 @@ def asked(number: int, name: str = "f", message: str = "m", **arguments: Any) ->
 
 async def test_a_person_sees_all_that_a_word_is_about() -> None:
     """Every call that waits, under its own name, with its arguments to the letter: also numbers that are longer than a
-    page's, and ids that were another call's before.
+    page's, ids that were another call's before, and texts of which elsewhere only the beginning is shown.
     """
     result = {"type": "tool-result", "id": "call_0", "name": "read", "message_id": "again", "choice": 0, "result": "ok"}
     lines = [
         {"line": "said", "record": result},
         asked(0, "delete", "again", path="/"),
+        asked(1, "write", "long", text="x" * 50_000 + "END"),
         *(asked(number, account=1234567890123456789) for number in range(64)),
         *({"line": "said", "record": {**result, "id": f"call_{number}", "message_id": "n"}} for number in range(64)),
     ]
     async with opened("play", playing()) as page:
         await page.evaluate(SHOWS, json.dumps(lines))
         waiting = page.locator("[data-testid=tool][data-state=waits]")
-        await expect(waiting).to_have_count(65)
+        await expect(waiting).to_have_count(66)
+        await expect(waiting.filter(has_text="write")).to_contain_text('xEND"')
         await expect(waiting.filter(has_text="1234567890123456789")).to_have_count(64)
         await expect(waiting.filter(has_text="delete")).to_contain_text('"path": "/"')
         await expect(waiting.first.get_by_role("button", name="Approve")).to_be_visible()

@@ -10,7 +10,7 @@ import { longText } from "./long.js";
 
 const SHOWN = 50;
 
-/** The newest calls as cards, and all that wait for a word. A card is drawn again when something was said of its call. */
+/** The newest calls as cards, and all that wait for a word: those with all of their arguments, as nobody approves what is not shown. A card is drawn again when something was said of its call. */
 export class Calls {
   /** @type {Map<string, {said: string, element: HTMLElement}>} */
   #drawn = new Map();
@@ -44,7 +44,7 @@ export class Calls {
     const element = h("section", { class: `card call ${state}`, "data-testid": "tool", "data-state": state },
       h("h3", {}, h("span", { class: "name" }, plainly(call.name)), h("span", { class: "badge" }, state)),
       h("p", { class: "hint" }, `id ${plainly(call.id)}`),
-      call.arguments !== undefined && longText(call.text || JSON.stringify(call.arguments, null, 2), "code"),
+      call.arguments !== undefined && longText(call.text || JSON.stringify(call.arguments, null, 2), "code", state === "waits"),
       call.word && h("p", {}, `${call.word.granted ? "Approved" : "Refused"} by ${plainly(call.word.by || "nobody named")}. ${plainly(call.word.why)}`),
       call.progress && !call.result && h("p", {}, `${call.progress.progress}${call.progress.total ? ` of ${call.progress.total}` : ""} ${plainly(call.progress.message ?? "")}`),
       call.result && longText(call.result.error ?? JSON.stringify(call.result.result, null, 2), "code"),

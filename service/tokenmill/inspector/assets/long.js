@@ -6,10 +6,11 @@ import { shown } from "./hidden.js";
 
 const LIMIT = 4096;
 
-/** Text as a block, cut at 4 kB with a button that shows the rest. @param {string} text @param {string} [className] */
-export function longText(text, className = "") {
+/** Text as a block, cut at 4 kB with a button that shows the rest, or whole. @param {string} text @param {string} [className] @param {boolean} [whole] */
+export function longText(text, className = "", whole = false) {
   const block = h("div", { class: `long ${className}` }, shown(text.slice(0, cutAt(text))));
-  if (text.length <= LIMIT) return block;
+  if (whole) showRest(block, text.slice(cutAt(text)));
+  if (whole || text.length <= LIMIT) return block;
   const more = button(`Show all ${text.length.toLocaleString("en")} characters`, () => {
     more.remove();
     block.setAttribute("tabindex", "-1");
