@@ -39,6 +39,15 @@ def test_what_is_special_about_a_template_is_said() -> None:
     assert "It takes arguments as JSON in a string." in run(FOLDER / "deepseek_v3.jinja").stdout
 
 
+def test_a_template_acts_on_no_terminal(tmp_path: Path) -> None:
+    """It is a file from somewhere, as what it writes is."""
+    path = tmp_path / "chat_template.jinja"
+    path.write_text(TEMPLATES["hermes"].replace("call.arguments | tojson", "(call.arguments | tojson) ~ '\x9b31m'"))
+    found = run(path)
+    assert "<U+009B>31m" in found.stdout
+    assert "\x9b" not in found.stdout
+
+
 def test_all_of_it_can_be_had_as_json() -> None:
     """For scripts."""
     report = json.loads(run(FOLDER / "harmony.jinja", "--json").stdout)

@@ -286,6 +286,13 @@ def test_a_dry_run_publishes_nothing(letters: Letters) -> None:
     assert [one["state"] for one in letters.listed()] == ["new"]
 
 
+def test_what_a_record_calls_its_source_acts_on_no_terminal(letters: Letters) -> None:
+    """Whoever writes to the topic says where a record came from."""
+    letters.write((msgspec.structs.replace(letters.record(7), topic="tokens\x1b[2J\n"), Undecodable("no")))
+    said = letters.run("replay", "--dry-run").stdout.splitlines()
+    assert said == ["1-0: undecodable, tokens<U+001B>[2J /1@7", "1 would be published again, 0 refused"]
+
+
 def test_records_may_go_elsewhere(letters: Letters, unique: str) -> None:
     """To another topic, by key; a topic that lacks the partition, or is not there, is refused by name."""
     asyncio.run(make_topics(letters.bootstrap, f"other-{unique}", partitions=1))

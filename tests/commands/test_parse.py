@@ -7,6 +7,7 @@ import msgspec
 import pytest
 from click.testing import CliRunner, Result
 
+from tests.support.terminals import OnTerminal
 from tokenmill.commands.parse import command
 from tokenmill.errors import BadOpen, FatalError, UnknownCodec
 
@@ -39,6 +40,15 @@ def test_text_becomes_events(chunk: tuple[str, ...]) -> None:
     assert visible(events) == "Hi 😀 "
     assert [event["arguments"] for event in events if event["type"] == "tool-call"] == [{"a": 1}]
     assert [event["seq"] for event in events] == list(range(len(events)))
+
+
+def test_json_acts_on_no_terminal(tmp_path: Path) -> None:
+    """In JSON a model's text may hold what some terminals obey, or what turns a line around."""
+    (tmp_path / "said").write_text("Hi \x9b31m\u202e.")
+    with OnTerminal("parse", "--format", "plain", "--dialect", "openai", str(tmp_path / "said")) as screen:
+        screen.until("<U+009B>31m<U+202E>")
+        assert screen.end() == 0
+    assert b"\xc2\x9b" not in screen.drawn
 
 
 def test_a_person_sees_the_events_readably() -> None:

@@ -1,10 +1,11 @@
 """The console for people."""
 
+import sys
 from io import StringIO
 
 import pytest
 
-from tokenmill.terminal.console import Terminal, watched
+from tokenmill.terminal.console import Terminal, echo, watched
 
 
 def test_text_is_printed_as_it_is() -> None:
@@ -46,3 +47,15 @@ class Screen(StringIO):
 def test_only_a_terminal_is_drawn_on_anew(page: StringIO, environ: dict[str, str], told: bool) -> None:
     """Colours may be wanted elsewhere, too."""
     assert watched(Terminal(file=page, _environ=environ)) is told
+
+
+@pytest.mark.parametrize("said", ['{"a":"\x9b31m\u202e"}', '{"a":"\x9b31m\u202e"}'.encode()])
+def test_only_a_terminal_is_told_what_it_would_obey(
+    monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes], said: str | bytes
+) -> None:
+    """Whoever reads by a pipe gets what is there."""
+    echo(said)
+    assert capsysbinary.readouterr().out == '{"a":"\x9b31m\u202e"}\n'.encode()
+    monkeypatch.setattr(sys, "stdout", page := Screen())
+    echo(said)
+    assert page.getvalue() == '{"a":"<U+009B>31m<U+202E>"}\n'

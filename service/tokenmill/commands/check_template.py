@@ -9,6 +9,8 @@ from rich.console import Console
 from tokenmill.commands.samples import print_source
 from tokenmill.templates.check import Report, Verdict, check_template
 from tokenmill.templates.rendering import CannotRender, read_template
+from tokenmill.terminal.console import echo
+from tokenmill.terminal.visible import visible
 
 _SHOWN = 3
 """Formats whose misses are told where none reads all."""
@@ -22,9 +24,9 @@ def check(path: Path, console: Console, *, as_json: bool) -> bool:
     try:
         report = check_template(read_template(path).text)
     except CannotRender as problem:
-        raise click.ClickException(str(problem)) from None
+        raise click.ClickException(visible(str(problem))) from None
     if as_json:
-        print(msgspec.json.encode(report).decode())
+        echo(msgspec.json.encode(report))
     else:
         _print(console, report)
     return report.complete
@@ -32,11 +34,11 @@ def check(path: Path, console: Console, *, as_json: bool) -> bool:
 
 def _print(console: Console, report: Report) -> None:
     console.print("The model writes, by this template:", soft_wrap=True)
-    print_source(console, report.sample)
+    print_source(console, visible(report.sample))
     if report.arguments == "text":
         console.print("It takes arguments as JSON in a string.", soft_wrap=True)
     for name, why in report.unrendered.items():
-        console.print(f"It does not render {name!r}: {why}", soft_wrap=True, markup=False)
+        console.print(visible(f"It does not render {name!r}: {why}"), soft_wrap=True, markup=False)
     complete = [verdict for verdict in report.verdicts if verdict.read == verdict.of]
     for verdict in complete:
         _say(console, verdict, f"reads all {verdict.of}")
@@ -45,7 +47,7 @@ def _print(console: Console, report: Report) -> None:
     for verdict in () if complete else report.verdicts[:_SHOWN]:
         _say(console, verdict, f"reads {verdict.read} of {verdict.of}; not")
         for miss in verdict.misses:
-            console.print(f"  {miss.probe}: {miss.reason}", soft_wrap=True, markup=False, highlight=False)
+            console.print(visible(f"  {miss.probe}: {miss.reason}"), soft_wrap=True, markup=False, highlight=False)
 
 
 def _say(console: Console, verdict: Verdict, what: str) -> None:

@@ -18,9 +18,10 @@ from tokenmill.errors import RECORD_ERRORS
 from tokenmill.limits import KIB
 from tokenmill.records import date_of
 from tokenmill.replay import record_to_json
-from tokenmill.terminal.console import Terminal
+from tokenmill.terminal.console import Terminal, echo
 from tokenmill.terminal.progress import Bar, progress_bar
 from tokenmill.terminal.tables import print_table
+from tokenmill.terminal.visible import one_line
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -184,7 +185,7 @@ async def _publish(batch: Sequence[DeadLetter], replayer: Replayer | None, bar: 
         await replayer.publish(batch)
     with bar.aside():
         for letter in batch:
-            click.echo(f"{letter.name}: {letter.code}, {_from(letter)}")
+            click.echo(one_line(f"{letter.name}: {letter.code}, {_from(letter)}"))
 
 
 async def _print_json(letters: AsyncGenerator[DeadLetter], bar: Bar) -> None:
@@ -199,7 +200,7 @@ async def _print_json(letters: AsyncGenerator[DeadLetter], bar: Bar) -> None:
             "size": letter.size,
         }
         with bar.aside():
-            click.echo(msgspec.json.encode(said | {"record": record_to_json(letter.record)}))
+            echo(msgspec.json.encode(said | {"record": record_to_json(letter.record)}))
 
 
 async def _first(letters: AsyncGenerator[DeadLetter], limit: int | None) -> AsyncGenerator[DeadLetter]:
@@ -223,7 +224,7 @@ async def _counts(letters: AsyncGenerator[DeadLetter]) -> dict[str, int]:
 
 def _print_counts(counts: Mapping[str, int], *, as_json: bool) -> None:
     if as_json:
-        click.echo(msgspec.json.encode(counts))
+        echo(msgspec.json.encode(counts))
     else:
         print_table(Terminal(), COUNTED, [(code, str(count)) for code, count in counts.items()], right=1)
 

@@ -26,7 +26,7 @@ from tokenmill.parser.values.repair import HALF_PAIR, whole_characters
 from tokenmill.partition import PartitionSettings
 from tokenmill.records import InputRecord
 from tokenmill.replay import Stream, parse_batch, record_from_json, replay_records
-from tokenmill.terminal.console import Terminal
+from tokenmill.terminal.console import Terminal, echo
 from tokenmill.terminal.readable import EventPrinter
 
 _OF_A_MESSAGE = ("format_name", "tools", "pairs", "codec", "dialect", "chunk", "reason")
@@ -159,7 +159,7 @@ def _json(number: int, line: bytes) -> Any:
 
 def _print_json(answers: Iterable[Any]) -> None:
     for answer in answers:
-        click.echo(msgspec.json.encode(answer))
+        echo(msgspec.json.encode(answer))
 
 
 def _print_events(events: Iterable[Any], *, native: bool) -> None:
@@ -170,4 +170,4 @@ def _print_events(events: Iterable[Any], *, native: bool) -> None:
             printer.show(msgspec.convert(event, AnyEvent))
         else:
             # What is no JSON object ends a stream in its protocol: `[DONE]`.
-            click.echo(event if isinstance(event, str) else msgspec.json.encode(event))
+            echo(event if isinstance(event, str) else msgspec.json.encode(event))

@@ -14,6 +14,7 @@ from tokenmill.errors import ConfigError, FatalError
 from tokenmill.kafka.topic_log import cluster_id
 from tokenmill.store.configured import configured
 from tokenmill.store.sessions import RedisSessions
+from tokenmill.terminal.console import echo
 
 
 @click.group()
@@ -36,7 +37,7 @@ def show(*, conversation: str, config_path: Path | None, bootstrap: str | None) 
     session = asyncio.run(_read(config, conversation))
     if session is None:
         raise FatalError(f"the conversation {conversation!r} has no session: no answer of it has ended")
-    click.echo(msgspec.json.format(msgspec.json.encode(session), indent=2))
+    echo(msgspec.json.format(msgspec.json.encode(session), indent=2))
 
 
 async def _read(config: Config, conversation: str) -> Session | None:

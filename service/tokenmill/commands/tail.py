@@ -16,7 +16,7 @@ from tokenmill.errors import FatalError
 from tokenmill.events import decode_event
 from tokenmill.replay import record_to_json
 from tokenmill.terminal.answers import Conversation
-from tokenmill.terminal.console import Terminal, watched
+from tokenmill.terminal.console import Terminal, echo, watched
 from tokenmill.terminal.live import watch
 from tokenmill.terminal.readable import EventPrinter
 
@@ -109,7 +109,7 @@ def _is_finish(record: ConsumerRecord) -> bool:
 
 
 def _whole_records(record: ConsumerRecord) -> None:
-    click.echo(msgspec.json.encode(record_to_json(record)))
+    echo(msgspec.json.encode(record_to_json(record)))
 
 
 def _events(*, names: bool) -> Show:
@@ -128,5 +128,5 @@ def _events(*, names: bool) -> Show:
 
 
 def _payloads(record: ConsumerRecord) -> None:
-    click.echo(record.value or b"null")
+    echo(record.value or b"null")
     sys.stdout.flush()

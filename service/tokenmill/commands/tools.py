@@ -16,7 +16,7 @@ from tokenmill.commands.tools_control import approve, cancel
 from tokenmill.config import Tools
 from tokenmill.errors import NOT_JSON, ConfigError, Unavailable
 from tokenmill.templates.rendering import CannotRender, prompt, read_template
-from tokenmill.terminal.console import Terminal
+from tokenmill.terminal.console import Terminal, echo
 from tokenmill.terminal.tables import print_table
 from tokenmill.tools.catalogue import Catalogue, Tool
 from tokenmill.tools.content import plain
@@ -70,9 +70,9 @@ def show(*, path: Path | None, config_path: Path | None, template: Path | None, 
     for problem in failed:
         click.echo(f"tokenmill: {problem}", err=True)
     if as_json:
-        click.echo(msgspec.json.format(msgspec.json.encode(catalogue.openai())))
+        echo(msgspec.json.format(msgspec.json.encode(catalogue.openai())))
     elif template:
-        click.echo(_prompt(template, catalogue))
+        echo(_prompt(template, catalogue))
     else:
         print_table(Terminal(), ("tool", "hints", "description"), [_row(tool) for tool in catalogue])
     return 1 if failed else 0
@@ -97,7 +97,7 @@ def call(*, name: str, arguments: str, path: Path | None, config_path: Path | No
         raise click.BadParameter(f"no server has the tool {name!r}; `tokenmill tools list` has all", param_hint="NAME")
     _hear_servers()
     outcome = asyncio.run(_called(server, settings, name, values))
-    click.echo(msgspec.json.format(msgspec.json.encode(outcome)))
+    echo(msgspec.json.format(msgspec.json.encode(outcome)))
     return 0 if outcome.error is UNSET else 1
 
 

@@ -1,8 +1,12 @@
 """The console that everything for people is printed to."""
 
+import sys
 from typing import Any
 
+import click
 from rich.console import Console
+
+from tokenmill.terminal.visible import visible
 
 
 class Terminal(Console):
@@ -22,3 +26,10 @@ class Terminal(Console):
 def watched(console: Console) -> bool:
     """Whether somebody sees what is drawn there anew and anew; `FORCE_COLOR` speaks of colours alone."""
     return console.file.isatty() and not console.is_dumb_terminal
+
+
+def echo(said: str | bytes) -> None:
+    """Print JSON, a record or a prompt: as it is, but for a terminal with names in place of what that would obey."""
+    if sys.stdout.isatty():
+        said = visible(said if isinstance(said, str) else said.decode(errors="replace"))
+    click.echo(said)
