@@ -79,7 +79,7 @@ FIELDS = Fields(
         "whether an answer may have several calls; of raw text those behind the first are dropped",
     ),
     Field("response_format", "used", f"`text`, `json_object` or `json_schema`; {SHAPED}"),
-    Field("n", "used", "so many answers, 1 to 128"),
+    Field("n", "used", "so many answers, 1 to 128; their tools, which each repeats, may have 8 MiB in all"),
     Field("max_completion_tokens", "used", f"how long an answer may be, {CAPPED}"),
     Field("max_tokens", "used", "the same by its old name; the new one goes before it"),
     Field("temperature", "used", "0 to 2"),
