@@ -102,6 +102,30 @@ def test_no_field_of_a_server_s_own_that_spoils_an_answer_reaches_one(kind: str,
     assert refused.value.param == row.name
 
 
+@pytest.mark.parametrize("row", SERVERS_OWN, ids=lambda row: row.name)
+def test_what_is_refused_is_refused_in_what_a_server_takes_for_more_fields(row: Field) -> None:
+    """Some of them vLLM reads there, too."""
+    assert param("chat", vllm_xargs={"mine": 1, row.name: {"a": 1}}) == f"vllm_xargs.{row.name}"
+
+
+def test_what_a_client_tells_a_template_is_passed_on_but_for_another_template() -> None:
+    """SGLang would render that one."""
+    passed = {
+        "chat_template_kwargs": {"enable_thinking": False, "echo": 1},
+        "vllm_xargs": {"mine": 1},
+        "cache_salt": "s",
+    }
+    assert ask("chat", **passed).forwarded.items() >= passed.items()
+    kwargs = {"chat_template": "{{ messages }}"}
+    assert param("chat", chat_template_kwargs=kwargs) == "chat_template_kwargs.chat_template"
+
+
+def test_no_client_goes_before_others() -> None:
+    """Who says that it does not asks for nothing."""
+    assert param("chat", priority=-1) == "priority"
+    assert "priority" not in ask("chat", priority=0).forwarded
+
+
 def test_a_prompt_s_echo_is_refused_and_its_absence_is_not() -> None:
     """What asks for nothing is taken, and not passed on."""
     assert param("chat", echo=True) == "echo"

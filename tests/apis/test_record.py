@@ -1,11 +1,16 @@
 """Records of the topic `requests`, and ids that lead to their place."""
 
+import json
+from typing import Any
+
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tokenmill.apis.ask import BadAsk
 from tokenmill.apis.record import (
+    ATTEMPTS,
     CONVERSATION_BYTES,
     AnswerId,
     LeftRecord,
@@ -83,6 +88,48 @@ def test_a_record_comes_back_as_it_was_written() -> None:
     assert read_request(msgspec.json.encode(reader)) == reader
     left = LeftRecord("resp_1")
     assert read_request(msgspec.json.encode(left)) == left
+
+
+def said(**fields: Any) -> bytes:
+    """A record that somebody else may have written."""
+    known = {"type": "request", "message_id": "m1", "api": "chat", "body": {}, "fingerprint": "f", "until": 7}
+    return json.dumps(known | fields).encode()
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"message_id": ""},
+        {"message_id": "a\nb"},
+        {"message_id": "m1\n"},
+        {"message_id": "\x1b[31m"},
+        {"message_id": "x" * (KEY_BYTES + 1)},
+        {"until": -1},
+        {"until": 16**12},
+        {"until": 10**400},
+        {"attempt": -1},
+        {"attempt": ATTEMPTS},
+        {"attempt": 10**400},
+        {"fingerprint": "f" * 100},
+        {"key": "k" * 100},
+        {"type": "reader", "message_id": "a\nb"},
+        {"type": "left", "message_id": "x" * (KEY_BYTES + 1)},
+    ],
+)
+def test_what_no_front_says_is_none_of_ours(fields: dict[str, Any]) -> None:
+    """An answer that can't be ended would hold its partition back for ever; ids stand in logs."""
+    assert read_request(said()) is not None
+    assert read_request(said(**fields)) is None
+
+
+@pytest.mark.parametrize("body", [b"[]", b"3", b"null", b'{"model":"\xff"}', b'{"a":1' + b"0" * 5_000 + b"}"])
+def test_a_body_that_no_front_has_read_is_refused(body: bytes) -> None:
+    """As one of a client would be."""
+    record = read_request(said().replace(b"{}", body))
+    assert record is None or isinstance(record, RequestRecord)
+    if record is not None:
+        with pytest.raises(BadAsk, match="no JSON object"):
+            body_of(record)
 
 
 @pytest.mark.parametrize("value", [None, b"", b"{", b"[]", b'{"type":"other"}', b'{"type":"request"}', b"\xff"])

@@ -166,6 +166,27 @@ async def test_an_answer_that_is_not_over_in_time_is_ended(seconds: float) -> No
     assert (answer.first_s is None) is (seconds < 0)
 
 
+async def test_no_request_gives_an_answer_more_time_than_there_is_for_any(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Anybody may write one, and it holds back what is committed."""
+    monkeypatch.setattr(module, "LONGEST_S", 0.3)
+    async with Vllm(lambda _: SLOW) as server, desk("vllm", server.url) as at:
+        _, outcome = await at.run(seconds=1e10)
+        assert (outcome, at.status, at.pool.running) == ("expired", 504, 0)
+
+
+@pytest.mark.parametrize("attempt", [0, 1])
+async def test_a_request_that_no_front_has_read_is_refused(attempt: int) -> None:
+    """Whoever inherits it, too, gives it an end."""
+    async with desk("vllm", "http://nowhere.invalid") as at:
+        asked = msgspec.structs.replace(request(), body=msgspec.Raw(b'{"model":"\xff"}'))
+        answer = Answer(at.means, "c", asked, attempt=attempt)
+        if attempt:
+            await answer.take_over(b"me")
+            assert not answer.continues
+        assert (await answer.run(), at.status) == ("refused", 400)
+    assert at.story()[-1] == "[error]"
+
+
 @pytest.mark.parametrize("stage", ["put", "acknowledge", "acknowledge in time", "give up"])
 async def test_a_kafka_that_is_away_holds_no_answer_for_ever(stage: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is written when the answer's time is over has some time more; then others have to look for its end."""

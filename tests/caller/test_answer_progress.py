@@ -8,7 +8,7 @@ import pytest
 from tokenmill.caller import answer_progress
 from tokenmill.caller.answer import TAKEOVER_PART
 from tokenmill.caller.answer_progress import AnswerProgress
-from tokenmill.caller.writing import RANGE, SIGN_RANGE
+from tokenmill.caller.writing import RANGE, RANGES, SIGN_RANGE
 from tokenmill.partition.idle import LAST_OFFSET
 from tokenmill.records import InputRecord
 
@@ -81,6 +81,17 @@ def test_a_sign_of_life_may_come_before_the_record_that_takes_over() -> None:
     log.add(seq=0, open={})
     assert (log.add(None, sign(b"1")), log.progress.range) == (None, 0)
     assert log.add(seq=RANGE, open={}, resumes=True) == 1
+
+
+@pytest.mark.parametrize("number", [RANGES * RANGE, 2**53 - 1])
+def test_what_comes_behind_all_ranges_is_no_caller_s(number: int) -> None:
+    """To go on behind it would need numbers that no record can have."""
+    log = Log()
+    log.add(seq=RANGE, open={})
+    assert log.add(seq=number, delta="x", resumes=True) is None
+    log.add(None, sign(b"%d" % (number // RANGE)))
+    assert (log.progress.range, log.progress.at, log.progress.text) == (1, 1.0, [])
+    assert log.add(seq=RANGES * RANGE - 1, delta="y") == RANGES - 1
 
 
 @pytest.mark.parametrize("value", [b"", b"-1", b"one", b"9" * 5_000])

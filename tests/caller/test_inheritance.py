@@ -1,16 +1,18 @@
 """What becomes of answers that another caller may have begun: the log alone decides."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 
+import msgspec
 import pytest
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
-from tests.caller.desk import LEASE_S, Desk, inherited
+from tests.caller.desk import LEASE_S, Desk, inherited, request
 from tests.support.stage import until
-from tokenmill.caller.answer import TAKEOVER, Answer
+from tokenmill.caller.answer import END_S, TAKEOVER, Answer
 from tokenmill.caller.inheritance import Inheritance
-from tokenmill.caller.writing import RANGE
+from tokenmill.caller.writing import RANGE, RANGES
 from tokenmill.codecs import Chunk
 from tokenmill.errors import Unavailable
 from tokenmill.gateway.ingest.in_flight import unavailable
@@ -62,6 +64,30 @@ async def test_silence_counts_while_somebody_listens(desk: Desk) -> None:
     found = await desk.settled(inherited("m1", age_s=60), inherited("m2", age_s=60))
     assert [each.fate for each in found] == ["failed", "called-again"]
     assert min(each.seconds for each in found) > LEASE_S
+
+
+async def test_signs_of_life_count_as_long_as_a_caller_would_write_any(desk: Desk) -> None:
+    """Anybody may write them for ever, and the request would hold back what is committed."""
+    writer = await desk.wrote("m1", "a")
+    over = msgspec.structs.replace(inherited("m1"), request=request("m1", until=int((time.time() - END_S) * 1000)))
+    settling = asyncio.create_task(desk.settled(over))
+
+    async def beaten() -> bool:
+        await writer.beat()
+        return settling.done()
+
+    await until(beaten, "it is taken over")
+    (found,) = await settling
+    assert (found.fate, found.seconds > LEASE_S) == ("failed", True)
+
+
+async def test_behind_the_last_range_an_answer_has_failed(desk: Desk) -> None:
+    """Nobody can write its end any more, and nobody waits for it."""
+    last = desk.writer("m1", attempt=RANGES - 1)
+    await last.open({"format": "plain"}, 1)
+    await last.acknowledged()
+    (found,) = await desk.settled(inherited("m1"))
+    assert (found.fate, found.answer) == ("failed", None)
 
 
 async def test_who_could_not_be_heard_was_not_silent(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -166,3 +166,13 @@ def test_tools_that_no_worker_reads_are_refused(parameters: Json) -> None:
     with pytest.raises(BadAsk) as caught:
         plan_of("vllm", chat(tools=[tool]))
     assert caught.value.param == "tools"
+
+
+def test_so_many_answers_have_the_room_that_their_tools_leave() -> None:
+    """Each opens with them: a request of a megabyte would become a hundred on the topic of chunks."""
+    tool = {"type": "function", "function": {"name": "f", "description": "x" * 100_000}}
+    assert plan_of("vllm", chat(tools=[tool], n=80)).ask.n == 80
+    assert plan_of("vllm", chat(tools=[tool] * 90)).ask.n == 1
+    with pytest.raises(BadAsk, match="ask for at most 83 with them") as caught:
+        plan_of("vllm", chat(tools=[tool], n=84))
+    assert (caught.value.param, caught.value.code) == ("n", "invalid_value")

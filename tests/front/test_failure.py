@@ -47,3 +47,9 @@ def test_a_failure_without_words_has_a_status_all_the_same() -> None:
     assert [failure.status for failure in found] == [502, 504]
     bare = failure_of(Finish("error"), [Error("upstream", "gone", status=UNSET)])
     assert (bare.status, bare.raw) == (502, "")
+
+
+@pytest.mark.parametrize(("said", "told"), [(100, 502), (200, 502), (304, 502), (399, 502), (400, 400), (599, 599)])
+def test_a_failure_has_no_status_of_another_kind(said: int, told: int) -> None:
+    """Whoever writes chunks may say any: an error as a 200 is an answer, and one as a 304 is none."""
+    assert failure_of(Finish("error"), [Error("upstream", "gone", status=said)]).status == told

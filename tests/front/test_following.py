@@ -1,11 +1,14 @@
 """One message's events as they come, inside of the front."""
 
 import asyncio
+from typing import Any
 
 import pytest
 from aiokafka import AIOKafkaProducer, ConsumerRecord
 
+from tests.support.event_log import START_MS, EventLog, of, spoken
 from tests.support.gateways import Gate, answer, listening
+from tests.support.readings import FAR, NOW, others, reading_of
 from tests.support.stage import until
 from tokenmill.errors import Unavailable
 from tokenmill.front.following import Following, native
@@ -13,6 +16,7 @@ from tokenmill.gateway.event_log.conversation import BEHIND_S, Conversation
 from tokenmill.gateway.event_log.reading import Since, Start
 from tokenmill.gateway.event_log.tail import Tail
 from tokenmill.gateway.event_log.view import Frame
+from tokenmill.gateway.streams.hub import Hub
 
 pytestmark = pytest.mark.integration
 
@@ -94,6 +98,60 @@ async def test_the_past_waits_for_a_reader_that_is_behind(
             await until(lambda: waiting, "it waits for the reader")
             go.set()
             assert [frame.payload for frame in await looking] == [record.value for record in records]
+
+
+class Counted(EventLog):
+    """How many records were read of it."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.read_up_to = 0
+
+    async def read(self, *args: Any) -> Any:
+        came, after = await super().read(*args)
+        self.read_up_to = max(self.read_up_to, after)
+        return came, after
+
+
+async def can_be(log: EventLog, message: str, since_ms: int, until_ms: int, window: int | None = None) -> bool:
+    """Whether that may be in the log, for somebody who begins to read at this time."""
+    reading = reading_of(log, window=window)
+    await reading.begin(Since(since_ms), FAR, NOW)
+    return await Following(Hub(), reading, message).can_be(until_ms)
+
+
+async def test_a_message_that_was_made_up_costs_no_more_than_its_time() -> None:
+    """Wherever that lies in the log; a few steps more, as one record's clock may be wrong."""
+    log = Counted([*others(40), *of("c", spoken("m", "Hi.")), *others(200)])
+    assert not await can_be(log, "made-up", 0, START_MS - 1)
+    assert 0 < log.read_up_to < 60
+    assert not await can_be(log, "made-up", START_MS + 40, START_MS + 60)
+    assert log.read_up_to < 400 < log.end
+    log.read_up_to = 0
+    assert await can_be(log, "made-up", NOW + 1, NOW + 2)
+    assert await can_be(log, "made-up", 0, START_MS - 1, window=0)
+    assert log.read_up_to == 0
+
+
+async def test_a_message_that_is_there_may_be_found() -> None:
+    """In its time; up to the log's end if nothing is younger."""
+    log = EventLog([*others(40), *of("c", spoken("m", "Hi."))])
+    assert await can_be(log, "m", 0, NOW)
+    assert not await can_be(log, "n", 0, NOW)
+
+
+async def test_a_wrong_clock_hides_no_message() -> None:
+    """Records of others from a time to come lie before it."""
+    log = EventLog([*others(40), *of("c", spoken("m", "Hi."))])
+    for number in (6, 13):  # the last ones of the first two steps
+        log.records[number] = log.records[number]._replace(timestamp=NOW * 2)
+    times = {each.offset: each.timestamp for each in log.records}
+
+    async def time_before(_partition: int, offset: int) -> int:
+        return max((at, time_ms) for at, time_ms in times.items() if at < offset)[1]
+
+    log.time_before = time_before  # type: ignore[method-assign] # of the last record, as a log has it
+    assert await can_be(log, "m", 0, START_MS + 1_000)
 
 
 async def test_the_marker_of_a_transaction_is_the_end_of_a_log(kafka: str, unique: str) -> None:

@@ -61,10 +61,23 @@ async def test_an_answer_that_is_read_again_goes_on(where: str) -> None:
         with made.reading("c", "m", stays=False) as read:
             read.done = True
     else:
-        made.read_elsewhere("m")
+        made.read_elsewhere("c", "m")
     await asyncio.wait([leaving])
     assert leaving.cancelled()
     assert (made._leaving, stopped.answers) == ({}, [])
+
+
+async def test_an_answer_of_the_same_id_in_another_conversation_is_another_one() -> None:
+    """An id without a conversation stands for one of each client: who reads his own keeps no other going."""
+    made, stopped = readers(0.01)
+    with made.reading("~bob~x", "m", stays=False) as bob:
+        with made.reading("~alice~x", "m", stays=False):
+            pass
+        made.read_elsewhere("~carol~x", "m")
+        await until(lambda: stopped.answers, "it is stopped")
+        bob.done = True
+    await made.close()
+    assert stopped.answers == [("~alice~x", "m")]
 
 
 class Fronts:
@@ -85,7 +98,7 @@ class Fronts:
     async def tell(self, conversation: str, message_id: str) -> None:
         assert conversation == "c"
         for each in self.all:
-            each.read_elsewhere(message_id)
+            each.read_elsewhere(conversation, message_id)
 
 
 async def test_what_another_front_reads_is_not_stopped(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -89,11 +89,11 @@ def test_a_retry_means_one_request_or_none() -> None:
 
 
 def test_who_reads_along_is_told_of() -> None:
-    """By the id of the answer."""
-    heard: list[str] = []
-    made = RequestIndex(KEEP_MS, heard.append)
+    """By the conversation and the id of the answer."""
+    heard: list[tuple[str, str]] = []
+    made = RequestIndex(KEEP_MS, lambda *who: heard.append(who))
     made.take(of_value(msgspec.json.encode(ReaderRecord("a"))))
-    assert heard == ["a"]
+    assert heard == [("c", "a")]
     assert len(made) == 0
 
 

@@ -39,10 +39,10 @@ def again(text: str = "hi") -> ApiRequest:
 
 
 @asynccontextmanager
-async def requests(kafka: str, topic: str, told: list[str] | None = None) -> AsyncIterator[Requests]:
+async def requests(kafka: str, topic: str, told: list[tuple[str, str]] | None = None) -> AsyncIterator[Requests]:
     """Of one front; `told`: answers of which another one says that somebody reads them."""
-    settings, hears = Kafka(bootstrap_servers=kafka), list[str]() if told is None else told
-    index = RequestIndex(600_000, hears.append)
+    settings, hears = Kafka(bootstrap_servers=kafka), list[tuple[str, str]]() if told is None else told
+    index = RequestIndex(600_000, lambda *who: hears.append(who))
     log, producer = RequestLog(settings, topic, 600, index.take), Producer(settings, [topic])
     await producer.start()
     await log.start()
@@ -128,7 +128,7 @@ async def test_what_failed_is_asked_for_under_the_next_number(kafka: str, topic:
 
 async def test_all_fronts_hear_of_a_second_reader(kafka: str, topic: str) -> None:
     """So that whoever lost the first one does not stop the answer; one that stays needs no reader."""
-    told: list[str] = []
+    told: list[tuple[str, str]] = []
     resumable = asking(tm_resumable="true")
     async with requests(kafka, topic) as here, requests(kafka, topic, told) as there:
         stays = await here.write(resumable, here.new(resumable, 0))
@@ -136,4 +136,4 @@ async def test_all_fronts_hear_of_a_second_reader(kafka: str, topic: str) -> Non
         first = await here.write(asking(), here.new(asking(), 0))
         await here.attached(first)
         await there.known(again())
-        assert told == [first.message_id]
+        assert told == [(first.conversation, first.message_id)]

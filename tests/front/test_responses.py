@@ -161,7 +161,7 @@ async def test_what_is_not_there_is_404(kafka: str, unique: str) -> None:
             "/v1/chat/completions", {"model": "m", "messages": [{"role": "user", "content": "a"}]}
         ) as chat:
             other = (await chat.json())["id"]
-        for identity in ("resp_1", f"resp_{'0' * 32}", other, other.replace("chatcmpl-", "resp_")):
+        for identity in ("resp_1", f"resp_{'0' * 32}", f"resp_{'f' * 32}", other, other.replace("chatcmpl-", "resp_")):
             async with front.session.get(f"{front.url}{PATH}/{identity}") as response:
                 assert (response.status, (await response.json())["error"]["type"]) == (404, "not_found_error")
             async with front.session.get(f"{front.url}{PATH}/{identity}?stream=true") as response:

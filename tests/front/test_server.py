@@ -60,6 +60,10 @@ async def body(request: web.Request) -> web.Response:
     return web.Response(body=await request.read())
 
 
+async def kept(_: web.Request) -> web.Response:
+    return web.Response(headers={"cache-control": "max-age=60"})
+
+
 ROUTES = [
     web.get("/v1/messages/away", away),
     web.get("/v1/responses/conflict", conflict),
@@ -67,6 +71,7 @@ ROUTES = [
     web.post("/v1/messages", failed),
     web.post("/v1/responses", wrong),
     web.post("/v1/body", body),
+    web.get("/v1/kept", kept),
 ]
 
 
@@ -105,9 +110,17 @@ async def test_every_refusal_is_an_error_of_its_api(method: str, path: str, stat
     said = response.json()["error"]
     assert (response.status_code, {name: said[name] for name in error}) == (status, error)
     assert len(response.headers["x-request-id"]) == 16
+    assert response.headers["cache-control"] == "no-store"
     assert ("retry-after" in response.headers) == (status in (429, 503, 529))
     assert ("allow" in response.headers) == (status == 405)
     assert "Kafka" not in response.text
+
+
+async def test_no_cache_keeps_an_answer_unless_its_route_says_so() -> None:
+    """A shared one would show one client's answer to another."""
+    async with served() as client:
+        found = [await client.post("/v1/body", content=b"x"), await client.get("/v1/kept")]
+    assert [each.headers["cache-control"] for each in found] == ["no-store", "max-age=60"]
 
 
 async def test_an_operator_sees_why_nothing_could_be_done(caplog: pytest.LogCaptureFixture) -> None:

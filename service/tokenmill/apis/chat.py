@@ -31,14 +31,18 @@ TEXT = "an answer is what the model writes, and nothing else."
 PROBABILITIES = "events carry no probabilities."
 NUMBERS = "events carry no numbers of tokens."
 ONE_PROMPT = "the prompt is made of `messages`."
+ONE_TEMPLATE = "the prompt is made by the model's own template."
 SEVERAL = "ask for several answers by `n`."
 ITS_OWN = "servers know each other by their own settings."
+ITS_PLACE = "where a server keeps a request is its own to say."
+NO_CODE = "a request brings no code to a server."
 
 SERVERS_OWN = (
     Field("echo", "refused", TEXT, accepts=(False,)),
     Field("suffix", "refused", TEXT, accepts=("",)),
     Field("response_fields", "refused", "all of an answer is read.", accepts=([],)),
     Field("prompt", "refused", ONE_PROMPT),
+    Field("chat_template", "refused", ONE_TEMPLATE),
     Field("prompt_embeds", "refused", ONE_PROMPT),
     Field("input_ids", "refused", ONE_PROMPT),
     Field("best_of", "refused", SEVERAL, accepts=(1,)),
@@ -54,6 +58,14 @@ SERVERS_OWN = (
     Field("return_routed_experts", "refused", "events carry no states.", accepts=(False,)),
     Field("request_id", "refused", "an id is the front's to give."),
     Field("rid", "refused", "an id is the front's to give."),
+    Field("priority", "refused", "no client goes before the others.", accepts=(0,)),
+    Field("lora_path", "refused", "ask for another model by `model`."),
+    Field("logits_processors", "refused", NO_CODE, accepts=([],)),
+    Field("custom_logit_processor", "refused", NO_CODE),
+    Field("id_slot", "refused", ITS_PLACE, accepts=(-1,)),
+    Field("data_parallel_rank", "refused", ITS_PLACE),
+    Field("routed_dp_rank", "refused", ITS_PLACE),
+    Field("disagg_prefill_dp_rank", "refused", ITS_PLACE),
     Field("session_params", "refused", "send the whole conversation in `messages`."),
     Field("kv_transfer_params", "refused", ITS_OWN),
     Field("ec_transfer_params", "refused", ITS_OWN),
@@ -64,8 +76,9 @@ SERVERS_OWN = (
 """Fields of model servers' own that are refused, where other unknown ones are passed on.
 
 They would put into an answer what no client's API has a place for, or leave out what is read of it; or they name
-places that a server is to connect to, ids that others stop it by, or prompts that nobody has read. They stand in the
-APIs of vLLM, SGLang and llama.cpp, and in OpenAI's completions, which the kind `completions` asks.
+places that a server is to connect to, ids that others stop it by, or prompts that nobody has read; or they are code,
+another model than the one that was asked for, or a place in front of other clients. They stand in the APIs of vLLM,
+SGLang and llama.cpp, and in OpenAI's completions, which the kind `completions` asks.
 """
 
 FIELDS = Fields(
@@ -79,7 +92,7 @@ FIELDS = Fields(
         "whether an answer may have several calls; of raw text those behind the first are dropped",
     ),
     Field("response_format", "used", f"`text`, `json_object` or `json_schema`; {SHAPED}"),
-    Field("n", "used", "so many answers, 1 to 128"),
+    Field("n", "used", "so many answers, 1 to 128; their tools, which each repeats, may have 8 MiB in all"),
     Field("max_completion_tokens", "used", f"how long an answer may be, {CAPPED}"),
     Field("max_tokens", "used", "the same by its old name; the new one goes before it"),
     Field("temperature", "used", "0 to 2"),
@@ -109,6 +122,13 @@ FIELDS = Fields(
     Field("prompt_cache_key", "forwarded", "may lead to a server that has the prompt"),
     Field("safety_identifier", "forwarded", "who asks"),
     Field("user", "forwarded", "who asks"),
+    Field(
+        "cache_salt", "forwarded", "keeps a cached prompt from whoever does not know it; no other client loses by it"
+    ),
+    Field(
+        "chat_template_kwargs", "forwarded", "what the template knows; no `chat_template`, which is refused in it, too"
+    ),
+    Field("vllm_xargs", "forwarded", "what is refused here is refused in it, too"),
     Field("verbosity", "forwarded", "a word that the model knows"),
     Field("functions", "refused", "it is of an older API; declare `tools`."),
     Field("function_call", "refused", "it is of an older API; use `tool_choice`.", accepts=("auto", "none")),
@@ -129,6 +149,7 @@ def read(body: Json) -> Ask:
     """What the body asks for. Raises `BadAsk`."""
     node = Node(body)
     forwarded = FIELDS.check(node)
+    _check_passed(node)
     tools = [] if node.at("tools").absent else [_tool(tool) for tool in node.at("tools").items()]
     options = FIELDS.check_within(node, "stream_options")
     format_, effort = node.at("response_format"), node.maybe("reasoning_effort", Node.filled)
@@ -150,6 +171,15 @@ def read(body: Json) -> Ask:
         **chosen(tools, openai_choice(tools, node.at("tool_choice"), within=True)),
         **numbers(node, RANGES),
     )
+
+
+def _check_passed(node: Node) -> None:
+    """Refuse what is refused where servers read it inside of another field, too. Raises `BadAsk`."""
+    more, variables = node.at("vllm_xargs"), node.at("chat_template_kwargs")
+    if isinstance(more.value, dict):
+        FIELDS.check(more)
+    if isinstance(variables.value, dict):
+        FIELDS.check(Node({"chat_template": variables.value.get("chat_template")}, variables.path))
 
 
 def thinks(effort: str | None) -> bool:

@@ -8,15 +8,19 @@ Rules of this file:
    named it or an `Idempotency-Key` made it. Without a name the conversation is made of the client's name and the id, so
    it is nobody else's.
 3. Of records with the same `key` and `attempt` the first one counts: whoever writes one reads the topic up to his own.
+4. Anybody may write to a topic. A record that says what no front says is none of ours: an answer that can't be ended
+   would hold its partition's commit back for ever.
 """
 
 import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from hashlib import blake2b
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
+from msgspec import Meta
 
+from tokenmill.apis.ask import BadAsk
 from tokenmill.errors import NOT_JSON
 from tokenmill.limits import KEY_BYTES
 
@@ -31,6 +35,18 @@ BETAS = "anthropic-beta"
 
 CONVERSATION_BYTES = 512
 """Of a conversation that an id leads to: with it the id has to fit a message's."""
+
+ATTEMPTS = 8
+"""Of one key: more are no accident."""
+
+MessageId: TypeAlias = Annotated[str, Meta(max_length=KEY_BYTES, pattern=r"\A[A-Za-z0-9_-]+\Z")]
+"""Of the letters that ids have: it stands in logs."""
+
+TimeMs: TypeAlias = Annotated[int, Meta(ge=0, lt=16**TIME_DIGITS)]
+"""Milliseconds since the epoch, as many as an id holds."""
+
+Digest: TypeAlias = Annotated[str, Meta(max_length=64)]
+"""Twice of what there is today. Fronts keep those of many requests."""
 
 _ID = re.compile(rf"(chatcmpl-|resp_|msg_)([0-9a-f]{{{TIME_DIGITS}}})([0-9a-f]{{{RANDOM_DIGITS}}})([A-Za-z0-9_-]*)")
 
@@ -93,19 +109,19 @@ def digest(*parts: str | bytes) -> str:
 class RequestRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="type", tag="request"):
     """Somebody asks a model."""
 
-    message_id: str
+    message_id: MessageId
     """Of the answer."""
     api: ApiName
     """Which it came by."""
     body: msgspec.Raw
     """As the client sent it."""
-    fingerprint: str
+    fingerprint: Digest
     """Who asks what: the same for the same body of the same client."""
-    until: int
+    until: TimeMs
     """When the answer has to be over, in milliseconds since the epoch."""
-    key: str = ""
+    key: Digest = ""
     """A hash of the client's `Idempotency-Key`, if it sent one."""
-    attempt: int = 0
+    attempt: Annotated[int, Meta(ge=0, lt=ATTEMPTS)] = 0
     """With a key: how many earlier ones failed before anything came of them."""
     stays: bool = False
     """It goes on without a reader."""
@@ -116,13 +132,13 @@ class RequestRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 class ReaderRecord(msgspec.Struct, frozen=True, tag_field="type", tag="reader"):
     """Somebody reads an answer that another request began: it is not without a reader."""
 
-    message_id: str
+    message_id: MessageId
 
 
 class LeftRecord(msgspec.Struct, frozen=True, tag_field="type", tag="left"):
     """The readers of an answer at one front have left: whoever has one says so, or it is stopped."""
 
-    message_id: str
+    message_id: MessageId
 
 
 AnyRequest: TypeAlias = RequestRecord | ReaderRecord | LeftRecord
@@ -139,6 +155,8 @@ def read_request(value: bytes | None) -> AnyRequest | None:
 
 
 def body_of(record: RequestRecord) -> dict[str, Any]:
-    """The client's body. It was read before it was written, so it is an object."""
-    body: dict[str, Any] = msgspec.json.decode(record.body)
-    return body
+    """The client's body. Raises `BadAsk` for one that no front has read."""
+    try:
+        return msgspec.json.decode(record.body, type=dict[str, Any])
+    except NOT_JSON as problem:
+        raise BadAsk(f"the body is no JSON object: {problem}") from problem

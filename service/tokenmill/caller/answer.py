@@ -43,6 +43,9 @@ OUTCOMES: tuple[Outcome, ...] = ("finished", "failed", "refused", "expired", "st
 END_S = 30.0
 """For its end to be in the log, from when its time is over: twice what a record may take until it is acknowledged."""
 
+LONGEST_S = 86_400.0
+"""Of any answer, from when a caller has it, whatever its request says: it holds back what is committed."""
+
 TAKEOVER = "tm-takeover"
 """Header of the records with which a caller takes an answer over: which one it is."""
 
@@ -101,6 +104,8 @@ class Answer:
         self._means = means
         self._request = request
         self._attempt = attempt
+        self._until = min(request.until / 1000, time.time() + LONGEST_S)
+        """In seconds since the epoch."""
         self.conversation = conversation
         self.tracing = tracing
         self._begun = ""
@@ -218,7 +223,7 @@ class Answer:
     @property
     def _left_s(self) -> float:
         """How many seconds are left of its time."""
-        return self._request.until / 1000 - time.time()
+        return self._until - time.time()
 
     async def _in_time(self) -> Outcome:
         try:
@@ -245,9 +250,8 @@ class Answer:
 
     @property
     def _tries(self) -> Tries:
-        name, until = f"{self._request.message_id}-{self._attempt}", self._request.until / 1000
-        means = self._means
-        return Tries(means.http, means.renderer, name, self, until, self.tracing, goes_on=bool(self._begun))
+        name, means = f"{self._request.message_id}-{self._attempt}", self._means
+        return Tries(means.http, means.renderer, name, self, self._until, self.tracing, goes_on=bool(self._begun))
 
     async def _answered(self) -> Outcome:
         try:

@@ -1,7 +1,7 @@
 """What the topic `tokens` says of one answer: whether it goes on, who writes it, and what has come."""
 
 from tokenmill.caller.answer import TAKEOVER_PART
-from tokenmill.caller.writing import RANGE, SIGN_RANGE
+from tokenmill.caller.writing import RANGE, RANGES, SIGN_RANGE
 from tokenmill.codecs import Chunk
 from tokenmill.codecs.native import NATIVE
 from tokenmill.errors import RecordError
@@ -14,7 +14,7 @@ TEXT_CHARS = 4 * MIB
 """Of an answer that may be gone on with: a million tokens."""
 
 RANGE_DIGITS = 10
-"""Of the number of a range: there are as many as numbers of chunks allow."""
+"""Of the number of a range, to be read at all."""
 
 
 class AnswerProgress:
@@ -57,8 +57,8 @@ class AnswerProgress:
             return None
         self._last = record.offset  # whoever wrote it: no time-out that was written before takes effect
         number = _range_of(record, self.range) if chunk.seq is None else chunk.seq // RANGE
-        if number < self.range:
-            return None  # somebody writes who has it no more
+        if not self.range <= number < RANGES:
+            return None  # somebody writes who has it no more, or never had it
         self.at = max(self.at, at)
         return None if chunk.seq is None else self._read(chunk, number)
 

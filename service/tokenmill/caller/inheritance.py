@@ -12,6 +12,8 @@ Rules of this file:
 4. So what lies before that record is all there will be of it. If that is nothing, the model is called again. If every
    choice has said why it ends, only the ends are written. Else it is gone on with, where the upstream `continues`; or
    it ends as one that failed. Which of these is counted, and logged.
+   Anybody may write signs of life. When no caller would write any more, as its time is over, none of them counts, and
+   it is taken over to be ended; behind the last range it has failed for good. So each has its fate some day.
 5. Listening needs no partition. When partitions are shared out anew, who has listened goes on until each is heard of
    or taken over: else callers that come and go faster than a lease would keep a silent answer waiting for ever.
 """
@@ -26,8 +28,9 @@ import msgspec
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from tokenmill.apis.record import RequestRecord
-from tokenmill.caller.answer import TAKEOVER, Answer
+from tokenmill.caller.answer import END_S, LONGEST_S, TAKEOVER, Answer
 from tokenmill.caller.answer_progress import AnswerProgress
+from tokenmill.caller.writing import RANGES
 from tokenmill.config import Kafka
 from tokenmill.errors import Unavailable
 from tokenmill.gateway.problems import Refused
@@ -68,6 +71,11 @@ class Inherited(msgspec.Struct, frozen=True):
     def who(self) -> tuple[bytes, str]:
         """The key and the message, which no other request has."""
         return self.conversation.encode(), self.request.message_id
+
+    @property
+    def over_ms(self) -> float:
+        """From when on no caller writes anything of it, in milliseconds since the epoch."""
+        return min(self.request.until, self.time_ms + LONGEST_S * 1000) + END_S * 1000
 
 
 Decide: TypeAlias = Callable[[Inherited, Fate, Answer | None, str], None]
@@ -126,7 +134,8 @@ class Inheritance:
         """Until each has its fate. Raises `Unavailable`; what has none by then may be settled again."""
         if not inherited:
             return  # all of it was settled before reading failed
-        self._waiting = {each.who: (each, AnswerProgress(time.monotonic())) for each in inherited}
+        self._listens_since = time.monotonic()
+        self._waiting = {each.who: (each, AnswerProgress(self._listens_since)) for each in inherited}
         consumer = await started(lambda: make_reader(self._kafka), "read tokens", self._kafka.startup_timeout_s)
         try:
             await self._place(consumer, min(each.time_ms for each in inherited) - EARLIER_MS)
@@ -158,7 +167,8 @@ class Inheritance:
             self._listens_since = now
         for who, (inherited, progress) in list(self._waiting.items()):
             tried_at = self._taking[who].at if who in self._taking else 0.0
-            if now - max(progress.at, self._listens_since, tried_at) > self._lease_s:
+            heard_at = progress.at if time.time() * 1000 < inherited.over_ms else 0.0
+            if now - max(heard_at, self._listens_since, tried_at) > self._lease_s:
                 await self._take_over(inherited, progress)
 
     @staticmethod
@@ -186,6 +196,10 @@ class Inheritance:
         """Write the record behind which the answer is ours, if it is the first one of its range."""
         # Never the first range: who is silent may still begin, and two writers of one range would be mixed.
         number, name = max(progress.range, 0) + 1, secrets.token_hex(8).encode()
+        if number >= RANGES:
+            log.warning("an answer can't be taken over any more: %s", inherited.request.message_id)
+            self._settle(inherited, "failed", None, "")
+            return
         before = self._taking.get(inherited.who)
         if before is not None and before.range == number:
             name = before.name  # that record may come after all, and says the same

@@ -18,6 +18,7 @@ from tokenmill.formats import FORMATS, find_format
 from tokenmill.formats.history import begin_call
 from tokenmill.formats.marker_texts import marker_texts
 from tokenmill.formats.models import suggest_format
+from tokenmill.limits import MIB
 from tokenmill.parser.spec import Format
 from tokenmill.templates.rendering import Template
 
@@ -26,6 +27,10 @@ MISTRAL = "mistral_"
 
 NINE = "length != 9"
 """The same in a template of any format."""
+
+OPENED_BYTES = 8 * MIB
+"""Of what the answers to one request open with. Each opens with all of it: whoever takes an answer over does not know
+which choices are open already. It is 64 KiB of tools for each of 128."""
 
 
 class Served:
@@ -63,7 +68,17 @@ class Served:
         if self.kind.raw:
             check_shape(plan)
         self.kind.check(plan)
+        if ask.n > 1:
+            self._check_opening(ask, begins=bool(begins))
         return plan
+
+    def _check_opening(self, ask: Ask, *, begins: bool) -> None:
+        """Raise `BadAsk` for more answers than their tools leave room for."""
+        size = len(msgspec.json.encode(self.options(ask, begins=begins)))
+        if ask.n * size > OPENED_BYTES:
+            most = max(1, OPENED_BYTES // size)
+            detail = f"each answer repeats the tools, {size} bytes; ask for at most {most} with them"
+            raise BadAsk(detail, "n", "invalid_value")
 
     def _begins(self, ask: Ask) -> str:
         """What raw text has to begin with, where a call is asked for: nothing else makes a model call."""

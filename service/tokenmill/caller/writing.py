@@ -32,6 +32,10 @@ log = logging.getLogger(__name__)
 RANGE = 1_000_000
 """Numbers of one writer: a chunk is a token or so, and no answer has a million."""
 
+RANGES = 10_000
+"""Of one answer: each but the first has waited for a lease, and no answer has time for as many. What comes in a later
+one is no caller's; to go on behind it would need numbers that no record can have."""
+
 SIGN_RANGE = "tm-range"
 """Header of a sign of life: the range of who gives it. One who was overtaken, and does not know it, must not be taken
 for who has the answer now. It is no member of the chunk, which says nothing to the worker."""

@@ -7,7 +7,7 @@ from msgspec import UNSET
 
 from tokenmill.events import AnyEvent, Error, Finish, MessageStart, Part
 
-BAD_GATEWAY, UNAVAILABLE, LATE = 502, 503, 504
+BAD_REQUEST, BAD_GATEWAY, UNAVAILABLE, LATE = 400, 502, 503, 504
 
 EMPTY = (MessageStart, Part)
 """Events that bring nothing: of parts, what callers say of themselves, and what a client shows beside an answer."""
@@ -53,5 +53,5 @@ def failure_of(finish: Finish, errors: Iterable[Error]) -> Failed:
         return Failed(
             LATE if late else BAD_GATEWAY, "the answer was not over in time" if late else "the answer was lost"
         )
-    status = BAD_GATEWAY if said.status is UNSET else said.status
+    status = BAD_GATEWAY if said.status is UNSET or said.status < BAD_REQUEST else said.status  # no failure is a 200
     return Failed(status, said.message, "" if said.raw is UNSET else said.raw)

@@ -58,8 +58,9 @@ class Readers:
         self._hub = hub
         self._disconnect_s = disconnect_s
         self._stop = stop
-        self._count: Counter[str] = Counter()
-        self._leaving: dict[str, asyncio.Task[None]] = {}
+        self._count: Counter[tuple[str, str]] = Counter()
+        """By conversation and id: clients each have a conversation of their own for one that names none."""
+        self._leaving: dict[tuple[str, str], asyncio.Task[None]] = {}
         self.abandoned = 0
         """Answers that were stopped."""
 
@@ -71,26 +72,27 @@ class Readers:
     @contextmanager
     def reading(self, conversation: str, message_id: str, *, stays: bool) -> Iterator["Read"]:
         """One reader, as long as the block lasts; who does not say that it is done has left."""
-        self._count[message_id] += 1
-        self.read_elsewhere(message_id)
+        who = conversation, message_id
+        self._count[who] += 1
+        self.read_elsewhere(*who)
         read = Read()
         try:
             yield read
         finally:
-            self._count[message_id] -= 1
-            if not self._count[message_id]:
-                del self._count[message_id]
+            self._count[who] -= 1
+            if not self._count[who]:
+                del self._count[who]
                 if not (read.done or stays):
-                    self._leave(conversation, message_id)
+                    self._leave(*who)
 
-    def read_elsewhere(self, message_id: str) -> None:
+    def read_elsewhere(self, conversation: str, message_id: str) -> None:
         """Note that somebody reads an answer elsewhere: it need not be stopped by us."""
-        if (leaving := self._leaving.pop(message_id, None)) is not None:
+        if (leaving := self._leaving.pop((conversation, message_id), None)) is not None:
             leaving.cancel()
 
     def asked(self, conversation: str, message_id: str) -> None:
         """Another front has no reader of it any more: say so if there is one here."""
-        if self._others is not None and message_id in self._count:
+        if self._others is not None and (conversation, message_id) in self._count:
             task = asyncio.create_task(self._tell(self._others, conversation, message_id))
             self._telling.add(task)
             task.add_done_callback(self._telling.discard)
@@ -103,9 +105,9 @@ class Readers:
             log.warning("the other fronts do not hear of a reader: %s", problem.detail)
 
     def _leave(self, conversation: str, message_id: str) -> None:
-        self.read_elsewhere(message_id)
+        self.read_elsewhere(conversation, message_id)
         task = asyncio.create_task(self._left(conversation, message_id), name=f"the end of {message_id}")
-        self._leaving[message_id] = task
+        self._leaving[conversation, message_id] = task
 
     async def _left(self, conversation: str, message_id: str) -> None:
         """Stop an answer when the time is over, and it still has no reader."""
@@ -125,8 +127,8 @@ class Readers:
             log.warning("an answer goes on that nobody reads: %s", problem.detail)
         finally:
             self._hub.unwatch(key, message, over.set)
-            if self._leaving.get(message_id) is asyncio.current_task():
-                del self._leaving[message_id]
+            if self._leaving.get((conversation, message_id)) is asyncio.current_task():
+                del self._leaving[conversation, message_id]
 
     async def close(self) -> None:
         """Stop no answer any more."""

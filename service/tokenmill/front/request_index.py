@@ -26,14 +26,14 @@ class Known(msgspec.Struct, frozen=True, gc=False):
 
 
 class RequestIndex:
-    """Finds them. `read_elsewhere` hears of answers that somebody reads who did not ask for them, and `left` of those
-    that a front has no reader of any more, by conversation and id.
+    """Finds them. By conversation and id `read_elsewhere` hears of answers that somebody reads who did not ask for
+    them, and `left` of those that a front has no reader of any more.
     """
 
     def __init__(
         self,
         keep_ms: int,
-        read_elsewhere: Callable[[str], None] = lambda _: None,
+        read_elsewhere: Callable[[str, str], None] = lambda *_: None,
         left: Callable[[str, str], None] = lambda *_: None,
     ) -> None:
         self._keep_ms = keep_ms
@@ -51,17 +51,20 @@ class RequestIndex:
     def take(self, record: ConsumerRecord) -> None:
         """A record of the topic, in the order of its partition."""
         request = read_request(record.value)
+        if request is None or not record.key:
+            return
+        conversation = record.key.decode(errors="replace")
         if isinstance(request, ReaderRecord):
-            self._read_elsewhere(request.message_id)
-        if isinstance(request, LeftRecord) and record.key:
-            self._left(record.key.decode(errors="replace"), request.message_id)
-        if not isinstance(request, RequestRecord) or not record.key or request.message_id in self._by_id:
+            self._read_elsewhere(conversation, request.message_id)
+        if isinstance(request, LeftRecord):
+            self._left(conversation, request.message_id)
+        if not isinstance(request, RequestRecord) or request.message_id in self._by_id:
             return
         self._expire(record.timestamp)
         if request.key and (request.key, request.attempt) in self._by_key:
             return  # the first one counts
         known = Known(
-            record.key.decode(errors="replace"),
+            conversation,
             request.message_id,
             request.api,
             request.fingerprint,

@@ -14,7 +14,7 @@ import time
 import msgspec
 
 from tokenmill.apis import Api, Ask
-from tokenmill.apis.record import RequestRecord
+from tokenmill.apis.record import ATTEMPTS, RequestRecord
 from tokenmill.config import Front
 from tokenmill.front.identity import Identity
 from tokenmill.front.readers import Others
@@ -26,9 +26,6 @@ from tokenmill.gateway.problems import CONFLICT, Refused
 from tokenmill.records import Headers
 
 OTHER_BODY = "this Idempotency-Key came with another body; send a new key with a new request"
-
-ATTEMPTS = 8
-"""Of one key: more are no accident."""
 
 
 class ApiRequest(msgspec.Struct, frozen=True):

@@ -3,10 +3,12 @@
 1. `GET` answers with all of it, or with what has begun; with `stream=true` with its events from the beginning, or
    behind `starting_after`. It need not have been asked for in the background.
 2. `POST …/cancel` stops it for everybody, and answers when it is over.
-3. What is kept is the log: an id leads to its place there, and nothing is found when that is gone.
+3. What is kept is the log: an id leads to its place there, and nothing is found when that is gone. An id may be made
+   up: it is looked for among what was written in its time, and none of that lies before us.
 """
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -17,8 +19,8 @@ from tokenmill.apis import RESPONSES, BadAsk
 from tokenmill.apis.record import AnswerId, read_id
 from tokenmill.dialects import Dialect
 from tokenmill.front.following import Following
-from tokenmill.front.route_context import RouteContext, Sought, place_of, since
-from tokenmill.front.whole import Whole
+from tokenmill.front.route_context import CLOCKS_MS, RouteContext, Sought, place_of, since
+from tokenmill.front.whole import MORE_S, Whole
 from tokenmill.gateway.auth.grant import Action, Grant
 from tokenmill.gateway.event_log.view import Frame
 from tokenmill.gateway.problems import NOT_FOUND, Refused
@@ -89,7 +91,7 @@ class Responses:
         """The id of the address, where its answer is, and who asks. Raises `Refused`."""
         grant = await self._context.admission.who(request)
         answer = read_id(request.match_info["id"])
-        if answer is None or answer.prefix != RESPONSES.prefix:
+        if answer is None or answer.prefix != RESPONSES.prefix or answer.time_ms > _now_ms() + CLOCKS_MS:
             raise Refused(NOT_FOUND, MISSING)
         conversation = answer.conversation_of(grant.name)
         await self._context.admission.check(request, conversation, action)
@@ -116,10 +118,17 @@ class Responses:
 
     @asynccontextmanager
     async def _following(self, answer: AnswerId, conversation: str, grant: Grant) -> AsyncIterator[Following]:
-        """A block with the events of an answer from its beginning."""
+        """A block with the events of an answer from its beginning. Raises `Refused` for one that was made up."""
         start = since(answer.time_ms)
+        over_ms = answer.time_ms + int((self._context.config.front.answer_s + MORE_S) * 1000) + CLOCKS_MS
         async with self._context.following(conversation, str(answer), start, grant) as (following, _):
+            if over_ms < _now_ms() and not await following.can_be(over_ms):
+                raise Refused(NOT_FOUND, MISSING)
             yield following
+
+
+def _now_ms() -> int:
+    return int(time.time() * 1000)
 
 
 async def _ended(whole: Whole, following: Following, wait_s: float) -> None:

@@ -74,6 +74,7 @@ def answering(numbers: Numbers, origins: Origins, watch: IdleConnections) -> Mid
             response.force_close()
         if not response.prepared:
             response.headers.setdefault(REQUEST_ID, new_id())
+            response.headers.setdefault("cache-control", "no-store")  # one client's answer, and no cache's
         return response
 
     return answered
