@@ -8,11 +8,10 @@ from typing import Self
 import pytest
 from aiokafka import AIOKafkaProducer, ConsumerRecord
 
-from tests.support.topics import make_topics
+from tests.support.topics import grow_topics, make_topics
 from tokenmill.config import Kafka
 from tokenmill.demo.broker import embedded_broker
 from tokenmill.errors import Unavailable
-from tokenmill.front import request_log
 from tokenmill.front.request_log import RequestLog
 
 pytestmark = pytest.mark.integration
@@ -45,20 +44,6 @@ async def producer(kafka: str) -> AsyncIterator[AIOKafkaProducer]:
         yield made
 
 
-async def test_what_does_not_start_is_stopped(kafka: str, unique: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It has connected, and then nobody says where to begin."""
-
-    async def unanswered(*_: object) -> None:
-        raise Unavailable("look up an offset by time")
-
-    monkeypatch.setattr(request_log, "offsets_since", unanswered)
-    await make_topics(kafka, topic := f"requests-{unique}", partitions=1)
-    reading = Reading(kafka, topic, 600)
-    with pytest.raises(Unavailable):
-        await reading.log.start()
-    assert reading.log._started()._closed
-
-
 async def test_everything_is_read_from_some_time_back(kafka: str, unique: str, producer: AIOKafkaProducer) -> None:
     """What was there when somebody asked is handed on when the answer comes."""
     await make_topics(kafka, topic := f"requests-{unique}", partitions=2)
@@ -74,6 +59,29 @@ async def test_everything_is_read_from_some_time_back(kafka: str, unique: str, p
         await reading.log.caught_up()
 
 
+@pytest.mark.parametrize("knows", ["by the record", "by asking"])
+async def test_a_partition_that_is_added_is_read_when_somebody_asks(
+    kafka: str, unique: str, producer: AIOKafkaProducer, knows: str
+) -> None:
+    """A retry comes sooner than the next look: its request is known by then, and nothing else comes again."""
+    await make_topics(kafka, topic := f"requests-{unique}", partitions=1)
+    await producer.send_and_wait(topic, b"old", timestamp_ms=1)
+    await producer.send_and_wait(topic, b"young")
+    async with Reading(kafka, topic, 600) as reading:
+        await reading.log.caught_up()
+        await grow_topics(kafka, topic, partitions=2)
+        await producer.client.force_metadata_update()
+        placed = await producer.send_and_wait(topic, b"new", partition=1)
+        if knows == "by the record":
+            await reading.log.reached(placed.partition, placed.offset)
+        else:
+            await reading.log.caught_up()
+        assert reading.values == [b"young", b"new"]
+        placed = await producer.send_and_wait(topic, b"more", partition=0)
+        await reading.log.reached(placed.partition, placed.offset)
+        assert reading.values == [b"young", b"new", b"more"]
+
+
 async def test_a_topic_that_is_not_there_is_said_to_be(kafka: str, unique: str) -> None:
     """With the command that makes it; a client would wait for it."""
     with pytest.raises(Unavailable, match="topics create"):
@@ -87,8 +95,9 @@ async def test_what_does_not_come_is_not_waited_for_without_an_end(
     monkeypatch.setattr("tokenmill.front.request_log.CAUGHT_UP_S", 0.1)
     await make_topics(kafka, topic := f"requests-{unique}", partitions=1)
     async with Reading(kafka, topic, 600) as reading:
-        with pytest.raises(Unavailable, match="does not come to its end"):
-            await reading.log.reached(0, 7)
+        for partition in (0, 1):  # and one that never comes to be
+            with pytest.raises(Unavailable, match="does not come to its end"):
+                await reading.log.reached(partition, 7)
 
 
 async def test_the_embedded_broker_s_records_are_soon_there_too() -> None:

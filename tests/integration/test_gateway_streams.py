@@ -15,6 +15,7 @@ from tests.support.gateways import listening
 from tests.support.sse import Block
 from tests.support.stage import Stage, until
 from tests.support.topics import make_anew
+from tokenmill.kafka.calls import CALL_S
 from tokenmill.servers import KafkaServer
 from tokenmill.servers.gateway import GatewayProcess
 
@@ -248,3 +249,20 @@ async def test_streams_wait_while_the_broker_is_away(
             # A worker that could not commit publishes again, the same bytes: a client has them once.
             assert [block.data for block in got] == list(dict.fromkeys(await scene.wanted("c")))
             assert process.alive
+
+
+async def test_streams_go_on_in_a_gateway_that_stood_still(scene: Scene) -> None:
+    """It was paused for longer than a call to Kafka may take, which nobody has waited for."""
+    await scene.say("c", "m", TEXT, finish=False)
+    await until(scene.stage.caught_up, "the worker is through")
+    [process] = scene.gateways
+    async with answer(scene.port, events_path("c", from_="start", until="finish")) as found:
+        reading = blocks(found)
+        got = [await anext(reading)]
+        process.freeze()
+        await asyncio.sleep(CALL_S + 2)
+        process.thaw()
+        await scene.stage.send("c", {"message_id": "m", "finish_reason": "stop"})
+        got += [block async for block in reading]
+    assert [block.data for block in got] == await scene.wanted("c")
+    assert process.alive

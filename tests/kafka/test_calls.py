@@ -1,6 +1,7 @@
 """Patience with limits."""
 
 import asyncio
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -50,6 +51,32 @@ async def test_a_cancellation_that_comes_with_the_answer_is_not_lost() -> None:
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
+
+
+@pytest.mark.parametrize("stood_s", [0.1, 0.4])
+async def test_who_stood_still_takes_what_came_meanwhile(stood_s: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that was frozen finds the end of a poll and its deadline due at once, however long it was."""
+    monkeypatch.setattr(calls, "STOOD_S", 0.2)
+
+    async def poll() -> int:
+        await asyncio.wait([asyncio.get_running_loop().create_future()], timeout=0.02)
+        return 7
+
+    asyncio.get_running_loop().call_soon(time.sleep, stood_s)
+    assert await deadline(poll(), "poll", 0.04) == 7
+
+
+async def test_who_stood_still_waits_for_as_long_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The answer may be on its way; what does not come then either is refused."""
+    monkeypatch.setattr(calls, "STOOD_S", 0.1)
+    loop = asyncio.get_running_loop()
+    answer = loop.create_future()
+    loop.call_later(0.6, answer.set_result, 7)
+    loop.call_soon(time.sleep, 0.55)
+    assert await deadline(answer, "look", 0.3) == 7
+    loop.call_soon(time.sleep, 0.55)
+    with pytest.raises(Unavailable, match=r"look: no answer within 0.3 s"):
+        await deadline(loop.create_future(), "look", 0.3)
 
 
 async def test_attempts_are_repeated_until_one_succeeds(

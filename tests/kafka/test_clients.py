@@ -75,7 +75,7 @@ async def test_settings_of_the_client_are_passed_on() -> None:
     producers = [make_producer(kafka, size) for size in (100_000, 300_000)]
     assert [producer._message_accumulator._batch_size for producer in producers] == [100_000, 200_000]
     assert {producer._compression_type for producer in producers} == {"zstd"}
-    consumers = make_consumer(kafka), make_reader(kafka, "events")
+    consumers = make_consumer(kafka), make_reader(kafka)
     assert {(consumer._client_rack, consumer._fetch_max_wait_ms) for consumer in consumers} == {("eu-1a", 7)}
     for client in (*producers, *consumers):
         await stopped(client)

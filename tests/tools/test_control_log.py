@@ -8,9 +8,10 @@ import pytest
 from aiokafka import AIOKafkaProducer
 
 from tests.support.stage import until
-from tests.support.topics import make_topics
+from tests.support.topics import grow_topics, make_topics
 from tokenmill.config import Kafka
 from tokenmill.errors import Unavailable
+from tokenmill.kafka import whole_topic
 from tokenmill.tools.control import Approval, Control, Orders
 from tokenmill.tools.control_log import ControlLog
 
@@ -45,6 +46,32 @@ async def test_what_was_said_is_known_and_what_is_said_is_heard(kafka: str, uniq
         await say(1, "three")
         await until(lambda: orders.answer("three"), "the word")
         await until(lambda: len(told) > before, "somebody is told")
+        reading.cancel()
+        await asyncio.gather(reading, return_exceptions=True)
+
+
+async def test_what_is_said_on_a_partition_that_was_added_is_heard(
+    kafka: str, unique: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Soon, and nothing of the others is heard again."""
+    monkeypatch.setattr(whole_topic, "GROWTH_S", 0.2)
+    topic, orders, heard = f"control-{unique}", Orders(), list[int]()
+    await make_topics(kafka, topic, partitions=1)
+
+    def take(control: Control, time_ms: int) -> None:
+        heard.append(time_ms)
+        orders.take(control, time_ms)
+
+    async with AIOKafkaProducer(bootstrap_servers=kafka) as producer:
+        await producer.send_and_wait(topic, msgspec.json.encode(word("old")), timestamp_ms=1)
+        log = ControlLog(Kafka(bootstrap_servers=kafka), topic, BACK_S, take)
+        reading = asyncio.create_task(log.run())
+        await log.read.wait()
+        await grow_topics(kafka, topic, partitions=2)
+        await producer.client.force_metadata_update()
+        await producer.send_and_wait(topic, msgspec.json.encode(word("new")), partition=1)
+        await until(lambda: orders.answer("new"), "the word")
+        assert len(heard) == 1
         reading.cancel()
         await asyncio.gather(reading, return_exceptions=True)
 

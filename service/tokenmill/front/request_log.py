@@ -5,21 +5,16 @@ which costs broker and front as much as one of many records. It does not rest wh
 """
 
 import asyncio
-import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from typing import Any
 
-from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
+from aiokafka import ConsumerRecord, TopicPartition
 
 from tokenmill.config import Kafka
 from tokenmill.errors import Unavailable
-from tokenmill.kafka.calls import deadline, started, stopped, stopped_on_failure
-from tokenmill.kafka.clients import make_reader
-from tokenmill.kafka.lookup import offsets_since
-from tokenmill.kafka.topics import find_topic
-
-POLL_MS = 200
+from tokenmill.kafka.whole_topic import WholeTopic
 
 REST_S = 0.1
 """Between two reads, while nobody waits. What other fronts say of their readers may be known so much later."""
@@ -30,6 +25,9 @@ FETCH_WAIT_MS = 50
 CAUGHT_UP_S = 5.0
 """For what is in the log to be read: it takes milliseconds."""
 
+LOOK_S = 0.1
+"""Between two looks for a partition that was just written to: the broker that is asked may hear of it later."""
+
 Take = Callable[[ConsumerRecord], Any]
 
 
@@ -37,13 +35,8 @@ class RequestLog:
     """Hands on every record. Raises `Unavailable` when Kafka does not answer."""
 
     def __init__(self, kafka: Kafka, topic: str, back_s: float, take: Take) -> None:
-        self._kafka = kafka
         self._topic = topic
-        self._back_ms = int(back_s * 1000)
-        self._take = take
-        self._consumer: AIOKafkaConsumer | None = None
-        self._read: dict[TopicPartition, int] = {}
-        """Offsets behind what was handed on."""
+        self._reader = WholeTopic(kafka, topic, back_s, take, FETCH_WAIT_MS)
         self._came = asyncio.Condition()
         self._waiting = 0
         self._wanted = asyncio.Event()
@@ -51,63 +44,44 @@ class RequestLog:
 
     async def start(self) -> None:
         """Connect, and find where to begin."""
-        await find_topic(self._kafka, self._topic)
-        consumer = await started(self._reader, f"read {self._topic}", self._kafka.startup_timeout_s)
-        self._consumer = consumer
-        places = sorted(consumer.assignment())
-        since = int(time.time() * 1000) - self._back_ms
-        async with stopped_on_failure(consumer):
-            self._read = await offsets_since(consumer, places, since)
-        for place, offset in self._read.items():
-            consumer.seek(place, offset)
+        await self._reader.start()
 
     async def stop(self) -> None:
         """Disconnect."""
-        if self._consumer is not None:
-            await stopped(self._consumer)
+        await self._reader.stop()
 
     async def run(self) -> None:
         """Read and hand on until cancelled."""
-        consumer = self._started()
         while True:
-            batches = await deadline(consumer.getmany(timeout_ms=POLL_MS), f"read {self._topic}")
-            for place, records in batches.items():
-                for record in records:
-                    self._take(record)
-                self._read[place] = records[-1].offset + 1
-            if batches:
+            if await self._reader.poll():
                 async with self._came:
                     self._came.notify_all()
-                await self._rest(consumer)
+                await self._rest()
 
-    async def _rest(self, consumer: AIOKafkaConsumer) -> None:
-        """Until somebody waits, or it is time. Nothing is fetched meanwhile but what was asked for before."""
+    async def _rest(self) -> None:
+        """Until somebody waits, or it is time."""
         if self._wanted.is_set():
             return
-        places = consumer.assignment()
-        consumer.pause(*places)
-        with suppress(TimeoutError):
+        with self._reader.paused(), suppress(TimeoutError):
             async with asyncio.timeout(REST_S):
                 await self._wanted.wait()
-        consumer.resume(*places)
 
     async def caught_up(self) -> None:
-        """Wait until everything is handed on that is in the log now."""
-        consumer = self._started()
-        ends = await deadline(consumer.end_offsets(sorted(consumer.assignment())), "look up the log's end")
-        await self._reached(ends)
+        """Wait until everything is handed on that is in the log now, in partitions that are new, too."""
+        await self._reached(await self._reader.ends())
 
     async def reached(self, partition: int, offset: int) -> None:
         """Wait until the record at this offset is handed on."""
         await self._reached({TopicPartition(self._topic, partition): offset + 1})
 
-    async def _reached(self, ends: dict[TopicPartition, int]) -> None:
-        def there() -> bool:
-            return all(self._read.get(place, end) >= end for place, end in ends.items())
-
+    async def _reached(self, ends: Mapping[TopicPartition, int]) -> None:
         try:
-            async with asyncio.timeout(CAUGHT_UP_S), self._waited_for(), self._came:
-                await self._came.wait_for(there)
+            async with asyncio.timeout(CAUGHT_UP_S), self._waited_for():
+                while not all(map(self._reader.reads, ends)):
+                    await self._reader.look()
+                    await asyncio.sleep(LOOK_S)
+                async with self._came:
+                    await self._came.wait_for(partial(self._reader.has_read, ends))
         except TimeoutError as late:
             raise Unavailable(f"Kafka: the reader of {self._topic} does not come to its end") from late
 
@@ -122,11 +96,3 @@ class RequestLog:
             self._waiting -= 1
             if not self._waiting:
                 self._wanted.clear()
-
-    def _reader(self) -> AIOKafkaConsumer:
-        return make_reader(self._kafka, self._topic, wait_ms=FETCH_WAIT_MS)
-
-    def _started(self) -> AIOKafkaConsumer:
-        if self._consumer is None:
-            raise RuntimeError("a RequestLog reads once it is started")
-        return self._consumer

@@ -29,6 +29,9 @@ NO_COORDINATOR = (GroupCoordinatorNotAvailableError, NotCoordinatorForGroupError
 CALL_S = 15.0
 """Deadline of one call to the broker that is not a join, a fetch or a produce request."""
 
+STOOD_S = 1.0
+"""What fires so much too late tells that the whole process stood still, as in `docker pause` or a frozen machine."""
+
 CUT_S = 1.0
 """For each step of ending a client that did not end by itself."""
 
@@ -53,7 +56,7 @@ async def deadline(call: Awaitable[T], what: str, seconds: float = CALL_S) -> T:
     Not by `asyncio.wait_for`, here or elsewhere: until Python 3.12 it loses a cancellation that comes with the result.
     """
     try:
-        async with asyncio.timeout(seconds):
+        async with _within(seconds):
             return await call
     except TimeoutError as problem:
         raise Unavailable(f"Kafka: {what}: no answer within {seconds:g} s") from problem
@@ -63,6 +66,28 @@ async def deadline(call: Awaitable[T], what: str, seconds: float = CALL_S) -> T:
         if CLOSED not in str(problem):
             raise
         raise Unavailable(f"Kafka: {what}: the connection is gone") from problem
+
+
+@asynccontextmanager
+async def _within(seconds: float) -> AsyncIterator[None]:
+    """`asyncio.timeout`, which a process that stood still does not count as the broker's silence.
+
+    When that goes on, all is due at once: the answer, the end of a poll, and this. So what is there by then is taken
+    first, and who was not there for long waits once more as long.
+    """
+    loop = asyncio.get_running_loop()
+    due = loop.time() + seconds
+    async with asyncio.timeout(None) as limit:
+
+        def ring() -> None:
+            stood = loop.time() - due > STOOD_S
+            limit.reschedule(loop.time() + (seconds if stood else 0))  # at the soonest in the loop's next turn
+
+        timer = loop.call_at(due, ring)
+        try:
+            yield
+        finally:
+            timer.cancel()
 
 
 async def until_available(attempt: Callable[[], Awaitable[T]], seconds: float) -> T:

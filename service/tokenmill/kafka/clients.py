@@ -138,14 +138,13 @@ def make_consumer(kafka: Kafka, reset: str = "none") -> AIOKafkaConsumer:
     )
 
 
-def make_reader(kafka: Kafka, *topics: str, wait_ms: int = READER_WAIT_MS) -> AIOKafkaConsumer:
-    """A reader that is in no group and sees what is committed.
+def make_reader(kafka: Kafka, wait_ms: int = READER_WAIT_MS) -> AIOKafkaConsumer:
+    """A reader that is in no group, sees what is committed, and has the partitions that it is assigned.
 
-    It has all partitions of the topics, new ones too; without topics, those that it is assigned. `wait_ms` is how long
-    a fetch of nothing takes: a Kafka ends one as soon as something comes, the embedded broker does not.
+    `wait_ms` is how long a fetch of nothing takes: a Kafka ends one as soon as something comes, the embedded broker
+    does not.
     """
     return AIOKafkaConsumer(
-        *topics,
         **{"fetch_max_wait_ms": wait_ms} | consumer_options(kafka),
         group_id=None,
         enable_auto_commit=False,
