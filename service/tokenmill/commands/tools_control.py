@@ -25,7 +25,7 @@ def _me() -> str:
         return ""
 
 
-as_option = click.option("--as", "by", default=_me, show_default="your name here", help="Who says so.")
+as_option = click.option("--as", "by", default=_me, show_default="your login name", help="Who says so.")
 
 SHOWN = 12
 """Characters of an approval that are enough to name it."""

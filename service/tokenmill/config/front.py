@@ -31,10 +31,10 @@ class Front(Section, frozen=True, kw_only=True):
     """After so long without a reader an answer is stopped, unless its request was `background` or had the header
     `tm-resumable: true`."""
     retry_s: Positive = 60
-    """For so long the same body of the same client, sent again by an SDK that tries again, is the same request. Without
+    """How long the same body of the same client, sent again by an SDK that retries, counts as the same request. Without
     that each try would be a generation of its own."""
     remember_s: Positive = 600
-    """For so long an `Idempotency-Key` stands for one request. A front reads the requests of this time at its start."""
+    """How long an `Idempotency-Key` stands for one request. A front reads the requests of this time at its start."""
     drain_s: Positive = 10
     """From SIGTERM to exit: who reads is told to come back; below the 30 s that Kubernetes gives."""
 
