@@ -24,6 +24,7 @@ from tokenmill.caller.renderer import Renderer
 from tokenmill.caller.served import Served, served
 from tokenmill.client import Connection
 from tokenmill.config import Config
+from tokenmill.config.front_relations import NO_UPSTREAMS
 from tokenmill.errors import FatalError, TokenmillError
 from tokenmill.front.asking import Requests
 from tokenmill.front.models import Models
@@ -80,6 +81,8 @@ def run_caller(config: Config) -> int:
 
 def _run(config: Config, *, front: bool, caller: bool) -> int:
     setup_logs(config.worker.log_format, config.worker.log_level)
+    if not config.upstreams:
+        log.warning("%s", NO_UPSTREAMS)
     models, telemetry = served(config), telemetry_of(config, "front" if front else "caller")
     tune_garbage_collector()
     try:
