@@ -216,7 +216,7 @@ export interface ToolResult extends Envelope {
   /** Instead of a result: why there is none. */
   error?: string;
   elapsed_ms?: number;
-  /** With an error: whether the call was made at all, and who failed. `tools` names its codes. */
+  /** With an error: whether the call was made at all, and who failed. The how-to on tools has its codes. */
   code?: string;
 }
 

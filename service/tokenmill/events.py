@@ -286,7 +286,7 @@ class ToolResult(Event, frozen=True, tag="tool-result"):
     """Instead of a result: why there is none."""
     elapsed_ms: int = 0
     code: str | UnsetType = UNSET
-    """With an error: whether the call was made at all, and who failed. `tools` names its codes."""
+    """With an error: whether the call was made at all, and who failed. The how-to on tools has its codes."""
 
 
 AnyEvent: TypeAlias = (

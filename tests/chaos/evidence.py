@@ -54,7 +54,7 @@ REASONS = (
         r"without progress for|no answer to a fetch|no coordinator of",
         OUTAGE,
     ),
-    Reason("nothing could be asked of the broker in its outage", r"^Kafka: ", OUTAGE),
+    Reason("nothing could be asked of the broker in its outage", r"^Kafka(:| at) ", OUTAGE),
 )
 """A worker that ends for anything else is a finding."""
 

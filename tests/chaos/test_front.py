@@ -38,7 +38,7 @@ FAULTS, CLICKS, AT_ONCE = max(ALL, CUTS // 8), 50, min(16, max(8, CUTS // 8))
 CLICK_S = 60.0
 """For an answer of some seconds, whatever happens meanwhile."""
 
-AWAY = ("Unable to bootstrap from", "the Kafka client's coordination task has ended")
+AWAY = ("can't be reached", "the Kafka client's coordination task has ended")
 """While there is no broker: what a process that starts ends of, and a worker whose connection was closed under it."""
 
 WORDS = (

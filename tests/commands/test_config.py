@@ -19,6 +19,15 @@ def test_a_sound_configuration_is_said_to_be(tmp_path: Path) -> None:
     assert (run.exit_code, run.stdout) == (0, "The configuration is sound.\n")
 
 
+def test_a_front_without_models_is_noticed(tmp_path: Path) -> None:
+    """It starts all the same, so it is no problem; who has no front hears nothing of it."""
+    path = tmp_path / "t.toml"
+    path.write_text("[front]\nport = 8000\n")
+    run = CliRunner().invoke(command, ["check", "--config", str(path)])
+    assert (run.exit_code, run.stdout) == (0, "The configuration is sound.\n")
+    assert "no [[upstreams]]" in run.stderr
+
+
 def test_all_settings_can_be_shown_without_the_secrets(tmp_path: Path) -> None:
     """Passwords are masked."""
     path = tmp_path / "t.toml"

@@ -30,8 +30,9 @@ def test_without_kafka_they_do_not_start(run: Callable[[Config], int], capsys: p
     """They try for as long as they may, and say so; then a supervisor tries again."""
     assert run(AWAY) == 1
     out, err = capsys.readouterr()
-    assert "connect to 127.0.0.1:1" in out + err
+    assert "Kafka at 127.0.0.1:1 can't be reached (connection refused)" in out + err
     assert "next try in" in out + err
+    assert "there are no [[upstreams]]" in out + err
     assert "Traceback" not in out + err
 
 

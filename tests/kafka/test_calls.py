@@ -13,6 +13,7 @@ from tokenmill.errors import Unavailable
 from tokenmill.kafka import calls
 from tokenmill.kafka.aiokafka_inside import sending_task
 from tokenmill.kafka.calls import deadline, started, stopped, until_available
+from tokenmill.kafka.hung_brokers import NotReachable
 from tokenmill.servers import KafkaServer
 
 
@@ -24,6 +25,9 @@ async def test_a_call_has_a_deadline() -> None:
 
     async def closed() -> None:
         raise RuntimeError("unable to perform operation on <TCPTransport closed=True>; the handler is closed")
+
+    async def unreachable() -> None:
+        raise NotReachable("localhost:1", TimeoutError())
 
     async def mistaken() -> None:
         raise RuntimeError("a mistake")
@@ -37,6 +41,10 @@ async def test_a_call_has_a_deadline() -> None:
         await deadline(fails(), "look")
     with pytest.raises(Unavailable, match="Kafka: look: the connection is gone"):
         await deadline(closed(), "look")
+    with pytest.raises(
+        Unavailable, match=r"^Kafka at localhost:1 can't be reached \(no answer in time\): is it running"
+    ):
+        await deadline(unreachable(), "look")
     with pytest.raises(RuntimeError, match="a mistake"):
         await deadline(mistaken(), "look")
     assert await deadline(works(), "look") == 7

@@ -1,6 +1,7 @@
 """Clients go on while a broker takes everything and answers nothing."""
 
 import asyncio
+import socket
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
@@ -23,7 +24,7 @@ from tests.support.topics import admin_of, known
 from tokenmill.config import Kafka
 from tokenmill.kafka import hung_brokers
 from tokenmill.kafka.clients import make_producer
-from tokenmill.kafka.hung_brokers import first_answer, owes
+from tokenmill.kafka.hung_brokers import NotReachable, first_answer, owes
 from tokenmill.servers import KafkaCluster
 
 REQUEST_MS = 60_000
@@ -137,9 +138,26 @@ async def test_servers_that_all_hang_are_told_in_time(monkeypatch: pytest.Monkey
     """By what a connection may take, not by what a request may."""
     monkeypatch.setattr(hung_brokers, "CONNECT_S", 0.1)
     async with silent_server() as silent:
-        with pytest.raises(KafkaConnectionError, match="Unable to bootstrap"):
+        with pytest.raises(KafkaConnectionError, match="can't be reached"):
             async with client_of(silent):
                 pass
+
+
+@pytest.mark.parametrize(
+    ("problem", "reason"),
+    [
+        (ConnectionRefusedError(111, "Connect call failed ('127.0.0.1', 9092)"), "connection refused"),
+        (OSError("Multiple exceptions: [Errno 111] Connect … ('::1'), [Errno 111] Connect …"), "connection refused"),
+        (OSError("Multiple exceptions: [Errno 101] …, [Errno 111] …"), "network is unreachable and connection refused"),
+        (socket.gaierror(-2, "Name or service not known"), "name or service not known"),
+        (TimeoutError(), "no answer in time"),
+        (NodeNotReadyError("no broker"), "NodeNotReadyError('no broker')"),
+    ],
+)
+def test_what_is_wrong_with_the_servers_is_said_in_words(problem: Exception, reason: str) -> None:
+    """Whoever starts out reads it first: mostly there is no Kafka."""
+    said = NotReachable("localhost:9092", problem).sentence
+    assert said.startswith(f"Kafka at localhost:9092 can't be reached ({reason}): is it running?")
 
 
 async def _coordinated(client: AIOKafkaClient) -> bool:

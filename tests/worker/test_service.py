@@ -61,7 +61,7 @@ async def test_a_start_returns_at_once_and_gives_up_in_time(stage: Stage) -> Non
     assert scene.service.readiness() == (False, "starting")
     await until(lambda: scene.service.failure, "it gives up")
     assert scene.failing == 1
-    assert "Unable to bootstrap" in str(scene.service.failure)
+    assert "can't be reached" in str(scene.service.failure)
     await scene.service.stop()
 
 

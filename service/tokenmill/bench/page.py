@@ -17,7 +17,7 @@ Written by `tokenmill bench parser --write`, from one run of it: nothing here is
 
 Each text is parsed in chunks of {chunk_chars} characters. What it costs is told in *loops*: a loop is `str.find` of a
 marker's first character and an append to a list, in CPython, which runs in turns with the parser over the same chunks.
-A figure is the median of the ratios of all rounds. Signs are those with which markers begin."""
+A figure is the median of the ratios of all rounds. The signs of a text are characters with which markers begin."""
 
 _GROWTH = """\
 The exponent is that of the total time over the length, from 10,000 characters on: 1 is linear, 2 quadratic."""

@@ -11,7 +11,7 @@ COMMANDS: dict[str, str] = {
     "demo": "The whole flow on this machine, with nothing installed: broker, Redis, worker, sample streams.",
     "worker": "Run the service: tokens in, events out.",
     "gateway": "Serve events over HTTP, with streams that go on where they were cut.",
-    "front": "Serve the APIs of OpenAI and Anthropic before any model server.",
+    "front": "Serve the APIs of OpenAI and Anthropic in front of any model server.",
     "caller": "Call model servers for fronts, as a process of its own.",
     "tools": "List and call the tools of servers that speak the Model Context Protocol.",
     "parse": "Parse model text or a captured stream into events, without a broker.",

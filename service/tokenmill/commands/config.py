@@ -7,6 +7,8 @@ import msgspec
 import tomli_w
 
 from tokenmill.commands.settings import config_option, configuration
+from tokenmill.config import Caller, Front
+from tokenmill.config.front_relations import NO_UPSTREAMS
 from tokenmill.config.shown import shown
 from tokenmill.partition import PartitionSettings
 
@@ -32,3 +34,5 @@ def check(config_path: Path | None, *, show: bool, as_json: bool) -> None:
     elif show:
         click.echo(tomli_w.dumps(shown(config)), nl=False)
     click.echo("The configuration is sound.", err=show or as_json)
+    if not config.upstreams and (config.front, config.caller) != (Front(), Caller()):
+        click.echo(f"But {NO_UPSTREAMS}.", err=True)

@@ -8,7 +8,7 @@ from tokenmill.terminal.console import Terminal
 
 
 @click.command()
-@click.option("--front", is_flag=True, help="Show the front instead: clients' APIs before a model server.")
+@click.option("--front", is_flag=True, help="Show the front instead: clients' APIs in front of a model server.")
 @click.option("--keep", is_flag=True, help="Stay until Ctrl-C, with an address at which an answer can be read.")
 def command(*, front: bool, keep: bool) -> None:
     """The whole flow on this machine, with nothing installed.

@@ -17,7 +17,7 @@ from tokenmill.front.host import run_front
 )
 @kafka_options
 def command(*, no_caller: bool, embedded: bool, config_path: Path | None, bootstrap: str | None) -> int:
-    """Serve the APIs of OpenAI and Anthropic before the model servers of `[[upstreams]]`, until SIGTERM or Ctrl-C.
+    """Serve the APIs of OpenAI and Anthropic in front of the `[[upstreams]]`, until SIGTERM or Ctrl-C.
 
     Clients come to `front.port`, with any SDK; `/metrics`, `/healthz` and `/readyz` are served on `front.ops_port`. The
     exit code is 1 when going on became impossible; a supervisor then starts it again, and answers go on.

@@ -107,8 +107,8 @@ def call(*, name: str, arguments: str, path: Path | None, config_path: Path | No
 def run(*, path: Path | None, config_path: Path | None, bootstrap: str | None) -> int:
     """Run the calls on `topics.tool_calls`, and publish what comes of them on `topics.tool_results`, until SIGTERM.
 
-    Several processes share the partitions. A call is run once: what a crash leaves open is run again only if
-    `tools.repeat` names its tool. The exit code is 1 when going on became impossible: start it again.
+    Several processes share the partitions. A call is made at most once: what a crash leaves open is made again only
+    if `tools.repeat` names its tool. The exit code is 1 when going on became impossible: start it again.
     """
     config = configuration(config_path, bootstrap)
     servers = _servers(path, config.tools)

@@ -25,7 +25,7 @@ def _me() -> str:
         return ""
 
 
-as_option = click.option("--as", "by", default=_me, show_default="your name here", help="Who says so.")
+as_option = click.option("--as", "by", default=_me, show_default="your login name", help="Who says so.")
 
 SHOWN = 12
 """Characters of an approval that are enough to name it."""
@@ -40,10 +40,10 @@ SHOWN = 12
 def approve(
     *, approvals: Sequence[str], refuse: bool, why: str, by: str, config_path: Path | None, bootstrap: str | None
 ) -> int:
-    """Approve of calls that wait for a word (`ask` in `tools.policy`), or refuse them.
+    """Approve calls that wait for a person (`ask` in `tools.policy`), or refuse them.
 
     APPROVAL is what the list has in its first column, or more of it. Without any, the calls that wait are listed with
-    their arguments. The first word on a call counts.
+    their arguments. The first answer on a call counts.
     """
     if refuse and not approvals:
         raise click.UsageError("say which: `--refuse APPROVAL`; without --refuse and APPROVAL, the calls are listed")

@@ -8,8 +8,8 @@ from tokenmill.config.base import Positive, PositiveInt, Section
 
 
 class Front(Section, frozen=True, kw_only=True):
-    """The APIs of OpenAI and Anthropic before any model server: `tokenmill front`. Who is let in, from which pages, and
-    what one client can cost, is as `[gateway]` says.
+    """The APIs of OpenAI and Anthropic in front of any model server: `tokenmill front`. Who is let in, from which
+    pages, and what one client can cost, is as `[gateway]` says.
     """
 
     bind: str = "127.0.0.1"
@@ -28,13 +28,13 @@ class Front(Section, frozen=True, kw_only=True):
     answer_s: Positive = 900
     """How long an answer may take, from its request to its end. What is not over then ends as one that failed."""
     disconnect_s: Annotated[float, Meta(ge=0)] = 30
-    """After so long without a reader an answer is stopped, unless its request was `background` or had the header
+    """After this time without a reader an answer is stopped, unless its request was `background` or had the header
     `tm-resumable: true`."""
     retry_s: Positive = 60
-    """For so long the same body of the same client, sent again by an SDK that tries again, is the same request. Without
+    """How long the same body of the same client, sent again by an SDK that retries, counts as the same request. Without
     that each try would be a generation of its own."""
     remember_s: Positive = 600
-    """For so long an `Idempotency-Key` stands for one request. A front reads the requests of this time at its start."""
+    """How long an `Idempotency-Key` stands for one request. A front reads the requests of this time at its start."""
     drain_s: Positive = 10
     """From SIGTERM to exit: who reads is told to come back; below the 30 s that Kubernetes gives."""
 
@@ -50,8 +50,8 @@ class Caller(Section, frozen=True, kw_only=True):
     """Consumer group of those that call. They share the partitions of `requests`; one that is lost is followed by the
     next owner of its partitions."""
     lease_s: Positive = 5
-    """A caller writes something of each answer at least three times in this time. One of which nothing came for so long
-    is taken over."""
+    """A caller writes something of each answer at least three times in this time. One of which nothing came for
+    that long is taken over."""
     answers: PositiveInt = 1_000
     """Answers of the process that are under way; more are told to come back later (429)."""
     drain_s: Positive = 25

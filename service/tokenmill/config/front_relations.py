@@ -16,6 +16,9 @@ UNGUARDED = (
     "set gateway.auth, or bind to 127.0.0.1"
 )
 
+NO_UPSTREAMS = "there are no [[upstreams]]: a front has no model to offer, and a caller none to call"
+"""No contradiction: callers and fronts may be started before any model is there."""
+
 NO_BASE = "must be http:// or https://, a host, and no user, query or fragment"
 """Of an address that is none for `is_base`. It is not said: people put credentials into URLs."""
 

@@ -50,7 +50,7 @@ class Gateway(Section, frozen=True, kw_only=True):
     ticket_s: PositiveInt = 60
     """How long a ticket is good for: browsers' `EventSource` can't send headers, so it gets one in its URL."""
     ticket_secret: str = ""
-    """Characters tickets. Gateways behind one address need the same; empty: a random one for the process."""
+    """Signs tickets. Gateways behind one address need the same; empty: a random one for the process."""
     ticket_secret_file: str = ""
     """A file that holds it."""
     origins: list[str] = []

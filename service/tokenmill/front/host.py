@@ -22,6 +22,7 @@ from tokenmill.caller.renderer import Renderer
 from tokenmill.caller.served import Served, served
 from tokenmill.client import Connection
 from tokenmill.config import Config
+from tokenmill.config.front_relations import NO_UPSTREAMS
 from tokenmill.front.models import Models
 from tokenmill.front.posts import Posts
 from tokenmill.front.readers import Others, Readers
@@ -77,6 +78,8 @@ def _run(config: Config, *, front: bool, caller: bool) -> int:
     models = served(config)
 
     async def main(stop: asyncio.Event, telemetry: Telemetry) -> None:
+        if not config.upstreams:
+            log.warning("%s", NO_UPSTREAMS)
         await Process(config, models, telemetry, front=front, caller=caller).run(stop)
 
     return run_process(config, "front" if front else "caller", main)

@@ -16,7 +16,7 @@ from aiokafka.errors import (
 )
 
 from tokenmill.errors import CLOSED, Unavailable
-from tokenmill.kafka import header_names, hung_brokers  # noqa: F401 -- they change how clients read and ask
+from tokenmill.kafka import header_names, hung_brokers  # noqa: F401 -- the first changes how clients read
 from tokenmill.kafka.aiokafka_inside import consume_exceptions, leave_while_joining, refuse_unsent, sending_task
 
 log = logging.getLogger(__name__)
@@ -60,6 +60,8 @@ async def deadline(call: Awaitable[T], what: str, seconds: float = CALL_S) -> T:
             return await call
     except TimeoutError as problem:
         raise Unavailable(f"Kafka: {what}: no answer within {seconds:g} s") from problem
+    except hung_brokers.NotReachable as problem:
+        raise Unavailable(problem.sentence) from problem
     except (KafkaError, OSError) as problem:
         raise Unavailable(f"Kafka: {what}: {problem!r}") from problem
     except RuntimeError as problem:

@@ -14,7 +14,10 @@ asks one broker at random, waits for all of the request's time-out, and makes no
 
 import asyncio
 import logging
+import os
 import random
+import re
+import socket
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from functools import partial, wraps
@@ -57,6 +60,27 @@ ANSWER_S = 5.0
 PROMPT = frozenset({2, 3, 9, 10, 12, 17, 18, 23, 36})
 """Keys of requests that a broker answers by itself: offsets, metadata, committed offsets, coordinators, heartbeats,
 logins, versions, ends of epochs. Others wait for replicas, for the group, or for bytes of records on a slow line."""
+
+
+class NotReachable(KafkaConnectionError):  # type: ignore[misc] # untyped base class
+    """No configured server answers: mostly none is running, so `sentence` is for somebody who starts out."""
+
+    def __init__(self, servers: str, problem: BaseException) -> None:
+        self.sentence = (
+            f"Kafka at {servers} can't be reached ({_reason(problem)}): is it running? "
+            "`kafka.bootstrap_servers` or --bootstrap names another"
+        )
+        super().__init__(self.sentence)
+
+
+def _reason(problem: BaseException) -> str:
+    """The system's words for an error of its own, without the call and the address that asyncio puts around them."""
+    if isinstance(problem, TimeoutError):
+        return "no answer in time"
+    if isinstance(problem, socket.gaierror):
+        return str(problem.strerror).lower()
+    codes = re.findall(r"\[Errno (\d+)\]", str(problem))  # several, in one error without a code, of a name's addresses
+    return " and ".join(dict.fromkeys(os.strerror(int(code)).lower() for code in codes)) or repr(problem)
 
 
 async def first_answer(ways: Sequence[Callable[[], Awaitable[T]]], seconds: float = NEXT_S) -> T:
@@ -226,11 +250,11 @@ def _options(client: AIOKafkaClient) -> dict[str, Any]:
 
 
 async def _bootstrap(client: AIOKafkaClient) -> None:
-    """Ask the configured servers for the cluster. Raises `KafkaConnectionError` if none of them answers."""
+    """Ask the configured servers for the cluster. Raises `NotReachable` if none of them answers."""
     try:
         answer = await first_answer(list(_configured(client, MetadataRequest([]))))
     except (KafkaError, OSError, TimeoutError) as problem:
-        raise KafkaConnectionError(f"Unable to bootstrap from {client.hosts}: {problem!r}") from problem
+        raise NotReachable(", ".join(f"{host}:{port}" for host, port, _ in client.hosts), problem) from problem
     client.cluster.update_metadata(answer)
     if client._sync_task is None:  # noqa: SLF001 -- this is its own method
         client._sync_task = asyncio.create_task(client._md_synchronizer())  # noqa: SLF001 -- likewise
