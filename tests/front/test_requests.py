@@ -10,12 +10,12 @@ import pytest
 
 from tests.support.topics import make_topics, read_topic
 from tokenmill.apis import CHAT
-from tokenmill.apis.record import RequestRecord, own_prefix, read_request
+from tokenmill.apis.record import ATTEMPTS, RequestRecord, own_prefix, read_request
 from tokenmill.config import Front, Kafka
 from tokenmill.front.identity import identify
 from tokenmill.front.request_index import RequestIndex
 from tokenmill.front.request_log import RequestLog
-from tokenmill.front.requests import ATTEMPTS, ApiRequest, Requests
+from tokenmill.front.requests import ApiRequest, Requests
 from tokenmill.gateway.auth.grant import Grant
 from tokenmill.gateway.ingest.producer import Producer
 from tokenmill.gateway.problems import Refused
