@@ -10,6 +10,8 @@
 5. Of requests with the same `key` and `attempt` the first one counts, as long as fronts know it (`repeated_requests`):
    they are in one partition.
 6. An answer that is over here, but maybe not in the log, is looked after by its partition's owner as an inherited one.
+7. Who is told to end leaves the group at once: what comes from then on is another's, and by rule 2 what runs here ends
+   here.
 """
 
 import asyncio
@@ -97,22 +99,27 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
             consumer = await before(stop, until_available(self._joined, self._kafka.startup_timeout_s))
         except ToldToStop:
             return
-        parts: dict[str, Part] = {
+        of_a_member: dict[str, Part] = {
             "the reader of requests": partial(self._poll, consumer),
             "the commits": partial(self._tend, consumer),
-            "the signs of life": self._running.beat,
-            "the caller": self._failure.wait,
         }
+        parts = of_a_member | {"the signs of life": self._running.beat, "the caller": self._failure.wait}
         try:
-            async with run_until(stop, parts):
+            async with run_until(stop, parts) as tasks:
                 self._draining = True
-                await self._running.finished(self._config.caller.drain_s)
+                for name in of_a_member:
+                    tasks[name].cancel()
+                await asyncio.gather(self._leave(consumer), self._running.finished(self._config.caller.drain_s))
         finally:
-            for queue in (self._inherited, self._left):
-                await queue.close()
             await self._running.close()
-            await self._commit(consumer)
-            await stopped(consumer)
+            await self._leave(consumer)
+
+    async def _leave(self, consumer: AIOKafkaConsumer) -> None:
+        """Leave the group, and what is inherited to the next owners."""
+        for queue in (self._inherited, self._left):
+            await queue.close()
+        await self.on_partitions_revoked(())
+        await stopped(consumer)
 
     async def _joined(self) -> AIOKafkaConsumer:
         return await started(self._member, "join the group", self._kafka.startup_timeout_s)
@@ -126,12 +133,10 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
 
     async def _poll(self, consumer: AIOKafkaConsumer) -> None:
         while True:
-            if self._draining:  # the group hears of us all the same
-                consumer.pause(*consumer.assignment())
             batches = await consumer.getmany(timeout_ms=POLL_MS)
             ours = not batches or self._membership.known or await self._commit(consumer, everything=True)
             for place, records in batches.items():
-                if place not in self._offsets or self._draining:
+                if place not in self._offsets:
                     continue
                 if not ours and place in consumer.assignment():
                     consumer.seek(place, self._offsets[place].read)
