@@ -9,7 +9,8 @@ from msgspec import UNSET
 from tests.support.stage import until
 from tests.support.tool_calls import PARTITIONS, WEATHER, Calls
 from tests.support.topics import read_topic
-from tokenmill.config import Config, Kafka
+from tokenmill.config import Config, Kafka, Topics
+from tokenmill.errors import Unavailable
 from tokenmill.observe import TOOLS_METRICS, Numbers
 from tokenmill.tools.link import Links
 from tokenmill.tools.runner import Runner
@@ -160,3 +161,11 @@ async def test_who_is_stopped_before_it_has_begun_ends_at_once(unique: str) -> N
         await asyncio.sleep(0)
         stop.set()
         await running
+
+
+async def test_a_topic_that_is_not_there_is_named_with_what_makes_it(kafka: str, unique: str) -> None:
+    """The client itself says of a topic that it waits for nothing that helps."""
+    settings = Kafka(bootstrap_servers=kafka, group_id=unique, startup_timeout_s=1)
+    config = Config(kafka=settings, topics=Topics(tool_calls=unique))
+    with pytest.raises(Unavailable, match=f"no topic {unique}: `tokenmill topics create`"):
+        await Runner(config, Links(()), Numbers(TOOLS_METRICS)).run(asyncio.Event())

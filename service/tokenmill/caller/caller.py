@@ -41,6 +41,7 @@ from tokenmill.kafka.calls import deadline, started, stopped, until_available
 from tokenmill.kafka.clients import make_consumer
 from tokenmill.kafka.group import committed_offsets
 from tokenmill.kafka.lookup import offsets_since
+from tokenmill.kafka.topics import find_topic
 from tokenmill.observe import Numbers
 from tokenmill.observe.telemetry import NO_TELEMETRY, Telemetry
 from tokenmill.partition.trace_context import trace_context
@@ -122,6 +123,7 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
         await stopped(consumer)
 
     async def _joined(self) -> AIOKafkaConsumer:
+        await find_topic(self._kafka, self._config.topics.requests)
         return await started(self._member, "join the group", self._kafka.startup_timeout_s)
 
     def _member(self) -> AIOKafkaConsumer:

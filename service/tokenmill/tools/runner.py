@@ -19,6 +19,7 @@ from tokenmill.config import Config
 from tokenmill.kafka.calls import deadline, started, stopped, until_available
 from tokenmill.kafka.clients import find_partitions, make_consumer, make_producer, make_reader
 from tokenmill.kafka.group import committed_offsets, still_a_member
+from tokenmill.kafka.topics import find_topic
 from tokenmill.kafka.transaction import Transaction, transactional_id
 from tokenmill.observe import Numbers
 from tokenmill.observe.telemetry import NO_TELEMETRY, Telemetry
@@ -66,8 +67,7 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
         self._work: dict[TopicPartition, asyncio.Task[None]] = {}
         self._ready: set[TopicPartition] = set()
         self._openings = asyncio.Semaphore(OPENINGS)
-        self._draining = False
-        self._assigned = False
+        self._assigned = self._draining = False
         self._failure = Failure()
         self._consumer: AIOKafkaConsumer | None = None
         self._read_gauges()
@@ -123,6 +123,7 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
             await stopped(consumer)
 
     async def _joined(self) -> AIOKafkaConsumer:
+        await find_topic(self._kafka, self._config.topics.tool_calls)
         return await started(self._member, "join the group", self._kafka.startup_timeout_s)
 
     def _member(self) -> AIOKafkaConsumer:
