@@ -14,10 +14,12 @@ from tests.support.model_servers.speech import Script
 from tests.support.model_servers.vllm import Vllm
 from tests.support.model_servers.wire import Body
 from tests.support.stage import until
+from tests.support.topics import admin_of, make_topics
 from tests.support.watching import Watching
 from tokenmill.caller.caller import Caller
 from tokenmill.caller.membership import Membership
 from tokenmill.config import Caller as Settings
+from tokenmill.kafka.clients import METADATA_MS
 from tokenmill.observe import CALLER_METRICS, Numbers
 
 pytestmark = pytest.mark.integration
@@ -121,6 +123,19 @@ async def test_who_is_told_to_end_leaves_its_partitions_at_once(kafka: str, uniq
         assert ("".join(told["m1"]), "".join(told["m2"])) == (f"{long.text}[stop]", "quick[stop]")
         await until(lambda: second.count("inherited") == 0, "its end is heard of")
         assert sorted(key_of(each.body) for each in model.generations) == ["m1", "m2"]
+
+
+async def test_a_topic_that_is_away_is_told_of_and_taken_up_when_it_is_back(desk: Desk) -> None:
+    """The group gives no partitions of it, which is no reason to be called ready."""
+    bootstrap, topic = desk.config.kafka.bootstrap_servers, desk.topics.requests
+    async with Running(desk) as running:
+        async with admin_of(bootstrap) as admin:
+            await admin.delete_topics([topic])
+        await until(lambda: f"no topic {topic}" in running.caller.readiness()[1], "it is missed")
+        assert not running.caller.readiness()[0]
+        await make_topics(bootstrap, topic, partitions=1)
+        await until(lambda: running.count("partitions") == 1, "it is taken up", METADATA_MS / 2_000)
+        assert running.caller.readiness() == (True, "ready")
 
 
 async def of_partition(desk: Desk, running: Running) -> str:

@@ -41,6 +41,7 @@ from tokenmill.kafka.calls import deadline, started, stopped, until_available
 from tokenmill.kafka.clients import make_consumer
 from tokenmill.kafka.group import committed_offsets
 from tokenmill.kafka.lookup import offsets_since
+from tokenmill.kafka.topic_presence import TopicPresence
 from tokenmill.kafka.topics import find_topic
 from tokenmill.observe import Numbers
 from tokenmill.observe.telemetry import NO_TELEMETRY, Telemetry
@@ -84,6 +85,7 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
         self._repeated = RepeatedRequests(config.front)
         self._consumer: AIOKafkaConsumer | None = None
         self._membership = Membership(config.kafka.session_timeout_ms / 1000)
+        self._presence = TopicPresence(config.topics.requests)
         self._assigned = self._draining = False
         numbers.read("tokenmill_caller_partitions", lambda: [((), len(self._offsets))])
         numbers.read("tokenmill_caller_inherited", lambda: [((), self._inherited.count + self._left.count)])
@@ -92,6 +94,8 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
         """Whether it takes requests, and why not. One that has no partition is ready for some."""
         if self._draining:
             return False, "draining"
+        if self._presence.missing:
+            return False, self._presence.missing
         return (True, "ready") if self._assigned else (False, "the group has given no partitions yet")
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -135,6 +139,7 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
 
     async def _poll(self, consumer: AIOKafkaConsumer) -> None:
         while True:
+            await self._presence.look(consumer)
             batches = await consumer.getmany(timeout_ms=POLL_MS)
             ours = not batches or self._membership.known or await self._commit(consumer, everything=True)
             for place, records in batches.items():
