@@ -1,9 +1,12 @@
 """Runners on a real Kafka, with a real server of tools: each call is answered once, and none is run twice."""
 
 import asyncio
+from functools import partial
 from pathlib import Path
 
 import pytest
+from aiokafka import TopicPartition
+from aiokafka.structs import OffsetAndMetadata
 from msgspec import UNSET
 
 from tests.support.stage import until
@@ -11,6 +14,8 @@ from tests.support.tool_calls import PARTITIONS, WEATHER, Calls
 from tests.support.topics import read_topic
 from tokenmill.config import Config, Kafka, Topics
 from tokenmill.errors import Unavailable
+from tokenmill.kafka.clients import make_producer
+from tokenmill.kafka.transaction import Transaction
 from tokenmill.observe import TOOLS_METRICS, Numbers
 from tokenmill.tools.link import Links
 from tokenmill.tools.runner import Runner
@@ -148,6 +153,30 @@ async def test_who_is_stopped_says_what_it_leaves(kafka: str, unique: str, tmp_p
             await until(lambda: calls.answered("again"), "the other one was made again")
         assert waited.read_text() == "done"
         assert len((await calls.results())["long"]) == 1
+
+
+async def test_where_tool_state_is_read_from_is_not_believed_beyond_its_end(
+    kafka: str, unique: str, tmp_path: Path
+) -> None:
+    """It is that of another log: a call that was claimed is known all the same."""
+    async with Calls(tmp_path, kafka, unique) as calls:
+        first = calls.runner()
+        first.start()
+        await calls.call("open", seconds=600)
+        await until(lambda: "begin open" in calls.effects(), "it runs")
+        first.kill()
+        make = partial(make_producer, Kafka(bootstrap_servers=kafka), transactional_id=unique)
+        other = Transaction(make, unique, unique, 10, lambda _: None)
+        await other.open()
+        await other.commit(TopicPartition(calls.topics.tool_calls, 0), OffsetAndMetadata(1, "1000"), nothing)
+        await other.close(5)
+        with calls.runner() as second:
+            await until(lambda: calls.answered("open"), "it is in doubt")
+            assert f"{calls.topics.tool_state}/0 ends at" in second.log.read_text()
+
+
+async def nothing() -> None:
+    """All of it is acknowledged."""
 
 
 async def test_who_is_stopped_before_it_has_begun_ends_at_once(unique: str) -> None:

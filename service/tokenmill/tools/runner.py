@@ -250,6 +250,9 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
             reader.assign([place])
             end = (await deadline(reader.end_offsets([place]), "look up the end of tool-state"))[place]
             first = (await deadline(reader.beginning_offsets([place]), "look up its beginning"))[place]
+            if needed > end:
+                log.warning("%s/%d ends at %d, and was to be read from %d: all of it is read", *place, end, needed)
+                needed = first
             reader.seek(place, max(first, needed))
             while await deadline(reader.position(place), "read tool-state") < end:
                 for record in (await reader.getmany(place, timeout_ms=POLL_MS)).get(place, ()):
