@@ -25,6 +25,7 @@ from tokenmill.caller import answer as answers
 from tokenmill.caller.caller import Caller
 from tokenmill.codecs import Chunk
 from tokenmill.config import Caller as Settings
+from tokenmill.errors import Unavailable
 from tokenmill.gateway.ingest.in_flight import InFlightRecord
 from tokenmill.observe import CALLER_METRICS, Numbers
 from tokenmill.servers.front import CallerProcess
@@ -315,3 +316,13 @@ async def test_nothing_is_said_of_partitions_that_may_be_another_s(desk: Desk) -
     assert numbers.value("tokenmill_caller_partitions") == 0
     stop.set()
     await running
+
+
+async def test_a_topic_that_is_not_there_is_named_with_what_makes_it(desk: Desk) -> None:
+    """The client itself says of a topic that it waits for nothing that helps."""
+    topics = msgspec.structs.replace(desk.config.topics, requests=f"no-{desk.topics.requests}")
+    kafka = msgspec.structs.replace(desk.config.kafka, startup_timeout_s=1)
+    config = msgspec.structs.replace(desk.config, topics=topics, kafka=kafka)
+    caller = Caller(config, desk.means(), Watching().finishes, Numbers(CALLER_METRICS))
+    with pytest.raises(Unavailable, match=f"no topic {topics.requests}: `tokenmill topics create`"):
+        await caller.run(asyncio.Event())

@@ -9,11 +9,17 @@ import pytest
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from tests.caller.desk import Desk, request
+from tests.support.model_servers.__main__ import key_of
+from tests.support.model_servers.speech import Script
+from tests.support.model_servers.vllm import Vllm
+from tests.support.model_servers.wire import Body
 from tests.support.stage import until
+from tests.support.topics import admin_of, make_topics
 from tests.support.watching import Watching
 from tokenmill.caller.caller import Caller
 from tokenmill.caller.membership import Membership
 from tokenmill.config import Caller as Settings
+from tokenmill.kafka.clients import METADATA_MS
 from tokenmill.observe import CALLER_METRICS, Numbers
 
 pytestmark = pytest.mark.integration
@@ -47,20 +53,21 @@ class Stood(Membership):
 class Running:
     """A caller that runs as long as the block lasts."""
 
-    def __init__(self, desk: Desk) -> None:
-        settings = Settings(group_id=f"callers of {desk.topics.requests}", drain_s=0)
-        config = msgspec.structs.replace(desk.config, caller=settings)
+    def __init__(self, desk: Desk, drain_s: float = 0) -> None:
+        settings = Settings(group_id=f"callers of {desk.topics.requests}", drain_s=drain_s)
+        kafka = msgspec.structs.replace(desk.config.kafka, session_timeout_ms=6_000, heartbeat_interval_ms=300)
+        config = msgspec.structs.replace(desk.config, caller=settings, kafka=kafka)
         self.numbers = Numbers(CALLER_METRICS)
         self.caller = Caller(config, desk.means(), Watching().finishes, self.numbers)
-        self._stop = asyncio.Event()
+        self.stop = asyncio.Event()
 
     async def __aenter__(self) -> Self:
-        self._run = asyncio.create_task(self.caller.run(self._stop))
+        self._run = asyncio.create_task(self.caller.run(self.stop))
         await until(lambda: self.caller.readiness()[0], "it has its partitions")
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        self._stop.set()
+        self.stop.set()
         await self._run
 
     def count(self, name: str) -> float:
@@ -91,3 +98,49 @@ async def test_what_was_asked_for_before_is_not_begun_but_looked_after(desk: Des
     async with Running(desk) as running:
         await until(lambda: running.count("inherited") or running.count("running"), "it is read")
         assert (running.count("inherited"), running.count("running")) == (1, 0)
+
+
+async def test_who_is_told_to_end_leaves_its_partitions_at_once(kafka: str, unique: str) -> None:
+    """Another one begins what comes from then on, while an answer goes on here, which nobody else begins again."""
+    long = Script("word " * 150, cut=5, pause_s=0.2)
+
+    def said(body: Body) -> Script:
+        return long if key_of(body) == "m1" else Script("quick")
+
+    async with Vllm(said) as model, Desk(kafka, unique, model.url).open() as desk, Running(desk) as second:
+        async with Running(desk, drain_s=60) as first:
+            await until(lambda: first.count("partitions") == second.count("partitions") == 1, "each has one")
+            conversation = await of_partition(desk, first)
+            await desk.ask(request("m1", "goes-on"), conversation=conversation)
+            await until(lambda: any(each.tokens_sent for each in model.generations), "it is being answered")
+            first.stop.set()
+            await until(lambda: second.count("partitions") == 2, "the other one has all partitions")
+            await desk.ask(request("m2"), conversation=conversation)
+            await until(lambda: second.numbers.value("tokenmill_caller_answers_total", "finished"), "it is answered")
+            assert (first.caller.readiness(), first.count("running")) == ((False, "draining"), 1)
+            long.pause_s = 0
+        told = await desk.told()
+        assert ("".join(told["m1"]), "".join(told["m2"])) == (f"{long.text}[stop]", "quick[stop]")
+        await until(lambda: second.count("inherited") == 0, "its end is heard of")
+        assert sorted(key_of(each.body) for each in model.generations) == ["m1", "m2"]
+
+
+async def test_a_topic_that_is_away_is_told_of_and_taken_up_when_it_is_back(desk: Desk) -> None:
+    """The group gives no partitions of it, which is no reason to be called ready."""
+    bootstrap, topic = desk.config.kafka.bootstrap_servers, desk.topics.requests
+    async with Running(desk) as running:
+        async with admin_of(bootstrap) as admin:
+            await admin.delete_topics([topic])
+        await until(lambda: f"no topic {topic}" in running.caller.readiness()[1], "it is missed")
+        assert not running.caller.readiness()[0]
+        await make_topics(bootstrap, topic, partitions=1)
+        await until(lambda: running.count("partitions") == 1, "it is taken up", METADATA_MS / 2_000)
+        assert running.caller.readiness() == (True, "ready")
+
+
+async def of_partition(desk: Desk, running: Running) -> str:
+    """A conversation whose requests are the caller's."""
+    (place,) = running.caller._offsets
+    names = (f"talk-{number}" for number in range(100))
+    found = [name for name in names if await desk.producer.partition(place.topic, name.encode()) == place.partition]
+    return found[0]

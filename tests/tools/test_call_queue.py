@@ -8,6 +8,7 @@ import pytest
 from tests.support.call_queues import FUTURE_MS, config_of, desk_of, progress, record, results, states
 from tests.support.pipes import soon
 from tests.support.stage import until
+from tests.support.topics import write_topic
 from tokenmill.config import Config
 from tokenmill.errors import FatalError
 from tokenmill.records import InputRecord
@@ -108,10 +109,11 @@ async def test_of_what_may_have_been_made_nothing_is_denied(kafka: str, unique: 
     async def run(call: Call) -> Outcome:
         return Outcome(error="why", code=codes[call.id])
 
+    names = dict.fromkeys(codes, "w__note") | {"asked": "w__risky"}
+    claimed = [Call("c", "m", 0, 7, id_, name, {}, FUTURE_MS) for id_, name in names.items()]
+    written = {call.key: msgspec.json.encode(Written("running", FUTURE_MS, call)) for call in claimed}
+    await write_topic(kafka, config.topics.tool_state, [(key, value, []) for key, value in written.items()])
     async with desk_of(config, run) as queue:
-        for offset, id_ in enumerate([*codes, "asked"]):
-            call = Call("c", "m", 0, 7, id_, "w__risky" if id_ == "asked" else "w__note", {}, FUTURE_MS)
-            queue.read(call.key, msgspec.json.encode(Written("running", FUTURE_MS, call)), offset)
         queue.begin_at(4)
         queue.give([record(4, "new")])
         codes["new"] = "unavailable"

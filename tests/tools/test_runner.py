@@ -1,15 +1,21 @@
 """Runners on a real Kafka, with a real server of tools: each call is answered once, and none is run twice."""
 
 import asyncio
+from functools import partial
 from pathlib import Path
 
 import pytest
+from aiokafka import TopicPartition
+from aiokafka.structs import OffsetAndMetadata
 from msgspec import UNSET
 
 from tests.support.stage import until
 from tests.support.tool_calls import PARTITIONS, WEATHER, Calls
 from tests.support.topics import read_topic
-from tokenmill.config import Config, Kafka
+from tokenmill.config import Config, Kafka, Topics
+from tokenmill.errors import Unavailable
+from tokenmill.kafka.clients import make_producer
+from tokenmill.kafka.transaction import Transaction
 from tokenmill.observe import TOOLS_METRICS, Numbers
 from tokenmill.tools.link import Links
 from tokenmill.tools.runner import Runner
@@ -149,6 +155,30 @@ async def test_who_is_stopped_says_what_it_leaves(kafka: str, unique: str, tmp_p
         assert len((await calls.results())["long"]) == 1
 
 
+async def test_where_tool_state_is_read_from_is_not_believed_beyond_its_end(
+    kafka: str, unique: str, tmp_path: Path
+) -> None:
+    """It is that of another log: a call that was claimed is known all the same."""
+    async with Calls(tmp_path, kafka, unique) as calls:
+        first = calls.runner()
+        first.start()
+        await calls.call("open", seconds=600)
+        await until(lambda: "begin open" in calls.effects(), "it runs")
+        first.kill()
+        make = partial(make_producer, Kafka(bootstrap_servers=kafka), transactional_id=unique)
+        other = Transaction(make, unique, unique, 10, lambda _: None)
+        await other.open()
+        await other.commit(TopicPartition(calls.topics.tool_calls, 0), OffsetAndMetadata(1, "1000"), nothing)
+        await other.close(5)
+        with calls.runner() as second:
+            await until(lambda: calls.answered("open"), "it is in doubt")
+            assert f"{calls.topics.tool_state}/0 ends at" in second.log.read_text()
+
+
+async def nothing() -> None:
+    """All of it is acknowledged."""
+
+
 async def test_who_is_stopped_before_it_has_begun_ends_at_once(unique: str) -> None:
     """Without a Kafka, too, which it would wait for for minutes."""
     async with asyncio.timeout(20):
@@ -160,3 +190,11 @@ async def test_who_is_stopped_before_it_has_begun_ends_at_once(unique: str) -> N
         await asyncio.sleep(0)
         stop.set()
         await running
+
+
+async def test_a_topic_that_is_not_there_is_named_with_what_makes_it(kafka: str, unique: str) -> None:
+    """The client itself says of a topic that it waits for nothing that helps."""
+    settings = Kafka(bootstrap_servers=kafka, group_id=unique, startup_timeout_s=1)
+    config = Config(kafka=settings, topics=Topics(tool_calls=unique))
+    with pytest.raises(Unavailable, match=f"no topic {unique}: `tokenmill topics create`"):
+        await Runner(config, Links(()), Numbers(TOOLS_METRICS)).run(asyncio.Event())

@@ -1,13 +1,15 @@
 """What is written of the calls of one partition, on a real Kafka."""
 
+from collections.abc import Callable
 from functools import partial
 
 import msgspec
 import pytest
-from aiokafka import TopicPartition
+from aiokafka import AIOKafkaProducer, TopicPartition
 
 from tests.support.call_queues import config_of, progress, results, states
-from tests.support.topics import read_topic
+from tests.support.topics import make_anew, read_topic
+from tokenmill.errors import FatalError
 from tokenmill.kafka.clients import make_producer
 from tokenmill.kafka.transaction import Transaction
 from tokenmill.tools.call import Call
@@ -53,3 +55,26 @@ async def test_all_of_it_is_one_transaction(kafka: str, unique: str) -> None:
     assert [each.written.stage for each in book._known.values()] == ["done", "running", "asking"]
     assert book.first_needed(2_000) == 1
     assert msgspec.json.decode(question.value)["type"] == "approval-request"
+
+
+async def test_a_log_that_begins_again_is_not_gone_on_with(kafka: str, unique: str) -> None:
+    """What is known of calls is not on it, and the next owner would read from the wrong place: nothing is committed."""
+    config, book = await config_of(kafka, unique), CallStates(1_000)
+    make = partial(make_producer, config.kafka, transactional_id=unique, transaction_timeout_ms=10_000)
+    transaction = Transaction(make, unique, unique, 10, lambda _: None)
+    log = StateLog(TopicPartition(config.topics.tool_calls, 0), transaction, config.topics, book)
+    await transaction.open()
+    await log.write([Step(call("before"), "running")], [], 1, 10)
+    await make_anew(kafka, config.topics.tool_state, 1)
+    with pytest.raises(FatalError, match=f"{config.topics.tool_state}/0 is another log"):
+        await log.write([Step(call("before"), "done", Outcome(result=1))], [], 2, 10)
+    await transaction.close(5)
+    await transaction_after(make)
+    assert (await states(config), await results(config)) == ([], [])
+
+
+async def transaction_after(make: Callable[[], AIOKafkaProducer]) -> None:
+    """Of the next owner, who aborts what was left open."""
+    transaction = Transaction(make, "next", "next", 10, lambda _: None)
+    await transaction.open()
+    await transaction.close(5)

@@ -10,6 +10,8 @@
 5. Of requests with the same `key` and `attempt` the first one counts, as long as fronts know it (`repeated_requests`):
    they are in one partition.
 6. An answer that is over here, but maybe not in the log, is looked after by its partition's owner as an inherited one.
+7. Who is told to end leaves the group at once: what comes from then on is another's, and by rule 2 what runs here ends
+   here.
 """
 
 import asyncio
@@ -39,6 +41,8 @@ from tokenmill.kafka.calls import deadline, started, stopped, until_available
 from tokenmill.kafka.clients import make_consumer
 from tokenmill.kafka.group import committed_offsets
 from tokenmill.kafka.lookup import offsets_since
+from tokenmill.kafka.topic_presence import TopicPresence
+from tokenmill.kafka.topics import find_topic
 from tokenmill.observe import Numbers
 from tokenmill.observe.telemetry import NO_TELEMETRY, Telemetry
 from tokenmill.partition.trace_context import trace_context
@@ -81,6 +85,7 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
         self._repeated = RepeatedRequests(config.front)
         self._consumer: AIOKafkaConsumer | None = None
         self._membership = Membership(config.kafka.session_timeout_ms / 1000)
+        self._presence = TopicPresence(config.topics.requests)
         self._assigned = self._draining = False
         numbers.read("tokenmill_caller_partitions", lambda: [((), len(self._offsets))])
         numbers.read("tokenmill_caller_inherited", lambda: [((), self._inherited.count + self._left.count)])
@@ -89,6 +94,8 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
         """Whether it takes requests, and why not. One that has no partition is ready for some."""
         if self._draining:
             return False, "draining"
+        if self._presence.missing:
+            return False, self._presence.missing
         return (True, "ready") if self._assigned else (False, "the group has given no partitions yet")
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -97,24 +104,30 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
             consumer = await before(stop, until_available(self._joined, self._kafka.startup_timeout_s))
         except ToldToStop:
             return
-        parts: dict[str, Part] = {
+        of_a_member: dict[str, Part] = {
             "the reader of requests": partial(self._poll, consumer),
             "the commits": partial(self._tend, consumer),
-            "the signs of life": self._running.beat,
-            "the caller": self._failure.wait,
         }
+        parts = of_a_member | {"the signs of life": self._running.beat, "the caller": self._failure.wait}
         try:
-            async with run_until(stop, parts):
+            async with run_until(stop, parts) as tasks:
                 self._draining = True
-                await self._running.finished(self._config.caller.drain_s)
+                for name in of_a_member:
+                    tasks[name].cancel()
+                await asyncio.gather(self._leave(consumer), self._running.finished(self._config.caller.drain_s))
         finally:
-            for queue in (self._inherited, self._left):
-                await queue.close()
             await self._running.close()
-            await self._commit(consumer)
-            await stopped(consumer)
+            await self._leave(consumer)
+
+    async def _leave(self, consumer: AIOKafkaConsumer) -> None:
+        """Leave the group, and what is inherited to the next owners."""
+        for queue in (self._inherited, self._left):
+            await queue.close()
+        await self.on_partitions_revoked(())
+        await stopped(consumer)
 
     async def _joined(self) -> AIOKafkaConsumer:
+        await find_topic(self._kafka, self._config.topics.requests)
         return await started(self._member, "join the group", self._kafka.startup_timeout_s)
 
     def _member(self) -> AIOKafkaConsumer:
@@ -126,12 +139,11 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
 
     async def _poll(self, consumer: AIOKafkaConsumer) -> None:
         while True:
-            if self._draining:  # the group hears of us all the same
-                consumer.pause(*consumer.assignment())
+            await self._presence.look(consumer)
             batches = await consumer.getmany(timeout_ms=POLL_MS)
             ours = not batches or self._membership.known or await self._commit(consumer, everything=True)
             for place, records in batches.items():
-                if place not in self._offsets or self._draining:
+                if place not in self._offsets:
                     continue
                 if not ours and place in consumer.assignment():
                     consumer.seek(place, self._offsets[place].read)

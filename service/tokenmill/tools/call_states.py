@@ -33,7 +33,7 @@ class CallStates:
         self._unfinished: defaultdict[bytes, dict[bytes, None]] = defaultdict(dict)
         """Keys of calls that are not done, in order, by their answers."""
         self._keep_ms = keep_ms
-        self._end = 0
+        self.end = 0
         """Behind the latest record that is known to be on `tool-state`."""
 
     def __contains__(self, key: bytes) -> bool:
@@ -45,7 +45,7 @@ class CallStates:
 
     def read(self, key: bytes, value: bytes | None, offset: int) -> None:
         """A record of `tool-state`. What is none of ours is passed over."""
-        self._end = offset + 1
+        self.end = offset + 1
         try:
             self._put(key, _Known(_answer(key), msgspec.json.decode(value or b"", type=Written), offset))
         except NOT_JSON:
@@ -82,7 +82,7 @@ class CallStates:
     def placed(self, key: bytes, offset: int) -> None:
         """Note where a call's latest record stands."""
         self._known[key].offset = offset
-        self._end = max(self._end, offset + 1)
+        self.end = max(self.end, offset + 1)
 
     def at(self, stage: Stage) -> list[tuple[Call, Written]]:
         """The calls at a stage that is not the last one, and what is written of them, in order."""
@@ -102,9 +102,9 @@ class CallStates:
         while self._known:
             key, known = next(iter(self._known.items()))
             if known.written.stage != "done" or known.written.time > now - self._keep_ms:
-                return known.offset if known.offset >= 0 else self._end
+                return known.offset if known.offset >= 0 else self.end
             self._forget(key)
-        return self._end
+        return self.end
 
 
 def _answer(key: bytes) -> bytes:

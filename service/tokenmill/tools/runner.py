@@ -19,6 +19,8 @@ from tokenmill.config import Config
 from tokenmill.kafka.calls import deadline, started, stopped, until_available
 from tokenmill.kafka.clients import find_partitions, make_consumer, make_producer, make_reader
 from tokenmill.kafka.group import committed_offsets, still_a_member
+from tokenmill.kafka.topic_presence import TopicPresence
+from tokenmill.kafka.topics import find_topic
 from tokenmill.kafka.transaction import Transaction, transactional_id
 from tokenmill.observe import Numbers
 from tokenmill.observe.telemetry import NO_TELEMETRY, Telemetry
@@ -66,8 +68,8 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
         self._work: dict[TopicPartition, asyncio.Task[None]] = {}
         self._ready: set[TopicPartition] = set()
         self._openings = asyncio.Semaphore(OPENINGS)
-        self._draining = False
-        self._assigned = False
+        self._presence = TopicPresence(config.topics.tool_calls)
+        self._assigned = self._draining = False
         self._failure = Failure()
         self._consumer: AIOKafkaConsumer | None = None
         self._read_gauges()
@@ -97,6 +99,8 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
         """Whether it runs calls, and why not. One that has no partition is ready for some."""
         if self._draining:
             return False, "draining"
+        if self._presence.missing:
+            return False, self._presence.missing
         if not self._assigned:
             return False, "the group has given no partitions yet"
         taking = len(self._queues) - len(self._ready)
@@ -123,6 +127,7 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
             await stopped(consumer)
 
     async def _joined(self) -> AIOKafkaConsumer:
+        await find_topic(self._kafka, self._config.topics.tool_calls)
         return await started(self._member, "join the group", self._kafka.startup_timeout_s)
 
     def _member(self) -> AIOKafkaConsumer:
@@ -132,6 +137,7 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
 
     async def _poll(self, consumer: AIOKafkaConsumer) -> None:
         while True:
+            await self._presence.look(consumer)
             self._hold(consumer)
             for place, records in (await consumer.getmany(timeout_ms=POLL_MS)).items():
                 if place in self._ready:
@@ -244,6 +250,9 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
             reader.assign([place])
             end = (await deadline(reader.end_offsets([place]), "look up the end of tool-state"))[place]
             first = (await deadline(reader.beginning_offsets([place]), "look up its beginning"))[place]
+            if needed > end:
+                log.warning("%s/%d ends at %d, and was to be read from %d: all of it is read", *place, end, needed)
+                needed = first
             reader.seek(place, max(first, needed))
             while await deadline(reader.position(place), "read tool-state") < end:
                 for record in (await reader.getmany(place, timeout_ms=POLL_MS)).get(place, ()):

@@ -2,6 +2,9 @@
 
 One transaction has all of it, or nothing: the record on `tool-state`, what others are told, and the offset. With the
 offset goes the place on `tool-state` from which on the next owner has to read.
+
+Offsets there grow. Where they do not, it is another log, as of a topic that was made anew, which has nothing of what is
+known: nothing is committed, and the process ends.
 """
 
 import asyncio
@@ -13,6 +16,7 @@ from aiokafka import TopicPartition
 from aiokafka.structs import OffsetAndMetadata, RecordMetadata
 
 from tokenmill.config import Topics
+from tokenmill.errors import FatalError
 from tokenmill.kafka.transaction import Transaction
 from tokenmill.tools.call import Call
 from tokenmill.tools.call_states import CallStates
@@ -46,10 +50,21 @@ class StateLog:
                 states.append(await self._state(step, now))
                 others.extend([await self._send(topic, said, step.call) for topic, said in self._told(step)])
             await asyncio.gather(*states, *others)
+            self._check(states)
 
         await self._transaction.commit(self._place, OffsetAndMetadata(taken, str(needed)), acknowledged)
         for step, written in zip(steps, states, strict=True):
             self._states.placed(step.call.key, written.result().offset)
+
+    def _check(self, states: Sequence[Sent]) -> None:
+        """Raises `FatalError` where the log is another one. An offset below 0 is one that the broker did not say."""
+        end, offset = self._states.end, states[0].result().offset if states else -1
+        if 0 <= offset < end:
+            raise FatalError(
+                f"{self._topics.tool_state}/{self._place.partition} is another log than before: a record got the "
+                f"offset {offset}, where at least {end} was due. If the topic was made anew, calls that were taken and "
+                "have no result are forgotten: ask for them again. The next start goes on with calls that come"
+            )
 
     async def _state(self, step: Step, now: int) -> Sent:
         value = self._states.write(step.call, step.stage, now, step.asked)

@@ -1,0 +1,45 @@
+"""Whether the topic is there that a member of a group reads.
+
+Without it the group gives the member no partitions, as it does to one for which none is left; and the client would hear
+of a topic that was made again only when its view of topics is old (`clients.METADATA_MS`).
+"""
+
+import asyncio
+import logging
+import math
+from contextlib import suppress
+
+from aiokafka import AIOKafkaConsumer
+
+from tokenmill.errors import Unavailable
+from tokenmill.kafka.aiokafka_inside import network
+from tokenmill.kafka.calls import deadline
+
+log = logging.getLogger(__name__)
+
+AGAIN_S = 1.0
+"""Between two looks for a topic that is not there."""
+
+
+class TopicPresence:
+    """Looks for one topic while it is missing."""
+
+    def __init__(self, topic: str) -> None:
+        self._topic = topic
+        self._looked_at = -math.inf
+        self.missing = ""
+        """What is wrong, and what to do; empty while the topic is there."""
+
+    async def look(self, consumer: AIOKafkaConsumer) -> None:
+        """Note whether it is there, as far as the consumer knows; where it is not, have the consumer ask again."""
+        if consumer.assignment() or consumer.partitions_for_topic(self._topic):
+            self.missing = ""
+            return
+        if not self.missing:
+            self.missing = f"no topic {self._topic}: `tokenmill topics create` makes it"
+            log.warning("%s", self.missing)
+        now = asyncio.get_running_loop().time()
+        if now - self._looked_at >= AGAIN_S:
+            self._looked_at = now
+            with suppress(Unavailable):  # the next look is soon
+                await deadline(network(consumer).force_metadata_update(), "look for a topic")
