@@ -99,6 +99,29 @@ async def test_partitions_that_are_added_are_read_from_their_beginnings(
         assert sorted(await reading.to_the_end()) == [b"0", b"1", b"2", b"3"]
 
 
+async def test_a_look_in_the_middle_of_a_poll_has_nothing_come_twice(
+    kafka: str, topic: str, producer: AIOKafkaProducer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Requests look while records are on their way, which are behind the place that was noted last."""
+    async with reading_of(kafka, topic) as reading:
+        await reading.to_the_end()
+        consumer = reading.reader._started()
+        fetch = consumer.getmany
+
+        async def fetch_and_look(timeout_ms: int) -> object:
+            batches = await fetch(timeout_ms=timeout_ms)
+            await reading.reader.look()
+            return batches
+
+        monkeypatch.setattr(consumer, "getmany", fetch_and_look)
+        await grow_topics(kafka, topic, partitions=3)
+        await producer.send_and_wait(topic, b"2", partition=0)
+        async with asyncio.timeout(30):
+            while b"2" not in reading.values:
+                await reading.reader.poll()
+        assert sorted(await reading.to_the_end()) == [b"0", b"1", b"2"]
+
+
 async def test_an_answer_that_lacks_the_topic_changes_nothing(
     kafka: str, topic: str, producer: AIOKafkaProducer
 ) -> None:

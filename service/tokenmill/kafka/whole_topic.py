@@ -50,6 +50,8 @@ class WholeTopic:
         self._consumer: AIOKafkaConsumer | None = None
         self._read: dict[TopicPartition, int] = {}
         """Of each partition the offset behind what was handed on."""
+        self._grown = False
+        """Whether some of these are not assigned yet. `poll` does that: it alone knows that nothing is on its way."""
         self._looked = 0.0
         self._fewer = 0
 
@@ -77,6 +79,9 @@ class WholeTopic:
         """Hand on what comes within a moment. Whether the reader got further."""
         consumer = self._started()
         await self._tend()
+        if self._grown:
+            self._grown = False
+            self._assign()
         batches = await deadline(consumer.getmany(timeout_ms=POLL_MS), self._doing)
         for records in batches.values():
             for record in records:
@@ -108,7 +113,7 @@ class WholeTopic:
         new = [place for place in places if place not in self._read]
         if new:
             self._read |= dict.fromkeys(new, 0)
-            self._assign()
+            self._grown = True
         return len(places)
 
     @contextmanager
