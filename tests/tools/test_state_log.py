@@ -42,6 +42,7 @@ async def test_all_of_it_is_one_transaction(kafka: str, unique: str) -> None:
     ]
     await log.write(steps, [(call("runs"), Progress(1, 2))], 3, 10)
     await transaction.close(5)
+    await transaction_after(make)
     assert await states(config) == [("over", "done"), ("runs", "running"), ("asks", "asking")]
     assert [each.id for each in await results(config)] == ["over"]
     assert [each.id for each in await progress(config)] == ["runs"]
@@ -74,7 +75,7 @@ async def test_a_log_that_begins_again_is_not_gone_on_with(kafka: str, unique: s
 
 
 async def transaction_after(make: Callable[[], AIOKafkaProducer]) -> None:
-    """Of the next owner, who aborts what was left open."""
+    """Of the next owner: it aborts what was left open, and waits until the end of what was committed is written."""
     transaction = Transaction(make, "next", "next", 10, lambda _: None)
     await transaction.open()
     await transaction.close(5)
