@@ -81,13 +81,12 @@ Frames that come within `gateway.flush_ms` are written together; the first of a 
     "## Ids",
     """
 `<partition>.<offset>.<part>~<back>~<mark>` names a frame by its record in the log, how far before it reading has to
-begin to go on behind it, and which event the record is. An id with the part 0 stands in front of a record, whoever's it
-is: more than twice `gateway.lookback_records` behind the log's end it is a gap. Any gateway understands ids, and none
-remembers them. Those of a partition sort as text in the order of their frames. A client sends back what it got, as
-`Last-Event-ID`, `last_event_id` or `from`. Each is checked against the record that it names, so an id of another
-conversation or another log is none; in another dialect it is one, and what follows its record comes. Who comes back
-with such a one (`Last-Event-ID`, `last_event_id`) can't see a refusal, and gets the notice `gap` and what there is;
-with `from` it is refused (410). Text that is no id at all always is (400).
+begin to go on behind it, and which event the record is. An id with the part 0 stands in front of a record. Any gateway
+understands ids, and none remembers them. Those of a partition sort as text in the order of their frames. A client sends
+back what it got, as `Last-Event-ID`, `last_event_id` or `from`. Each is checked against the record that it names, so an
+id of another conversation or another log is none; in another dialect it is one, and what follows its record comes. Who
+comes back with such a one (`Last-Event-ID`, `last_event_id`) can't see a refusal, and gets the notice `gap` and what
+there is; with `from` it is refused (410). Text that is no id at all always is (400).
 """,
     "## How a stream ends",
     """

@@ -88,22 +88,6 @@ async def test_a_position_that_says_too_much_costs_no_more_than_the_beginning(mo
         assert await shown(reading_of(log), position_of(each), bound) == frames[number:]
 
 
-async def test_a_place_that_was_given_is_within_the_bound() -> None:
-    """That which `start` gave, when it is behind by as much once more; and each behind a record, however far back."""
-    log = EventLog([*others(20), *of("c", spoken("m", TEXT)), *others(20)])
-    frames = frames_of(log.entries(), NATIVE)
-    records = log.end - frames[0].offset
-    given = reading_of(log)
-    await given.begin("start", Lookback(600, records), NOW)
-    log.say(others(20))
-    for place, expected in ((given.standing, frames), (position_of(frames[0]), frames[1:])):
-        reading = reading_of(log)
-        await reading.begin(place, FAR, NOW)
-        await reading.bound(records if place.part == 0 else 1)
-        assert [frame async for frames in reading.frames() for frame in frames] == expected
-        assert (reading.gap, reading.standing) == (False, place)
-
-
 async def test_now_is_what_comes_from_here_on() -> None:
     """With the state that messages have that are open: what comes of them is rendered as for those who saw it all."""
     log, said = EventLog(), of("c", spoken("m", TEXT))

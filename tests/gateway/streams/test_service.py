@@ -6,14 +6,13 @@ import time
 from collections.abc import AsyncIterator
 from typing import Any
 
-import httpx
 import msgspec
 import pytest
 from aiohttp import web
 
 from tests.support.event_log import EventLog, frames_of, of, position_of, spoken
 from tests.support.gateway_clients import answer, blocks, events_path, read_events
-from tests.support.gateways import Gate, admission, listening
+from tests.support.gateways import Gate, listening
 from tests.support.gateways import answer as said
 from tests.support.readings import others
 from tests.support.stage import until
@@ -28,7 +27,6 @@ from tokenmill.gateway.event_log.window import Window, Windows
 from tokenmill.gateway.http.app import client_app
 from tokenmill.gateway.http.idle_connections import IdleConnections
 from tokenmill.gateway.http.origins import Origins
-from tokenmill.gateway.routes.durable_streams import DurableStreamRoutes
 from tokenmill.gateway.streams import service
 from tokenmill.gateway.streams.flusher import Flusher
 from tokenmill.gateway.streams.framing import SSE
@@ -260,28 +258,6 @@ async def test_a_place_that_is_gone_is_refused_or_told() -> None:
     assert [block.data for block in got[1:]] == [entry.value.decode() for entry in log.entries()]
 
 
-@pytest.mark.parametrize("grown", [False, True])
-async def test_a_place_that_is_made_up_costs_no_more_than_the_start(
-    monkeypatch: pytest.MonkeyPatch, grown: bool
-) -> None:
-    """Neither there nor where the conversation goes on in a topic that has grown. That something is missing is told."""
-    monkeypatch.setattr("tokenmill.gateway.event_log.reading.REPEATS_BEHIND", 5)
-    log, reads = EventLog([*of("c", spoken("old", "Old.")), *others(100)]), list[int]()
-    end = log.end
-    log.say(of("c", spoken("new", TEXT)))
-
-    async def read(_partition: int, start: int, key: bytes, *more: Any) -> Any:
-        reads.append(start)
-        return await EventLog.read(log, 0, start, key, *more)
-
-    monkeypatch.setattr(log, "read", read)
-    settings = {"lookback_records": log.end - end}
-    async with served(Grown(EventLog(others(2)), log) if grown else log, **settings) as (port, _):
-        gap, *came = await read_events(port, "c", from_="0.0.0~0", until="finish")
-    assert (gap.event, [block.data for block in came]) == ("gap", [each.value.decode() for each in log.entries(end)])
-    assert min(reads) >= end - 5
-
-
 async def test_what_goes_wrong_in_the_middle_is_no_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nor is a second answer written into the first: the connection is reset, and the client comes back."""
     log = EventLog(of("c", spoken("m", TEXT)))
@@ -379,20 +355,3 @@ async def test_who_does_not_ask_for_an_end_waits(gate: Gate) -> None:
     end = prepared.peeked[-1]
     place = Position(prepared.reading.partition, end.offset, end.part, end.back)
     assert not (await seen(gate, start=place, message=b"m1", until_finish=False))[1]
-
-
-@pytest.mark.integration
-async def test_who_comes_again_and_again_is_told_of_no_gap(kafka: str, unique: str) -> None:
-    """However much others say meanwhile. A place that nobody was given is another thing, and costs no more."""
-    listen = listening(kafka, unique, lambda it: DurableStreamRoutes(it, admission()).routes(), lookback_records=20)
-    async with listen as gate, httpx.AsyncClient(base_url=gate.url, timeout=25) as client:
-        at, offset, told = gate.serving.tail.partition_of, "-1", set[str]()
-        neighbour = next(name for name in "abde" if at(name.encode()) == at(b"c"))
-        for turn in range(6):
-            await gate.hear(said(neighbour, f"m{turn}", ["no"] * 14))
-            came = await client.get("/v1/streams/c", params={"offset": offset})
-            assert (came.json(), "tm-gap" in came.headers) == ([], False)
-            offset = came.headers["stream-next-offset"]
-            told.add(offset)
-        made_up = await client.get("/v1/streams/c", params={"offset": f"{at(b'c')}.0.0~0"})
-    assert (len(told), made_up.json(), made_up.headers["tm-gap"]) == (6, [], "true")

@@ -6,9 +6,8 @@ the record is: in a topic that was made anew another one may be there. Offset an
 padded with zeros, so that ids of a partition sort as text in the order of their frames. No character of it means
 anything in a URL, in a header, in JSON or in a line of server-sent events.
 
-Part 0 stands in front of a record, whoever's it is. Anybody can make one up, so it is believed as far back as `start`
-looks, and as far once more. `~1` there says that the client has the end of an answer, and was led on from it: what lies
-between is not read again.
+Part 0 stands in front of a record, whoever's it is. `~1` there says that the client has the end of an answer, and was
+led on from it: what lies between is not read again.
 """
 
 import re

@@ -45,10 +45,6 @@ REWINDS = 8
 """How often a reading begins again because a message began earlier. Each needs a message that was open across the
 beginning of the one before."""
 
-PLACES_LOOKBACKS = 2
-"""How many times as far as `start` looks a place may lie behind of which no record says whose it is: that which `start`
-itself gave may be as far behind once more when its client comes back."""
-
 END_OF_RECORD = 1 << 30
 """A part behind all parts of a record."""
 
@@ -131,26 +127,6 @@ class Reading:
         await self._at_word(start, lookback, now_ms)
         offset, part = self.place
         self.standing = Position(self.partition, offset + 1 if part else self._offset, 0, 0)
-
-    async def bound(self, records: int) -> None:
-        """Of a place that may be made up: behind what is looked back to, begin there, which is a gap.
-
-        A position behind a record of the conversation is believed, however far back it is. Nothing was read yet. Raises
-        `Gone` and `Unavailable`.
-        """
-        at, end = self.standing, self._records.end
-        if at.part or at.offset >= end - PLACES_LOOKBACKS * records:
-            return
-        self.standing = at._replace(offset=await self._records.there(end - records))
-        await self._behind(self.standing)
-        self.gap = True
-
-    def kept_up(self, records: int) -> Position:
-        """Where a client stands for whom nothing came up to the head: not further behind than is looked back, as what
-        lies between was looked at.
-        """
-        at = self.standing
-        return at if at.part else at._replace(offset=max(at.offset, self._offset - records))
 
     def _begin_at(self, offset: int) -> None:
         self._offset = self._began = offset

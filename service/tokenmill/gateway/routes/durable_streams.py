@@ -11,7 +11,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from hashlib import blake2b
 from typing import Final
@@ -23,6 +23,7 @@ from tokenmill.errors import Unavailable
 from tokenmill.gateway.auth.admission import Admission
 from tokenmill.gateway.auth.grant import Held
 from tokenmill.gateway.event_log.position import Position
+from tokenmill.gateway.event_log.reading import Reading
 from tokenmill.gateway.event_log.view import Frame
 from tokenmill.gateway.event_log.window import TURN_BYTES
 from tokenmill.gateway.http.request_values import conversation_id, has_etag
@@ -139,9 +140,7 @@ class DurableStreamRoutes:
         if live and not frames and not closed and not led_on:
             frames = await self._wait(wanted, prepared)
             closed = _closed(wanted, prepared, frames)
-        at = (
-            await self._serving.onward(wanted, prepared.reading) if led_on else _behind(self._serving, prepared, frames)
-        )
+        at = await self._serving.onward(wanted, prepared.reading) if led_on else _behind(prepared, frames)
         headers = {NEXT: str(at), "cache-control": "no-store"} | SECURITY
         more = full or (not closed and self._serving.away(prepared.reading))
         headers |= {} if more else {UP_TO_DATE: "true"}
@@ -188,7 +187,7 @@ class DurableStreamRoutes:
         response = web.StreamResponse(headers=past.headers)
         pipe = await HttpPipe.opened(request, response, self._serving.settings.stall_s)
         try:
-            await _replay(self._serving, prepared, past, live, pipe, stays)
+            await _replay(prepared, past, live, pipe, stays, self._serving.away)
             outcome: Outcome = "finished"
             if self._serving.away(prepared.reading) or not _closed(wanted, prepared, ()):
                 wanted, rest = msgspec.structs.replace(wanted, framing=live), prepared._replace(peeked=())
@@ -217,7 +216,6 @@ def _asked(request: web.Request, offset: str) -> StreamRequest:
         framing=LINES,
         start={"-1": "start", "now": "now"}.get(offset) or start_of(offset, known_words=False),  # type: ignore[arg-type] # -- the words are two of `Start`'s
         until_finish=bool(until),
-        claimed=True,
     )
 
 
@@ -250,26 +248,26 @@ async def _batches(prepared: PreparedReading) -> AsyncGenerator[Sequence[Frame]]
 
 
 async def _replay(
-    serving: StreamService,
     prepared: PreparedReading,
     past: DurableEvents,
     live: DurableEvents,
     pipe: HttpPipe,
     stays: Held,
+    away: Callable[[Reading], bool],
 ) -> None:
-    """Send what is past, as long as the client may stay; the rest may be on another partition."""
+    """Send what is past, as long as the client may stay; the rest may be `away`."""
     async with aclosing(_parts(prepared, TURN_BYTES)) as parts:
         async for frames, full in parts:
-            at = prepared.reading.standing = _behind(serving, prepared, frames)
-            control = (past if full or serving.away(prepared.reading) else live).control(at, gap=prepared.reading.gap)
+            at = prepared.reading.standing = _behind(prepared, frames)
+            control = (past if full or away(prepared.reading) else live).control(at, gap=prepared.reading.gap)
             prepared.reading.gap = False  # it is said
             await pipe.send(data(frames) + control)
             if not stays():
                 return
 
 
-def _behind(serving: StreamService, prepared: PreparedReading, frames: Sequence[Frame]) -> Position:
-    return frames[-1].id(prepared.reading.partition) if frames else serving.kept_up(prepared.reading)
+def _behind(prepared: PreparedReading, frames: Sequence[Frame]) -> Position:
+    return frames[-1].id(prepared.reading.partition) if frames else prepared.reading.standing
 
 
 def _closed(wanted: StreamRequest, prepared: PreparedReading, frames: Sequence[Frame]) -> bool:

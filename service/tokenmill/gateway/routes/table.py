@@ -263,8 +263,7 @@ ROUTES: tuple[Route, ...] = (
         summary="Read by Durable Streams",
         text="The reading side of Durable Streams 1.0, in JSON mode: what follows an offset, as an array, or as it "
         "comes. The header `stream-next-offset` says where to go on. Where the log no longer has the beginning of a "
-        "message, or the offset lies further back than is looked, the answer has the header `tm-gap`, or an event "
-        "`control` the field `tmGap`.",
+        "message the answer has the header `tm-gap`, or an event `control` the field `tmGap`.",
         right="read",
         parameters=(
             CONVERSATION,

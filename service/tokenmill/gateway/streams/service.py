@@ -137,7 +137,6 @@ class StreamService:
                 reading, came_at, await peek(reading, asked.message, math.inf) if asked.message else ()
             )
         reading = await self._reading(asked, start.partition, past, pins)
-        await self._bound(asked, reading, start)
         prepared = PreparedReading(reading, came_at, await peek(reading, asked.message, PEEK_S))
         return await self._at_home(asked, prepared, past, pins) if start.partition != home else prepared
 
@@ -157,8 +156,6 @@ class StreamService:
         if old.peeked is not None or not old.reading.view.idle:
             return old
         reading = await self._elsewhere(asked, old.reading, past, pins)
-        await self._bound(asked, reading, old.reading.standing)
-        reading.gap |= old.reading.gap
         return PreparedReading(reading, old.came_at, await peek(reading, asked.message, PEEK_S))
 
     async def _elsewhere(
@@ -174,17 +171,6 @@ class StreamService:
         reading = await self._reading(anew, self.tail.partition_of(asked.key), past, pins)
         reading.standing = reading.standing._replace(back=int(old.has_all(asked.message)))
         return reading
-
-    async def _bound(self, asked: StreamRequest, reading: Reading, start: Position) -> None:
-        """Let a place that is made up cost no more than `start`. Raises `Gone` and `Unavailable`."""
-        if asked.claimed and not start.part:
-            await reading.bound(self._lookback.records)
-
-    def kept_up(self, reading: Reading) -> Position:
-        """Where a client stands for whom nothing came up to the head. Where the topic has grown it stays: by the time
-        of its place is known what came elsewhere since.
-        """
-        return reading.standing if self.away(reading) else reading.kept_up(self._lookback.records)
 
     def away(self, old: Reading) -> bool:
         """Whether a conversation goes on on another partition than the one that was read up to the head."""

@@ -43,8 +43,6 @@ class StreamRequest(msgspec.Struct, frozen=True):
     """It says where it was by the id of its last frame, as EventSources do: it can't see a refusal's reason."""
     found: bool = False
     """The place was found by a reading before, and is none that the client knows."""
-    claimed: bool = False
-    """The place is the client's word: what no record bears out looks back no further than `start` may."""
 
     def only(self, message: bytes) -> "StreamRequest":
         """The same of one message, to its end."""
@@ -79,7 +77,6 @@ def read_request(request: _Request, conversation: str, *, start: str = "now", re
         until_finish="until" in query,
         folded=folded_of(query.get("replay", replay)),
         comes_back=bool(last),
-        claimed=True,
     )
 
 
