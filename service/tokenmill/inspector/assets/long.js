@@ -1,5 +1,5 @@
 // @ts-check
-/** Long values: their beginning, and the rest on demand, a piece per frame. */
+/** Long values: their beginning, and the rest on demand, a piece per frame; or all at once. */
 
 import { button, h } from "./dom.js";
 import { shown } from "./hidden.js";
@@ -8,8 +8,7 @@ const LIMIT = 4096;
 
 /** Text as a block, cut at 4 kB with a button that shows the rest, or whole. @param {string} text @param {string} [className] @param {boolean} [whole] */
 export function longText(text, className = "", whole = false) {
-  const block = h("div", { class: `long ${className}` }, shown(text.slice(0, cutAt(text))));
-  if (whole) showRest(block, text.slice(cutAt(text)));
+  const block = h("div", { class: `long ${className}` }, shown(whole ? text : text.slice(0, cutAt(text))));
   if (whole || text.length <= LIMIT) return block;
   const more = button(`Show all ${text.length.toLocaleString("en")} characters`, () => {
     more.remove();
