@@ -112,7 +112,7 @@ async def run_until(
 ) -> AsyncIterator[Mapping[str, "asyncio.Task[Any]"]]:
     """Run the parts, given by name, until `stop`; the block is for the drain, and gets the tasks, which still run.
 
-    Raises a `TokenmillError` that says which part ended before, and why; `deadline` begins then.
+    Raises a `TokenmillError` when a part ends before: the part's own, or one that names it; `deadline` begins then.
     """
     tasks = {name: asyncio.create_task(run(), name=name) for name, run in parts.items()}
     stopping = asyncio.create_task(stop.wait(), name="a signal")

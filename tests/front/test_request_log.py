@@ -13,6 +13,7 @@ from tokenmill.config import Kafka
 from tokenmill.demo.broker import embedded_broker
 from tokenmill.errors import Unavailable
 from tokenmill.front.request_log import RequestLog
+from tokenmill.kafka import whole_topic
 
 pytestmark = pytest.mark.integration
 
@@ -61,9 +62,10 @@ async def test_everything_is_read_from_some_time_back(kafka: str, unique: str, p
 
 @pytest.mark.parametrize("knows", ["by the record", "by asking"])
 async def test_a_partition_that_is_added_is_read_when_somebody_asks(
-    kafka: str, unique: str, producer: AIOKafkaProducer, knows: str
+    kafka: str, unique: str, producer: AIOKafkaProducer, monkeypatch: pytest.MonkeyPatch, knows: str
 ) -> None:
     """A retry comes sooner than the next look: its request is known by then, and nothing else comes again."""
+    monkeypatch.setattr(whole_topic, "KNOWN_S", 0.0)  # it comes a second later
     await make_topics(kafka, topic := f"requests-{unique}", partitions=1)
     await producer.send_and_wait(topic, b"old", timestamp_ms=1)
     await producer.send_and_wait(topic, b"young")

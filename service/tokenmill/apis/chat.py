@@ -34,6 +34,7 @@ ONE_PROMPT = "the prompt is made of `messages`."
 ONE_TEMPLATE = "the prompt is made by the model's own template."
 SEVERAL = "ask for several answers by `n`."
 ITS_OWN = "servers know each other by their own settings."
+ITS_MODEL = "ask for another model by `model`."
 ITS_PLACE = "where a server keeps a request is its own to say."
 NO_CODE = "a request brings no code to a server."
 
@@ -59,7 +60,8 @@ SERVERS_OWN = (
     Field("request_id", "refused", "an id is the front's to give."),
     Field("rid", "refused", "an id is the front's to give."),
     Field("priority", "refused", "no client goes before the others.", accepts=(0,)),
-    Field("lora_path", "refused", "ask for another model by `model`."),
+    Field("lora_path", "refused", ITS_MODEL),
+    Field("lora", "refused", ITS_MODEL, accepts=([],)),
     Field("logits_processors", "refused", NO_CODE, accepts=([],)),
     Field("custom_logit_processor", "refused", NO_CODE),
     Field("id_slot", "refused", ITS_PLACE, accepts=(-1,)),

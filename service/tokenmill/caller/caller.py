@@ -116,13 +116,17 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
                     tasks[name].cancel()
                 await asyncio.gather(self._leave(consumer), self._running.finished(self._config.caller.drain_s))
         finally:
+            await self._begin_no_more()
             await self._running.close()
             await self._leave(consumer)
 
-    async def _leave(self, consumer: AIOKafkaConsumer) -> None:
-        """Leave the group, and what is inherited to the next owners."""
+    async def _begin_no_more(self) -> None:
+        """Leave what is inherited to the next owners."""
         for queue in (self._inherited, self._left):
             await queue.close()
+
+    async def _leave(self, consumer: AIOKafkaConsumer) -> None:
+        await self._begin_no_more()
         await self.on_partitions_revoked(())
         await stopped(consumer)
 

@@ -6,6 +6,9 @@ from msgspec import Meta
 
 from tokenmill.config.base import Positive, PositiveInt, Section
 
+LONGEST_ANSWER_S = 86_400.0
+"""Of any answer, from when a caller has it, whatever its request says."""
+
 
 class Front(Section, frozen=True, kw_only=True):
     """The APIs of OpenAI and Anthropic in front of any model server: `tokenmill front`. Who is let in, from which
@@ -25,8 +28,9 @@ class Front(Section, frozen=True, kw_only=True):
     first_s: Positive = 10
     """How long the headers of a stream wait for the first event, so that a failure has its own status. Later a failure
     is told in the stream."""
-    answer_s: Positive = 900
-    """How long an answer may take, from its request to its end. What is not over then ends as one that failed."""
+    answer_s: Annotated[float, Meta(gt=0, le=LONGEST_ANSWER_S)] = 900
+    """How long an answer may take, from its request to its end. What is not over then ends as one that failed. No more
+    than a day, as its request holds back what is committed."""
     disconnect_s: Annotated[float, Meta(ge=0)] = 30
     """After this time without a reader an answer is stopped, unless its request was `background` or had the header
     `tm-resumable: true`."""

@@ -1,7 +1,7 @@
 """One message's native events as they come, for who decides or answers by them inside of the front.
 
 It reads as the gateway's clients do: what the log has, then what comes. What a worker publishes again is dropped on the
-way (`gateway.view`).
+way (`gateway.event_log.view`).
 """
 
 import asyncio

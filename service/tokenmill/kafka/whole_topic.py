@@ -24,6 +24,9 @@ POLL_MS = 200
 GROWTH_S = 10.0
 """Between two looks for new partitions, when nobody asks for one."""
 
+KNOWN_S = 1.0
+"""How long a look counts for those who ask where the topic ends: it waits behind a fetch, as that question does."""
+
 FEWER = 3
 """Looks in a row that have to find fewer partitions: a broker that lags behind a growth does not know of it yet."""
 
@@ -53,6 +56,7 @@ class WholeTopic:
         self._grown = False
         """Whether some of these are not assigned yet. `poll` does that: it alone knows that nothing is on its way."""
         self._looked = 0.0
+        self._known_until = 0.0
         self._fewer = 0
 
     async def start(self) -> None:
@@ -92,8 +96,9 @@ class WholeTopic:
         return bool(further)
 
     async def ends(self) -> dict[TopicPartition, int]:
-        """Up to where the topic can be read now: of all partitions that it has now."""
-        await self.look()
+        """Up to where the topic can be read now: of all partitions that it had a moment ago."""
+        if time.monotonic() >= self._known_until:
+            await self.look()
         ends: dict[TopicPartition, int] = await deadline(
             self._started().end_offsets(sorted(self._read)), "look up the log's end"
         )
@@ -110,6 +115,7 @@ class WholeTopic:
     async def look(self) -> int:
         """Read partitions that were added, too. Returns how many there are, as a broker says now."""
         places = await self._places()
+        self._known_until = time.monotonic() + KNOWN_S
         new = [place for place in places if place not in self._read]
         if new:
             self._read |= dict.fromkeys(new, 0)
