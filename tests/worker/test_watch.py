@@ -51,8 +51,12 @@ async def test_a_sound_worker_is_left_alone(stage: Stage) -> None:
     async with rigged(stage) as rig:
         await _live(rig)
         now, watch = _watched(rig)
+
+        def answered() -> list[int]:
+            return [rig.engine.consumer.last_poll_timestamp(place) for place in rig.engine.lanes]
+
         for _ in range(3):
-            await asyncio.sleep(0.1)  # the broker answers a fetch in this time
+            await until(lambda then=answered(): not set(then) & set(answered()), "a fetch of each is answered")
             assert _after(PATIENCE_S - 1, now, watch) == []
         watch.look()
 
