@@ -3,6 +3,7 @@
 import asyncio
 import subprocess
 import sys
+from functools import partial
 
 import pytest
 from aiokafka import TopicPartition
@@ -52,11 +53,14 @@ async def test_a_sound_worker_is_left_alone(stage: Stage) -> None:
         await _live(rig)
         now, watch = _watched(rig)
 
-        def answered() -> list[int]:
-            return [rig.engine.consumer.last_poll_timestamp(place) for place in rig.engine.lanes]
+        def answered() -> set[int]:
+            return {rig.engine.consumer.last_poll_timestamp(place) for place in rig.engine.lanes}
+
+        def anew(before: set[int]) -> bool:
+            return not before & answered()
 
         for _ in range(3):
-            await until(lambda then=answered(): not set(then) & set(answered()), "a fetch of each is answered")
+            await until(partial(anew, answered()), "a fetch of each is answered")
             assert _after(PATIENCE_S - 1, now, watch) == []
         watch.look()
 
