@@ -8,7 +8,7 @@ import pytest
 from tokenmill.gateway.ingest.in_flight import (
     ByteBudget,
     InFlightRecord,
-    RecordMetadata,
+    WrittenAt,
     refused,
     too_many,
     unavailable,
@@ -104,7 +104,7 @@ async def test_a_record_is_where_kafka_says() -> None:
     sent = InFlightRecord(ByteBudget(10), 1, 5)
     asking = asyncio.create_task(sent.placed())
     await asyncio.sleep(0)
-    sent.settle(RecordMetadata(3, 42))
+    sent.settle(WrittenAt(3, 42))
     assert await asking == (3, 42)
 
 

@@ -33,7 +33,7 @@ from tokenmill.gateway.ingest.in_flight import (
     OF_LATE,
     ByteBudget,
     InFlightRecord,
-    RecordMetadata,
+    WrittenAt,
     refused,
     too_many,
     unavailable,
@@ -135,7 +135,7 @@ class Producer:
             await self._let_go(self._client)
             self._client = None
 
-    async def send(self, topic: str, key: bytes, value: bytes | None, headers: Headers = ()) -> RecordMetadata:
+    async def send(self, topic: str, key: bytes, value: bytes | None, headers: Headers = ()) -> WrittenAt:
         """Write one record and answer where it is, once all replicas have it. Raises `Refused`."""
         sent = await self.put(topic, await self.partition(topic, key), key, value, headers)
         return await sent.placed()
@@ -223,12 +223,12 @@ class Producer:
         problem = future.exception()
         if problem is None:
             record = future.result()
-            self._over(sent, RecordMetadata(record.partition, record.offset))
+            self._over(sent, WrittenAt(record.partition, record.offset))
             return
         self._replace(client, problem)
         self._over(sent, refused(problem))
 
-    def _over(self, sent: InFlightRecord, outcome: RecordMetadata | Refused) -> None:
+    def _over(self, sent: InFlightRecord, outcome: WrittenAt | Refused) -> None:
         if sent in self._under_way:
             self._under_way.discard(sent)
             self._give(sent)
