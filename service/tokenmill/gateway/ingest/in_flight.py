@@ -78,15 +78,15 @@ class WrittenAt(NamedTuple):
 class InFlightRecord:
     """A record that Kafka has not acknowledged yet, and then what became of it."""
 
-    __slots__ = ("_outcome", "_patience", "_since", "_waiter", "lane", "size")
+    __slots__ = ("_outcome", "_patience", "_since", "_waiter", "budget", "size")
 
-    def __init__(self, lane: ByteBudget, size: int, patience: float) -> None:
+    def __init__(self, budget: ByteBudget, size: int, patience: float) -> None:
         self._since = time.monotonic()
         self._outcome: WrittenAt | Refused | None = None
         self._waiter: asyncio.Future[None] | None = None
         """Made for whoever waits: of most records nobody asks before they are acknowledged."""
         self._patience = patience
-        self.lane = lane
+        self.budget = budget
         self.size = size
 
     def settle(self, outcome: WrittenAt | Refused) -> None:

@@ -184,24 +184,24 @@ class Producer:
         return self._client
 
     async def _take(self, sent: InFlightRecord) -> None:
-        await self._take_of(sent.lane, sent.size)
+        await self._take_of(sent.budget, sent.size)
         try:
             await self._take_of(self._all, sent.size)
         except BaseException:
-            sent.lane.give(sent.size)
+            sent.budget.give(sent.size)
             raise
 
-    async def _take_of(self, room: ByteBudget, size: int) -> None:
-        if room.try_take(size):  # a timer for each record would cost more than all else
+    async def _take_of(self, budget: ByteBudget, size: int) -> None:
+        if budget.try_take(size):  # a timer for each record would cost more than all else
             return
         try:
             async with asyncio.timeout(self._bounds.room_s):
-                await room.take(size)
+                await budget.take(size)
         except TimeoutError as late:
             raise too_many() from late
 
     def _give(self, sent: InFlightRecord) -> None:
-        sent.lane.give(sent.size)
+        sent.budget.give(sent.size)
         self._all.give(sent.size)
 
     @contextmanager
