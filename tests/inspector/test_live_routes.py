@@ -51,9 +51,9 @@ async def config(kafka: str, unique: str) -> Config:
 
 
 @asynccontextmanager
-async def served(config: Config, rights: Authorizer) -> AsyncIterator[TestClient[Any, Any]]:
+async def served(config: Config, authorizer: Authorizer) -> AsyncIterator[TestClient[Any, Any]]:
     """A client of the page's server."""
-    async with TestClient(TestServer(inspector_app(None, IdleConnections(), config, rights))) as client:
+    async with TestClient(TestServer(inspector_app(None, IdleConnections(), config, authorizer))) as client:
         yield client
 
 
@@ -93,26 +93,26 @@ async def test_what_is_no_conversation_s_name_is_refused(
 
 async def test_a_reader_goes_when_its_rights_do(config: Config) -> None:
     """It is told why."""
-    rights = Some("read")
+    authorizer = Some("read")
     async with (
-        served(config, rights) as client,
+        served(config, authorizer) as client,
         client.get("/inspect/api/live", params={"conversation": "mine"}) as answer,
     ):
         await answer.content.readline()
-        rights.held = False
+        authorizer.held = False
         *_, last = (await answer.content.read()).splitlines()
         assert "credentials have ended" in msgspec.json.decode(last)["detail"]
 
 
 async def test_the_end_is_seen_by_a_client_that_knows_no_chunks(config: Config) -> None:
     """The connection ends with it, though the client would keep it: a proxy may ask so."""
-    rights = Some("read")
-    async with served(config, rights) as client:
+    authorizer = Some("read")
+    async with served(config, authorizer) as client:
         reader, writer = await asyncio.open_connection("127.0.0.1", client.port)
         writer.write(b"GET /inspect/api/live?conversation=mine HTTP/1.0\r\nconnection: keep-alive\r\n\r\n")
         async with asyncio.timeout(20):
             await reader.readuntil(b'"position"')
-            rights.held = False
+            authorizer.held = False
             assert b"credentials have ended" in await reader.read()
         writer.close()
         await writer.wait_closed()

@@ -116,7 +116,7 @@ async def test_a_page_with_tickets_comes_back_when_its_ticket_has_expired(
     kafka: str, unique: str, tmp_path: Path
 ) -> None:
     """The browser gives up on a 401; the page's helper makes a new source with a new ticket and the last id."""
-    door, pages, tickets = keyed(tmp_path), dict[str, str](), list[float]()
+    authorizer, pages, tickets = keyed(tmp_path), dict[str, str](), list[float]()
     served: list[str] = []
 
     async def ticket(_: web.Request) -> web.Response:
@@ -130,8 +130,8 @@ async def test_a_page_with_tickets_comes_back_when_its_ticket_has_expired(
         listening(
             kafka,
             unique,
-            lambda _: TicketRoutes(door, admission(door), 1, ConnectionLimits(100, 100)).routes(),
-            rights=door,
+            lambda _: TicketRoutes(authorizer, admission(authorizer), 1, ConnectionLimits(100, 100)).routes(),
+            authorizer=authorizer,
             origins=[f"http://127.0.0.1:{port}"],
         ) as gate,
         Relay(gate.port) as line,

@@ -176,7 +176,7 @@ async def test_other_methods_open_no_stream(kafka: str, unique: str) -> None:
             async with answer(gate.port, events_path("c"), method=method) as found:
                 assert found.status in (204, 403, 405), method
         assert dict(gate.serving.tail._windows) == {}
-        assert gate.serving.past._free == []
+        assert gate.serving.log_readers._free == []
 
 
 async def test_a_client_of_http_1_0_is_served(shared: Scene, unique: str) -> None:

@@ -35,7 +35,7 @@ class Logged(NamedTuple):
 
 
 class EventLog:
-    """Reads like `Past`. Offsets have holes, as in a topic with transactions."""
+    """Reads like `LogReaders`. Offsets have holes, as in a topic with transactions."""
 
     def __init__(self, said: Iterable[Said] = (), step: int = 2) -> None:
         self._step = step
@@ -88,7 +88,7 @@ class EventLog:
         windows.add(0, self.entries(window.first), self.end, 0)
         return window
 
-    # As `Past`
+    # As `LogReaders`
 
     def of(self, _name: str) -> "EventLog":
         """Nobody waits here."""

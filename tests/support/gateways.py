@@ -94,9 +94,9 @@ def payloads(body: bytes) -> list[bytes]:
     return [line.removeprefix(b"data: ") for line in lines if line.startswith(b"data: ")]
 
 
-def admission(rights: Authorizer | None = None) -> Admission:
+def admission(authorizer: Authorizer | None = None) -> Admission:
     """Lets everybody in, or whom these rights do."""
-    return Admission(rights or AllowAll(), ConnectionLimits(100, 100))
+    return Admission(authorizer or AllowAll(), ConnectionLimits(100, 100))
 
 
 class Gate:
@@ -160,7 +160,7 @@ def _has(window: Window, offset: int) -> bool:
 
 @asynccontextmanager
 async def listening(
-    bootstrap: str, unique: str, routes: Routes | None = None, rights: Authorizer | None = None, **settings: Any
+    bootstrap: str, unique: str, routes: Routes | None = None, authorizer: Authorizer | None = None, **settings: Any
 ) -> AsyncIterator[Gate]:
     """A gateway with these settings, and further routes, on a topic of its own with two partitions."""
     topic = f"events-{unique}"
@@ -170,19 +170,19 @@ async def listening(
     hub = Hub(counts)
     flusher = Flusher(gateway.flush_ms / 1000, gateway.heartbeat_s, counts)
     tail = Tail(connection, topic, Windows(gateway.window_mib * MIB, gateway.window_s), hub, flusher.told)
-    past = LogReaders(connection, topic, gateway.catch_up_readers)
-    serving = StreamService(gateway, tail, past, hub, flusher, counts)
+    log_readers = LogReaders(connection, topic, gateway.catch_up_readers)
+    serving = StreamService(gateway, tail, log_readers, hub, flusher, counts)
     async with AsyncExitStack() as stack:
         producer = await stack.enter_async_context(AIOKafkaProducer(bootstrap_servers=bootstrap, linger_ms=2))
         await tail.start(20)
         stack.push_async_callback(tail.stop)
-        stack.push_async_callback(past.close)
+        stack.push_async_callback(log_readers.close)
         for part in (tail.run(), flusher.run()):
             task = asyncio.create_task(part)
             stack.push_async_callback(asyncio.wait, [task])
             stack.callback(task.cancel)
         admission = Admission(
-            rights or AllowAll(), ConnectionLimits(gateway.connections, gateway.connections_per_principal)
+            authorizer or AllowAll(), ConnectionLimits(gateway.connections, gateway.connections_per_principal)
         )
         all_routes = [*EventRoutes(serving, admission).routes(), *(routes(serving) if routes else ())]
         app = client_app(all_routes, serving.counts, Origins(gateway), IdleConnections(), gateway.body_kib * 1024)

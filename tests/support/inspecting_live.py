@@ -31,10 +31,10 @@ def config_of(stage: Stage, **topics: str) -> Config:
 
 @asynccontextmanager
 async def page_at(
-    fragment: str, config: Config | None, rights: Authorizer | None = None, width: int = 1280
+    fragment: str, config: Config | None, authorizer: Authorizer | None = None, width: int = 1280
 ) -> AsyncIterator[Page]:
     """The page at a fragment; at its end it has asked nobody else, and nothing went wrong."""
-    app = inspector_app(None, IdleConnections(), config, rights, Gateway())
+    app = inspector_app(None, IdleConnections(), config, authorizer, Gateway())
     async with TestServer(app) as server, browser_page() as page:
         with Seen(page) as seen:
             await page.set_viewport_size({"width": width, "height": 900})

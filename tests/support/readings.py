@@ -30,7 +30,7 @@ def talk() -> EventLog:
 
 
 def reading_of(log: EventLog, dialect: Dialect = NATIVE, window: int | None = None, key: bytes = b"c") -> Reading:
-    return Reading(log, log.window(window), key, dialect, 0)  # type: ignore[arg-type] # reads like `Past`
+    return Reading(log, log.window(window), key, dialect, 0)  # type: ignore[arg-type] # reads like `LogReaders`
 
 
 async def shown(reading: Reading, start: Start, lookback: Lookback = FAR) -> list[Frame]:

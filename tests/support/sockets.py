@@ -54,10 +54,10 @@ class Stand:
 
 
 @asynccontextmanager
-async def stood(kafka: str, unique: str, rights: Authorizer | None = None, **settings: Any) -> AsyncIterator[Stand]:
+async def stood(kafka: str, unique: str, authorizer: Authorizer | None = None, **settings: Any) -> AsyncIterator[Stand]:
     """Such a gateway; without rights everybody may do everything."""
     made: list[WebSocketRoutes] = []
-    admitted, written = admission(rights), Written()
+    admitted, written = admission(authorizer), Written()
     writing = WriteRoutes(Config(), written, admitted, Counts())
 
     def routes(serving: Any) -> Any:

@@ -52,11 +52,11 @@ class Client:
 
     def __init__(self, open_messages: OpenMessages | None = None) -> None:
         self.written = Written()
-        self.rights = Told()
-        self.places = ConnectionLimits(10, 1)
+        self.authorizer = Told()
+        self.limits = ConnectionLimits(10, 1)
         self.counts = Counts()
         self.port = 0
-        admission = Admission(self.rights, self.places)
+        admission = Admission(self.authorizer, self.limits)
         config = Config(gateway=Gateway(body_kib=1, connections_per_principal=1))
         self.writing = WriteRoutes(config, self.written, admission, self.counts, open_messages)
 

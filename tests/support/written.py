@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from tokenmill.events import AnyEvent, Error, Finish, MessageStart, TextDelta, decode_event
-from tokenmill.gateway.ingest.in_flight import ByteBudget, InFlightRecord, RecordMetadata
+from tokenmill.gateway.ingest.in_flight import ByteBudget, InFlightRecord, WrittenAt
 from tokenmill.gateway.problems import Refused
 from tokenmill.partition import Partition, PartitionSettings
 from tokenmill.records import Headers, InputRecord, Output, header
@@ -64,7 +64,7 @@ class Written:
 
     async def _settle(self, sent: InFlightRecord, offset: int) -> None:
         await self.acknowledging.wait()
-        sent.settle(self.refusals.get(offset) or RecordMetadata(PARTITION, offset))
+        sent.settle(self.refusals.get(offset) or WrittenAt(PARTITION, offset))
 
     @property
     def chunks(self) -> list[dict[str, Any]]:

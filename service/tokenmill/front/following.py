@@ -51,14 +51,14 @@ class Following:
         reading, step, young = self._reading, STEP, 0
         if reading.from_window:
             return True
-        after, (_, end) = reading.standing.offset, await reading.past.bounds(reading.partition)
+        after, (_, end) = reading.standing.offset, await reading.reader.bounds(reading.partition)
         while after < end and young < YOUNG:
             stop = min(end, after + step)
-            came, after = await reading.past.read(reading.partition, after, reading.key, stop)
+            came, after = await reading.reader.read(reading.partition, after, reading.key, stop)
             if any(entry.message == self._message for entry in came):
                 return True
             step *= 2
-            is_young = await reading.past.time_before(reading.partition, after) > until_ms
+            is_young = await reading.reader.time_before(reading.partition, after) > until_ms
             young = young + 1 if is_young else 0
         return False
 

@@ -109,7 +109,7 @@ class Process:
         self._flusher = Flusher(gateway.flush_ms / 1000, gateway.heartbeat_s, self._counts)
         self._windows = Windows(gateway.window_mib * MIB if front else MIB, gateway.window_s)
         self._tail = Tail(connection, config.topics.events, self._windows, self._hub, self._flusher.told)
-        self._past = LogReaders(connection, config.topics.events, gateway.catch_up_readers)
+        self._log_readers = LogReaders(connection, config.topics.events, gateway.catch_up_readers)
         topics = config.topics
         self._producer = Producer(config.kafka, [topics.tokens, topics.requests])
         self._deadline = Deadline()
@@ -125,7 +125,7 @@ class Process:
                 await self._reached(stop, lambda: self._tail.start(self._config.kafka.startup_timeout_s))
                 running.push_async_callback(self._tail.stop)
                 await self._reached(stop, self._tail.pin_all)
-                running.push_async_callback(self._past.close)
+                running.push_async_callback(self._log_readers.close)
                 await self._reached(stop, self._producer.start)
                 running.push_async_callback(self._producer.stop)
                 parts: dict[str, Part] = {"the reader of the log": self._tail.run, "the writer": self._flusher.run}
@@ -165,11 +165,13 @@ class Process:
         """The port of the clients, open."""
         config, numbers = self._config, self._numbers
         front, gateway = config.front, config.gateway
-        door = make_authorizer(gateway)
-        await door.prepare()
-        admission = Admission(door, ConnectionLimits(gateway.connections, gateway.connections_per_principal))
+        authorizer = make_authorizer(gateway)
+        await authorizer.prepare()
+        admission = Admission(authorizer, ConnectionLimits(gateway.connections, gateway.connections_per_principal))
         telemetry = self._telemetry
-        serving = StreamService(gateway, self._tail, self._past, self._hub, self._flusher, self._counts, telemetry)
+        serving = StreamService(
+            gateway, self._tail, self._log_readers, self._hub, self._flusher, self._counts, telemetry
+        )
         stops = Stops(self._producer, config.topics.tokens)
         readers = Readers(self._hub, front.disconnect_s, stops.stop, Others(self._producer, config.topics.requests))
         running.push_async_callback(readers.close)

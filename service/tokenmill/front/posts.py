@@ -75,7 +75,7 @@ class Posts:
         """Answer a request of one API."""
         context = self._context
         grant = await context.admission.may(request, "write")
-        with context.admission.place(grant):
+        with context.admission.slot(grant):
             asked = await self._read(api, request, grant)
             known, attempt = await context.requests.known(asked), 0
             if known is not None:

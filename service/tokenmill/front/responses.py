@@ -68,7 +68,7 @@ class Responses:
         """Answer with the response, or with its events."""
         context = self._context
         answer, conversation, grant = await self._found(request, "read")
-        with context.admission.place(grant):
+        with context.admission.slot(grant):
             if request.query.get("stream", "false") != "true":
                 return await self._object(answer, conversation, grant)
             framing: Framing = _behind(request.query.get("starting_after"))
@@ -82,7 +82,7 @@ class Responses:
     async def cancel(self, request: web.Request) -> web.Response:
         """Stop the answer, and answer with the response as it is then."""
         answer, conversation, grant = await self._found(request, "stop")
-        with self._context.admission.place(grant):
+        with self._context.admission.slot(grant):
             await self._exists(answer, conversation, grant)
             await self._context.stops.stop(conversation, str(answer))
             return await self._object(answer, conversation, grant, wait_s=CANCEL_S)

@@ -64,7 +64,7 @@ SILENT_S = 30.0
 Beside: TypeAlias = Callable[[Config, Authorizer], AbstractAsyncContextManager[None]]
 
 
-def nothing_beside(_config: Config, _rights: Authorizer) -> AbstractAsyncContextManager[None]:
+def nothing_beside(_config: Config, _authorizer: Authorizer) -> AbstractAsyncContextManager[None]:
     """Of a gateway that is nothing else."""
     return contextlib.nullcontext()
 
@@ -102,9 +102,9 @@ class Process:
         self._windows = Windows(settings.window_mib * MIB, settings.window_s)
         self._flusher = Flusher(settings.flush_ms / 1000, settings.heartbeat_s, self._counts)
         self._tail = Tail(connection, config.topics.events, self._windows, self._hub, self._flusher.told)
-        self._past = LogReaders(connection, config.topics.events, settings.catch_up_readers)
-        self._door = make_authorizer(settings)
-        self._places = ConnectionLimits(settings.connections, settings.connections_per_principal)
+        self._log_readers = LogReaders(connection, config.topics.events, settings.catch_up_readers)
+        self._authorizer = make_authorizer(settings)
+        self._limits = ConnectionLimits(settings.connections, settings.connections_per_principal)
         self._tls = server_context(settings)
         self._writes: WriteRoutes | None = None
         self._watch = IdleConnections()
@@ -113,7 +113,7 @@ class Process:
 
     async def run(self, stop: asyncio.Event) -> None:
         """Serve until `stop`. Raises a `TokenmillError` that says why going on is impossible."""
-        await self._door.prepare()
+        await self._authorizer.prepare()
         patience_s = self._config.kafka.startup_timeout_s
         with contextlib.suppress(ToldToStop):
             async with self._operators():
@@ -125,7 +125,7 @@ class Process:
                         async with run_until(stop, parts, self._deadline):
                             await self._drain(clients)
                 finally:
-                    await self._past.close()
+                    await self._log_readers.close()
                     await self._tail.stop()
 
     async def _drain(self, clients: web.BaseSite) -> None:
@@ -151,7 +151,7 @@ class Process:
     def _operators(self) -> AbstractAsyncContextManager[web.BaseSite]:
         """The port of the operators."""
         settings, numbers, watch = self._settings, self._counts.numbers, IdleConnections()
-        read_gauges(numbers, settings, self._tail, self._past, self._windows)
+        read_gauges(numbers, settings, self._tail, self._log_readers, self._windows)
         app = ops_app(exposition(numbers), self.readiness, [watch.middleware()])
         return listening(app, watch, settings.ops_bind, settings.ops_port, "gateway", "ops_")
 
@@ -160,12 +160,12 @@ class Process:
         """The port of the clients, open."""
         settings, watch = self._settings, self._watch
         serving = StreamService(
-            settings, self._tail, self._past, self._hub, self._flusher, self._counts, self._telemetry
+            settings, self._tail, self._log_readers, self._hub, self._flusher, self._counts, self._telemetry
         )
         async with (
             self._routed(serving, watch, stop) as clients,
             listening(clients, watch, settings.bind, settings.port, "gateway", "", self._tls) as site,
-            self._beside(self._config, self._door),
+            self._beside(self._config, self._authorizer),
         ):
             yield site
 
@@ -174,12 +174,12 @@ class Process:
         self, serving: StreamService, watch: IdleConnections, stop: asyncio.Event
     ) -> AsyncIterator[web.Application]:
         """What clients come to, and a producer beneath it if they may write."""
-        settings, admission = self._settings, Admission(self._door, self._places)
+        settings, admission = self._settings, Admission(self._authorizer, self._limits)
         async with self._writing(admission, stop) as writing:
             writes = {"stop": writing.say_stop, "tool_result": writing.say_tool_result} if writing else {}
             sockets = WebSocketRoutes(serving, admission, writes)
-            places = ConnectionLimits(settings.connections, settings.connections_per_principal)
-            tickets = TicketRoutes(self._door, admission, settings.ticket_s, places)
+            ticket_limits = ConnectionLimits(settings.connections, settings.connections_per_principal)
+            tickets = TicketRoutes(self._authorizer, admission, settings.ticket_s, ticket_limits)
             routed = [part(serving, admission) for part in READING]
             parts = [*routed, sockets, tickets, *([writing] if writing else [])]
             routes = [route for part in parts for route in part.routes()]

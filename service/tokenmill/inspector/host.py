@@ -46,10 +46,10 @@ async def _until_signal(config: Config, recording: Recording | None, *, live: bo
 
 
 @asynccontextmanager
-async def beside_gateway(config: Config, rights: Authorizer) -> AsyncIterator[None]:
+async def beside_gateway(config: Config, authorizer: Authorizer) -> AsyncIterator[None]:
     """The page on a port of its own, as long as the block lasts."""
     watch, inspect, tls = IdleConnections(), config.inspect, server_context(config.gateway)
-    app = inspector_app(None, watch, config, rights, config.gateway)
+    app = inspector_app(None, watch, config, authorizer, config.gateway)
     async with listening(app, watch, inspect.bind, inspect.port, "inspect", "", tls):
         yield
 
@@ -58,17 +58,17 @@ def inspector_app(
     recording: Recording | None,
     watch: IdleConnections,
     live: Config | None = None,
-    rights: Authorizer | None = None,
+    authorizer: Authorizer | None = None,
     gateway: Gateway | None = None,
 ) -> web.Application:
     """What browsers come to. Without `gateway` only pages of its own may, and only under a name of this machine.
 
-    `live` says where Kafka is, if conversations are to be seen; without `rights` everybody may do everything.
+    `live` says where Kafka is, if conversations are to be seen; without `authorizer` everybody may do everything.
     """
-    rights = rights or AllowAll()
-    parts: list[Playground | LiveRoutes | Page] = [Playground(rights, recording, live=live is not None), Page()]
+    authorizer = authorizer or AllowAll()
+    parts: list[Playground | LiveRoutes | Page] = [Playground(authorizer, recording, live=live is not None), Page()]
     if live is not None:
-        readers, words = (Admission(rights, ConnectionLimits(READERS, READERS_EACH)) for _ in range(2))
+        readers, words = (Admission(authorizer, ConnectionLimits(READERS, READERS_EACH)) for _ in range(2))
         parts.insert(0, LiveRoutes(live, readers, words))
     routes = [route for part in parts for route in part.routes()]
     return client_app(routes, Counts(), Origins(gateway or Gateway()), watch, BODY_BYTES)

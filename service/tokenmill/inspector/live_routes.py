@@ -67,7 +67,7 @@ class LiveRoutes:
         conversation = conversation_id(request.query["conversation"])
         grant = await self._admission.check(request, conversation, "read")
         held = self._admission.held(grant)
-        with self._admission.place(grant):
+        with self._admission.slot(grant):
             log = LiveLog(self._config, conversation, _back(request.query.get("back", "600")))
             response = web.StreamResponse(headers=HEADERS)
             response.content_type = "application/x-ndjson"
@@ -81,7 +81,7 @@ class LiveRoutes:
         if request.content_type != "application/json":  # other types any page may send, with a user's cookies
             raise Refused(UNSUPPORTED, "send application/json")
         grant = await self._words.may(request, "approve")
-        with self._words.place(grant):  # to the end: each look is a reader of all that was asked, each word a writer
+        with self._words.slot(grant):  # to the end: each look is a reader of all that was asked, each word a writer
             word = await _said(request)
             must_allow(grant, word.conversation, "approve")
             await self._say(word, grant.name or "inspector")

@@ -83,8 +83,8 @@ class Recording(msgspec.Struct):
 class Playground:
     """The routes of the playground."""
 
-    def __init__(self, rights: Authorizer, recording: Recording | None = None, *, live: bool = False) -> None:
-        self._admission = Admission(rights, ConnectionLimits(ASKERS, ASKERS_EACH))
+    def __init__(self, authorizer: Authorizer, recording: Recording | None = None, *, live: bool = False) -> None:
+        self._admission = Admission(authorizer, ConnectionLimits(ASKERS, ASKERS_EACH))
         self._work = FairThread("other questions take long; ask again, or for less")
         self._recording = recording
         self._live = live
@@ -119,7 +119,7 @@ class Playground:
     async def _made(self, make: Callable[[ParseRequest], T], request: web.Request) -> web.Response:
         """The answer to what is asked. Raises `Refused` with what to change in it."""
         grant = await self._admission.who(request)
-        with self._admission.place(grant):
+        with self._admission.slot(grant):
             asked = await _asked(request)
             try:
                 answer = await self._work.run(grant.name, lambda: msgspec.json.encode(make(asked)))

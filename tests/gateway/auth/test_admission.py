@@ -42,20 +42,20 @@ async def test_who_may_do_something_is_known_before_it_is_known_where() -> None:
 
 async def test_a_place_is_taken_and_given_back() -> None:
     """Whatever ends the connection."""
-    places = ConnectionLimits(10, 1)
-    admission = Admission(Named(), places)
+    limits = ConnectionLimits(10, 1)
+    admission = Admission(Named(), limits)
     grant = await admission.check(make_mocked_request("GET", "/"), "c1", "read")
-    with admission.place(grant), pytest.raises(Refused), admission.place(grant):
+    with admission.slot(grant), pytest.raises(Refused), admission.slot(grant):
         pytest.fail("there was one place")
-    assert places.taken_now == 0
+    assert limits.taken_now == 0
 
 
 async def test_whether_a_grant_holds_is_asked_anew() -> None:
     """Rights may be taken back while a connection is open."""
-    rights = Named()
-    admission = Admission(rights, ConnectionLimits(1, 1))
+    authorizer = Named()
+    admission = Admission(authorizer, ConnectionLimits(1, 1))
     grant = await admission.check(make_mocked_request("GET", "/"), "c1", "read")
     held = admission.held(grant)
     assert held()
-    rights.valid = False
+    authorizer.valid = False
     assert not held()

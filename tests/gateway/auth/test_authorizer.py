@@ -1,4 +1,4 @@
-"""The door: who may do what."""
+"""Who may do what."""
 
 import hashlib
 import importlib.util
@@ -67,7 +67,7 @@ def known() -> Known:
 
 
 @pytest.fixture
-def door(known: Known, clock: Clock) -> TicketAuthorizer:
+def authorizer(known: Known, clock: Clock) -> TicketAuthorizer:
     return TicketAuthorizer(known, Tickets("", 60, clock), clock)
 
 
@@ -78,10 +78,10 @@ def keys_file(folder: Path) -> str:
     return str(file)
 
 
-async def status(door: TicketAuthorizer, credentials: Credentials, conversation: str, action: Action) -> int:
+async def status(authorizer: TicketAuthorizer, credentials: Credentials, conversation: str, action: Action) -> int:
     """What a request is answered with, 200 if nothing speaks against it."""
     try:
-        await authorised(door, credentials, conversation, action)
+        await authorised(authorizer, credentials, conversation, action)
     except Refused as refused:
         return refused.kind.status
     return 200
@@ -97,66 +97,70 @@ async def test_without_auth_everybody_may_do_everything() -> None:
 
 async def test_who_is_not_known_gets_a_401_and_who_may_not_a_403(tmp_path: Path) -> None:
     """Whether there is such a conversation or not."""
-    door = make_authorizer(Gateway(auth="keys", keys_file=keys_file(tmp_path)))
+    authorizer = make_authorizer(Gateway(auth="keys", keys_file=keys_file(tmp_path)))
     key = Credentials({"x-api-key": KEY})
-    assert await status(door, key, "web-1", "read") == 200
-    assert await status(door, key, "web-1", "stop") == 403
-    assert await status(door, key, "app-1", "read") == 403
-    assert await status(door, Credentials({"x-api-key": "x"}), "web-1", "read") == 401
-    assert await status(door, Credentials(), "web-1", "read") == 401
+    assert await status(authorizer, key, "web-1", "read") == 200
+    assert await status(authorizer, key, "web-1", "stop") == 403
+    assert await status(authorizer, key, "app-1", "read") == 403
+    assert await status(authorizer, Credentials({"x-api-key": "x"}), "web-1", "read") == 401
+    assert await status(authorizer, Credentials(), "web-1", "read") == 401
 
 
-async def test_a_ticket_counts_alone(door: TicketAuthorizer) -> None:
+async def test_a_ticket_counts_alone(authorizer: TicketAuthorizer) -> None:
     """For its conversation and actions; a good key beside a bad ticket does not help."""
-    grant = await authorised(door, Credentials(), "web-1", "read")
-    ticket = door.ticket(grant, "web-1", "read")
-    assert await status(door, Credentials(ticket=ticket), "web-1", "read") == 200
-    assert await status(door, Credentials(ticket=ticket), "web-1", "stop") == 403
-    assert await status(door, Credentials(ticket=ticket), "web-2", "read") == 403
-    assert await status(door, Credentials({"x-api-key": KEY}, ticket="x"), "web-1", "read") == 401
+    grant = await authorised(authorizer, Credentials(), "web-1", "read")
+    ticket = authorizer.ticket(grant, "web-1", "read")
+    assert await status(authorizer, Credentials(ticket=ticket), "web-1", "read") == 200
+    assert await status(authorizer, Credentials(ticket=ticket), "web-1", "stop") == 403
+    assert await status(authorizer, Credentials(ticket=ticket), "web-2", "read") == 403
+    assert await status(authorizer, Credentials({"x-api-key": KEY}, ticket="x"), "web-1", "read") == 401
 
 
 async def test_what_a_ticket_opened_ends_with_the_rights_behind_it(
-    door: TicketAuthorizer, known: Known, clock: Clock
+    authorizer: TicketAuthorizer, known: Known, clock: Clock
 ) -> None:
     """Not with the ticket, which would close every stream after a minute."""
-    grant = await authorised(door, Credentials(), "web-1", "read")
-    opened = await authorised(door, Credentials(ticket=door.ticket(grant, "web-1", "read")), "web-1", "read")
+    grant = await authorised(authorizer, Credentials(), "web-1", "read")
+    opened = await authorised(
+        authorizer, Credentials(ticket=authorizer.ticket(grant, "web-1", "read")), "web-1", "read"
+    )
     clock.now = 1_499.0
-    assert door.holds(opened)
+    assert authorizer.holds(opened)
     clock.now = 1_500.0
-    assert not door.holds(opened)
+    assert not authorizer.holds(opened)
     clock.now = 1_499.0
     known.good = False
-    assert not door.holds(opened)
+    assert not authorizer.holds(opened)
 
 
-async def test_a_ticket_of_rights_that_were_taken_back_opens_nothing(door: TicketAuthorizer, known: Known) -> None:
+async def test_a_ticket_of_rights_that_were_taken_back_opens_nothing(
+    authorizer: TicketAuthorizer, known: Known
+) -> None:
     """Although it has not expired itself."""
-    ticket = door.ticket(known.known, "web-1", "read")
+    ticket = authorizer.ticket(known.known, "web-1", "read")
     known.good = False
-    assert await status(door, Credentials(ticket=ticket), "web-1", "read") == 401
+    assert await status(authorizer, Credentials(ticket=ticket), "web-1", "read") == 401
 
 
 @pytest.mark.parametrize("expires", [999.0, 1_000.0, float("nan")])
-async def test_a_grant_that_has_ended_opens_nothing(door: TicketAuthorizer, known: Known, expires: float) -> None:
+async def test_a_grant_that_has_ended_opens_nothing(authorizer: TicketAuthorizer, known: Known, expires: float) -> None:
     """Whatever a function answers."""
     known.known = msgspec.structs.replace(known.known, expires=expires)
-    assert await status(door, Credentials(), "web-1", "read") == 401
+    assert await status(authorizer, Credentials(), "web-1", "read") == 401
 
 
-async def test_credentials_without_end_are_not_looked_at(door: TicketAuthorizer) -> None:
+async def test_credentials_without_end_are_not_looked_at(authorizer: TicketAuthorizer) -> None:
     """A frame of a WebSocket may be longer than a header."""
     long = "x" * (CREDENTIAL_CHARACTERS + 1)
     for credentials in (Credentials(ticket=long), Credentials({"authorization": f"Bearer {long}"})):
         with pytest.raises(Refused, match="as long as this") as refused:
-            await authorised(door, credentials, "web-1", "read")
+            await authorised(authorizer, credentials, "web-1", "read")
         assert refused.value.kind.status == 401
 
 
-async def test_what_is_fetched_can_be_fetched_beforehand(door: TicketAuthorizer, known: Known) -> None:
+async def test_what_is_fetched_can_be_fetched_beforehand(authorizer: TicketAuthorizer, known: Known) -> None:
     """The first client need not wait."""
-    await door.prepare()
+    await authorizer.prepare()
     assert known.prepared
 
 

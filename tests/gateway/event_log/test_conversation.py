@@ -24,7 +24,7 @@ async def test_the_first_frames_are_there_soon(
     log = EventLog(of("c", spoken("m", "a" * 200)))
     frames = frames_of(log.entries(), NATIVE)
     begin = start(frames[20])
-    reading = Reading(log, log.window(window), b"c", NATIVE, 0)  # type: ignore[arg-type] # reads like `Past`
+    reading = Reading(log, log.window(window), b"c", NATIVE, 0)  # type: ignore[arg-type] # reads like `LogReaders`
     await reading.begin(begin, Lookback(600, 1_000_000), START_MS + 1_000)
     first, *others = [batch async for batch in reading.frames() if batch]
     assert len(first) <= SOON < len(others[0])
@@ -37,7 +37,7 @@ async def test_the_first_frames_are_there_soon(
 async def test_records_are_told_from_others(window: int | None) -> None:
     """Those of the conversation, where they are and nowhere else; what is not there yet, or any more, is known."""
     log = EventLog(woven(of("c", spoken("m", "Hello.")), of("d", spoken("n", "Hello."))))
-    records = Conversation(log, log.window(window), b"c", 0)  # type: ignore[arg-type] # reads like `Past`
+    records = Conversation(log, log.window(window), b"c", 0)  # type: ignore[arg-type] # reads like `LogReaders`
     own = {entry.offset for entry in log.entries() if entry.key == b"c"}
     assert {offset for offset in range(log.end) if await records.at(offset)} == own
     assert not await records.ends_before(log.end)

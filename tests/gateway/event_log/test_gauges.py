@@ -19,8 +19,8 @@ async def test_gauges_say_what_is_held_and_what_may_be(kafka: str, unique: str) 
     topic = f"events-{unique}"
     await make_topics(kafka, topic, partitions=2)
     numbers, windows, connection = Numbers(GATEWAY_METRICS), Windows(1 << 20, 60), Connection(kafka)
-    tail, past = Tail(connection, topic, windows, Hub(), list[int]().extend), LogReaders(connection, topic, 3)
-    read_gauges(numbers, SETTINGS, tail, past, windows)
+    tail, log_readers = Tail(connection, topic, windows, Hub(), list[int]().extend), LogReaders(connection, topic, 3)
+    read_gauges(numbers, SETTINGS, tail, log_readers, windows)
     await tail.start(20)
     try:
         await tail.pin(0)
@@ -29,7 +29,7 @@ async def test_gauges_say_what_is_held_and_what_may_be(kafka: str, unique: str) 
         assert numbers.value("tokenmill_gateway_window_bytes") == windows.size > 0
         assert numbers.value("tokenmill_gateway_uncommitted_records", "0") == 0
     finally:
-        await past.close()
+        await log_readers.close()
         await tail.stop()
     assert numbers.value("tokenmill_gateway_window_limit_bytes") == 1 << 20
     assert numbers.value("tokenmill_gateway_connections_limit") == 7

@@ -23,12 +23,12 @@ pytestmark = pytest.mark.integration
 
 
 @asynccontextmanager
-async def past_of(bootstrap: str, topic: str, readers: int = 2) -> AsyncIterator[LogReaders]:
-    past = LogReaders(Connection(bootstrap), topic, readers)
+async def readers_of(bootstrap: str, topic: str, count: int = 2) -> AsyncIterator[LogReaders]:
+    readers = LogReaders(Connection(bootstrap), topic, count)
     try:
-        yield past
+        yield readers
     finally:
-        await past.close()
+        await readers.close()
 
 
 @pytest.fixture
@@ -40,10 +40,10 @@ async def log(kafka: str, unique: str) -> EventLog:
     return log
 
 
-async def read_all(past: LogReaders, start: int, end: int, key: bytes) -> list[Entry]:
+async def read_all(readers: LogReaders, start: int, end: int, key: bytes) -> list[Entry]:
     found: list[Entry] = []
     while start < end:
-        came, start = await past.read(1, start, key)
+        came, start = await readers.read(1, start, key)
         found += came
     return found
 
@@ -51,12 +51,12 @@ async def read_all(past: LogReaders, start: int, end: int, key: bytes) -> list[E
 async def test_a_conversation_is_read_from_any_offset_on(kafka: str, unique: str, log: EventLog) -> None:
     """And only that one."""
     expected = [(entry.offset, entry.value, entry.seq, entry.opened) for entry in log.entries() if entry.key == b"c3"]
-    async with past_of(kafka, f"past-{unique}") as past:
+    async with readers_of(kafka, f"past-{unique}") as readers:
         for start in (0, expected[2][0], expected[2][0] + 1):
-            found = await read_all(past, start, log.end, b"c3")
+            found = await read_all(readers, start, log.end, b"c3")
             assert [(e.offset, e.value, e.seq, e.opened) for e in found] == [e for e in expected if e[0] >= start]
-        assert await past.bounds(1) == (0, log.end)
-        assert await past.bounds(0) == (0, 0)
+        assert await readers.bounds(1) == (0, log.end)
+        assert await readers.bounds(0) == (0, 0)
 
 
 async def test_no_more_is_waited_for_than_is_wanted(
@@ -64,10 +64,10 @@ async def test_no_more_is_waited_for_than_is_wanted(
 ) -> None:
     """Nothing of the conversation follows, and the log ends; or the first record is all that somebody wants to see."""
     monkeypatch.setattr("tokenmill.gateway.event_log.log_readers.TURN_S", 60)
-    async with past_of(kafka, f"past-{unique}") as past, asyncio.timeout(30):
-        assert await past.read(1, 1, b"nobody", stop=log.end) == ([], log.end)
-        assert await past.read(1, 0, b"nobody", stop=1, most=1) == ([], 1)
-        came, after = await past.read(1, 0, log.records[0].key or b"", most=2)
+    async with readers_of(kafka, f"past-{unique}") as readers, asyncio.timeout(30):
+        assert await readers.read(1, 1, b"nobody", stop=log.end) == ([], log.end)
+        assert await readers.read(1, 0, b"nobody", stop=1, most=1) == ([], 1)
+        came, after = await readers.read(1, 0, log.records[0].key or b"", most=2)
         assert [entry.offset for entry in came] == list(range(after))
         assert after <= 2
 
@@ -76,10 +76,10 @@ async def test_a_time_leads_to_the_first_record_that_is_not_older(kafka: str, un
     """Before all of them to the first, behind all of them to none."""
     middle = log.records[len(log.records) // 2]
     first = next(record.offset for record in log.records if record.timestamp >= middle.timestamp)
-    async with past_of(kafka, f"past-{unique}") as past:
-        assert await past.since(1, middle.timestamp) == first
-        assert await past.since(1, -5) == 0
-        assert await past.since(1, START_MS + 10**9) is None
+    async with readers_of(kafka, f"past-{unique}") as readers:
+        assert await readers.since(1, middle.timestamp) == first
+        assert await readers.since(1, -5) == 0
+        assert await readers.since(1, START_MS + 10**9) is None
 
 
 async def test_a_broker_that_can_not_look_up_by_time_is_no_empty_log(
@@ -91,41 +91,41 @@ async def test_a_broker_that_can_not_look_up_by_time_is_no_empty_log(
         return dict.fromkeys(times)
 
     monkeypatch.setattr(AIOKafkaConsumer, "offsets_for_times", none)
-    async with past_of(kafka, f"past-{unique}") as past:
-        assert await past.since(1, log.records[-1].timestamp) == 0
-        assert await past.since(1, log.records[-1].timestamp + 1) is None
-        assert await past.since(0, 0) is None
+    async with readers_of(kafka, f"past-{unique}") as readers:
+        assert await readers.since(1, log.records[-1].timestamp) == 0
+        assert await readers.since(1, log.records[-1].timestamp + 1) is None
+        assert await readers.since(0, 0) is None
 
 
 async def test_many_take_turns_with_few_consumers(kafka: str, unique: str, log: EventLog) -> None:
     """Everybody gets all of it; there are never more consumers than the cap."""
-    async with past_of(kafka, f"past-{unique}", readers=2) as past:
-        found = await asyncio.gather(*(read_all(past, 0, log.end, b"c%d" % (n % 5)) for n in range(12)))
+    async with readers_of(kafka, f"past-{unique}", count=2) as readers:
+        found = await asyncio.gather(*(read_all(readers, 0, log.end, b"c%d" % (n % 5)) for n in range(12)))
         assert [len(each) for each in found] == [
             sum(entry.key == b"c%d" % (n % 5) for entry in log.entries()) for n in range(12)
         ]
-        assert len(past._free) == 2
+        assert len(readers._free) == 2
 
 
 async def test_clients_that_come_and_go_make_no_more_consumers(kafka: str, unique: str, log: EventLog) -> None:
     """A place is taken as long as what was begun in it goes on, whether somebody waits for it or not."""
-    async with past_of(kafka, f"past-{unique}", readers=2) as past:
+    async with readers_of(kafka, f"past-{unique}", count=2) as readers:
         for _ in range(20):
-            hasty = [asyncio.create_task(past.read(1, 0, b"c0")) for _ in range(3)]
+            hasty = [asyncio.create_task(readers.read(1, 0, b"c0")) for _ in range(3)]
             await asyncio.sleep(0.005)
             for task in hasty:
                 task.cancel()
             await asyncio.wait(hasty)
-            assert len(past._unfinished) <= 2
-        assert len(await read_all(past, 0, log.end, b"c0")) > 0
-        assert len(past._free) <= 2
+            assert len(readers._unfinished) <= 2
+        assert len(await read_all(readers, 0, log.end, b"c0")) > 0
+        assert len(readers._free) <= 2
 
 
 async def test_a_kafka_that_is_away_is_said_so() -> None:
     """Within a deadline."""
-    async with past_of("127.0.0.1:1", "events") as past:
-        with pytest.raises(Unavailable, match="connect a reader"):
-            await past.bounds(0)
+    async with readers_of("127.0.0.1:1", "events") as readers:
+        with pytest.raises(Unavailable, match=r"Kafka at 127\.0\.0\.1:1 can't be reached"):
+            await readers.bounds(0)
 
 
 @pytest.mark.usefixtures("log")
@@ -133,16 +133,16 @@ async def test_a_name_that_reads_much_keeps_no_other_waiting(kafka: str, unique:
     """However many of its readings wait, another name's comes next but one."""
     order: list[str] = []
 
-    async def read(past: LogReaders, name: str) -> None:
-        await past.of(name).read(1, 0, b"c0")
+    async def read(readers: LogReaders, name: str) -> None:
+        await readers.of(name).read(1, 0, b"c0")
         order.append(name)
 
-    async with past_of(kafka, f"past-{unique}", readers=1) as past, asyncio.TaskGroup() as group:
+    async with readers_of(kafka, f"past-{unique}", count=1) as readers, asyncio.TaskGroup() as group:
         for _ in range(12):
-            group.create_task(read(past, "ann"))
+            group.create_task(read(readers, "ann"))
         await asyncio.sleep(0)
-        group.create_task(read(past, "bob"))
-        group.create_task(read(past, ""))
+        group.create_task(read(readers, "bob"))
+        group.create_task(read(readers, ""))
     assert max(order.index("bob"), order.index("")) <= 4
     assert len(order) == 14
 
@@ -150,22 +150,22 @@ async def test_a_name_that_reads_much_keeps_no_other_waiting(kafka: str, unique:
 async def test_retention_that_has_come_to_a_place_is_told_from_a_hole(kafka: str, unique: str, log: EventLog) -> None:
     """With where the log begins now; also where nothing is left of it."""
     place = TopicPartition(f"past-{unique}", 1)
-    async with past_of(kafka, f"past-{unique}") as past:
+    async with readers_of(kafka, f"past-{unique}") as readers:
         for first in (log.end // 2, log.end):
             async with admin_of(kafka) as admin:
                 await admin.delete_records({place: RecordsToDelete(first)})
             with pytest.raises(DeletedByRetention) as passed:
-                await past.read(1, first - 1, b"c3")
+                await readers.read(1, first - 1, b"c3")
             assert passed.value.first == first
-            assert (await past.read(1, first, b"c3"))[1] == log.end
+            assert (await readers.read(1, first, b"c3"))[1] == log.end
 
 
 async def test_a_place_has_the_time_of_the_record_before_it(kafka: str, unique: str, log: EventLog) -> None:
     """Whoever's it is; before the first one there is none."""
-    async with past_of(kafka, f"past-{unique}") as past:
+    async with readers_of(kafka, f"past-{unique}") as readers:
         for offset in (1, 60, log.end):
-            assert await past.time_before(1, offset) == log.records[offset - 1].timestamp
-        assert [await past.time_before(1, 0), await past.time_before(0, 0)] == [0, 0]
+            assert await readers.time_before(1, offset) == log.records[offset - 1].timestamp
+        assert [await readers.time_before(1, 0), await readers.time_before(0, 0)] == [0, 0]
 
 
 async def test_a_poll_without_anything_does_not_say_that_there_is_no_record(
@@ -181,12 +181,12 @@ async def test_a_poll_without_anything_does_not_say_that_there_is_no_record(
         return await getmany(consumer, *places, **more) if polls > wait else {}
 
     monkeypatch.setattr(AIOKafkaConsumer, "getmany", late)
-    async with past_of(kafka, f"past-{unique}") as past:
-        assert await past.time_before(1, 3) == log.records[2].timestamp
+    async with readers_of(kafka, f"past-{unique}") as readers:
+        assert await readers.time_before(1, 3) == log.records[2].timestamp
         polls, wait = 0, 1_000_000
         monkeypatch.setattr(log_readers, "ANSWER_S", 0.1)
         with pytest.raises(Unavailable, match="no record"):
-            await past.time_before(1, 3)
+            await readers.time_before(1, 3)
 
 
 async def test_a_partition_that_does_not_answer_keeps_nobody_of_another_waiting(
@@ -202,18 +202,18 @@ async def test_a_partition_that_does_not_answer_keeps_nobody_of_another_waiting(
         found: dict[TopicPartition, int] = await beginning_offsets(consumer, places)
         return found
 
-    async with past_of(kafka, f"past-{unique}") as past:
-        await asyncio.gather(past.bounds(1), past.bounds(1))  # both readers are connected
+    async with readers_of(kafka, f"past-{unique}") as readers:
+        await asyncio.gather(readers.bounds(1), readers.bounds(1))  # both readers are connected
         monkeypatch.setattr(AIOKafkaConsumer, "beginning_offsets", ask)
         monkeypatch.setattr(log_readers, "ANSWER_S", 1)
-        asking = [asyncio.create_task(past.bounds(0)) for _ in range(20)]
+        asking = [asyncio.create_task(readers.bounds(0)) for _ in range(20)]
         async with asyncio.timeout(10):
             await asyncio.sleep(0)
-            assert await past.bounds(1) == (0, log.end)
+            assert await readers.bounds(1) == (0, log.end)
             assert {type(each) for each in await asyncio.gather(*asking, return_exceptions=True)} == {Unavailable}
         assert asked.count(0) == 2
         with pytest.raises(Unavailable, match="does not answer"):
-            await past.since(0, 0)
+            await readers.since(0, 0)
         dead.clear()
-        await until(lambda: past._unresponsive._until[0] < monotonic(), "it may be asked again")
-        assert await past.bounds(0) == (0, 0)
+        await until(lambda: readers._unresponsive._until[0] < monotonic(), "it may be asked again")
+        assert await readers.bounds(0) == (0, 0)

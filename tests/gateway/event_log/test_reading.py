@@ -93,7 +93,7 @@ async def test_now_is_what_comes_from_here_on() -> None:
     log, said = EventLog(), of("c", spoken("m", TEXT))
     log.say(said[:9])
     whole, window = EventLog(said), log.window(log.end)
-    reading = Reading(log, window, b"c", OPENAI, 0)  # type: ignore[arg-type] # reads like `Past`
+    reading = Reading(log, window, b"c", OPENAI, 0)  # type: ignore[arg-type] # reads like `LogReaders`
     assert await shown(reading, "now") == []
     standing = reading.standing
     log.say(said[9:])
@@ -250,7 +250,7 @@ async def test_messages_that_vanish_before_they_are_read_are_a_gap(message: byte
         [*of("c", spoken("one", "One.")), *of("c", spoken("two", TEXT)), *of("c", spoken("three", "Three."))]
     )
     three = next(entry.offset for entry in log.entries() if entry.message == b"three")
-    reading = Reading(log, log.window(), b"c", NATIVE, 0, message)  # type: ignore[arg-type] # reads like `Past`
+    reading = Reading(log, log.window(), b"c", NATIVE, 0, message)  # type: ignore[arg-type] # reads like `LogReaders`
     await reading.begin(Position(0, 0, 0, 0), FAR, NOW)
     got = list[Frame]()
     async for frames in reading.frames():
@@ -267,7 +267,7 @@ async def test_an_event_that_is_missing_is_a_gap() -> None:
         log = EventLog(woven(of("c", spoken("m", TEXT)), of("c", spoken("other", TEXT))))
         lost = [record for record in log.records if dict(record.headers)["tm-message-id"] == b"m"][3]
         log.records.remove(lost)
-        reading = Reading(log, log.window(), b"c", NATIVE, 0, message)  # type: ignore[arg-type] # reads like `Past`
+        reading = Reading(log, log.window(), b"c", NATIVE, 0, message)  # type: ignore[arg-type] # reads like `LogReaders`
         frames = await shown(reading, "start")
         assert (len(frames), reading.gap) == (len(log.records), gap)
 
@@ -282,7 +282,7 @@ async def test_a_gap_of_another_message_is_none_of_the_one_that_is_wanted(lost: 
     log.first = begun.offset if lost else 0
     gaps = dict[bytes, bool]()
     for message in (b"", b"first", b"second"):
-        reading = Reading(log, log.window(), b"c", OPENAI, 0, message)  # type: ignore[arg-type] # reads like `Past`
+        reading = Reading(log, log.window(), b"c", OPENAI, 0, message)  # type: ignore[arg-type] # reads like `LogReaders`
         frames = await shown(reading, Since(begun.opened))
         assert [frame.payload for frame in frames if frame.message == b"second"] == [each.payload for each in expected]
         gaps[message] = reading.gap
@@ -308,7 +308,7 @@ async def test_what_another_gateway_has_read_already_is_waited_for() -> None:
     frames = frames_of(log.entries(), NATIVE)
     window, there = windows.open(0, 0), frames[-3].offset
     windows.add(0, [entry for entry in log.entries() if entry.offset < there], there, 0)
-    reading = Reading(log, window, b"c", NATIVE, 0)  # type: ignore[arg-type] # reads like `Past`
+    reading = Reading(log, window, b"c", NATIVE, 0)  # type: ignore[arg-type] # reads like `LogReaders`
     coming = asyncio.create_task(shown(reading, position_of(frames[-2])))
     await asyncio.sleep(0)
     windows.add(0, log.entries(there), log.end, 0)
@@ -323,7 +323,7 @@ async def test_a_reader_that_does_not_come_there_is_said_to_be_away(monkeypatch:
     window.first = window.end = 0
     with pytest.raises(Unavailable, match="does not come to offset"):
         await shown(
-            Reading(log, window, b"c", NATIVE, 0),  # type: ignore[arg-type] # reads like `Past`
+            Reading(log, window, b"c", NATIVE, 0),  # type: ignore[arg-type] # reads like `LogReaders`
             position_of(frames_of(log.entries(), NATIVE)[-1]),
         )
 
@@ -333,7 +333,7 @@ async def test_a_reading_goes_back_for_a_message_that_began_earlier() -> None:
     said = of("c", spoken("m", TEXT))
     log = EventLog([*said[:4], *others(3)])
     window = log.window(log.end)
-    reading = Reading(log, window, b"c", OPENAI, 0)  # type: ignore[arg-type] # reads like `Past`
+    reading = Reading(log, window, b"c", OPENAI, 0)  # type: ignore[arg-type] # reads like `LogReaders`
     assert await shown(reading, "now") == []
     place, since = reading.place, log.end
     log.say(said[4:])

@@ -96,7 +96,7 @@ async def test_what_is_no_http_is_not_logged(caplog: pytest.LogCaptureFixture) -
     """A mistake of ours is."""
     caplog.set_level(logging.DEBUG)
     assert (await asked(b"GET / HTTP/1.1\r\nbad\x00header: x\r\n\r\n")).startswith(b"HTTP/1.0 400")
-    assert [record for record in caplog.records if record.name == "tokenmill.gateway.http"] == []
+    assert [record for record in caplog.records if record.name == "tokenmill.gateway.http.server"] == []
     assert (await asked(get("/broken"))).startswith(b"HTTP/1.1 200")
-    (record,) = (record for record in caplog.records if record.name == "tokenmill.gateway.http")
+    (record,) = (record for record in caplog.records if record.name == "tokenmill.gateway.http.server")
     assert record.exc_info is not None

@@ -43,8 +43,8 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> Iterator[Slow]:
 
 async def test_the_loop_goes_on_while_options_are_compiled(slow: Slow) -> None:
     """They are somebody else's, and take a thread, one for all."""
-    checks = OptionsCompiler(SETTINGS)
-    tasks = [asyncio.create_task(checks.check("x", {"model": name})) for name in "abc"]
+    compiler = OptionsCompiler(SETTINGS)
+    tasks = [asyncio.create_task(compiler.check("x", {"model": name})) for name in "abc"]
     await asyncio.sleep(0.05)
     assert not any(task.done() for task in tasks)
     slow.go_on.set()
@@ -56,44 +56,44 @@ async def test_what_was_good_is_known_again(slow: Slow, monkeypatch: pytest.Monk
     """The latest of it."""
     monkeypatch.setattr(options_compiler, "KNOWN", 2)
     slow.go_on.set()
-    checks = OptionsCompiler(SETTINGS)
+    compiler = OptionsCompiler(SETTINGS)
     for name in "aabca":
-        await checks.check("x", {"model": name})
+        await compiler.check("x", {"model": name})
     assert slow.made == ["a", "b", "c", "a"]
 
 
 async def test_what_is_wrong_is_said_each_time() -> None:
     """By its name; what can't even be encoded, too."""
-    checks = OptionsCompiler(SETTINGS)
+    compiler = OptionsCompiler(SETTINGS)
     for _ in range(2):
         with pytest.raises(BadOpen, match="did you mean hermes"):
-            await checks.check("x", {"format": "hermse"})
+            await compiler.check("x", {"format": "hermse"})
         with pytest.raises(BadOpen, match="64 bits"):
-            await checks.check("x", {"tools": [{"function": {"name": "f", "parameters": {"maximum": 2**70}}}]})
+            await compiler.check("x", {"tools": [{"function": {"name": "f", "parameters": {"maximum": 2**70}}}]})
     assert key_of({"tools": [2**70]}) is None
 
 
 async def test_who_waits_for_too_long_is_told_when_to_come_again(slow: Slow) -> None:
     """One that leaves keeps its turn until its thread is done, so there is never a second one."""
-    checks = OptionsCompiler(SETTINGS, wait_s=0.05)
-    first = asyncio.create_task(checks.check("x", {"model": "a"}))
+    compiler = OptionsCompiler(SETTINGS, wait_s=0.05)
+    first = asyncio.create_task(compiler.check("x", {"model": "a"}))
     await asyncio.sleep(0)
     first.cancel()
     await asyncio.gather(first, return_exceptions=True)
     with pytest.raises(Refused) as refused:
-        await checks.check("x", {"model": "b"})
+        await compiler.check("x", {"model": "b"})
     assert (refused.value.kind, "retry-after" in refused.value.headers) == (TOO_MANY, True)
     slow.go_on.set()
-    await until(lambda: checks._work._turns._free, "its turn is over")
-    await checks.check("x", {"model": "b"})
+    await until(lambda: compiler._work._turns._free, "its turn is over")
+    await compiler.check("x", {"model": "b"})
     assert slow.made == ["a", "b"]
 
 
 async def test_who_brings_many_options_keeps_nobody_else_waiting(slow: Slow) -> None:
     """Names take turns, however many bodies of one wait."""
-    checks = OptionsCompiler(SETTINGS)
+    compiler = OptionsCompiler(SETTINGS)
     bodies = [("a", f"a{number}") for number in range(12)] + [("b", "b")]
-    waiting = [asyncio.create_task(BodyOptions(checks, name).check({"model": model})) for name, model in bodies]
+    waiting = [asyncio.create_task(BodyOptions(compiler, name).check({"model": model})) for name, model in bodies]
     await asyncio.sleep(0.05)
     slow.go_on.set()
     await asyncio.gather(*waiting)
@@ -104,14 +104,14 @@ async def test_a_body_has_so_many_options(slow: Slow, monkeypatch: pytest.Monkey
     """That were not known; the same again count once."""
     monkeypatch.setattr(options_compiler, "OF_A_BODY", 2)
     slow.go_on.set()
-    checks = OptionsCompiler(SETTINGS)
-    await checks.check("x", {"model": "known"})
-    body = BodyOptions(checks, "x")
+    compiler = OptionsCompiler(SETTINGS)
+    await compiler.check("x", {"model": "known"})
+    body = BodyOptions(compiler, "x")
     for name in ("known", "a", "b", "a", "b", "known"):
         await body.check({"model": name})
     with pytest.raises(BadOpen, match="in another one"):
         await body.check({"model": "c"})
-    await BodyOptions(checks, "x").check({"model": "c"})
+    await BodyOptions(compiler, "x").check({"model": "c"})
 
 
 async def test_formats_that_take_seconds_hold_up_nobody() -> None:

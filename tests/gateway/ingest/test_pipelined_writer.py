@@ -11,7 +11,7 @@ from tokenmill.gateway.ingest.pipelined_writer import PipelinedWriter
 from tokenmill.gateway.problems import Refused
 
 
-def sending(written: Written) -> PipelinedWriter:
+def writer_of(written: Written) -> PipelinedWriter:
     return PipelinedWriter(written, "tokens", b"c")
 
 
@@ -19,19 +19,19 @@ async def test_records_go_before_the_ones_in_front_are_acknowledged() -> None:
     """A round trip for each would make a stream slow."""
     written = Written()
     written.acknowledging.clear()
-    way = sending(written)
+    writer = writer_of(written)
     for value in (b"1", b"2", None):
-        await way.put(value, [("h", b"x")])
+        await writer.put(value, [("h", b"x")])
     assert [(record.value, record.header("h")) for record in written.records] == [(b"1", "x"), (b"2", "x"), (None, "x")]
-    assert (way.accepted, way.last) == (0, None)
+    assert (writer.accepted, writer.last) == (0, None)
     written.acknowledging.set()
-    await way.acknowledged()
-    assert (way.accepted, way.last, way.failed) == (3, (PARTITION, 2), False)
+    await writer.acknowledged()
+    assert (writer.accepted, writer.last, writer.failed) == (3, (PARTITION, 2), False)
 
 
 async def test_who_goes_on_for_another_does_it_on_the_same_partition() -> None:
     """The first one chooses it, with its first record."""
-    before = sending(Written())
+    before = writer_of(Written())
     chosen = [before.partition]
     await before.put(b"1", ())
     assert [*chosen, before.partition] == [None, PARTITION]
@@ -51,10 +51,10 @@ async def test_a_writer_that_is_too_far_ahead_waits(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(module, "WINDOW_BYTES", 10)
     written = Written()
     written.acknowledging.clear()
-    way = sending(written)
+    writer = writer_of(written)
     for _ in range(2):
-        await way.put(b"x" * 8, ())
-    third = asyncio.create_task(way.put(b"x" * 8, ()))
+        await writer.put(b"x" * 8, ())
+    third = asyncio.create_task(writer.put(b"x" * 8, ()))
     await asyncio.wait([third], timeout=0.01)
     assert (third.done(), len(written.records)) == (False, 2)
     written.acknowledging.set()
@@ -66,20 +66,20 @@ async def test_what_was_accepted_before_a_refusal_is_known() -> None:
     """Its writer goes on behind it."""
     written = Written()
     written.refusals[2] = unavailable("Kafka: no")
-    way = sending(written)
+    writer = writer_of(written)
     with pytest.raises(Refused, match="Kafka: no"):  # noqa: PT012 -- which of them hears of it does not matter
         for _ in range(5):
-            await way.put(b"x", ())
-        await way.acknowledged()
-    await way.settled()
-    assert (way.accepted, way.failed) == (2, True)
-    await way.put(b"end", ())
-    await way.settled()
-    assert way.accepted == 3
+            await writer.put(b"x", ())
+        await writer.acknowledged()
+    await writer.settled()
+    assert (writer.accepted, writer.failed) == (2, True)
+    await writer.put(b"end", ())
+    await writer.settled()
+    assert writer.accepted == 3
 
 
 async def test_nothing_is_known_of_what_was_not_put() -> None:
     """An empty body has no place in the log."""
-    way = sending(Written())
-    await way.acknowledged()
-    assert (way.put_any, way.accepted, way.last) == (False, 0, None)
+    writer = writer_of(Written())
+    await writer.acknowledged()
+    assert (writer.put_any, writer.accepted, writer.last) == (False, 0, None)

@@ -91,7 +91,7 @@ async def test_the_log_is_read_once_to_find_what_is_open(
     gate: Gate, monkeypatch: pytest.MonkeyPatch, run_id: str
 ) -> None:
     """However much of others is in it, and whatever run is asked for."""
-    at, looked, read = gate.serving.tail.partition_of(b"c"), list[int](), gate.serving.past.read
+    at, looked, read = gate.serving.tail.partition_of(b"c"), list[int](), gate.serving.log_readers.read
     others = [
         record
         for name in map("o{}".format, range(200))
@@ -105,7 +105,7 @@ async def test_the_log_is_read_once_to_find_what_is_open(
         looked.append(start)
         return await read(partition, start, *more)
 
-    monkeypatch.setattr(gate.serving.past, "read", noted)
+    monkeypatch.setattr(gate.serving.log_readers, "read", noted)
     monkeypatch.setattr("tokenmill.gateway.event_log.reading.REPEATS_BEHIND", 10)
     page = asyncio.create_task(run(gate, run_id))
     await gate.attended()
@@ -176,8 +176,8 @@ async def half(server: BaseTestServer, *headers: str) -> tuple[asyncio.StreamRea
 
 async def test_nobody_unknown_has_a_body_read() -> None:
     """They are told so at once, and take no place; a body of somebody who is known takes one of their own."""
-    places = ConnectionLimits(10, 1)
-    route = AgUiRoutes(cast("StreamService", None), Admission(Keyed(), places))
+    limits = ConnectionLimits(10, 1)
+    route = AgUiRoutes(cast("StreamService", None), Admission(Keyed(), limits))
     async with TestServer(
         client_app(route.routes(), Counts(), Origins(Gateway()), IdleConnections(), 1_000_000)
     ) as server:
@@ -185,10 +185,10 @@ async def test_nobody_unknown_has_a_body_read() -> None:
             reader, stranger = await half(server)
             assert b" 401 " in await reader.readline()
         _, known = await half(server, "x-api-key: key")
-        await until(lambda: places.of("ann") == 1, "the body has a place")
+        await until(lambda: limits.of("ann") == 1, "the body has a place")
         async with asyncio.timeout(10):
             reader, again = await half(server, "x-api-key: key")
             assert b" 429 " in await reader.readline()
         for writer in (stranger, known, again):
             writer.close()
-        await until(lambda: places.taken_now == 0, "the places are free")
+        await until(lambda: limits.taken_now == 0, "the places are free")

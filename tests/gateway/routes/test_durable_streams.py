@@ -198,7 +198,7 @@ async def rest_of(client: socket.socket) -> None:
 async def test_who_does_not_take_an_array_is_cut_off(kafka: str, unique: str) -> None:
     """And has its place until then."""
     let_in = admission()
-    places = let_in._limits
+    limits = let_in._limits
     async with listening(kafka, unique, lambda at: DurableStreamRoutes(at, let_in).routes(), stall_s=1) as gate:
         await gate.say(answer("c", "m", ["x" * 100_000] * 12))
         with socket.socket() as client:
@@ -207,8 +207,8 @@ async def test_who_does_not_take_an_array_is_cut_off(kafka: str, unique: str) ->
             loop = asyncio.get_running_loop()
             await loop.sock_connect(client, ("127.0.0.1", gate.port))
             await loop.sock_sendall(client, f"GET {S}?offset=-1 HTTP/1.1\r\nhost: localhost\r\n\r\n".encode())
-            await until(lambda: places.taken_now == 1, "it has a place")
-            await until(lambda: places.taken_now == 0, "it is cut off", 20)
+            await until(lambda: limits.taken_now == 1, "it has a place")
+            await until(lambda: limits.taken_now == 0, "it is cut off", 20)
             with pytest.raises(ConnectionResetError):
                 await rest_of(client)
 
@@ -312,7 +312,7 @@ async def test_without_kafka_an_answer_is_cut_off_and_goes_on_later(
     small: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It looks like no end; the last offset is where the rest begins, whatever came behind it before the reset."""
-    past, read, turns = small.serving.past, small.serving.past.read, iter(range(99))
+    readers, read, turns = small.serving.log_readers, small.serving.log_readers.read, iter(range(99))
 
     async def away_after_two(*place: Any) -> Any:
         if next(turns) >= 2:
@@ -320,7 +320,7 @@ async def test_without_kafka_an_answer_is_cut_off_and_goes_on_later(
         return await read(*place)
 
     with monkeypatch.context() as away:
-        away.setattr(past, "read", away_after_two)
+        away.setattr(readers, "read", away_after_two)
         first, cut = await streamed(small, "-1")
     assert cut
     controls = [json.loads(line[5:]) for line in first.splitlines() if line.startswith('data:{"streamNext')]

@@ -37,8 +37,8 @@ async def test_a_foreign_conversation_is_not_read(kafka: str, unique: str, tmp_p
     keys = tmp_path / "keys.toml"
     digest = hashlib.sha256(b"a-key").hexdigest()
     keys.write_text(f'[[keys]]\nname = "mine"\nsha256 = "{digest}"\nconversations = ["mine-*"]\nactions = ["read"]\n')
-    rights = make_authorizer(Gateway(auth="keys", keys_file=str(keys)))
-    async with listening(kafka, unique, rights=rights) as gate, ClientSession(gate.url) as session:
+    authorizer = make_authorizer(Gateway(auth="keys", keys_file=str(keys)))
+    async with listening(kafka, unique, authorizer=authorizer) as gate, ClientSession(gate.url) as session:
         path = "/v1/conversations/theirs/events"
         async with session.get(path) as unknown, session.get(path, headers={"x-api-key": "a-key"}) as foreign:
             assert (unknown.status, foreign.status) == (401, 403)

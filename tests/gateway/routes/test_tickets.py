@@ -20,27 +20,27 @@ from tokenmill.gateway.routes.tickets import TicketRoutes
 
 
 def app(
-    door: TicketAuthorizer, places: ConnectionLimits | None = None, readers: ConnectionLimits | None = None
+    authorizer: TicketAuthorizer, limits: ConnectionLimits | None = None, reader_limits: ConnectionLimits | None = None
 ) -> web.Application:
     """The route alone."""
-    admission = Admission(door, readers or ConnectionLimits(100, 100))
-    posts = TicketRoutes(door, admission, 60, places or ConnectionLimits(100, 100))
+    admission = Admission(authorizer, reader_limits or ConnectionLimits(100, 100))
+    posts = TicketRoutes(authorizer, admission, 60, limits or ConnectionLimits(100, 100))
     return client_app(posts.routes(), Counts(), Origins(Gateway()), IdleConnections(), 1_000)
 
 
 async def test_a_ticket_is_good_for_what_was_asked() -> None:
     """And is kept by no cache."""
-    door = make_authorizer(Gateway())
-    async with TestClient(TestServer(app(door))) as client:
+    authorizer = make_authorizer(Gateway())
+    async with TestClient(TestServer(app(authorizer))) as client:
         async with client.post("/v1/conversations/c%2F1/ticket", json={"actions": ["read", "stop"]}) as answer:
             made = await answer.json()
             assert (answer.status, answer.headers["cache-control"]) == (200, "no-store")
         async with client.post("/v1/conversations/c/ticket") as answer:
             for_reading = (await answer.json())["ticket"]
     assert made["expires_in"] == 60
-    grant = await authorised(door, Credentials(ticket=made["ticket"]), "c/1", "stop")
+    grant = await authorised(authorizer, Credentials(ticket=made["ticket"]), "c/1", "stop")
     assert not grant.allows("c", "read")
-    assert not (await authorised(door, Credentials(ticket=for_reading), "c", "read")).allows("c", "stop")
+    assert not (await authorised(authorizer, Credentials(ticket=for_reading), "c", "read")).allows("c", "stop")
 
 
 @pytest.mark.parametrize(
@@ -59,25 +59,25 @@ async def test_a_body_that_asks_for_something_else_is_refused(body: bytes) -> No
 
 async def test_a_body_that_comes_has_a_place() -> None:
     """Of its own name, as any connection; it is free again behind it."""
-    places = ConnectionLimits(1, 1)
-    async with TestClient(TestServer(app(make_authorizer(Gateway()), places))) as client:
+    limits = ConnectionLimits(1, 1)
+    async with TestClient(TestServer(app(make_authorizer(Gateway()), limits))) as client:
         _, writer = await asyncio.open_connection("127.0.0.1", client.port)
         writer.write(b"POST /v1/conversations/c/ticket HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: 900\r\n\r\n{")
-        await until(lambda: places.taken_now == 1, "the body has a place")
+        await until(lambda: limits.taken_now == 1, "the body has a place")
         async with client.post("/v1/conversations/c/ticket") as answer:
             assert answer.status == 429
         writer.close()
-        await until(lambda: places.taken_now == 0, "the place is free")
+        await until(lambda: limits.taken_now == 0, "the place is free")
         async with client.post("/v1/conversations/c/ticket") as answer:
             assert answer.status == 200
 
 
 async def test_readers_leave_room_for_the_next_ticket() -> None:
     """Else a site whose users read, with the name of its key, could let in nobody else."""
-    readers, door = ConnectionLimits(1, 1), make_authorizer(Gateway())
-    with readers.taken(await door.grant(Credentials())):
+    reader_limits, authorizer = ConnectionLimits(1, 1), make_authorizer(Gateway())
+    with reader_limits.taken(await authorizer.grant(Credentials())):
         async with (
-            TestClient(TestServer(app(door, readers=readers))) as client,
+            TestClient(TestServer(app(authorizer, reader_limits=reader_limits))) as client,
             client.post("/v1/conversations/c/ticket") as answer,
         ):
             assert answer.status == 200

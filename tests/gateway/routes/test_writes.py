@@ -139,7 +139,7 @@ async def test_a_body_ends_with_the_rights_with_which_it_began(client: Client) -
     async def body() -> AsyncIterator[bytes]:
         yield OPENAI
         await eventually(lambda: client.written.records)
-        client.rights.valid = False
+        client.authorizer.valid = False
         yield OPENAI
 
     answer = await client("c/chunks?codec=sse+openai", body(), **EVENTS)
@@ -183,12 +183,12 @@ async def test_it_is_known_when_what_is_being_written_is(client: Client) -> None
 async def test_bodies_take_the_places_of_the_process_but_not_those_of_their_name(client: Client) -> None:
     """A service writes many answers at once, with one key."""
     writers = [await client.half("c/chunks?codec=sse+openai", OPENAI) for _ in range(10)]
-    await eventually(lambda: client.places.taken_now == 10)
+    await eventually(lambda: client.limits.taken_now == 10)
     answer = await client("c/chunks", {"delta": "a"})
     assert (answer.status, (await client("c/stop", {"message_id": "m"})).status) == (429, 202)
     for writer in writers:
         writer.close()
-    await eventually(lambda: client.places.taken_now == 0)
+    await eventually(lambda: client.limits.taken_now == 0)
 
 
 async def test_a_body_whose_options_wait_has_a_place(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -197,13 +197,13 @@ async def test_a_body_whose_options_wait_has_a_place(client: Client, monkeypatch
     monkeypatch.setattr(options_compiler, "compile_grammar", lambda *_: go_on.wait(20))
     options = [f"%7B%22model%22%3A%22{number}%22%7D" for number in range(11)]
     writers = [await client.half(f"c/chunks?codec=text&tm-open={each}", b"Hi") for each in options[:10]]
-    await eventually(lambda: client.places.taken_now == 10)
+    await eventually(lambda: client.limits.taken_now == 10)
     answer = await client(f"c/chunks?codec=text&tm-open={options[10]}", b"Hi")
     go_on.set()
     for writer in writers:
         writer.close()
     assert answer.status == 429
-    await eventually(lambda: client.places.taken_now == 0)
+    await eventually(lambda: client.limits.taken_now == 0)
 
 
 async def test_options_are_compiled_under_the_name_of_whoever_brings_them(
@@ -226,10 +226,10 @@ async def test_a_result_that_comes_has_a_place_of_the_process(client: Client) ->
     """As a body of chunks, and none of its name's."""
     result, json = {"id": "call_1", "name": "t", "result": 1}, "application/json"
     writers = [await client.half("c/tool-results", b"{", json) for _ in range(10)]
-    await eventually(lambda: client.places.taken_now == 10)
+    await eventually(lambda: client.limits.taken_now == 10)
     assert (await client("c/tool-results", result)).status == 429
     writers.pop().close()
-    await eventually(lambda: client.places.taken_now == 9)
+    await eventually(lambda: client.limits.taken_now == 9)
     assert (await client("c/tool-results", result)).status == 200
     for writer in writers:
         writer.close()
@@ -243,7 +243,7 @@ async def test_a_stop_that_comes_has_one_of_the_places_of_stops(client: Client) 
         return (await client("c/stop", {"message_id": "m"})).status == 429
 
     await until(refused, "the body has a place")
-    assert client.places.taken_now == 0
+    assert client.limits.taken_now == 0
     writer.close()
 
     async def taken() -> bool:

@@ -70,7 +70,7 @@ class MemoryTail:
 
 
 class Grown(MemoryTail):
-    """Of a topic that had one partition: the conversation goes on on the second one. Reads like `Past`, too."""
+    """Of a topic that had one partition: the conversation goes on on the second one. Reads like `LogReaders`, too."""
 
     partitions = 2
     home = 1

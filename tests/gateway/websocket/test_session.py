@@ -108,7 +108,7 @@ async def _stalled(stand: Stand) -> None:
 async def test_who_reads_no_answers_is_closed(kafka: str, unique: str) -> None:
     """Though it talks, and reads no conversation: what it is not taking is bounded."""
     async with stood(kafka, unique, buffer_kib=64) as stand:
-        places = stand.sockets._parts.admission._limits
+        limits = stand.sockets._parts.admission._limits
         with socket.socket() as client:
             client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
             client.settimeout(0)
@@ -118,22 +118,22 @@ async def test_who_reads_no_answers_is_closed(kafka: str, unique: str) -> None:
             said = ['{"conversation":"c"}', *['{"type":"unsubscribe","conversation":"%s"}' % ("\\u0001" * 1_000)] * 190]
             frames = (b"\x81\xfe" + len(each).to_bytes(2, "big") + MASK + each.encode() for each in said)
             await asyncio.wait_for(loop.sock_sendall(client, b"".join(frames)), 20)
-            await until(lambda: places.taken_now == 1, "it is there")
-            await until(lambda: places.taken_now == 0, "it is closed", 20)
+            await until(lambda: limits.taken_now == 1, "it is there")
+            await until(lambda: limits.taken_now == 0, "it is closed", 20)
 
 
 async def test_a_socket_has_one_place_from_its_handshake_on(stand: Stand) -> None:
     """Before it says what it wants, and whatever it reads after that."""
-    places = stand.sockets._parts.admission._limits
+    limits = stand.sockets._parts.admission._limits
     async with stand.open("/v1/ws") as socket, stand.open("/v1/ws"):
-        await until(lambda: places.taken_now == 2, "both have a place")
+        await until(lambda: limits.taken_now == 2, "both have a place")
         for _ in range(2):
             await socket.send('{"type": "subscribe", "conversation": "c"}')
             await stand.gate.attended()
             await socket.send('{"type": "unsubscribe", "conversation": "c"}')
             await until(lambda: not stand.gate.serving.flusher.streams, "nothing is read")
-            assert places.taken_now == 2
-    await until(lambda: places.taken_now == 0, "they left")
+            assert limits.taken_now == 2
+    await until(lambda: limits.taken_now == 0, "they left")
 
 
 @pytest.mark.parametrize(
@@ -219,11 +219,11 @@ async def test_each_conversation_is_stopped_by_whoever_reads_it(kafka: str, uniq
 async def test_what_a_ticket_opened_goes_on_beyond_it(kafka: str, unique: str) -> None:
     """It may stop and be read anew for as long as the rights behind the ticket hold; a new socket is not opened."""
     Token.valid, now = True, [1_000.0]
-    door = TicketAuthorizer(Token(), Tickets("", 60, lambda: now[0]), lambda: now[0])
-    grant = await door.grant(Credentials({"authorization": "Bearer word"}))
-    path = f"/v1/ws?ticket={door.ticket(grant, 'c1', 'read', 'stop')}"
+    authorizer = TicketAuthorizer(Token(), Tickets("", 60, lambda: now[0]), lambda: now[0])
+    grant = await authorizer.grant(Credentials({"authorization": "Bearer word"}))
+    path = f"/v1/ws?ticket={authorizer.ticket(grant, 'c1', 'read', 'stop')}"
     stop = {"type": "stop", "conversation": "c1", "message_id": "m"}
-    async with stood(kafka, unique, door) as stand, stand.open(path) as socket:
+    async with stood(kafka, unique, authorizer) as stand, stand.open(path) as socket:
         await _answered(socket, {"conversation": "c1"})
         now[0] += 61
         assert (await _answered(socket, stop))["event"] == "stop"
@@ -241,11 +241,11 @@ async def test_what_a_ticket_opened_goes_on_beyond_it(kafka: str, unique: str) -
 async def test_a_ticket_says_who_asks_and_not_what_is_wanted(kafka: str, unique: str) -> None:
     """Beside it the first frame says that, as beside a header."""
     Token.valid = True
-    door = TicketAuthorizer(Token(), Tickets("", 60))
-    grant = await door.grant(Credentials({"authorization": "Bearer word"}))
-    async with stood(kafka, unique, door) as stand:
+    authorizer = TicketAuthorizer(Token(), Tickets("", 60))
+    grant = await authorizer.grant(Credentials({"authorization": "Bearer word"}))
+    async with stood(kafka, unique, authorizer) as stand:
         await stand.gate.say(answer("c1", "m", ["a"]))
-        async with stand.open(f"/v1/conversations/c1/ws?ticket={door.ticket(grant, 'c1', 'read')}") as socket:
+        async with stand.open(f"/v1/conversations/c1/ws?ticket={authorizer.ticket(grant, 'c1', 'read')}") as socket:
             await socket.send('{"from": "start", "until": "finish"}')
             messages, code = await heard(socket)
     assert ([each for each in messages if "event" in each], code) == ([], 1000)
@@ -278,9 +278,9 @@ async def test_what_a_socket_reads_of_the_past_is_its_name_s(
     """However many conversations that are: names take turns."""
     Token.valid, names, of = True, list[str](), LogReaders.of
 
-    def noted(past: LogReaders, name: str) -> ClientLogReader:
+    def noted(readers: LogReaders, name: str) -> ClientLogReader:
         names.append(name)
-        return of(past, name)
+        return of(readers, name)
 
     monkeypatch.setattr(LogReaders, "of", noted)
     async with (

@@ -35,12 +35,12 @@ class Admission:
             raise forbidden(action)
         return grant
 
-    def place(self, grant: Grant) -> ConnectionSlot:
-        """A place for a connection."""
+    def slot(self, grant: Grant) -> ConnectionSlot:
+        """A slot for a connection."""
         return self._limits.taken(grant)
 
-    def unnamed_place(self) -> ConnectionSlot:
-        """A place that only counts for the process: it is not known yet whose it is, or does not matter."""
+    def unnamed_slot(self) -> ConnectionSlot:
+        """A slot that only counts for the process: it is not known yet whose it is, or does not matter."""
         return self._limits.taken(NOBODY)
 
     def held(self, grant: Grant) -> Held:

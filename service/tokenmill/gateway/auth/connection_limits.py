@@ -29,18 +29,18 @@ class ConnectionSlot:
     No generator, which would take a kilobyte of each connection as long as it is open.
     """
 
-    __slots__ = ("_name", "_places", "_site")
+    __slots__ = ("_limits", "_name", "_site")
 
-    def __init__(self, places: "ConnectionLimits", name: str, site: str) -> None:
-        self._places = places
+    def __init__(self, limits: "ConnectionLimits", name: str, site: str) -> None:
+        self._limits = limits
         self._name = name
         self._site = site
 
     def __enter__(self) -> None:
-        self._places.take(self._name, self._site)
+        self._limits.take(self._name, self._site)
 
     def __exit__(self, *_: object) -> None:
-        self._places.give_back(self._name, self._site)
+        self._limits.give_back(self._name, self._site)
 
 
 class ConnectionLimits:
@@ -59,7 +59,7 @@ class ConnectionLimits:
         self._by_site: Counter[str] = Counter()
 
     def taken(self, grant: Grant) -> ConnectionSlot:
-        """A place for a connection; whoever has no name only counts for all."""
+        """A slot for a connection; whoever has no name only counts for all."""
         return ConnectionSlot(self, grant.holder, grant.site)
 
     def take(self, name: str, site: str = "") -> None:

@@ -23,10 +23,10 @@ LOOK_S = 0.01
 class Conversation:
     """Reads what one client needs of a conversation's records. Raises `Unavailable` when Kafka does not answer."""
 
-    __slots__ = ("_window", "key", "partition", "past")
+    __slots__ = ("_window", "key", "partition", "reader")
 
-    def __init__(self, past: ClientLogReader, window: Window, key: bytes, partition: int) -> None:
-        self.past = past
+    def __init__(self, reader: ClientLogReader, window: Window, key: bytes, partition: int) -> None:
+        self.reader = reader
         self._window = window
         self.key = key
         self.partition = partition
@@ -50,19 +50,19 @@ class Conversation:
         """Whether the log has not come to an offset, which our reader may not have come to yet."""
         if offset <= self._window.end:
             return False
-        _, end = await self.past.bounds(self.partition)
+        _, end = await self.reader.bounds(self.partition)
         return offset > end
 
     async def there(self, wanted: int) -> int:
         """An offset that is there, or the first one that is."""
         if wanted >= self._window.first or not self._window.first:
             return max(0, wanted)
-        first, _ = await self.past.bounds(self.partition)
+        first, _ = await self.reader.bounds(self.partition)
         return max(first, wanted)
 
     async def since(self, time_ms: int) -> int | None:
         """The first offset of a time, in milliseconds since the epoch; None: all are older."""
-        return await self.past.since(self.partition, time_ms)
+        return await self.reader.since(self.partition, time_ms)
 
     async def at(self, offset: int) -> Entry | None:
         """The record of the conversation at this offset, if there is one, once our reader has come there."""
@@ -72,17 +72,17 @@ class Conversation:
             found, after = [], offset
         while not found and after <= offset:
             try:
-                found, after = await self.past.read(self.partition, offset, self.key, offset + 1, 1)
+                found, after = await self.reader.read(self.partition, offset, self.key, offset + 1, 1)
             except DeletedByRetention:
                 return None
         return found[0] if found and found[0].offset == offset else None
 
     async def come_to_end(self) -> None:
         """Wait until our reader has come to the conversation's last record in the log, as it is now."""
-        _, end = await self.past.bounds(self.partition)
+        _, end = await self.reader.bounds(self.partition)
         last, after = -1, self._window.end
         while after < end:
-            found, after = await self.past.read(self.partition, after, self.key, end)
+            found, after = await self.reader.read(self.partition, after, self.key, end)
             last = found[-1].offset if found else last
         await self._seen(last)
 
@@ -99,7 +99,7 @@ class Conversation:
         With `soon`, not many more are read than lie up to that offset. Raises `DeletedByRetention`.
         """
         most = BATCH if soon is None else max(0, soon - start) + FIRST_RECORDS
-        return await self.past.read(self.partition, start, self.key, self._window.first, min(most, BATCH))
+        return await self.reader.read(self.partition, start, self.key, self._window.first, min(most, BATCH))
 
     def in_window(self, start: int, soon: int | None) -> tuple[Sequence[Entry], int]:
         """The same for the window."""

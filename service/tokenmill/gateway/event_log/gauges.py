@@ -10,14 +10,14 @@ from tokenmill.limits import MIB
 from tokenmill.observe import Numbers
 
 
-def read_gauges(numbers: Numbers, settings: Gateway, tail: Tail, past: LogReaders, windows: Windows) -> None:
+def read_gauges(numbers: Numbers, settings: Gateway, tail: Tail, log_readers: LogReaders, windows: Windows) -> None:
     """Let the numbers ask these parts."""
     numbers.read("tokenmill_gateway_connections_limit", lambda: [((), settings.connections)])
     numbers.read("tokenmill_gateway_window_limit_bytes", lambda: [((), settings.window_mib * MIB)])
     numbers.read("tokenmill_gateway_readers_limit", lambda: [((), settings.catch_up_readers)])
     numbers.read("tokenmill_gateway_window_bytes", lambda: [((), windows.size)])
     numbers.read("tokenmill_gateway_window_records", lambda: [((), windows.records)])
-    numbers.read("tokenmill_gateway_readers_in_use", lambda: [((), past.in_use)])
+    numbers.read("tokenmill_gateway_readers_in_use", lambda: [((), log_readers.in_use)])
     numbers.read(
         "tokenmill_gateway_uncommitted_records",
         lambda: [((str(partition),), records) for partition, records in tail.uncommitted()],

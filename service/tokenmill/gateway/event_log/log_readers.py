@@ -242,26 +242,26 @@ class LogReaders:
 class ClientLogReader:
     """The pool as one client uses it: its turns count as those of its name."""
 
-    __slots__ = ("_name", "_past")
+    __slots__ = ("_name", "_readers")
 
-    def __init__(self, past: LogReaders, name: str) -> None:
-        self._past = past
+    def __init__(self, readers: LogReaders, name: str) -> None:
+        self._readers = readers
         self._name = name
 
     async def read(
         self, partition: int, start: int, key: bytes, stop: float = inf, most: int = BATCH
     ) -> tuple[list[Entry], int]:
         """See `LogReaders.read`."""
-        return await self._past.read(partition, start, key, stop, most, self._name)
+        return await self._readers.read(partition, start, key, stop, most, self._name)
 
     async def bounds(self, partition: int) -> tuple[int, int]:
         """See `LogReaders.bounds`."""
-        return await self._past.bounds(partition, self._name)
+        return await self._readers.bounds(partition, self._name)
 
     async def since(self, partition: int, time_ms: int) -> int | None:
         """See `LogReaders.since`."""
-        return await self._past.since(partition, time_ms, self._name)
+        return await self._readers.since(partition, time_ms, self._name)
 
     async def time_before(self, partition: int, offset: int) -> int:
         """See `LogReaders.time_before`."""
-        return await self._past.time_before(partition, offset, self._name)
+        return await self._readers.time_before(partition, offset, self._name)

@@ -85,11 +85,17 @@ class Reading:
     )
 
     def __init__(
-        self, past: ClientLogReader, window: Window, key: bytes, dialect: Dialect, partition: int, message: bytes = b""
+        self,
+        reader: ClientLogReader,
+        window: Window,
+        key: bytes,
+        dialect: Dialect,
+        partition: int,
+        message: bytes = b"",
     ) -> None:
         """`message`: the only one that is wanted; empty: all."""
         self._message = message
-        self._records = Conversation(past, window, key, partition)
+        self._records = Conversation(reader, window, key, partition)
         self.key = key
         self._dialect = dialect
         self.partition = partition
@@ -220,9 +226,9 @@ class Reading:
         return Position(self.partition, self._offset, 0, 1)
 
     @property
-    def past(self) -> ClientLogReader:
+    def reader(self) -> ClientLogReader:
         """As its client reads it."""
-        return self._records.past
+        return self._records.reader
 
     @property
     def lost(self) -> bool:

@@ -67,7 +67,7 @@ class NoHttp(logging.Filter):
 
 def server_log() -> logging.Logger:
     """The log of the web server."""
-    log = logging.getLogger("tokenmill.gateway.http")
+    log = logging.getLogger("tokenmill.gateway.http.server")
     if not any(isinstance(each, NoHttp) for each in log.filters):
         log.addFilter(NoHttp())
     return log

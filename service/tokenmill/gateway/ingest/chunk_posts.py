@@ -86,14 +86,14 @@ class ChunkPost:
     """Writes the body of one request into the log, record by record.
 
     Args:
-        incoming: the body.
-        sending: the way of its records; nothing was sent yet.
+        body: of the request.
+        writer: of its records; nothing was written yet.
         cap: the longest record and the longest line, in bytes.
     """
 
-    def __init__(self, incoming: RequestBody, sending: PipelinedWriter, cap: int) -> None:
-        self._incoming = incoming
-        self._sending = sending
+    def __init__(self, body: RequestBody, writer: PipelinedWriter, cap: int) -> None:
+        self._body = body
+        self._writer = writer
         self._cap = cap
 
     async def native(self, chunks: NativeChunks, cut: Cut, seq: int | None) -> Accepted:
@@ -107,7 +107,7 @@ class ChunkPost:
             await self._put_all(lambda line: chunks.record(line, seq), cut)
             return await self._accepted(chunks.message_id)
         except BrokenOff as lost:
-            await self._sending.settled()
+            await self._writer.settled()
             await self._end(chunks.broken_off(lost.why))
             raise
         except Refused as refusal:
@@ -122,16 +122,16 @@ class ChunkPost:
         """
         try:
             await self._put_all(stream.record, cut)
-            await self._sending.acknowledged()
-            if self._sending.put_any:
-                await self._sending.put(*stream.end())
+            await self._writer.acknowledged()
+            if self._writer.put_any:
+                await self._writer.put(*stream.end())
             return await self._accepted(stream.message_id)
         except BrokenOff as lost:
             await self._break_off(stream, lost.why)
             raise
         except Refused as refusal:
             await self._count(refusal)
-            if self._sending.put_any:
+            if self._writer.put_any:
                 await self._break_off(stream, f"the stream broke off: {refusal.kind.title}")
             raise
 
@@ -143,16 +143,16 @@ class ChunkPost:
             async for number, value in numbered:
                 with _refusing(number):
                     made = await record(value)
-                await self._sending.put(*made)
+                await self._writer.put(*made)
 
     async def _whole(self) -> AsyncGenerator[Numbered]:
-        whole = await self._incoming.whole(self._cap)
+        whole = await self._body.whole(self._cap)
         if whole.strip():
             yield 0, whole
 
     async def _pieces(self) -> AsyncGenerator[Numbered]:
         size, clock = min(self._cap, PIECE_BYTES), asyncio.get_running_loop().time
-        while piece := await self._incoming.piece():
+        while piece := await self._body.piece():
             came = clock()
             for start in range(0, len(piece), size):
                 yield 0, piece[start : start + size]
@@ -162,7 +162,7 @@ class ChunkPost:
     async def _lines(self) -> AsyncGenerator[Numbered]:
         lines, clock = LineSplitter(self._cap), asyncio.get_running_loop().time
         number, due = 0, 0.0
-        while piece := await self._incoming.piece(max(0.0, due - clock()) if lines.unfinished else None):
+        while piece := await self._body.piece(max(0.0, due - clock()) if lines.unfinished else None):
             went_on = lines.unfinished
             with _refusing_long():
                 for line in lines.feed(piece):
@@ -175,27 +175,27 @@ class ChunkPost:
     # The way out
 
     async def _accepted(self, message_id: str | None) -> Accepted:
-        await self._sending.acknowledged()
-        last = self._sending.last
+        await self._writer.acknowledged()
+        last = self._writer.last
         if last is None:
             raise Refused(BAD_REQUEST, "the body holds no chunk")
-        return Accepted(self._sending.accepted, message_id, last.partition, last.offset)
+        return Accepted(self._writer.accepted, message_id, last.partition, last.offset)
 
     async def _count(self, refusal: Refused) -> None:
         """Say with a refusal how many records are in the log all the same."""
-        await self._sending.settled()
-        refusal.members["accepted"] = self._sending.accepted
+        await self._writer.settled()
+        refusal.members["accepted"] = self._writer.accepted
 
     async def _break_off(self, stream: RawStream, why: str) -> None:
-        await self._sending.settled()
-        last = self._sending.last
-        await self._end(stream.broken_off(why, last.offset if last and not self._sending.failed else None))
+        await self._writer.settled()
+        last = self._writer.last
+        await self._end(stream.broken_off(why, last.offset if last and not self._writer.failed else None))
 
     async def _end(self, records: Iterable[Valued]) -> None:
         """Let records go that nobody waits for."""
         try:
             for record in records:
-                await self._sending.put(*record)
+                await self._writer.put(*record)
         except Refused as refusal:
             log.warning("a message that broke off ends when it is idle, as that can't be written: %s", refusal.detail)
 

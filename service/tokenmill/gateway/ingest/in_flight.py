@@ -68,7 +68,7 @@ class ByteBudget:
                 turn.set_result(None)
 
 
-class RecordMetadata(NamedTuple):
+class WrittenAt(NamedTuple):
     """Where a record is in its topic."""
 
     partition: int
@@ -78,18 +78,18 @@ class RecordMetadata(NamedTuple):
 class InFlightRecord:
     """A record that Kafka has not acknowledged yet, and then what became of it."""
 
-    __slots__ = ("_outcome", "_patience", "_since", "_waiter", "lane", "size")
+    __slots__ = ("_outcome", "_patience", "_since", "_waiter", "budget", "size")
 
-    def __init__(self, lane: ByteBudget, size: int, patience: float) -> None:
+    def __init__(self, budget: ByteBudget, size: int, patience: float) -> None:
         self._since = time.monotonic()
-        self._outcome: RecordMetadata | Refused | None = None
+        self._outcome: WrittenAt | Refused | None = None
         self._waiter: asyncio.Future[None] | None = None
         """Made for whoever waits: of most records nobody asks before they are acknowledged."""
         self._patience = patience
-        self.lane = lane
+        self.budget = budget
         self.size = size
 
-    def settle(self, outcome: RecordMetadata | Refused) -> None:
+    def settle(self, outcome: WrittenAt | Refused) -> None:
         """Say what became of it."""
         self._outcome = outcome
         if self._waiter is not None:
@@ -105,7 +105,7 @@ class InFlightRecord:
         """Since it was sent."""
         return time.monotonic() - self._since
 
-    async def placed(self) -> RecordMetadata:
+    async def placed(self) -> WrittenAt:
         """Where it is, once it is acknowledged. Raises `Refused` if it is not, or not in time."""
         if self._outcome is None:
             self._waiter = self._waiter or asyncio.get_running_loop().create_future()

@@ -59,19 +59,19 @@ class OptionsCompiler:
 class BodyOptions:
     """The options that one body brings, beside it or in it. `name` is whose body it is."""
 
-    def __init__(self, compiling: OptionsCompiler, name: str) -> None:
-        self._compiling = compiling
+    def __init__(self, compiler: OptionsCompiler, name: str) -> None:
+        self._compiler = compiler
         self._name = name
         self._new = 0
 
     async def check(self, options: Mapping[str, Any]) -> None:
         """Raise `BadOpen` for options with which no message can open, and for too many that differ."""
-        if self._compiling.knows(key_of(options)):
+        if self._compiler.knows(key_of(options)):
             return
         self._new += 1
         if self._new > OF_A_BODY:
             raise BadOpen(f"the body has more than {OF_A_BODY} options that differ: send the rest in another one")
-        await self._compiling.check(self._name, options)
+        await self._compiler.check(self._name, options)
 
 
 def key_of(options: Mapping[str, Any]) -> bytes | None:

@@ -3,7 +3,7 @@
 from collections import deque
 from typing import Protocol
 
-from tokenmill.gateway.ingest.in_flight import InFlightRecord, RecordMetadata
+from tokenmill.gateway.ingest.in_flight import InFlightRecord, WrittenAt
 from tokenmill.gateway.problems import Refused
 from tokenmill.limits import MIB
 from tokenmill.records import Headers
@@ -45,7 +45,7 @@ class PipelinedWriter:
         self._size = 0
         self.accepted = 0
         """Records that are acknowledged: the first ones that were put."""
-        self.last: RecordMetadata | None = None
+        self.last: WrittenAt | None = None
         """Where the last of those is."""
         self.put_any = False
         """Whether any record was put."""

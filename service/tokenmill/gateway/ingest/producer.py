@@ -33,7 +33,7 @@ from tokenmill.gateway.ingest.in_flight import (
     OF_LATE,
     ByteBudget,
     InFlightRecord,
-    RecordMetadata,
+    WrittenAt,
     refused,
     too_many,
     unavailable,
@@ -135,7 +135,7 @@ class Producer:
             await self._let_go(self._client)
             self._client = None
 
-    async def send(self, topic: str, key: bytes, value: bytes | None, headers: Headers = ()) -> RecordMetadata:
+    async def send(self, topic: str, key: bytes, value: bytes | None, headers: Headers = ()) -> WrittenAt:
         """Write one record and answer where it is, once all replicas have it. Raises `Refused`."""
         sent = await self.put(topic, await self.partition(topic, key), key, value, headers)
         return await sent.placed()
@@ -184,24 +184,24 @@ class Producer:
         return self._client
 
     async def _take(self, sent: InFlightRecord) -> None:
-        await self._take_of(sent.lane, sent.size)
+        await self._take_of(sent.budget, sent.size)
         try:
             await self._take_of(self._all, sent.size)
         except BaseException:
-            sent.lane.give(sent.size)
+            sent.budget.give(sent.size)
             raise
 
-    async def _take_of(self, room: ByteBudget, size: int) -> None:
-        if room.try_take(size):  # a timer for each record would cost more than all else
+    async def _take_of(self, budget: ByteBudget, size: int) -> None:
+        if budget.try_take(size):  # a timer for each record would cost more than all else
             return
         try:
             async with asyncio.timeout(self._bounds.room_s):
-                await room.take(size)
+                await budget.take(size)
         except TimeoutError as late:
             raise too_many() from late
 
     def _give(self, sent: InFlightRecord) -> None:
-        sent.lane.give(sent.size)
+        sent.budget.give(sent.size)
         self._all.give(sent.size)
 
     @contextmanager
@@ -223,12 +223,12 @@ class Producer:
         problem = future.exception()
         if problem is None:
             record = future.result()
-            self._over(sent, RecordMetadata(record.partition, record.offset))
+            self._over(sent, WrittenAt(record.partition, record.offset))
             return
         self._replace(client, problem)
         self._over(sent, refused(problem))
 
-    def _over(self, sent: InFlightRecord, outcome: RecordMetadata | Refused) -> None:
+    def _over(self, sent: InFlightRecord, outcome: WrittenAt | Refused) -> None:
         if sent in self._under_way:
             self._under_way.discard(sent)
             self._give(sent)

@@ -50,7 +50,7 @@ class AgUiRoutes:
         """A run from its start to its end."""
         grant = await self._admission.may(request, "read")
         held = self._admission.held(grant)
-        with self._admission.place(grant):
+        with self._admission.slot(grant):
             body = _read(await whole_body(request))
             wanted = StreamRequest(conversation_id(body.thread_id), AG_UI, SSE, start="start", folded=True)
             must_allow(grant, wanted.conversation, "read")

@@ -38,7 +38,7 @@ class AiSdkRoutes:
         conversation = conversation_id(request.match_info["conversation"])
         wanted = StreamRequest(conversation, AI_SDK_UI, SSE, start="message", folded=True)
         grant = await self._admission.check(request, conversation, "read")
-        with self._admission.place(grant):
+        with self._admission.slot(grant):
             async with self._serving.prepared(wanted, grant.name) as prepared:
                 if not prepared.reading.found:
                     return web.Response(status=204)

@@ -123,7 +123,7 @@ class DurableStreamRoutes:
             raise Refused(BAD_REQUEST, f"live is {shown(live)}; expected sse or long-poll")
         wanted = _asked(request, _offset(request, live))
         grant = await self._admission.check(request, wanted.conversation, "read")
-        with self._admission.place(grant):
+        with self._admission.slot(grant):
             async with self._serving.prepared(wanted, grant.name) as prepared:
                 if live == "sse":
                     return await self._events(request, wanted, prepared, self._admission.held(grant))

@@ -40,7 +40,7 @@ class EventRoutes:
         """The conversation's events as a stream."""
         wanted = read_request(request, request.match_info["conversation"])
         grant = await self._admission.check(request, wanted.conversation, "read")
-        with self._admission.place(grant):
+        with self._admission.slot(grant):
             async with self._serving.prepared(wanted, grant.name) as prepared:
                 return await self._serving.answer(request, wanted, {}, self._admission.held(grant), prepared)
 
@@ -50,7 +50,7 @@ class EventRoutes:
         wanted = read_request(request, request.match_info["conversation"], start="start").only(message.encode())
         wait = _waits(request.query.get("wait", "false"))
         grant = await self._admission.check(request, wanted.conversation, "read")
-        with self._admission.place(grant):
+        with self._admission.slot(grant):
             async with self._serving.prepared(wanted, grant.name) as prepared:
                 if prepared.peeked is None and not wait and _missing(prepared.reading, wanted.message):
                     raise Refused(NOT_FOUND, MISSING)

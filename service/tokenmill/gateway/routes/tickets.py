@@ -37,17 +37,17 @@ class TicketRoutes:
         authorizer: what makes tickets.
         admission: whom to let in.
         lifetime_s: of a ticket.
-        places: of the bodies. They are none of the places that readers have: who reads with tickets would keep their
+        limits: of the bodies. Their slots are none of those that readers have: who reads with tickets would keep their
             site from getting any more of them.
     """
 
     def __init__(
-        self, authorizer: TicketAuthorizer, admission: Admission, lifetime_s: int, places: ConnectionLimits
+        self, authorizer: TicketAuthorizer, admission: Admission, lifetime_s: int, limits: ConnectionLimits
     ) -> None:
         self._authorizer = authorizer
         self._admission = admission
         self._lifetime_s = lifetime_s
-        self._places = places
+        self._limits = limits
 
     def routes(self) -> list[web.RouteDef]:
         """For the application."""
@@ -57,7 +57,7 @@ class TicketRoutes:
         """A ticket, for somebody who may do what it is for."""
         conversation = conversation_id(request.match_info["conversation"])
         grant = await self._admission.check(request, conversation, "read")
-        with self._places.taken(grant):
+        with self._limits.taken(grant):
             first, *more = _asked(await whole_body(request)).actions or ("read",)
         ticket = self._authorizer.ticket(grant, conversation, first, *more)
         made = msgspec.json.encode(TicketMade(ticket, self._lifetime_s))

@@ -72,12 +72,12 @@ class WriteRoutes:
         open_messages: OpenMessages | None = None,
     ) -> None:
         self._topics = config.topics
-        self._compiling = OptionsCompiler(PartitionSettings.from_config(config))
+        self._compiler = OptionsCompiler(PartitionSettings.from_config(config))
         self._cap = min(config.gateway.body_kib * KIB, config.limits.record_bytes)
         self._idle_s = config.worker.idle_timeout_s
         self._producer = producer
         self._admission = admission
-        self._stops = ConnectionLimits(config.gateway.connections, config.gateway.connections_per_principal)
+        self._stop_limits = ConnectionLimits(config.gateway.connections, config.gateway.connections_per_principal)
         self._counts = counts
         self._open_messages = open_messages or (lambda _: None)
         self._sequences = Sequences()
@@ -141,14 +141,14 @@ class WriteRoutes:
             raise stopping("this gateway stops, and begins to take no body any more; send it through another one")
         cut, codec = how_to_read(request.content_type, request.query.get("codec"))
         message_id = message_id_of(request.query["message_id"]) if "message_id" in request.query else None
-        claim, brought = claim_of(request.headers), BodyOptions(self._compiling, grant.name)
+        claim, brought = claim_of(request.headers), BodyOptions(self._compiler, grant.name)
         post = ChunkPost(
             RequestBody(request, self._idle_s, self._admission.held(grant)),
             PipelinedWriter(self._producer, self._topics.tokens, conversation.encode()),
             self._cap,
         )
         about: dict[str, Any] = {"message_id": message_id, "tracing": tracing_of(request.headers)}
-        with self._admission.unnamed_place():
+        with self._admission.unnamed_slot():
             about["options"] = await self._options(request, brought)
             async with self._sequences.turn(conversation, claim) as turn:
                 if turn.repeat:
@@ -173,7 +173,7 @@ class WriteRoutes:
 
     async def _stop_said(self, request: web.Request) -> web.Response:
         conversation, grant = await self._admitted(request, "stop")
-        with self._stops.taken(grant):
+        with self._stop_limits.taken(grant):
             body = await RequestBody(request, self._idle_s).whole(self._cap)
         return await self._stop(conversation, _read(request, body, Stop) if body.strip() else Stop())
 
@@ -205,7 +205,7 @@ class WriteRoutes:
 
     async def _tool_result(self, request: web.Request) -> web.Response:
         conversation, _ = await self._admitted(request, "write")
-        with self._admission.unnamed_place():
+        with self._admission.unnamed_slot():
             body = await RequestBody(request, self._idle_s).whole(self._cap)
         said = _read(request, body, ToolResultBody)
         return _answer(await self._answered(conversation, said, tracing_of(request.headers)))
@@ -231,11 +231,11 @@ class WriteRoutes:
         return conversation, await self._admission.check(request, conversation, action)
 
     async def _write(self, topic: str, conversation: str, value: bytes, headers: Headers) -> Written:
-        sending = PipelinedWriter(self._producer, topic, conversation.encode())
-        await sending.put(value, headers)
-        await sending.acknowledged()
-        assert sending.last is not None  # noqa: S101 -- one record was put, and is acknowledged
-        return Written(*sending.last)
+        writer = PipelinedWriter(self._producer, topic, conversation.encode())
+        await writer.put(value, headers)
+        await writer.acknowledged()
+        assert writer.last is not None  # noqa: S101 -- one record was put, and is acknowledged
+        return Written(*writer.last)
 
     async def _to_the_end(self, work: Coroutine[Any, Any, web.Response]) -> web.Response:
         task = asyncio.create_task(_answering(work))

@@ -93,7 +93,7 @@ class StreamService:
         self,
         settings: Gateway,
         tail: Tail,
-        past: LogReaders,
+        log_readers: LogReaders,
         hub: Hub,
         flusher: Flusher,
         counts: Counts | None = None,
@@ -101,7 +101,7 @@ class StreamService:
     ) -> None:
         self.settings = settings
         self.tail = tail
-        self.past = past
+        self.log_readers = log_readers
         self.hub = hub
         self.flusher = flusher
         self.counts = counts or Counts()
@@ -113,62 +113,62 @@ class StreamService:
 
         Its begin raises `Refused` and `Unavailable`.
         """
-        return _Beginning(self, asked, self.past.of(name))
+        return _Beginning(self, asked, self.log_readers.of(name))
 
-    async def begin(self, asked: StreamRequest, past: ClientLogReader, pins: Pins) -> PreparedReading:
+    async def begin(self, asked: StreamRequest, reader: ClientLogReader, pins: Pins) -> PreparedReading:
         """A reading at the place that was asked for. Raises `Refused` and `Unavailable`."""
         try:
-            prepared = await self._begin(asked, past, pins)
+            prepared = await self._begin(asked, reader, pins)
         except Gone as problem:
             if not (asked.comes_back or asked.found):
                 why = "the log no longer has this position; begin with from=start or from=now"
                 raise Refused(GONE, why) from problem
-            prepared = await self._begin(msgspec.structs.replace(asked, start="start"), past, pins)
+            prepared = await self._begin(msgspec.structs.replace(asked, start="start"), reader, pins)
             prepared.reading.gap = True
         if isinstance(asked.start, Position) and not asked.found:
             self.counts.resumed("gap" if prepared.reading.gap else "window" if prepared.reading.from_window else "log")
         return prepared
 
-    async def _begin(self, asked: StreamRequest, past: ClientLogReader, pins: Pins) -> PreparedReading:
+    async def _begin(self, asked: StreamRequest, reader: ClientLogReader, pins: Pins) -> PreparedReading:
         start, came_at, home = asked.start, time.monotonic(), self.tail.partition_of(asked.key)
         if not isinstance(start, Position):
-            reading = await self._reading(asked, home, past, pins)
+            reading = await self._reading(asked, home, reader, pins)
             return PreparedReading(
                 reading, came_at, await peek(reading, asked.message, math.inf) if asked.message else ()
             )
-        reading = await self._reading(asked, start.partition, past, pins)
+        reading = await self._reading(asked, start.partition, reader, pins)
         prepared = PreparedReading(reading, came_at, await peek(reading, asked.message, PEEK_S))
-        return await self._at_home(asked, prepared, past, pins) if start.partition != home else prepared
+        return await self._at_home(asked, prepared, reader, pins) if start.partition != home else prepared
 
-    async def _reading(self, asked: StreamRequest, partition: int, past: ClientLogReader, pins: Pins) -> Reading:
+    async def _reading(self, asked: StreamRequest, partition: int, reader: ClientLogReader, pins: Pins) -> Reading:
         if partition >= self.tail.partitions:
             raise Gone
         window = await self.tail.pin(partition)
         pins.append(partition)
-        reading = Reading(past, window, asked.key, asked.dialect, partition, asked.message)
+        reading = Reading(reader, window, asked.key, asked.dialect, partition, asked.message)
         await reading.begin(asked.start, self._lookback, int(time.time() * 1000))
         return reading
 
     async def _at_home(
-        self, asked: StreamRequest, old: PreparedReading, past: ClientLogReader, pins: Pins
+        self, asked: StreamRequest, old: PreparedReading, reader: ClientLogReader, pins: Pins
     ) -> PreparedReading:
         """Where the conversation goes on in a topic that has grown, once the old partition has no more of it."""
         if old.peeked is not None or not old.reading.view.idle:
             return old
-        reading = await self._elsewhere(asked, old.reading, past, pins)
+        reading = await self._elsewhere(asked, old.reading, reader, pins)
         return PreparedReading(reading, old.came_at, await peek(reading, asked.message, PEEK_S))
 
     async def _elsewhere(
-        self, asked: StreamRequest, old: Reading, past: ClientLogReader, pins: Pins, grown_ms: float = -math.inf
+        self, asked: StreamRequest, old: Reading, reader: ClientLogReader, pins: Pins, grown_ms: float = -math.inf
     ) -> Reading:
         """A reading of what a client has not of its conversation on another partition, once it has all of the old one.
 
         What is there came later than what the client has, and not before the topic had grown.
         """
         at = old.standing
-        time_ms = int(max(await past.time_before(at.partition, at.offset + bool(at.part)), grown_ms))
+        time_ms = int(max(await reader.time_before(at.partition, at.offset + bool(at.part)), grown_ms))
         anew = msgspec.structs.replace(asked, start=Since(max(0, time_ms - CLOCKS_MS)))
-        reading = await self._reading(anew, self.tail.partition_of(asked.key), past, pins)
+        reading = await self._reading(anew, self.tail.partition_of(asked.key), reader, pins)
         reading.standing = reading.standing._replace(back=int(old.has_all(asked.message)))
         return reading
 
@@ -183,7 +183,7 @@ class StreamService:
         """
         pins: Pins = []
         try:
-            return (await self._elsewhere(asked, old, old.past, pins, grown_ms)).standing
+            return (await self._elsewhere(asked, old, old.reader, pins, grown_ms)).standing
         finally:
             self.unpin(pins)
 
@@ -241,17 +241,17 @@ class StreamService:
 class _Beginning:
     """A block with a reading; no generator, which would take two kilobytes of each stream as long as it is open."""
 
-    __slots__ = ("_asked", "_past", "_pins", "_serving")
+    __slots__ = ("_asked", "_pins", "_reader", "_serving")
 
-    def __init__(self, serving: StreamService, asked: StreamRequest, past: ClientLogReader) -> None:
+    def __init__(self, serving: StreamService, asked: StreamRequest, reader: ClientLogReader) -> None:
         self._serving = serving
         self._asked = asked
-        self._past = past
+        self._reader = reader
         self._pins: Pins = []
 
     async def __aenter__(self) -> PreparedReading:
         try:
-            return await self._serving.begin(self._asked, self._past, self._pins)
+            return await self._serving.begin(self._asked, self._reader, self._pins)
         except BaseException:
             self._serving.unpin(self._pins)
             raise

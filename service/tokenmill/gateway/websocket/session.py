@@ -103,7 +103,7 @@ class WebSocketSession:
         """By whoever reads a conversation."""
         self._reads: dict[str, asyncio.Task[None]] = {}
         self._ended: asyncio.Future[CloseReason] = asyncio.get_running_loop().create_future()
-        self._place = ExitStack()
+        self._slot = ExitStack()
         self._window = 0.0
         self._frames = 0
 
@@ -114,7 +114,7 @@ class WebSocketSession:
 
     async def run(self) -> None:
         """Until it is closed."""
-        with self._place:
+        with self._slot:
             listening = asyncio.create_task(self._listen())
             try:
                 await asyncio.wait({listening, self._ended}, return_when=asyncio.FIRST_COMPLETED)
@@ -149,7 +149,7 @@ class WebSocketSession:
         if query and self._conversation is not None:
             await self._subscribe(read_subscribe(query))
             return
-        self._place.enter_context(self._parts.admission.unnamed_place())
+        self._slot.enter_context(self._parts.admission.unnamed_slot())
         try:
             async with asyncio.timeout(FIRST_S):
                 while not self._reads and await self._next() is None:
@@ -261,8 +261,8 @@ class WebSocketSession:
         # Credentials that are refused replace none that are good.
         self._shown = self._shown_for[conversation] = ShownCredentials(shown.request, grant)
         if not self._reads:
-            self._place.close()  # the one it had before it was known whose it is
-            self._place.enter_context(self._parts.admission.place(grant))
+            self._slot.close()  # the one it had before it was known whose it is
+            self._slot.enter_context(self._parts.admission.slot(grant))
         return grant
 
     async def _allowed(self, shown: ShownCredentials, conversation: str, action: Action) -> Grant:
