@@ -12,8 +12,9 @@ Rules of this file:
 4. So what lies before that record is all there will be of it. If that is nothing, the model is called again. If every
    choice has said why it ends, only the ends are written. Else it is gone on with, where the upstream `continues`; or
    it ends as one that failed. Which of these is counted, and logged.
-   Anybody may write signs of life. When no caller would write any more, as its time is over, none of them counts, and
-   it is taken over to be ended; behind the last range it has failed for good. So each has its fate some day.
+   Anybody may write signs of life. When no caller would write any more, as its time is over, nothing counts but the
+   first record of a range, and it is taken over to be ended; behind the last range it has failed for good. So each has
+   its fate some day.
 5. Listening needs no partition. When partitions are shared out anew, who has listened goes on until each is heard of
    or taken over: else callers that come and go faster than a lease would keep a silent answer waiting for ever.
 """
@@ -167,7 +168,7 @@ class Inheritance:
             self._listens_since = now
         for who, (inherited, progress) in list(self._waiting.items()):
             tried_at = self._taking[who].at if who in self._taking else 0.0
-            heard_at = progress.at if time.time() * 1000 < inherited.over_ms else 0.0
+            heard_at = progress.at if time.time() * 1000 < inherited.over_ms else progress.taken_at
             if now - max(heard_at, self._listens_since, tried_at) > self._lease_s:
                 await self._take_over(inherited, progress)
 
