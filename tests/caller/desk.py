@@ -122,7 +122,7 @@ class Desk:
 
     def answer(self, one: Inherited, attempt: int) -> Answer:
         """Of a caller that goes on."""
-        return Answer(self.means(), one.conversation, one.request, attempt=attempt)
+        return Answer(self.means(), one.conversation, one.request, until_ms=one.until_ms, attempt=attempt)
 
     async def ask(self, *requests: RequestRecord, conversation: str = CONVERSATION) -> None:
         """Put requests on their topic."""

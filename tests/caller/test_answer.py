@@ -62,7 +62,7 @@ async def test_what_a_client_of_messages_tries_out_is_said_to_a_server_that_spea
     body: Json = chat(max_tokens=9)
     async with server_of(lambda _: Script("Hello")) as server, desk(kind, server.url) as at:
         asked = msgspec.structs.replace(request(body), api=api, betas="a-1,b-2")
-        assert await Answer(at.means, "c", asked).run() == "finished"
+        assert await Answer(at.means, "c", asked, until_ms=asked.until).run() == "finished"
     (generation,) = server.generations
     assert generation.headers.get("anthropic-beta") == told
 
@@ -166,20 +166,12 @@ async def test_an_answer_that_is_not_over_in_time_is_ended(seconds: float) -> No
     assert (answer.first_s is None) is (seconds < 0)
 
 
-async def test_no_request_gives_an_answer_more_time_than_there_is_for_any(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Anybody may write one, and it holds back what is committed."""
-    monkeypatch.setattr(module, "LONGEST_S", 0.3)
-    async with Vllm(lambda _: SLOW) as server, desk("vllm", server.url) as at:
-        _, outcome = await at.run(seconds=1e10)
-        assert (outcome, at.status, at.pool.running) == ("expired", 504, 0)
-
-
 @pytest.mark.parametrize("attempt", [0, 1])
 async def test_a_request_that_no_front_has_read_is_refused(attempt: int) -> None:
     """Whoever inherits it, too, gives it an end."""
     async with desk("vllm", "http://nowhere.invalid") as at:
         asked = msgspec.structs.replace(request(), body=msgspec.Raw(b'{"model":"\xff"}'))
-        answer = Answer(at.means, "c", asked, attempt=attempt)
+        answer = Answer(at.means, "c", asked, until_ms=asked.until, attempt=attempt)
         if attempt:
             await answer.take_over(b"me")
             assert not answer.continues

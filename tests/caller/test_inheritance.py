@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 
 import msgspec
 import pytest
@@ -11,7 +11,7 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from tests.caller.desk import LEASE_S, Desk, inherited, request
 from tests.support.stage import until
 from tokenmill.caller.answer import END_S, TAKEOVER, Answer
-from tokenmill.caller.inheritance import Inheritance
+from tokenmill.caller.inheritance import LONGEST_S, Inheritance, Inherited
 from tokenmill.caller.writing import RANGE, RANGES
 from tokenmill.codecs import Chunk
 from tokenmill.errors import Unavailable
@@ -22,6 +22,12 @@ from tokenmill.records import header
 pytestmark = pytest.mark.integration
 
 NOWHERE = "http://127.0.0.1:9"
+
+
+def overdue(message_id: str) -> Inherited:
+    """A request whose time is over, so that no caller writes anything of it any more."""
+    until_ms = int((time.time() - END_S) * 1000)
+    return msgspec.structs.replace(inherited(message_id), request=request(message_id, until=until_ms))
 
 
 @pytest.fixture
@@ -69,8 +75,7 @@ async def test_silence_counts_while_somebody_listens(desk: Desk) -> None:
 async def test_signs_of_life_count_as_long_as_a_caller_would_write_any(desk: Desk) -> None:
     """Anybody may write them for ever, and the request would hold back what is committed."""
     writer = await desk.wrote("m1", "a")
-    over = msgspec.structs.replace(inherited("m1"), request=request("m1", until=int((time.time() - END_S) * 1000)))
-    settling = asyncio.create_task(desk.settled(over))
+    settling = asyncio.create_task(desk.settled(overdue("m1")))
 
     async def beaten() -> bool:
         await writer.beat()
@@ -79,6 +84,19 @@ async def test_signs_of_life_count_as_long_as_a_caller_would_write_any(desk: Des
     await until(beaten, "it is taken over")
     (found,) = await settling
     assert (found.fate, found.seconds > LEASE_S) == ("failed", True)
+
+
+@pytest.mark.parametrize("ahead_s", [-60, 0, 1e10])
+async def test_no_request_gives_an_answer_more_time_than_there_is_for_any(desk: Desk, ahead_s: float) -> None:
+    """Anybody may write one, with any time as that of its record, and it holds back what is committed. Who takes its
+    answer over has no more time.
+    """
+    asked_ms = int((time.time() + ahead_s) * 1000)
+    one = Inherited("c", request("m1", until=16**12 - 1), 0, asked_ms)
+    end_ms = min(asked_ms, one.read_ms) + LONGEST_S * 1000
+    assert (one.until_ms, one.over_ms) == (end_ms, end_ms + END_S * 1000)
+    assert one.read_ms <= time.time() * 1000
+    assert desk.answer(one, 1)._until == end_ms / 1000
 
 
 async def test_behind_the_last_range_an_answer_has_failed(desk: Desk) -> None:
@@ -229,10 +247,11 @@ async def test_more_than_text_is_not_gone_on_with(desk: Desk) -> None:
     assert [each.fate for each in await desk.settled(inherited("m1", "goes-on"))] == ["failed"]
 
 
-async def test_of_two_that_take_over_one_has_the_answer(desk: Desk) -> None:
-    """The first record of a range counts; the other one sees that it is alive, and waits for its end."""
+@pytest.mark.parametrize("asked", [inherited, overdue])
+async def test_of_two_that_take_over_one_has_the_answer(desk: Desk, asked: Callable[[str], Inherited]) -> None:
+    """The first record of a range counts, however late; the other one sees that it is alive, and waits for its end."""
     await desk.wrote("m1")
-    both = [asyncio.create_task(desk.settled(inherited("m1"))) for _ in range(2)]
+    both = [asyncio.create_task(desk.settled(asked("m1"))) for _ in range(2)]
     (won,), (waits,) = await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
     (found,) = won.result()
     assert found.fate == "called-again"

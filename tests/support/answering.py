@@ -68,7 +68,8 @@ class Desk:
 
     def answer(self, body: Json | None = None, *, attempt: int = 0, **asked: Any) -> Answer:
         """One that has not begun."""
-        return Answer(self.means, "c", request(body, **asked), attempt=attempt)
+        read = request(body, **asked)
+        return Answer(self.means, "c", read, until_ms=read.until, attempt=attempt)
 
     async def run(self, body: Json | None = None, **asked: Any) -> tuple[Answer, Outcome]:
         """One to its end, which comes soon."""

@@ -43,9 +43,6 @@ OUTCOMES: tuple[Outcome, ...] = ("finished", "failed", "refused", "expired", "st
 END_S = 30.0
 """For its end to be in the log, from when its time is over: twice what a record may take until it is acknowledged."""
 
-LONGEST_S = 86_400.0
-"""Of any answer, from when a caller has it, whatever its request says: it holds back what is committed."""
-
 TAKEOVER = "tm-takeover"
 """Header of the records with which a caller takes an answer over: which one it is."""
 
@@ -88,6 +85,7 @@ class Answer:
         means: of the process.
         conversation: of the request.
         request: what is asked.
+        until_ms: when it has to be over, in milliseconds since the epoch.
         attempt: how many callers had it before.
         tracing: headers of the records that open it, and of the requests to model servers.
     """
@@ -98,13 +96,14 @@ class Answer:
         conversation: str,
         request: RequestRecord,
         *,
+        until_ms: float,
         attempt: int = 0,
         tracing: Headers = (),
     ) -> None:
         self._means = means
         self._request = request
         self._attempt = attempt
-        self._until = min(request.until / 1000, time.time() + LONGEST_S)
+        self._until = until_ms / 1000
         """In seconds since the epoch."""
         self.conversation = conversation
         self.tracing = tracing

@@ -23,6 +23,8 @@ class AnswerProgress:
     def __init__(self, at: float) -> None:
         """`at`: when it was heard of last, in monotonic seconds; at first, when it is looked after."""
         self.at = at
+        self.taken_at = at
+        """When the first record of its range was seen, in the same way."""
         self.range = -1
         """The number of the writer that has it."""
         self.content = False
@@ -70,6 +72,8 @@ class AnswerProgress:
     def _read(self, chunk: Chunk, number: int) -> int | None:
         """One that is more than a sign of life; returns what `take` does."""
         begins, self.range = number > self.range, number
+        if begins:
+            self.taken_at = self.at
         choice = choice_index(chunk)
         self._open.add(choice)
         if chunk.finish_reason is not None or chunk.end is True:

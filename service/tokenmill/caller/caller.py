@@ -179,6 +179,7 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
             self._means,
             inherited.conversation,
             inherited.request,
+            until_ms=inherited.until_ms,
             attempt=attempt,
             tracing=list(inherited.headers),
         )

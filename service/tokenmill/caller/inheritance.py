@@ -12,8 +12,9 @@ Rules of this file:
 4. So what lies before that record is all there will be of it. If that is nothing, the model is called again. If every
    choice has said why it ends, only the ends are written. Else it is gone on with, where the upstream `continues`; or
    it ends as one that failed. Which of these is counted, and logged.
-   Anybody may write signs of life. When no caller would write any more, as its time is over, none of them counts, and
-   it is taken over to be ended; behind the last range it has failed for good. So each has its fate some day.
+   Anybody may write signs of life. When no caller would write any more, as its time is over, nothing counts but the
+   first record of a range, and it is taken over to be ended; behind the last range it has failed for good. So each has
+   its fate some day.
 5. Listening needs no partition. When partitions are shared out anew, who has listened goes on until each is heard of
    or taken over: else callers that come and go faster than a lease would keep a silent answer waiting for ever.
 """
@@ -28,7 +29,7 @@ import msgspec
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from tokenmill.apis.record import RequestRecord
-from tokenmill.caller.answer import END_S, LONGEST_S, TAKEOVER, Answer
+from tokenmill.caller.answer import END_S, TAKEOVER, Answer
 from tokenmill.caller.answer_progress import AnswerProgress
 from tokenmill.caller.writing import RANGES
 from tokenmill.config import Kafka
@@ -46,6 +47,9 @@ POLL_MS = 100
 
 DEAF_MS = 1_500
 """Without an answer of Kafka's: where nothing is new, it answers twice a second."""
+
+LONGEST_S = 86_400.0
+"""Of any answer, from its request's time, whatever the request says: it holds back what is committed."""
 
 EARLIER_MS = 1_000
 """Before the request's own time that is read: clocks of fronts and callers differ."""
@@ -66,6 +70,8 @@ class Inherited(msgspec.Struct, frozen=True):
     time_ms: int
     """Of its record."""
     headers: Headers = ()
+    read_ms: float = msgspec.field(default_factory=lambda: time.time() * 1000)
+    """When we read it."""
 
     @property
     def who(self) -> tuple[bytes, str]:
@@ -73,9 +79,16 @@ class Inherited(msgspec.Struct, frozen=True):
         return self.conversation.encode(), self.request.message_id
 
     @property
+    def until_ms(self) -> float:
+        """When its answer has to be over, in milliseconds since the epoch. Whoever asks may give any time as that of
+        the record, which was not read before it was written.
+        """
+        return min(self.request.until, min(self.time_ms, self.read_ms) + LONGEST_S * 1000)
+
+    @property
     def over_ms(self) -> float:
-        """From when on no caller writes anything of it, in milliseconds since the epoch."""
-        return min(self.request.until, self.time_ms + LONGEST_S * 1000) + END_S * 1000
+        """From when on no caller writes anything of it."""
+        return self.until_ms + END_S * 1000
 
 
 Decide: TypeAlias = Callable[[Inherited, Fate, Answer | None, str], None]
@@ -167,7 +180,7 @@ class Inheritance:
             self._listens_since = now
         for who, (inherited, progress) in list(self._waiting.items()):
             tried_at = self._taking[who].at if who in self._taking else 0.0
-            heard_at = progress.at if time.time() * 1000 < inherited.over_ms else 0.0
+            heard_at = progress.at if time.time() * 1000 < inherited.over_ms else progress.taken_at
             if now - max(heard_at, self._listens_since, tried_at) > self._lease_s:
                 await self._take_over(inherited, progress)
 

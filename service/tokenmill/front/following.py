@@ -17,12 +17,6 @@ from tokenmill.gateway.streams.framing import LINES
 from tokenmill.gateway.streams.hub import Hub, Subject
 from tokenmill.gateway.streams.stream_request import StreamRequest
 
-STEP = 1_000
-"""Records, or what one poll brings, up to the first look at their time; each further step is twice as long."""
-
-YOUNG = 3
-"""So many looks in a row have to find records that are too young: one may be of a clock that is wrong."""
-
 
 def native(conversation: str, start: Start) -> StreamRequest:
     """What is asked of the gateway for it: everything, so that nothing is read before it is asked for."""
@@ -42,24 +36,24 @@ class Following:
         self._gone = ""
         self._last = (-1, 0)
 
-    async def can_be(self, until_ms: int) -> bool:
-        """Whether the message may be in the log, having begun before this time, in milliseconds since the epoch.
+    async def can_be(self, until_ms: int, younger: int) -> bool:
+        """Whether the message may be in the log, having begun before this time, or late; in milliseconds since 1970.
 
-        An id may be made up, and the whole log would be read for it: so records are read up to those that are younger.
+        An id may be made up, and the whole log would be read for it: so of what is younger than that time only so many
+        records are read. A turn counts if its last record is younger: one with a wrong clock costs no more than that.
         What begins in memory costs no such look. Raises `Unavailable`.
         """
-        reading, step, young = self._reading, STEP, 0
+        reading = self._reading
         if reading.from_window:
             return True
         after, (_, end) = reading.standing.offset, await reading.reader.bounds(reading.partition)
-        while after < end and young < YOUNG:
-            stop = min(end, after + step)
-            came, after = await reading.reader.read(reading.partition, after, reading.key, stop)
+        while after < end and younger > 0:
+            begun = after
+            came, after = await reading.reader.read(reading.partition, begun, reading.key, end)
             if any(entry.message == self._message for entry in came):
                 return True
-            step *= 2
-            is_young = await reading.reader.time_before(reading.partition, after) > until_ms
-            young = young + 1 if is_young else 0
+            if await reading.reader.time_before(reading.partition, after) > until_ms:
+                younger -= after - begun
         return False
 
     async def frames(self) -> AsyncGenerator[Frame]:

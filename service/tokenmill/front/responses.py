@@ -4,7 +4,8 @@
    behind `starting_after`. It need not have been asked for in the background.
 2. `POST …/cancel` stops it for everybody, and answers when it is over.
 3. What is kept is the log: an id leads to its place there, and nothing is found when that is gone. An id may be made
-   up: it is looked for among what was written in its time, and none of that lies before us.
+   up: it is looked for in what was written in its time, and in `gateway.lookback_records` records that are younger, as
+   callers that were away write late; none of its time lies before us.
 """
 
 import asyncio
@@ -121,8 +122,9 @@ class Responses:
         """A block with the events of an answer from its beginning. Raises `Refused` for one that was made up."""
         start = since(answer.time_ms)
         over_ms = answer.time_ms + int((self._context.config.front.answer_s + MORE_S) * 1000) + CLOCKS_MS
+        younger = self._context.config.gateway.lookback_records
         async with self._context.following(conversation, str(answer), start, grant) as (following, _):
-            if over_ms < _now_ms() and not await following.can_be(over_ms):
+            if over_ms < _now_ms() and not await following.can_be(over_ms, younger):
                 raise Refused(NOT_FOUND, MISSING)
             yield following
 
