@@ -11,7 +11,7 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from tests.caller.desk import LEASE_S, Desk, inherited, request
 from tests.support.stage import until
 from tokenmill.caller.answer import END_S, TAKEOVER, Answer
-from tokenmill.caller.inheritance import LONGEST_S, Inheritance, Inherited
+from tokenmill.caller.inheritance import Inheritance, Inherited
 from tokenmill.caller.writing import RANGE, RANGES
 from tokenmill.codecs import Chunk
 from tokenmill.errors import Unavailable
@@ -93,7 +93,7 @@ async def test_no_request_gives_an_answer_more_time_than_there_is_for_any(desk: 
     """
     asked_ms = int((time.time() + ahead_s) * 1000)
     one = Inherited("c", request("m1", until=16**12 - 1), 0, asked_ms)
-    end_ms = min(asked_ms, one.read_ms) + LONGEST_S * 1000
+    end_ms = min(asked_ms, one.read_ms) + LONGEST_ANSWER_S * 1000
     assert (one.until_ms, one.over_ms) == (end_ms, end_ms + END_S * 1000)
     assert one.read_ms <= time.time() * 1000
     assert desk.answer(one, 1)._until == end_ms / 1000

@@ -33,6 +33,7 @@ from tokenmill.caller.answer import END_S, TAKEOVER, Answer
 from tokenmill.caller.answer_progress import AnswerProgress
 from tokenmill.caller.writing import RANGES
 from tokenmill.config import Kafka
+from tokenmill.config.front import LONGEST_ANSWER_S
 from tokenmill.errors import Unavailable
 from tokenmill.gateway.problems import Refused
 from tokenmill.kafka.calls import deadline, started, stopped
@@ -47,9 +48,6 @@ POLL_MS = 100
 
 DEAF_MS = 1_500
 """Without an answer of Kafka's: where nothing is new, it answers twice a second."""
-
-LONGEST_S = 86_400.0
-"""Of any answer, from its request's time, whatever the request says: it holds back what is committed."""
 
 EARLIER_MS = 1_000
 """Before the request's own time that is read: clocks of fronts and callers differ."""
@@ -83,7 +81,7 @@ class Inherited(msgspec.Struct, frozen=True):
         """When its answer has to be over, in milliseconds since the epoch. Whoever asks may give any time as that of
         the record, which was not read before it was written.
         """
-        return min(self.request.until, min(self.time_ms, self.read_ms) + LONGEST_S * 1000)
+        return min(self.request.until, min(self.time_ms, self.read_ms) + LONGEST_ANSWER_S * 1000)
 
     @property
     def over_ms(self) -> float:

@@ -7,7 +7,7 @@ from msgspec import Meta
 from tokenmill.config.base import Positive, PositiveInt, Section
 
 LONGEST_ANSWER_S = 86_400.0
-"""Of any answer, from when a caller has it, whatever its request says."""
+"""Of any answer, from its request's time, whatever the request says: it holds back what is committed."""
 
 
 class Front(Section, frozen=True, kw_only=True):
