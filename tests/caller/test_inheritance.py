@@ -14,6 +14,7 @@ from tokenmill.caller.answer import END_S, TAKEOVER, Answer
 from tokenmill.caller.inheritance import Inheritance, Inherited
 from tokenmill.caller.writing import RANGE, RANGES
 from tokenmill.codecs import Chunk
+from tokenmill.config.front import LONGEST_ANSWER_S
 from tokenmill.errors import Unavailable
 from tokenmill.gateway.ingest.in_flight import unavailable
 from tokenmill.gateway.problems import TOO_LARGE, Refused
