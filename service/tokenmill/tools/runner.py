@@ -253,7 +253,9 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
             if needed > end:
                 log.warning("%s/%d ends at %d, and was to be read from %d: all of it is read", *place, end, needed)
                 needed = first
-            reader.seek(place, max(first, needed))
+            begin = max(first, needed)
+            queue.read_from(begin)
+            reader.seek(place, begin)
             while await deadline(reader.position(place), "read tool-state") < end:
                 for record in (await reader.getmany(place, timeout_ms=POLL_MS)).get(place, ()):
                     queue.read(record.key or b"", record.value, record.offset)
