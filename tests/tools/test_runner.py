@@ -13,10 +13,10 @@ from msgspec import UNSET
 
 from tests.support.stage import until
 from tests.support.tool_calls import PARTITIONS, WEATHER, Calls
-from tests.support.topics import admin_of, read_topic, write_topic
+from tests.support.topics import admin_of, make_topics, read_topic, write_topic
 from tokenmill.config import Config, Kafka, Tools, Topics
 from tokenmill.errors import Unavailable
-from tokenmill.kafka.clients import make_producer
+from tokenmill.kafka.clients import METADATA_MS, make_producer
 from tokenmill.kafka.transaction import Transaction
 from tokenmill.observe import TOOLS_METRICS, Numbers
 from tokenmill.tools.link import Links
@@ -178,7 +178,7 @@ async def test_who_finds_nothing_to_read_on_tool_state_keeps_the_place(kafka: st
 
     async def committed() -> bool:
         async with admin_of(kafka) as admin:
-            found = await admin.list_consumer_group_offsets(unique)
+            found: dict[TopicPartition, OffsetAndMetadata] = await admin.list_consumer_group_offsets(unique)
         return found[TopicPartition(calls.topics.tool_calls, 0)] == OffsetAndMetadata(1, "3")
 
     async with Calls(tmp_path, kafka, unique) as calls:
@@ -187,6 +187,20 @@ async def test_who_finds_nothing_to_read_on_tool_state_keeps_the_place(kafka: st
         async with running(calls):
             await write_topic(kafka, calls.topics.tool_calls, [(b"c0", b"no call", [])], 0)
             await until(committed, "it is passed over", 20)
+
+
+async def test_a_topic_that_is_away_is_told_of_and_taken_up_when_it_is_back(
+    kafka: str, unique: str, tmp_path: Path
+) -> None:
+    """The group gives no partitions of it, which is no reason to be called ready, nor is it that it is there again."""
+    async with Calls(tmp_path, kafka, unique) as calls, running(calls) as runner:
+        async with admin_of(kafka) as admin:
+            await admin.delete_topics([calls.topics.tool_calls])
+        await until(lambda: f"no topic {calls.topics.tool_calls}" in runner.readiness()[1], "it is missed")
+        assert not runner._assigned
+        await make_topics(kafka, calls.topics.tool_calls, partitions=1)
+        await until(lambda: runner.readiness()[0], "it is taken up", METADATA_MS / 2_000)
+        assert len(runner._ready) == 1
 
 
 async def left(calls: Calls, unique: str, offset: OffsetAndMetadata) -> None:
