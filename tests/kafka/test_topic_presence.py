@@ -26,13 +26,15 @@ async def test_a_topic_that_is_not_there_is_told_of_and_found_when_it_is_made(ka
         return not await looked()
 
     await make_topics(kafka, unique, partitions=1)
-    presence = TopicPresence(unique)
+    missed = list[bool]()
+    presence = TopicPresence(unique, lambda: missed.append(True))
     settings = Kafka(bootstrap_servers=kafka, group_id=unique, consumer={"metadata_max_age_ms": 600_000})
     consumer = await started(lambda: make_consumer(settings, "earliest"), "join", 60)
     try:
         consumer.subscribe([unique])
         await until(consumer.assignment, "it has its partition")
         assert not await looked()
+        assert missed == []
         async with admin_of(kafka) as admin:
             await admin.delete_topics([unique])
         await consumer.getmany(timeout_ms=10)
@@ -40,5 +42,6 @@ async def test_a_topic_that_is_not_there_is_told_of_and_found_when_it_is_made(ka
         await make_topics(kafka, unique, partitions=1)
         await until(there, "it is found")
         await until(consumer.assignment, "it has its partition again")
+        assert missed == [True]
     finally:
         await stopped(consumer)

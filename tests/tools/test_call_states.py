@@ -17,12 +17,12 @@ def call(number: int = 0, **more: Any) -> Call:
     return Call("c", "m", 0, 1, f"call_{number}", **fields)
 
 
-def rewritten(book: CallStates, *steps: tuple[Call, Stage, int]) -> CallStates:
-    """Another book that has read what this one wrote."""
+def rewritten(states: CallStates, *steps: tuple[Call, Stage, int]) -> CallStates:
+    """States that have read what these wrote."""
     other = CallStates(KEEP_MS)
     for offset, (each, stage, now) in enumerate(steps):
-        other.read(each.key, book.write(each, stage, now), offset)
-        book.placed(each.key, offset)
+        other.read(each.key, states.write(each, stage, now), offset)
+        states.placed(each.key, offset)
     return other
 
 
@@ -36,8 +36,8 @@ def test_who_reads_what_was_written_knows_the_same() -> None:
         (three, "waiting", 13),
         (two, "done", 14),
     ]
-    book = CallStates(KEEP_MS)
-    for known in (rewritten(book, *steps), book):
+    states = CallStates(KEEP_MS)
+    for known in (rewritten(states, *steps), states):
         assert [each for each, _ in known.at("waiting")] == [three]
         assert [each for each, _ in known.at("running")] == [one]
         assert known.at("done") == []
@@ -49,74 +49,74 @@ def test_who_reads_what_was_written_knows_the_same() -> None:
 def test_what_was_asked_is_known_to_who_takes_over() -> None:
     """And is gone when the call is done."""
     one = call(1)
-    book, other = CallStates(KEEP_MS), CallStates(KEEP_MS)
-    other.read(one.key, book.write(one, "asking", 5, AskedCall(one, "f", 77)), 0)
+    states, other = CallStates(KEEP_MS), CallStates(KEEP_MS)
+    other.read(one.key, states.write(one, "asking", 5, AskedCall(one, "f", 77)), 0)
     ((_, written),) = other.at("asking")
     assert (written.fingerprint, written.until) == ("f", 77)
-    other.read(one.key, book.write(one, "done", 6), 1)
+    other.read(one.key, states.write(one, "done", 6), 1)
     assert other.at("asking") == []
 
 
 def test_calls_of_an_answer_are_counted() -> None:
     """Each once, at whatever stage; another message's are others, and so are those of another use of its id."""
-    book = rewritten(CallStates(KEEP_MS), (call(1), "running", 0), (call(2), "waiting", 1), (call(1), "done", 2))
-    assert book.calls_beside(call(3)) == 2
-    assert book.calls_beside(msgspec.structs.replace(call(3), opened=2)) == 0
-    assert book.calls_beside(msgspec.structs.replace(call(3), message="n")) == 0
-    book.first_needed(2 + KEEP_MS)
-    book.read(call(2).key, None, 9)
-    book.first_needed(2 + KEEP_MS)
-    assert book.calls_beside(call(3)) == 0
+    states = rewritten(CallStates(KEEP_MS), (call(1), "running", 0), (call(2), "waiting", 1), (call(1), "done", 2))
+    assert states.calls_beside(call(3)) == 2
+    assert states.calls_beside(msgspec.structs.replace(call(3), opened=2)) == 0
+    assert states.calls_beside(msgspec.structs.replace(call(3), message="n")) == 0
+    states.first_needed(2 + KEEP_MS)
+    states.read(call(2).key, None, 9)
+    states.first_needed(2 + KEEP_MS)
+    assert states.calls_beside(call(3)) == 0
 
 
 def test_what_is_done_is_forgotten_when_it_can_not_come_again() -> None:
     """What runs is not, however long it does; what lies behind it is still read."""
     one, two, three = call(1), call(2), call(3)
-    book = rewritten(CallStates(KEEP_MS), (one, "done", 0), (two, "running", 1), (three, "done", 2))
-    assert book.first_needed(KEEP_MS - 1) == 0
-    assert book.first_needed(KEEP_MS) == 1
-    assert one.key not in book
-    assert book.first_needed(10 * KEEP_MS) == 1
-    book.read(two.key, None, 3)
-    assert book.first_needed(10 * KEEP_MS) == 4
-    assert three.key not in book
+    states = rewritten(CallStates(KEEP_MS), (one, "done", 0), (two, "running", 1), (three, "done", 2))
+    assert states.first_needed(KEEP_MS - 1) == 0
+    assert states.first_needed(KEEP_MS) == 1
+    assert one.key not in states
+    assert states.first_needed(10 * KEEP_MS) == 1
+    states.read(two.key, None, 3)
+    assert states.first_needed(10 * KEEP_MS) == 4
+    assert three.key not in states
 
 
 def test_what_is_being_written_lies_behind_what_was() -> None:
     """Its offset is not known before it is acknowledged."""
-    book = rewritten(CallStates(KEEP_MS), (call(1), "done", 0))
-    book.write(call(2), "waiting", 5_000)
-    assert book.first_needed(5_000) == 1
+    states = rewritten(CallStates(KEEP_MS), (call(1), "done", 0))
+    states.write(call(2), "waiting", 5_000)
+    assert states.first_needed(5_000) == 1
 
 
 def test_what_is_none_of_ours_is_passed_over() -> None:
     """Somebody else wrote it, or it takes a call back."""
-    book = CallStates(KEEP_MS)
+    states = CallStates(KEEP_MS)
     for offset, value in enumerate([None, b"", b"[]", b"{}", b'{"stage":"lost","time":1}']):
-        book.read(b"key", value, offset)
-        assert b"key" not in book
-    book.read(b"key", msgspec.json.encode(Written("done", 1)), 9)
-    assert b"key" in book
+        states.read(b"key", value, offset)
+        assert b"key" not in states
+    states.read(b"key", msgspec.json.encode(Written("done", 1)), 9)
+    assert b"key" in states
 
 
 def test_the_calls_of_an_answer_that_are_not_done_are_known() -> None:
     """Those of another choice are another's."""
     one, two, three, other = call(1), call(2), call(3), msgspec.structs.replace(call(4), choice=1)
-    book = CallStates(KEEP_MS)
+    states = CallStates(KEEP_MS)
     for each in (one, two, other):
-        book.write(each, "running", 5)
-    book.write(one, "done", 6)
-    book.expect(three, 7)
-    assert book.unfinished(one.answer) == [two, three]
-    assert book.unfinished(call(5, time=9).answer) == book.unfinished(one.answer)
-    assert book.unfinished(b"nobody's") == []
+        states.write(each, "running", 5)
+    states.write(one, "done", 6)
+    states.expect(three, 7)
+    assert states.unfinished(one.answer) == [two, three]
+    assert states.unfinished(call(5, time=9).answer) == states.unfinished(one.answer)
+    assert states.unfinished(b"nobody's") == []
 
 
 @pytest.mark.parametrize("value", [b'"\xff"', b"[" * 5_000 + b"]" * 5_000], ids=["no text", "bottomless"])
 def test_a_record_that_is_no_text_or_bottomless_is_passed_over(value: bytes) -> None:
     """As its value, and as its key."""
-    book = CallStates(KEEP_MS)
-    book.read(call().key, b'{"stage":"done","time":1,"fingerprint":"f","call":%b}' % value, 0)
-    assert call().key not in book
-    book.read(b"[%b]" % value, msgspec.json.encode(Written("done", 1)), 1)
-    assert book.first_needed(5_000) == 2
+    states = CallStates(KEEP_MS)
+    states.read(call().key, b'{"stage":"done","time":1,"fingerprint":"f","call":%b}' % value, 0)
+    assert call().key not in states
+    states.read(b"[%b]" % value, msgspec.json.encode(Written("done", 1)), 1)
+    assert states.first_needed(5_000) == 2

@@ -1,6 +1,8 @@
 """Runners on a real Kafka, with a real server of tools: each call is answered once, and none is run twice."""
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 
@@ -11,10 +13,10 @@ from msgspec import UNSET
 
 from tests.support.stage import until
 from tests.support.tool_calls import PARTITIONS, WEATHER, Calls
-from tests.support.topics import read_topic
-from tokenmill.config import Config, Kafka, Topics
+from tests.support.topics import admin_of, make_topics, read_topic, write_topic
+from tokenmill.config import Config, Kafka, Tools, Topics
 from tokenmill.errors import Unavailable
-from tokenmill.kafka.clients import make_producer
+from tokenmill.kafka.clients import METADATA_MS, make_producer
 from tokenmill.kafka.transaction import Transaction
 from tokenmill.observe import TOOLS_METRICS, Numbers
 from tokenmill.tools.link import Links
@@ -165,18 +167,67 @@ async def test_where_tool_state_is_read_from_is_not_believed_beyond_its_end(
         await calls.call("open", seconds=600)
         await until(lambda: "begin open" in calls.effects(), "it runs")
         first.kill()
-        make = partial(make_producer, Kafka(bootstrap_servers=kafka), transactional_id=unique)
-        other = Transaction(make, unique, unique, 10, lambda _: None)
-        await other.open()
-        await other.commit(TopicPartition(calls.topics.tool_calls, 0), OffsetAndMetadata(1, "1000"), nothing)
-        await other.close(5)
+        await left(calls, unique, OffsetAndMetadata(1, "1000"))
         with calls.runner() as second:
             await until(lambda: calls.answered("open"), "it is in doubt")
             assert f"{calls.topics.tool_state}/0 ends at" in second.log.read_text()
 
 
+async def test_who_finds_nothing_to_read_on_tool_state_keeps_the_place(kafka: str, unique: str, tmp_path: Path) -> None:
+    """The next owner begins there, not at the beginning of the log."""
+
+    async def committed() -> bool:
+        async with admin_of(kafka) as admin:
+            found: dict[TopicPartition, OffsetAndMetadata] = await admin.list_consumer_group_offsets(unique)
+        return found[TopicPartition(calls.topics.tool_calls, 0)] == OffsetAndMetadata(1, "3")
+
+    async with Calls(tmp_path, kafka, unique) as calls:
+        await write_topic(kafka, calls.topics.tool_state, [(b"none of ours", None, [])] * 3, 0)
+        await left(calls, unique, OffsetAndMetadata(0, "3"))
+        async with running(calls):
+            await write_topic(kafka, calls.topics.tool_calls, [(b"c0", b"no call", [])], 0)
+            await until(committed, "it is passed over", 20)
+
+
+async def test_a_topic_that_is_away_is_told_of_and_taken_up_when_it_is_back(
+    kafka: str, unique: str, tmp_path: Path
+) -> None:
+    """The group gives no partitions of it, which is no reason to be called ready, nor is it that it is there again."""
+    async with Calls(tmp_path, kafka, unique) as calls, running(calls) as runner:
+        async with admin_of(kafka) as admin:
+            await admin.delete_topics([calls.topics.tool_calls])
+        await until(lambda: f"no topic {calls.topics.tool_calls}" in runner.readiness()[1], "it is missed")
+        assert not runner._assigned
+        await make_topics(kafka, calls.topics.tool_calls, partitions=1)
+        await until(lambda: runner.readiness()[0], "it is taken up", METADATA_MS / 2_000)
+        assert len(runner._ready) == 1
+
+
+async def left(calls: Calls, unique: str, offset: OffsetAndMetadata) -> None:
+    """Commit for the first partition, as its owner before."""
+    make = partial(make_producer, Kafka(bootstrap_servers=calls.bootstrap), transactional_id=unique)
+    other = Transaction(make, unique, unique, 10, lambda _: None)
+    await other.open()
+    await other.commit(TopicPartition(calls.topics.tool_calls, 0), offset, nothing)
+    await other.close(5)
+
+
 async def nothing() -> None:
     """All of it is acknowledged."""
+
+
+@asynccontextmanager
+async def running(calls: Calls) -> AsyncIterator[Runner]:
+    """A runner in this process, without servers, that is ready."""
+    config = Config(kafka=Kafka(**calls.settings["kafka"]), topics=calls.topics, tools=Tools(**calls.settings["tools"]))
+    runner, stop = Runner(config, Links(()), Numbers(TOOLS_METRICS)), asyncio.Event()
+    task = asyncio.create_task(runner.run(stop))
+    try:
+        await until(lambda: runner.readiness()[0], "it is ready")
+        yield runner
+    finally:
+        stop.set()
+        await task
 
 
 async def test_who_is_stopped_before_it_has_begun_ends_at_once(unique: str) -> None:

@@ -28,11 +28,11 @@ def call(id_: str) -> Call:
 
 
 async def test_all_of_it_is_one_transaction(kafka: str, unique: str) -> None:
-    """Each call's place, what came of one, how far another is, the question about a third; the book knows where."""
-    config, book = await config_of(kafka, unique), CallStates(1_000)
+    """Each call's place, what came of one, how far another is, the question about a third; and it is known where."""
+    config, known = await config_of(kafka, unique), CallStates(1_000)
     make = partial(make_producer, config.kafka, transactional_id=unique, transaction_timeout_ms=10_000)
     transaction = Transaction(make, unique, unique, 10, lambda _: None)
-    log = StateLog(TopicPartition(config.topics.tool_calls, 0), transaction, config.topics, book)
+    log = StateLog(TopicPartition(config.topics.tool_calls, 0), transaction, config.topics, known)
     await transaction.open()
     asked = AskedCall(call("asks"), "f", 99)
     steps = [
@@ -53,17 +53,17 @@ async def test_all_of_it_is_one_transaction(kafka: str, unique: str) -> None:
     assert {dict(each.headers)["traceparent"] for each in await read_topic(kafka, config.topics.tool_results)} == {
         b"00-ab-cd-01"
     }
-    assert [each.written.stage for each in book._known.values()] == ["done", "running", "asking"]
-    assert book.first_needed(2_000) == 1
+    assert [each.written.stage for each in known._known.values()] == ["done", "running", "asking"]
+    assert known.first_needed(2_000) == 1
     assert msgspec.json.decode(question.value)["type"] == "approval-request"
 
 
 async def test_a_log_that_begins_again_is_not_gone_on_with(kafka: str, unique: str) -> None:
     """What is known of calls is not on it, and the next owner would read from the wrong place: nothing is committed."""
-    config, book = await config_of(kafka, unique), CallStates(1_000)
+    config, known = await config_of(kafka, unique), CallStates(1_000)
     make = partial(make_producer, config.kafka, transactional_id=unique, transaction_timeout_ms=10_000)
     transaction = Transaction(make, unique, unique, 10, lambda _: None)
-    log = StateLog(TopicPartition(config.topics.tool_calls, 0), transaction, config.topics, book)
+    log = StateLog(TopicPartition(config.topics.tool_calls, 0), transaction, config.topics, known)
     await transaction.open()
     await log.write([Step(call("before"), "running")], [], 1, 10)
     await make_anew(kafka, config.topics.tool_state, 1)

@@ -18,8 +18,8 @@ def call(id_: str = "a", name: str = "w__note", time: int = 0) -> Call:
     return Call("c", "m", 0, 100, id_, name, {}, time)
 
 
-def waiting(orders: Orders | None = None, book: CallStates | None = None, **settings: Any) -> WaitingCalls:
-    return WaitingCalls(Tools(**settings), orders or Orders(), book or CallStates(1_000))
+def waiting(orders: Orders | None = None, states: CallStates | None = None, **settings: Any) -> WaitingCalls:
+    return WaitingCalls(Tools(**settings), orders or Orders(), states or CallStates(1_000))
 
 
 def steps(
@@ -64,8 +64,8 @@ def test_who_has_to_be_asked_about_waits_for_no_place() -> None:
 
 def test_what_is_refused_is_answered_at_once() -> None:
     """By the policy, for its age, since it was cancelled, or as one too many of its answer."""
-    orders, book = Orders(), CallStates(1_000)
-    found = waiting(orders, book, policy=("deny w__never",), expire_s=1, calls_per_answer=1)
+    orders, states = Orders(), CallStates(1_000)
+    found = waiting(orders, states, policy=("deny w__never",), expire_s=1, calls_per_answer=1)
     assert _told(found.arrived(call("a", "w__never"), 0)) == ("a", "denied")
     assert _told(found.arrived(call("a"), 0)) == ("a", "limit")
     found = waiting(orders, policy=("deny w__never",), expire_s=1, calls_per_answer=2)

@@ -85,7 +85,7 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
         self._repeated = RepeatedRequests(config.front)
         self._consumer: AIOKafkaConsumer | None = None
         self._membership = Membership(config.kafka.session_timeout_ms / 1000)
-        self._presence = TopicPresence(config.topics.requests)
+        self._presence = TopicPresence(config.topics.requests, self._topic_missed)
         self._assigned = self._draining = False
         numbers.read("tokenmill_caller_partitions", lambda: [((), len(self._offsets))])
         numbers.read("tokenmill_caller_inherited", lambda: [((), self._inherited.count + self._left.count)])
@@ -238,6 +238,9 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
             self._begin(place, inherited, answer)
 
     # Partitions come and go
+
+    def _topic_missed(self) -> None:
+        self._assigned = False  # what the group gave before counts no longer
 
     async def on_partitions_revoked(self, revoked: Iterable[TopicPartition]) -> None:  # noqa: ARG002 -- always all
         """Say how far they are; nothing more is said of them, as they may be another's from now on."""

@@ -18,7 +18,8 @@ from tokenmill.caller.pace import joined
 from tokenmill.codecs import Chunk, find_codec
 from tokenmill.codecs.sse_stream import UNREADABLE
 from tokenmill.errors import RecordError
-from tokenmill.events import FinishReason, finish_reason
+from tokenmill.events import FinishReason
+from tokenmill.finish_reasons import finish_reason
 from tokenmill.partition.identity import choice_index, has_content
 from tokenmill.records import InputRecord
 

@@ -7,6 +7,7 @@ of a topic that was made again only when its view of topics is old (`clients.MET
 import asyncio
 import logging
 import math
+from collections.abc import Callable
 from contextlib import suppress
 
 from aiokafka import AIOKafkaConsumer
@@ -24,8 +25,10 @@ AGAIN_S = 1.0
 class TopicPresence:
     """Looks for one topic while it is missing."""
 
-    def __init__(self, topic: str) -> None:
+    def __init__(self, topic: str, missed: Callable[[], None]) -> None:
+        """`missed` hears that it is not there any more: what the group gave before counts no longer."""
         self._topic = topic
+        self._missed = missed
         self._looked_at = -math.inf
         self.missing = ""
         """What is wrong, and what to do; empty while the topic is there."""
@@ -38,6 +41,7 @@ class TopicPresence:
         if not self.missing:
             self.missing = f"no topic {self._topic}: `tokenmill topics create` makes it"
             log.warning("%s", self.missing)
+            self._missed()
         now = asyncio.get_running_loop().time()
         if now - self._looked_at >= AGAIN_S:
             self._looked_at = now

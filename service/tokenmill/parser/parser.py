@@ -6,7 +6,8 @@ from typing import Any, Self
 from msgspec import UNSET, UnsetType
 
 from tokenmill.errors import NOT_JSON, SnapshotError
-from tokenmill.events import CUT, AnyEvent, Error, Finish, Part, finish_reason
+from tokenmill.events import AnyEvent, Error, Finish, Part
+from tokenmill.finish_reasons import CUT_OFF_REASONS, finish_reason
 from tokenmill.limits import RAW_CHARS
 from tokenmill.parser.compile.grammar import Grammar
 from tokenmill.parser.modes.native import end_native, quick_delta, read_delta
@@ -148,7 +149,7 @@ class MessageParser:
         state = self.state
         if state.finished:
             return []
-        run = Run(self.grammar, state, cut=finish_reason(reason, called=False) in CUT)
+        run = Run(self.grammar, state, cut=finish_reason(reason, called=False) in CUT_OFF_REASONS)
         _settle(run, self.grammar.modes)
         self.grammar.modes[state.mode].end(run)
         end_native(run)
@@ -156,7 +157,7 @@ class MessageParser:
         native = finish_reason(reason, called=state.complete > state.dropped)
         raw = reason[:UPSTREAM_CHARS] if reason and reason != native else UNSET
         given, counts = (UNSET, UNSET) if usage is None else (dict(usage), counted(usage))
-        stop = stop_sequence[:UPSTREAM_CHARS] if stop_sequence and native not in CUT else UNSET
+        stop = stop_sequence[:UPSTREAM_CHARS] if stop_sequence and native not in CUT_OFF_REASONS else UNSET
         run.out.append(Finish(native, raw, given, counts, stop_sequence=stop))
         events = self._events(run)
         state.finished, self.quick = True, None

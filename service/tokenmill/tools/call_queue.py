@@ -120,6 +120,10 @@ class CallQueue:
 
     # What comes
 
+    def read_from(self, offset: int) -> None:
+        """Where reading `tool-state` begins: there may be nothing to read."""
+        self._states.end = offset
+
     def read(self, key: bytes, value: bytes | None, offset: int) -> None:
         """A record of `tool-state`, in order, before anything else."""
         self._states.read(key, value, offset)

@@ -34,7 +34,7 @@ class CallStates:
         """Keys of calls that are not done, in order, by their answers."""
         self._keep_ms = keep_ms
         self.end = 0
-        """Behind the latest record that is known to be on `tool-state`."""
+        """Behind the latest record that is known to be on `tool-state`; before the first one, where reading began."""
 
     def __contains__(self, key: bytes) -> bool:
         return key in self._known

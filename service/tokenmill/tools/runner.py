@@ -68,7 +68,7 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
         self._work: dict[TopicPartition, asyncio.Task[None]] = {}
         self._ready: set[TopicPartition] = set()
         self._openings = asyncio.Semaphore(OPENINGS)
-        self._presence = TopicPresence(config.topics.tool_calls)
+        self._presence = TopicPresence(config.topics.tool_calls, self._topic_missed)
         self._assigned = self._draining = False
         self._failure = Failure()
         self._consumer: AIOKafkaConsumer | None = None
@@ -153,6 +153,9 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
 
     # Partitions come and go
 
+    def _topic_missed(self) -> None:
+        self._assigned = False  # what the group gave before counts no longer
+
     async def on_partitions_revoked(self, revoked: Iterable[TopicPartition]) -> None:  # noqa: ARG002 -- always all
         """Wait for what runs: it may be another's soon."""
         await self._finished(self._config.tools.handover_s)
@@ -160,7 +163,7 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
     async def on_partitions_assigned(self, assigned: Iterable[TopicPartition]) -> None:
         """Those that were here go on, those that are new are taken over."""
         consumer, places = self._consumer, set(assigned)
-        await asyncio.gather(*(self._give_up(place) for place in self._queues.keys() - places))
+        gone = self._queues.keys() - places
         for place in places:
             if place not in self._queues:
                 self._queues[place] = self._queue(place)
@@ -172,7 +175,8 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
                 self._queues[place].pause()
             else:
                 self._queues[place].go_on()
-        self._assigned = True
+        self._assigned = True  # before those that are gone are waited for: the topic may be missed meanwhile
+        await asyncio.gather(*(self._give_up(place) for place in gone))
         log.info("%d partitions are ours", len(places))
 
     async def _finished(self, seconds: float) -> None:
@@ -253,7 +257,9 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
             if needed > end:
                 log.warning("%s/%d ends at %d, and was to be read from %d: all of it is read", *place, end, needed)
                 needed = first
-            reader.seek(place, max(first, needed))
+            begin = max(first, needed)
+            queue.read_from(begin)
+            reader.seek(place, begin)
             while await deadline(reader.position(place), "read tool-state") < end:
                 for record in (await reader.getmany(place, timeout_ms=POLL_MS)).get(place, ()):
                     queue.read(record.key or b"", record.value, record.offset)

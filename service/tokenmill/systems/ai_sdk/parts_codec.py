@@ -16,7 +16,7 @@ from tokenmill.codecs.message_id import message_id
 from tokenmill.codecs.payloads import text_of
 from tokenmill.codecs.plain import check_plain, read_object
 from tokenmill.errors import Undecodable
-from tokenmill.events import finish_reason
+from tokenmill.finish_reasons import finish_reason
 from tokenmill.records import InputRecord, Record
 
 _FRAMING = frozenset({"text-start", "text-end"})

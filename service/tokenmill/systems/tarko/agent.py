@@ -44,8 +44,8 @@ from tokenmill.events import (
     ToolInputEnd,
     ToolInputStart,
     ToolResult,
-    finish_reason,
 )
+from tokenmill.finish_reasons import finish_reason
 from tokenmill.parser.run.state import Source
 from tokenmill.systems.tarko.agent_state import WAITING_CHARS, AgentState, Called, Gathered
 
