@@ -178,8 +178,8 @@ async def test_who_finds_nothing_to_read_on_tool_state_keeps_the_place(kafka: st
 
     async def committed() -> bool:
         async with admin_of(kafka) as admin:
-            found: dict[TopicPartition, OffsetAndMetadata] = await admin.list_consumer_group_offsets(unique)
-        return found[TopicPartition(calls.topics.tool_calls, 0)] == OffsetAndMetadata(1, "3")
+            found = await admin.list_consumer_group_offsets(unique)
+        return bool(found[TopicPartition(calls.topics.tool_calls, 0)] == OffsetAndMetadata(1, "3"))
 
     async with Calls(tmp_path, kafka, unique) as calls:
         await write_topic(kafka, calls.topics.tool_state, [(b"none of ours", None, [])] * 3, 0)
