@@ -117,6 +117,8 @@ would have to run.
 Other addresses of these APIs are not served. No tokens are counted beforehand (`/v1/messages/count_tokens`,
 `/v1/responses/input_tokens`): a prompt is known when its server has rendered it. Nothing sums a conversation up
 (`/v1/responses/compact`), and an answer is deleted with the records of its topic.
+A response that began later than `front.answer_s` allows, as all callers were away, is found by its id among the next
+`gateway.lookback_records` records of its partition.
 """,
     """
 A response repeats little of its request: `background`, `store`, `temperature`, `tools`, `metadata` and the like are in
