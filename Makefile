@@ -73,9 +73,10 @@ layers: $(INSTALLED) ## Imports go one way; the pure packages reach no I/O
 gen-check: $(INSTALLED) ## Generated files are up to date
 	$(BIN)/python -m tokenmill.gen --check
 
+# Four processes for two processors: a third of the tests' time is waiting for servers.
 .PHONY: pytest
 pytest: $(INSTALLED) $(JUDGES_INSTALLED) $(KAFKA_CLASSES) ## The tests alone, in processes, or some: make pytest PYTEST_ARGS="tests/parser -x"
-	$(BIN)/pytest -n 3 --dist loadgroup --no-loadscope-reorder $(PYTEST_ARGS)
+	$(BIN)/pytest -n 4 --dist loadgroup --no-loadscope-reorder $(PYTEST_ARGS)
 
 # Tests that want one of these build it, too. Beside them it is there before they come to it, where there is Go.
 .PHONY: judges

@@ -72,7 +72,7 @@ class ChunkWriter:
         self._attempt = attempt
         self._numbers: Counter[int] = Counter()
         self._headers: Headers = [] if native else [NATIVE]
-        self._sending = PipelinedWriter(self._producer, topic, self._key)
+        self._writer = PipelinedWriter(self._producer, topic, self._key)
         self._unacknowledged: deque[tuple[bytes, Headers]] = deque()
         self._accepted = 0
         self._handed = 0
@@ -111,7 +111,7 @@ class ChunkWriter:
         value = msgspec.json.encode({"message_id": self._message_id})
         headers = [*self._headers, (SIGN_RANGE, b"%d" % self._attempt)]
         try:
-            partition = self._sending.partition
+            partition = self._writer.partition
             if partition is None:
                 partition = await self._producer.partition(self._topic, self._key)
             await self._producer.put(self._topic, partition, self._key, value, headers)
@@ -125,7 +125,7 @@ class ChunkWriter:
         while self._unacknowledged:
             await self._hand_over()
             try:
-                await self._sending.acknowledged()
+                await self._writer.acknowledged()
             except Refused as problem:
                 await self._begin_again(problem)
             self._forget()
@@ -157,7 +157,7 @@ class ChunkWriter:
 
     def _send_anew(self) -> None:
         """To the partition that the first record went to, by whoever writes now."""
-        self._sending = PipelinedWriter(self._producer, self._topic, self._key, self._sending.partition)
+        self._writer = PipelinedWriter(self._producer, self._topic, self._key, self._writer.partition)
         self._accepted = 0
 
     async def _hand_over(self) -> None:
@@ -168,7 +168,7 @@ class ChunkWriter:
         while self._handed < len(self._unacknowledged):
             value, headers = self._unacknowledged[self._handed]
             try:
-                await self._sending.put(value, headers)
+                await self._writer.put(value, headers)
             except Refused as problem:
                 if problem.kind is TOO_LARGE:
                     raise
@@ -179,15 +179,15 @@ class ChunkWriter:
 
     def _forget(self) -> None:
         """What is acknowledged: the first ones that were put."""
-        for _ in range(self._sending.accepted - self._accepted):
+        for _ in range(self._writer.accepted - self._accepted):
             self._unacknowledged.popleft()
             self._handed -= 1
-        self._accepted = self._sending.accepted
+        self._accepted = self._writer.accepted
 
     async def _begin_again(self, problem: Refused) -> None:
         """All that is not acknowledged is to be handed over once more, after a pause."""
         log.warning("chunks of an answer are written again: %s", problem.detail)
-        await self._sending.settled()
+        await self._writer.settled()
         self._forget()
         self._handed = 0
         self._send_anew()

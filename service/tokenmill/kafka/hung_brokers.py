@@ -18,6 +18,7 @@ import os
 import random
 import re
 import socket
+import ssl
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from functools import partial, wraps
@@ -66,10 +67,11 @@ class NotReachable(KafkaConnectionError):  # type: ignore[misc] # untyped base c
     """No configured server answers: mostly none is running, so `sentence` is for somebody who starts out."""
 
     def __init__(self, servers: str, problem: BaseException) -> None:
-        self.sentence = (
-            f"Kafka at {servers} can't be reached ({_reason(problem)}): is it running? "
-            "`kafka.bootstrap_servers` or --bootstrap names another"
-        )
+        if isinstance(problem, ssl.SSLCertVerificationError):
+            advice = "`kafka.ssl_cafile` names the authority that vouches for it"
+        else:
+            advice = "is it running? `kafka.bootstrap_servers` or --bootstrap names another"
+        self.sentence = f"Kafka at {servers} can't be reached ({_reason(problem)}): {advice}"
         super().__init__(self.sentence)
 
 
@@ -77,6 +79,8 @@ def _reason(problem: BaseException) -> str:
     """The system's words for an error of its own, without the call and the address that asyncio puts around them."""
     if isinstance(problem, TimeoutError):
         return "no answer in time"
+    if isinstance(problem, ssl.SSLCertVerificationError):
+        return problem.verify_message
     if isinstance(problem, socket.gaierror):
         return str(problem.strerror).lower()
     codes = re.findall(r"\[Errno (\d+)\]", str(problem))  # several, in one error without a code, of a name's addresses
