@@ -114,6 +114,7 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
                 self._draining = True
                 for name in of_a_member:
                     tasks[name].cancel()
+                await self._begin_no_more()
                 await asyncio.gather(self._leave(consumer), self._running.finished(self._config.caller.drain_s))
         finally:
             await self._begin_no_more()
@@ -126,7 +127,6 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
             await queue.close()
 
     async def _leave(self, consumer: AIOKafkaConsumer) -> None:
-        await self._begin_no_more()
         await self.on_partitions_revoked(())
         await stopped(consumer)
 
@@ -240,7 +240,7 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
     # Partitions come and go
 
     def _topic_missed(self) -> None:
-        self._assigned = False  # what the group gave before counts no longer
+        self._assigned = False
 
     async def on_partitions_revoked(self, revoked: Iterable[TopicPartition]) -> None:  # noqa: ARG002 -- always all
         """Say how far they are; nothing more is said of them, as they may be another's from now on."""

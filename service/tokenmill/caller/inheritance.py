@@ -49,7 +49,7 @@ POLL_MS = 100
 DEAF_MS = 1_500
 """Without an answer of Kafka's: where nothing is new, it answers twice a second."""
 
-EARLIER_MS = 1_000
+EARLIER_MS = 5_000
 """Before the request's own time that is read: clocks of fronts and callers differ."""
 
 Fate: TypeAlias = Literal["over", "called-again", "continued", "failed"]
@@ -78,8 +78,8 @@ class Inherited(msgspec.Struct, frozen=True):
 
     @property
     def until_ms(self) -> float:
-        """When its answer has to be over, in milliseconds since the epoch. Whoever asks may give any time as that of
-        the record, which was not read before it was written.
+        """When its answer has to be over, in milliseconds since the epoch. A client may give its record any time; when
+        we read it is never earlier than when it was written. Whoever reads one from the future gives it a day.
         """
         return min(self.request.until, min(self.time_ms, self.read_ms) + LONGEST_ANSWER_S * 1000)
 
@@ -149,7 +149,7 @@ class Inheritance:
         self._waiting = {each.who: (each, AnswerProgress(self._listens_since)) for each in inherited}
         consumer = await started(lambda: make_reader(self._kafka), "read tokens", self._kafka.startup_timeout_s)
         try:
-            await self._place(consumer, min(each.time_ms for each in inherited) - EARLIER_MS)
+            await self._place(consumer, int(min(min(each.time_ms, each.read_ms) for each in inherited)) - EARLIER_MS)
             while self._waiting:
                 await self._look(consumer)
         finally:

@@ -67,7 +67,7 @@ class RequestLog:
                 await self._wanted.wait()
 
     async def caught_up(self) -> None:
-        """Wait until everything is handed on that is in the log now, in partitions that are new, too."""
+        """Wait until everything is handed on that is in the log now, in partitions that were new a second ago, too."""
         await self._reached(await self._reader.ends())
 
     async def reached(self, partition: int, offset: int) -> None:

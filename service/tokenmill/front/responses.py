@@ -4,8 +4,8 @@
    behind `starting_after`. It need not have been asked for in the background.
 2. `POST …/cancel` stops it for everybody, and answers when it is over.
 3. What is kept is the log: an id leads to its place there, and nothing is found when that is gone. An id may be made
-   up: it is looked for in what was written in its time, and in `gateway.lookback_records` records that are younger, as
-   callers that were away write late; none of its time lies before us.
+   up: it is looked for in what was written in its time, and in `LATE` records that are younger, as callers that were
+   away write late; none of its time lies before us.
 """
 
 import asyncio
@@ -33,6 +33,9 @@ PATH = f"/v1/responses/{{id:{RESPONSES.prefix}[^/]+}}"
 JSON = "application/json"
 
 MISSING = "the log has no response of this id, or not any more"
+
+LATE = 20_000
+"""Records that are younger than an answer's time, among which one that began late is looked for: 0.2 s of a core."""
 
 CANCEL_S = 10.0
 """For the end of an answer that is cancelled: it takes a tenth of a second."""
@@ -122,9 +125,8 @@ class Responses:
         """A block with the events of an answer from its beginning. Raises `Refused` for one that was made up."""
         start = since(answer.time_ms)
         over_ms = answer.time_ms + int((self._context.config.front.answer_s + MORE_S) * 1000) + CLOCKS_MS
-        younger = self._context.config.gateway.lookback_records
         async with self._context.following(conversation, str(answer), start, grant) as (following, _):
-            if over_ms < _now_ms() and not await following.can_be(over_ms, younger):
+            if over_ms < _now_ms() and not await following.can_be(over_ms, LATE):
                 raise Refused(NOT_FOUND, MISSING)
             yield following
 

@@ -109,7 +109,7 @@ would have to run.
 | method | address | what it does |
 | --- | --- | --- |
 | POST | `/v1/chat/completions`, `/v1/responses`, `/v1/messages` | Ask |
-| GET | `/v1/responses/{id}` | As it is now; with `?stream=true` its events, behind `starting_after` |
+| GET | `/v1/responses/{id}` | As it is now; with `?stream=true` its events, those after `starting_after` |
 | POST | `/v1/responses/{id}/cancel` | Stop it |
 | GET | `/v1/models`, `/v1/models/{model}` | As OpenAI lists models; as Anthropic, where `anthropic-version` is sent |
 """,
@@ -117,8 +117,8 @@ would have to run.
 Other addresses of these APIs are not served. No tokens are counted beforehand (`/v1/messages/count_tokens`,
 `/v1/responses/input_tokens`): a prompt is known when its server has rendered it. Nothing sums a conversation up
 (`/v1/responses/compact`), and an answer is deleted with the records of its topic.
-A response that began later than `front.answer_s` allows, as all callers were away, is found by its id among the next
-`gateway.lookback_records` records of its partition.
+A response that began later than `front.answer_s` allows, because all callers were away, is still found by its id, among
+the next 20,000 records of its partition.
 """,
     """
 A response repeats little of its request: `background`, `store`, `temperature`, `tools`, `metadata` and the like are in

@@ -81,7 +81,7 @@ Frames that come within `gateway.flush_ms` are written together; the first of a 
     "## Ids",
     """
 `<partition>.<offset>.<part>~<back>~<mark>` names a frame by its record in the log, how far before it reading has to
-begin to go on behind it, and which event the record is. An id with the part 0 stands in front of a record. Any gateway
+begin to go on after it, and which event the record is. An id with the part 0 stands in front of a record. Any gateway
 understands ids, and none remembers them. Those of a partition sort as text in the order of their frames. A client sends
 back what it got, as `Last-Event-ID`, `last_event_id` or `from`. Each is checked against the record that it names, so an
 id of another conversation or another log is none; in another dialect it is one, and what follows its record comes. Who
@@ -105,7 +105,7 @@ of the dialects `openai`, `openai_responses`, `ai_sdk_ui` and `ag_ui` there is n
 for one of the API's. In the last two one answer whose beginning is gone is an error, which ends the stream.
 """,
     """
-A WebSocket is closed with 1000 behind the end of an answer, 1001 where the gateway stops, 1008 for what is not allowed
+A WebSocket is closed with 1000 after the end of an answer, 1001 where the gateway stops, 1008 for what is not allowed
 or not understood, 1009 for a frame that is too large, 1012 where the topic has grown, and 1013 for a client that is too
 slow or where Kafka does not answer: come back later.
 """,

@@ -63,12 +63,16 @@ PROMPT = frozenset({2, 3, 9, 10, 12, 17, 18, 23, 36})
 logins, versions, ends of epochs. Others wait for replicas, for the group, or for bytes of records on a slow line."""
 
 
+NOBODY_VOUCHES = (18, 19, 20, 21)
+"""OpenSSL's codes for a certificate that signs itself, or that nobody has signed who is known."""
+
+
 class NotReachable(KafkaConnectionError):  # type: ignore[misc] # untyped base class
     """No configured server answers: mostly none is running, so `sentence` is for somebody who starts out."""
 
     def __init__(self, servers: str, problem: BaseException) -> None:
-        if isinstance(problem, ssl.SSLCertVerificationError):
-            advice = "`kafka.ssl_cafile` names the authority that vouches for it"
+        if getattr(problem, "verify_code", None) in NOBODY_VOUCHES:
+            advice = "`kafka.ssl_cafile` names the authority that vouches for its certificate"
         else:
             advice = "is it running? `kafka.bootstrap_servers` or --bootstrap names another"
         self.sentence = f"Kafka at {servers} can't be reached ({_reason(problem)}): {advice}"
@@ -80,7 +84,7 @@ def _reason(problem: BaseException) -> str:
     if isinstance(problem, TimeoutError):
         return "no answer in time"
     if isinstance(problem, ssl.SSLCertVerificationError):
-        return problem.verify_message
+        return problem.verify_message.rstrip(".")
     if isinstance(problem, socket.gaierror):
         return str(problem.strerror).lower()
     codes = re.findall(r"\[Errno (\d+)\]", str(problem))  # several, in one error without a code, of a name's addresses

@@ -26,7 +26,7 @@ class TopicPresence:
     """Looks for one topic while it is missing."""
 
     def __init__(self, topic: str, missed: Callable[[], None]) -> None:
-        """`missed` hears that it is not there any more: what the group gave before counts no longer."""
+        """`missed` is called at each look that finds it gone: what the group gave, or gives then, does not count."""
         self._topic = topic
         self._missed = missed
         self._looked_at = -math.inf
@@ -41,7 +41,7 @@ class TopicPresence:
         if not self.missing:
             self.missing = f"no topic {self._topic}: `tokenmill topics create` makes it"
             log.warning("%s", self.missing)
-            self._missed()
+        self._missed()
         now = asyncio.get_running_loop().time()
         if now - self._looked_at >= AGAIN_S:
             self._looked_at = now

@@ -154,7 +154,7 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
     # Partitions come and go
 
     def _topic_missed(self) -> None:
-        self._assigned = False  # what the group gave before counts no longer
+        self._assigned = False
 
     async def on_partitions_revoked(self, revoked: Iterable[TopicPartition]) -> None:  # noqa: ARG002 -- always all
         """Wait for what runs: it may be another's soon."""

@@ -1,4 +1,4 @@
-"""Who is let in to a route: rights first, then a place among the connections; and for how long."""
+"""Who is let in to a route: rights first, then a slot among the connections; and for how long."""
 
 from aiohttp import web
 

@@ -1,7 +1,7 @@
 """How many connections are open: of the process, of each name, and of all readers of a site.
 
-A place is taken before anything is read for a connection, and given back whatever ends it. Who finds none is named in
-the log, now and then: metrics have no names.
+A slot is taken before anything is read for a connection, and given back whatever ends it. Whoever finds none is named
+in the log, now and then: metrics have no names.
 """
 
 import logging
@@ -17,7 +17,7 @@ from tokenmill.gateway.problems import TOO_MANY, Refused, shown
 log = logging.getLogger(__name__)
 
 RETRY_S: Final = (2, 10)
-"""Between which times a client that found no place is told to come again: drawn, or all would come at once."""
+"""Between which times a client that found no slot is told to come again: drawn, or all would come at once."""
 
 SAID_S: Final = 10.0
 """Between two lines of the log: who is refused comes again within seconds, and thousands may be."""
@@ -63,7 +63,7 @@ class ConnectionLimits:
         return ConnectionSlot(self, grant.holder, grant.site)
 
     def take(self, name: str, site: str = "") -> None:
-        """One place more, of a reader of a site if one is said. Raises `Refused` if there is none."""
+        """Take a slot, of a reader of a site if one is said. Raises `Refused` if there is none."""
         if self.taken_now >= self._cap:
             raise _full("this process has all the connections that it takes; come again, another one may answer")
         if name and self._by_name[name] >= self._cap_each:
@@ -75,7 +75,7 @@ class ConnectionLimits:
         self._count(name, site, 1)
 
     def give_back(self, name: str, site: str = "") -> None:
-        """One place less."""
+        """Give a slot back."""
         self._count(name, site, -1)
 
     def of(self, name: str) -> int:
@@ -85,7 +85,7 @@ class ConnectionLimits:
     def _say(self, name: str, cap: int) -> None:
         if self._now() >= self._said + SAID_S:
             self._said = self._now()
-            log.warning("no more places for %s: %d connections are open", shown(name), cap)
+            log.warning("no more connections for %s: %d connections are open", shown(name), cap)
 
     def _count(self, name: str, site: str, more: int) -> None:
         self.taken_now += more

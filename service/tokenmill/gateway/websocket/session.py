@@ -256,7 +256,7 @@ class WebSocketSession:
         return self._shown._replace(request=self._request.clone(headers=headers))
 
     async def _let_in(self, shown: ShownCredentials, conversation: str) -> Grant:
-        """A socket has one place, that of whoever read first. Raises `Refused` if there is none."""
+        """A socket has one slot, that of whoever read first. Raises `Refused` if there is none."""
         grant = await self._allowed(shown, conversation, "read")
         # Credentials that are refused replace none that are good.
         self._shown = self._shown_for[conversation] = ShownCredentials(shown.request, grant)
