@@ -25,6 +25,15 @@ def started(folder: Path, *arguments: str) -> "Copy | subprocess.Popen[bytes]":
         return next(WARM).launch([*OURS, *arguments], log, {"cwd": folder})
 
 
+def test_an_end_is_told_to_all_who_ask(tmp_path: Path) -> None:
+    """Threads may look for it side by side; the one that forks goes on."""
+    for _ in range(2):
+        copy = started(tmp_path, "--version")
+        if isinstance(copy, Copy):
+            other = Copy(copy._warm, copy.args, copy.pid)
+            assert (copy.wait(60), other.wait(60)) == (0, 0)
+
+
 def test_a_copy_ends_as_its_command_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In its own folder, with the variables of now, and what it writes is in its log."""
     monkeypatch.setenv("TOKENMILL_WORKER__PORT", "-1")

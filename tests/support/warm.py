@@ -153,21 +153,31 @@ def serve(way: socket.socket) -> Sequence[str]:
     import_module("tokenmill.plugins").load_plugins()
     _freeze()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # meant for the tests, who end all of this
+    ends: dict[int, int] = {}  # threads may ask side by side for the same one, of which the system says it once
     while True:
         message, files, _, _ = socket.recv_fds(way, MESSAGE_BYTES, 1)
         if not message:
             raise SystemExit
         asked = json.loads(message)
         if "pid" in asked:
-            pid, status = os.waitpid(asked["pid"], os.WNOHANG)
-            answer = status if pid else None
+            answer = ends[asked["pid"]] if asked["pid"] in ends else _end_of(asked["pid"], ends)
         elif (answer := os.fork()) == 0:
             way.close()
             _become(asked, files[0])
             return asked["arguments"]  # type: ignore[no-any-return] # of the request
+        else:
+            ends.pop(answer, None)  # numbers of processes come again
         for file in files:
             os.close(file)
         way.send(json.dumps(answer).encode())
+
+
+def _end_of(pid: int, ends: dict[int, int]) -> int | None:
+    """The status with which a child has ended, which is noted; None while it runs."""
+    ended, status = os.waitpid(pid, os.WNOHANG)
+    if ended:
+        ends[pid] = status
+    return ends.get(pid)
 
 
 def _freeze() -> None:
