@@ -6,26 +6,17 @@ from typing import Any
 
 import pytest
 
+from tests.support.clock import Clock
 from tests.support.stage import until
 from tokenmill.caller.failure import UpstreamFailed
 from tokenmill.caller.pool import BREAK_S, FAILURES, Place, Pool
 from tokenmill.config import Upstream
 
 
-class Clock:
-    """Goes when it is told to."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 def pool(*urls: str, clock: Callable[[], float] | None = None, **settings: Any) -> Pool:
     """A pool of these URLs."""
     upstream = Upstream(models=["m"], urls=list(urls or ("http://a",)), **settings)
-    return Pool(upstream, clock or Clock())
+    return Pool(upstream, clock or Clock(0.0))
 
 
 async def test_the_least_loaded_url_is_asked() -> None:
@@ -85,7 +76,7 @@ async def test_who_leaves_the_queue_holds_nobody_up() -> None:
 
 async def test_a_url_that_fails_again_and_again_is_left_alone_then_tried_once() -> None:
     """Meanwhile others are asked; without others nobody waits."""
-    clock = Clock()
+    clock = Clock(0.0)
     two = pool("http://a", "http://b", clock=clock)
     for _ in range(FAILURES):
         two.give_back(await two.take(avoided={"http://b"}), failed=True)
@@ -101,7 +92,7 @@ async def test_a_url_that_fails_again_and_again_is_left_alone_then_tried_once() 
 
 async def test_a_url_is_tried_again_while_an_answer_from_before_goes_on() -> None:
     """A long stream is not the try: neither its place nor its end, which says nothing of the server."""
-    clock = Clock()
+    clock = Clock(0.0)
     one = pool(clock=clock)
     long, given_up = await one.take(), await one.take()
     for _ in range(FAILURES):
@@ -128,7 +119,7 @@ async def tried(one: Pool, clock: Clock) -> Place:
 
 async def test_a_try_that_begins_to_answer_opens_its_url_to_all() -> None:
     """Who waits is called; how long the answer goes on, and how it ends, is its own affair then."""
-    clock = Clock()
+    clock = Clock(0.0)
     two = pool("http://a", "http://b", calls=2, clock=clock)
     for _ in range(FAILURES):
         two.give_back(await two.take(avoided={"http://b"}), failed=True)
@@ -158,7 +149,7 @@ async def test_a_server_that_breaks_all_its_answers_off_is_left_alone_though_the
 
 async def test_a_try_from_before_an_answer_that_worked_is_none_any_more() -> None:
     """Where the URL fails again, while it is still silent, another one tries it; its own end does not end that one."""
-    clock = Clock()
+    clock = Clock(0.0)
     one = pool(clock=clock)
     old = await one.take()
     silent = await tried(one, clock)
@@ -173,7 +164,7 @@ async def test_a_try_from_before_an_answer_that_worked_is_none_any_more() -> Non
 
 async def test_refusals_that_another_url_answered_are_failures_of_the_one_that_refused() -> None:
     """As it is quick it has the fewest answers always. Those from before it worked say nothing any more."""
-    clock = Clock()
+    clock = Clock(0.0)
     two = pool("http://a", "http://b", clock=clock)
     refused = [await two.take(avoided={"http://b"}) for _ in range(2 * FAILURES)]
     for place in refused:
@@ -191,7 +182,7 @@ async def test_refusals_that_another_url_answered_are_failures_of_the_one_that_r
 
 async def test_refusals_never_close_the_last_url() -> None:
     """Each refuses what the other one takes, and answers come in any order: also while one waits to be tried."""
-    clock = Clock()
+    clock = Clock(0.0)
     two = pool("http://a", "http://b", clock=clock)
     places = [await two.take() for _ in range(4 * FAILURES)]
     for place in places:
@@ -208,7 +199,7 @@ async def test_refusals_never_close_the_last_url() -> None:
 
 async def test_where_all_are_left_alone_nobody_waits() -> None:
     """503 at once, and one try when the time is over."""
-    clock = Clock()
+    clock = Clock(0.0)
     one = pool(clock=clock)
     for _ in range(FAILURES):
         one.give_back(await one.take(), failed=True)
@@ -229,7 +220,7 @@ async def place_of_last_try(pool: Pool) -> Place:
 
 async def test_who_waits_is_told_when_all_are_left_alone() -> None:
     """All of them, though the last answer under way gives back one place; when the time is over the server is asked."""
-    clock = Clock()
+    clock = Clock(0.0)
     one = pool(calls=1, clock=clock)
     place = await place_of_last_try(one)
     waiting = [asyncio.create_task(one.take()) for _ in range(3)]
@@ -260,7 +251,7 @@ async def test_who_is_called_and_leaves_lets_the_others_be_told() -> None:
 
 async def test_a_place_that_time_has_made_free_is_that_of_who_waits() -> None:
     """Nobody gives it back: whoever comes then lets the first one in, and waits behind it."""
-    clock = Clock()
+    clock = Clock(0.0)
     two = pool("http://a", "http://b", calls=1, clock=clock)
     for _ in range(FAILURES):
         two.give_back(await two.take(avoided={"http://b"}), failed=True)
@@ -279,7 +270,7 @@ async def test_a_place_that_time_has_made_free_is_that_of_who_waits() -> None:
 
 async def test_a_url_that_is_well_again_gets_all_that_it_takes() -> None:
     """One answer that comes back opens as many places as it has."""
-    clock = Clock()
+    clock = Clock(0.0)
     two = pool("http://a", "http://b", calls=2, clock=clock)
     for _ in range(FAILURES):
         two.give_back(await two.take(avoided={"http://b"}), failed=True)

@@ -9,6 +9,7 @@ import httpx
 import pytest
 from aiohttp import web
 
+from tests.support.serving_app import serving_app
 from tokenmill.apis import APIS, CHAT, MESSAGES, RESPONSES, Api, BadAsk
 from tokenmill.config import Gateway
 from tokenmill.errors import Unavailable
@@ -81,14 +82,12 @@ async def served(
 ) -> AsyncIterator[httpx.AsyncClient]:
     """Clients of an application whose routes refuse."""
     numbers, origins = numbers or Numbers(FRONT_METRICS), Origins(gateway or Gateway())
-    runner = web.AppRunner(front_app(ROUTES, numbers, origins, watch or IdleConnections(), 1_000), access_log=None)
-    await runner.setup()
-    try:
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{runner.addresses[0][1]}") as client:
-            yield client
-    finally:
-        await runner.cleanup()
+    app = front_app(ROUTES, numbers, origins, watch or IdleConnections(), 1_000)
+    async with (
+        serving_app(app, access_log=None) as port,
+        httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client,
+    ):
+        yield client
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,11 @@ from typing import Any
 
 import msgspec
 import pytest
-from aiohttp import ClientSession, web
+from aiohttp import ClientSession
 
 from tests.integration.test_any_provider import MARKUP, OPTIONS
 from tests.support.gateways import admission
+from tests.support.serving_app import serving_app
 from tests.support.stage import Stage, until
 from tests.support.topics import make_topics, read_topic
 from tokenmill.client import Connection, Publisher, publish_stream
@@ -59,13 +60,11 @@ async def writing(stage: Stage) -> AsyncIterator[Gate]:
     await producer.start()
     writing = WriteRoutes(config, producer, admission(), Counts())
     app = client_app(writing.routes(), Counts(), Origins(Gateway()), IdleConnections(), 1024)
-    runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.1)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    port = runner.addresses[0][1]
-    async with ClientSession(f"http://127.0.0.1:{port}") as session:
+    async with (
+        serving_app(app, handler_cancellation=True, shutdown_timeout=0.1) as port,
+        ClientSession(f"http://127.0.0.1:{port}") as session,
+    ):
         yield Gate(session, port)
-    await runner.cleanup()
     await writing.close(5)
     await producer.stop()
 

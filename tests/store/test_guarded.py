@@ -4,20 +4,11 @@ import asyncio
 
 import pytest
 
+from tests.support.clock import Clock
 from tests.support.stage import until
 from tokenmill.errors import Unavailable
 from tokenmill.store import Breaker, GuardedStore, Head, HeadChanged, MemoryStore, Place, Snapshot
 from tokenmill.store.guarded import FIRST_PAUSE_S, LONGEST_PAUSE_S
-
-
-class Clock:
-    """Goes when it is told to."""
-
-    def __init__(self) -> None:
-        self.now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 class Moody(MemoryStore):
@@ -44,7 +35,7 @@ def _guarded(store: MemoryStore, clock: Clock, failures: list[str]) -> GuardedSt
 
 async def test_an_open_breaker_refuses_without_asking() -> None:
     """After a failure nothing is tried for a pause, then one call is, and a success closes it."""
-    store, clock, failures = Moody(), Clock(), list[str]()
+    store, clock, failures = Moody(), Clock(100.0), list[str]()
     guarded = _guarded(store, clock, failures)
     store.away = True
     for _ in range(3):
@@ -59,7 +50,7 @@ async def test_an_open_breaker_refuses_without_asking() -> None:
 
 def test_pauses_double_up_to_a_longest_one() -> None:
     """A store that stays away is asked less and less, but it is asked."""
-    clock = Clock()
+    clock = Clock(100.0)
     breaker = Breaker(clock)
     pauses = []
     for _ in range(8):
@@ -74,7 +65,7 @@ def test_pauses_double_up_to_a_longest_one() -> None:
 
 async def test_calls_that_fail_side_by_side_are_one_failure() -> None:
     """An outage that hits the restores of many partitions is waited for as long as one that hits a single call."""
-    store, clock, failures = Moody(), Clock(), list[str]()
+    store, clock, failures = Moody(), Clock(100.0), list[str]()
     guarded = _guarded(store, clock, failures)
     store.silent = True
     loads = [asyncio.create_task(guarded.load("tokens", partition)) for partition in range(8)]
@@ -89,7 +80,7 @@ async def test_calls_that_fail_side_by_side_are_one_failure() -> None:
 
 async def test_what_is_owned_elsewhere_goes_though_the_breaker_is_open() -> None:
     """It is this process alone that forgets."""
-    store, clock = Moody(), Clock()
+    store, clock = Moody(), Clock(100.0)
     guarded = _guarded(store, clock, [])
     await guarded.write_full("tokens", 0, None, Place(1, 1), b"", {})
     store.away = True
@@ -104,14 +95,14 @@ async def test_a_whole_operation_has_a_deadline() -> None:
     store, failures = Moody(), list[str]()
     store.silent = True
     with pytest.raises(Unavailable, match="no answer within"):
-        await _guarded(store, Clock(), failures).load("tokens", 0)
+        await _guarded(store, Clock(100.0), failures).load("tokens", 0)
     assert failures == ["load"]
 
 
 async def test_a_changed_head_is_an_answer() -> None:
     """It goes through to the writer and opens nothing."""
     failures = list[str]()
-    guarded = _guarded(MemoryStore(), Clock(), failures)
+    guarded = _guarded(MemoryStore(), Clock(100.0), failures)
     head = await guarded.write_full("tokens", 0, None, Place(1, 10), b"", {})
     with pytest.raises(HeadChanged):
         await guarded.write_full("tokens", 0, None, Place(1, 11), b"", {})
@@ -132,6 +123,6 @@ async def test_a_load_has_longer() -> None:
     store = Silent()
     store.silent = True
     with pytest.raises(Unavailable, match=r"load: no answer within 0.3 s"):
-        await _guarded(store, Clock(), []).load("tokens", 0)
+        await _guarded(store, Clock(100.0), []).load("tokens", 0)
     with pytest.raises(Unavailable, match=r"head: no answer within 0.05 s"):
-        await _guarded(store, Clock(), []).head("tokens", 0)
+        await _guarded(store, Clock(100.0), []).head("tokens", 0)

@@ -12,6 +12,7 @@ from aiohttp import web
 from aiokafka import AIOKafkaProducer
 from aiokafka.structs import RecordMetadata
 
+from tests.support.serving_app import serving_app
 from tests.support.stage import until
 from tests.support.topics import grow_topics, make_topics
 from tokenmill.client import Connection
@@ -186,11 +187,7 @@ async def listening(
         )
         all_routes = [*EventRoutes(serving, admission).routes(), *(routes(serving) if routes else ())]
         app = client_app(all_routes, serving.counts, Origins(gateway), IdleConnections(), gateway.body_kib * 1024)
-        runner = web.AppRunner(
-            app, handler_cancellation=True, access_log=None, logger=server_log(), shutdown_timeout=0.1
+        port = await stack.enter_async_context(
+            serving_app(app, handler_cancellation=True, access_log=None, logger=server_log(), shutdown_timeout=0.1)
         )
-        await runner.setup()
-        stack.push_async_callback(runner.cleanup)
-        site = web.TCPSite(runner, "127.0.0.1", 0)
-        await site.start()
-        yield Gate(serving, producer, topic, runner.addresses[0][1])
+        yield Gate(serving, producer, topic, port)

@@ -6,8 +6,9 @@ from contextlib import asynccontextmanager
 from typing import Any, cast
 
 import msgspec
-from aiohttp import ClientSession, web
+from aiohttp import ClientSession
 
+from tests.support.serving_app import serving_app
 from tests.support.written import Written, told
 from tokenmill.config import Config, Gateway
 from tokenmill.gateway.auth.admission import Admission
@@ -90,10 +91,6 @@ class Client:
 async def serving(open_messages: OpenMessages | None = None) -> AsyncIterator[Client]:
     client = Client(open_messages)
     app = client_app(client.writing.routes(), client.counts, Origins(Gateway()), IdleConnections(), 1024)
-    runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.1)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    client.port = runner.addresses[0][1]
-    yield client
-    await runner.cleanup()
+    async with serving_app(app, handler_cancellation=True, shutdown_timeout=0.1) as client.port:
+        yield client
     await client.writing.close(1)

@@ -197,7 +197,7 @@ async def test_a_topic_that_is_away_is_told_of_and_taken_up_when_it_is_back(
         async with admin_of(kafka) as admin:
             await admin.delete_topics([calls.topics.tool_calls])
         await until(lambda: f"no topic {calls.topics.tool_calls}" in runner.readiness()[1], "it is missed")
-        assert not runner._assigned
+        assert not runner._presence.assigned
         await make_topics(kafka, calls.topics.tool_calls, partitions=1)
         await until(lambda: runner.readiness()[0], "it is taken up", METADATA_MS / 2_000)
         assert len(runner._ready) == 1

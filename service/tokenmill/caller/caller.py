@@ -85,8 +85,8 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
         self._repeated = RepeatedRequests(config.front)
         self._consumer: AIOKafkaConsumer | None = None
         self._membership = Membership(config.kafka.session_timeout_ms / 1000)
-        self._presence = TopicPresence(config.topics.requests, self._topic_missed)
-        self._assigned = self._draining = False
+        self._presence = TopicPresence(config.topics.requests)
+        self._draining = False
         numbers.read("tokenmill_caller_partitions", lambda: [((), len(self._offsets))])
         numbers.read("tokenmill_caller_inherited", lambda: [((), self._inherited.count + self._left.count)])
 
@@ -94,9 +94,7 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
         """Whether it takes requests, and why not. One that has no partition is ready for some."""
         if self._draining:
             return False, "draining"
-        if self._presence.missing:
-            return False, self._presence.missing
-        return (True, "ready") if self._assigned else (False, "the group has given no partitions yet")
+        return not self._presence.lacks, self._presence.lacks or "ready"
 
     async def run(self, stop: asyncio.Event) -> None:
         """Until `stop`; then what runs is waited for. Raises a `TokenmillError` when going on is impossible."""
@@ -239,9 +237,6 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
 
     # Partitions come and go
 
-    def _topic_missed(self) -> None:
-        self._assigned = False
-
     async def on_partitions_revoked(self, revoked: Iterable[TopicPartition]) -> None:  # noqa: ARG002 -- always all
         """Say how far they are; nothing more is said of them, as they may be another's from now on."""
         if self._consumer is not None and self._offsets:
@@ -257,7 +252,7 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
             await until_available(lambda: self._place(places), self._kafka.startup_timeout_s)
         except TokenmillError as problem:
             self._failure.tell(problem)
-        self._assigned = True
+        self._presence.assigned = True
         log.info("%d partitions are ours", len(places))
 
     def _let_go(self, place: TopicPartition) -> None:

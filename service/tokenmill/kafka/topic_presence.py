@@ -1,4 +1,4 @@
-"""Whether the topic is there that a member of a group reads.
+"""Whether the topic is there that a member of a group reads, and the group has given partitions of it.
 
 Without it the group gives the member no partitions, as it does to one for which none is left; and the client would hear
 of a topic that was made again only when its view of topics is old (`clients.METADATA_MS`).
@@ -7,7 +7,6 @@ of a topic that was made again only when its view of topics is old (`clients.MET
 import asyncio
 import logging
 import math
-from collections.abc import Callable
 from contextlib import suppress
 
 from aiokafka import AIOKafkaConsumer
@@ -25,13 +24,18 @@ AGAIN_S = 1.0
 class TopicPresence:
     """Looks for one topic while it is missing."""
 
-    def __init__(self, topic: str, missed: Callable[[], None]) -> None:
-        """`missed` is called at each look that finds it gone: what the group gave, or gives then, does not count."""
+    def __init__(self, topic: str) -> None:
         self._topic = topic
-        self._missed = missed
         self._looked_at = -math.inf
         self.missing = ""
         """What is wrong, and what to do; empty while the topic is there."""
+        self.assigned = False
+        """The group has said which partitions are ours. What it says while the topic is missing does not count."""
+
+    @property
+    def lacks(self) -> str:
+        """What the member lacks to be ready; empty if it has its share, which may be no partition."""
+        return self.missing or ("" if self.assigned else "the group has given no partitions yet")
 
     async def look(self, consumer: AIOKafkaConsumer) -> None:
         """Note whether it is there, as far as the consumer knows; where it is not, have the consumer ask again."""
@@ -41,7 +45,7 @@ class TopicPresence:
         if not self.missing:
             self.missing = f"no topic {self._topic}: `tokenmill topics create` makes it"
             log.warning("%s", self.missing)
-        self._missed()
+        self.assigned = False
         now = asyncio.get_running_loop().time()
         if now - self._looked_at >= AGAIN_S:
             self._looked_at = now

@@ -36,6 +36,9 @@ ASKED_MS = 86_400_000
 SPARE = 64 * KIB
 """By how much a topic that is made takes more than its longest record."""
 
+FEWER = 3
+"""Looks in a row that have to find fewer partitions: a broker that lags behind a growth does not know of it yet."""
+
 TIMESTAMPS = "message.timestamp.type"
 """Setting of a topic: whether its records keep the time that their producer gave them."""
 
@@ -53,6 +56,24 @@ class TopicChange(NamedTuple):
     partitions: int
     differs: tuple[str, ...] = ()
     """In what a topic that was there is not what was asked for: its settings are left as they are."""
+
+
+class FewerPartitions:
+    """Finds out that a topic is another one: it has fewer partitions than it had."""
+
+    def __init__(self, topic: str) -> None:
+        self._topic = topic
+        self._looks = 0
+
+    def look(self, count: int, had: int) -> str:
+        """What is odd about a broker's number; empty if nothing is. Raises `Unavailable` when it is sure."""
+        self._looks = self._looks + 1 if count < had else 0
+        if not self._looks:
+            return ""
+        said = f"the topic {self._topic!r} has {count} partitions, and had {had}"
+        if self._looks == FEWER:
+            raise Unavailable(said)
+        return said
 
 
 def output_topics(config: Config) -> list[str]:

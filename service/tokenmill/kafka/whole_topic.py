@@ -17,7 +17,7 @@ from tokenmill.kafka.aiokafka_inside import network, positions
 from tokenmill.kafka.calls import deadline, started, stopped, stopped_on_failure
 from tokenmill.kafka.clients import READER_WAIT_MS, make_reader
 from tokenmill.kafka.lookup import offsets_since
-from tokenmill.kafka.topics import find_topic
+from tokenmill.kafka.topics import FewerPartitions, find_topic
 
 POLL_MS = 200
 
@@ -26,9 +26,6 @@ GROWTH_S = 10.0
 
 KNOWN_S = 1.0
 """How long a look counts for those who ask where the topic ends: it waits behind a fetch, as that question does."""
-
-FEWER = 3
-"""Looks in a row that have to find fewer partitions: a broker that lags behind a growth does not know of it yet."""
 
 
 class WholeTopic:
@@ -57,7 +54,7 @@ class WholeTopic:
         """Whether some of these are not assigned yet. `poll` does that: it alone knows that nothing is on its way."""
         self._looked = 0.0
         self._known_until = 0.0
-        self._fewer = 0
+        self._fewer = FewerPartitions(topic)
 
     async def start(self) -> None:
         """Connect, and find where to begin."""
@@ -141,9 +138,7 @@ class WholeTopic:
             count = await self.look()
         except Unavailable:
             return  # who reads waits for Kafka as long as it takes
-        self._fewer = self._fewer + 1 if count < len(self._read) else 0
-        if self._fewer == FEWER:
-            raise Unavailable(f"the topic {self._topic!r} has {count} partitions, and had {len(self._read)}")
+        self._fewer.look(count, len(self._read))
 
     async def _places(self) -> list[TopicPartition]:
         """The topic's partitions, as a broker says now."""

@@ -68,8 +68,8 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
         self._work: dict[TopicPartition, asyncio.Task[None]] = {}
         self._ready: set[TopicPartition] = set()
         self._openings = asyncio.Semaphore(OPENINGS)
-        self._presence = TopicPresence(config.topics.tool_calls, self._topic_missed)
-        self._assigned = self._draining = False
+        self._presence = TopicPresence(config.topics.tool_calls)
+        self._draining = False
         self._failure = Failure()
         self._consumer: AIOKafkaConsumer | None = None
         self._read_gauges()
@@ -99,10 +99,8 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
         """Whether it runs calls, and why not. One that has no partition is ready for some."""
         if self._draining:
             return False, "draining"
-        if self._presence.missing:
-            return False, self._presence.missing
-        if not self._assigned:
-            return False, "the group has given no partitions yet"
+        if self._presence.lacks:
+            return False, self._presence.lacks
         taking = len(self._queues) - len(self._ready)
         return (False, f"{taking} partitions are being taken over") if taking else (True, "ready")
 
@@ -153,9 +151,6 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
 
     # Partitions come and go
 
-    def _topic_missed(self) -> None:
-        self._assigned = False
-
     async def on_partitions_revoked(self, revoked: Iterable[TopicPartition]) -> None:  # noqa: ARG002 -- always all
         """Wait for what runs: it may be another's soon."""
         await self._finished(self._config.tools.handover_s)
@@ -175,7 +170,7 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
                 self._queues[place].pause()
             else:
                 self._queues[place].go_on()
-        self._assigned = True  # before those that are gone are waited for: the topic may be missed meanwhile
+        self._presence.assigned = True  # before those that are gone are waited for: the topic may be missed meanwhile
         await asyncio.gather(*(self._give_up(place) for place in gone))
         log.info("%d partitions are ours", len(places))
 

@@ -10,6 +10,7 @@ import msgspec
 import pytest
 from aiohttp.test_utils import make_mocked_request
 
+from tests.support.clock import Clock
 from tokenmill.apis.record import own_conversation
 from tokenmill.config import Gateway
 from tokenmill.errors import ConfigError
@@ -46,14 +47,6 @@ class Known(Authorizer):
 
     async def prepare(self) -> None:
         self.prepared = True
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 1_000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.support.certificates import make_identity
+from tests.support.clock import Clock
 from tests.support.issuer import ALGORITHMS, Issuer, issuer, key_set, public
 from tokenmill.errors import ConfigError
 from tokenmill.gateway.auth.jwks import (
@@ -24,14 +25,6 @@ from tokenmill.gateway.auth.jwks import (
 )
 from tokenmill.gateway.auth.reloading_file import LOOK_S
 from tokenmill.gateway.problems import Refused
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 1_000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture

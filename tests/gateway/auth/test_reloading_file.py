@@ -6,16 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.clock import Clock
 from tokenmill.errors import ConfigError
 from tokenmill.gateway.auth.reloading_file import LOOK_S, ReloadingFile
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 def number(content: bytes) -> int:
@@ -33,7 +26,7 @@ def file(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def clock() -> Clock:
-    return Clock()
+    return Clock(100.0)
 
 
 @pytest.fixture

@@ -11,20 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.clock import Clock
 from tokenmill.gateway.auth.grant import Grant
 from tokenmill.gateway.auth.tickets import Tickets
 from tokenmill.gateway.problems import Refused
 
 SECRET = "a secret that all gateways share"
 GRANT = Grant("web", ("web-*",), frozenset({"read", "stop", "write"}), expires=5_000.0, source="12ab")
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 1_000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture

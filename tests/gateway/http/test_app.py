@@ -8,6 +8,7 @@ import httpx
 import pytest
 from aiohttp import web
 
+from tests.support.serving_app import serving_app
 from tokenmill.config import Gateway
 from tokenmill.errors import Unavailable
 from tokenmill.gateway.counts import Counts
@@ -20,14 +21,11 @@ from tokenmill.gateway.problems import CONFLICT, Refused
 
 @contextlib.asynccontextmanager
 async def served(app: web.Application) -> AsyncIterator[httpx.AsyncClient]:
-    runner = web.AppRunner(app, access_log=None, logger=server_log())
-    await runner.setup()
-    try:
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{runner.addresses[0][1]}") as client:
-            yield client
-    finally:
-        await runner.cleanup()
+    async with (
+        serving_app(app, access_log=None, logger=server_log()) as port,
+        httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client,
+    ):
+        yield client
 
 
 async def refused(_: web.Request) -> web.Response:

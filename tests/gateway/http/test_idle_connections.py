@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 from aiohttp import web
 
+from tests.support.clock import Clock
 from tokenmill.gateway.http import idle_connections
 from tokenmill.gateway.http.idle_connections import HEAD_S, KEEP_S, IdleConnections
 
@@ -32,16 +33,9 @@ class Stuck(asyncio.Transport):
         self.aborted = True
 
 
-class Clock:
-    now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 def test_a_head_has_its_time_from_when_the_connection_is_open() -> None:
     """Bytes that trickle in make it no longer."""
-    clock, connection = Clock(), Conn()
+    clock, connection = Clock(100.0), Conn()
     watch = IdleConnections(clock)
     assert watch.look([connection]) == 0
     clock.now += HEAD_S
@@ -52,7 +46,7 @@ def test_a_head_has_its_time_from_when_the_connection_is_open() -> None:
 
 def test_who_takes_nothing_is_cut_off() -> None:
     """A connection that a close in order did not end by the next look."""
-    clock, transport = Clock(), Stuck()
+    clock, transport = Clock(100.0), Stuck()
     connection = Conn(transport)
     watch = IdleConnections(clock)
     watch.look([connection])
@@ -63,7 +57,7 @@ def test_who_takes_nothing_is_cut_off() -> None:
 
 def test_a_request_takes_as_long_as_it_takes() -> None:
     """A stream is open for hours; behind it the connection may be used again for a while."""
-    clock, connection = Clock(), Conn()
+    clock, connection = Clock(100.0), Conn()
     watch = IdleConnections(clock)
     watch.look([connection])
     watch.begins(connection)
@@ -78,7 +72,7 @@ def test_a_request_takes_as_long_as_it_takes() -> None:
 
 def test_what_is_closed_is_forgotten() -> None:
     """Nothing grows with the number of connections that ever were."""
-    watch = IdleConnections(Clock())
+    watch = IdleConnections(Clock(100.0))
     connections = [Conn() for _ in range(9)]
     for connection in connections:
         watch.begins(connection)

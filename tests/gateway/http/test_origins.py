@@ -8,6 +8,7 @@ import aiohttp
 import pytest
 from aiohttp import web
 
+from tests.support.serving_app import serving_app
 from tokenmill.config import Gateway
 from tokenmill.gateway.counts import Counts
 from tokenmill.gateway.http.app import client_app
@@ -37,15 +38,9 @@ async def socket(request: web.Request) -> web.StreamResponse:
 @asynccontextmanager
 async def serving(**settings: Any) -> AsyncIterator[tuple[aiohttp.ClientSession, str]]:
     routes = [web.get("/events", stream), web.post("/stop", stream), web.get("/ws", socket)]
-    runner = web.AppRunner(client_app(routes, Counts(), Origins(Gateway(**settings)), IdleConnections(), 1_000))
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    host = f"127.0.0.1:{runner.addresses[0][1]}"
-    try:
-        async with aiohttp.ClientSession(f"http://{host}") as session:
-            yield session, host
-    finally:
-        await runner.cleanup()
+    app = client_app(routes, Counts(), Origins(Gateway(**settings)), IdleConnections(), 1_000)
+    async with serving_app(app) as port, aiohttp.ClientSession(f"http://127.0.0.1:{port}") as session:
+        yield session, f"127.0.0.1:{port}"
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 import pytest
 from aiohttp import ClientSession, web
 
+from tests.support.serving_app import serving_app
 from tokenmill.gateway.http import request_body
 from tokenmill.gateway.http.request_body import BrokenOff, RequestBody, Stopping, broken_off
 from tokenmill.gateway.problems import Refused
@@ -39,13 +40,8 @@ async def reading(read: Read, idle_s: float = 5) -> AsyncIterator[Reader]:
     reader = Reader(read, idle_s)
     app = web.Application()
     app.router.add_post("/", reader.handle)
-    runner = web.AppRunner(app, shutdown_timeout=0.1)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    reader.port = runner.addresses[0][1]
-    yield reader
-    await runner.cleanup()
+    async with serving_app(app, shutdown_timeout=0.1) as reader.port:
+        yield reader
 
 
 async def outcome(reader: Reader) -> bytes | BaseException:

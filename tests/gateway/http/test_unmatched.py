@@ -7,6 +7,7 @@ from contextlib import suppress
 import pytest
 from aiohttp import web
 
+from tests.support.serving_app import serving_app
 from tokenmill.config import Gateway
 from tokenmill.gateway.counts import Counts
 from tokenmill.gateway.http.app import client_app
@@ -34,21 +35,15 @@ async def asked(request: bytes) -> bytes:
         web.post("/fine", fine),
         web.get("/broken", broken),
     ]
-    runner = web.AppRunner(
-        client_app(routes, Counts(), Origins(Gateway()), IdleConnections(), 100), logger=server_log()
-    )
-    await runner.setup()
-    try:
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        reader, writer = await asyncio.open_connection("127.0.0.1", runner.addresses[0][1])
+    app = client_app(routes, Counts(), Origins(Gateway()), IdleConnections(), 100)
+    async with serving_app(app, logger=server_log()) as port:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(request)
         answer = await asyncio.wait_for(reader.read(), 10)
         writer.close()
         with suppress(ConnectionError):
             await writer.wait_closed()
         return answer
-    finally:
-        await runner.cleanup()
 
 
 def get(path: str, *headers: bytes, method: str = "GET") -> bytes:

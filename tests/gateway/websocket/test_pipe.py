@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 import pytest
 from aiohttp import web
 
+from tests.support.serving_app import serving_app
 from tests.support.sockets import HANDSHAKE
 from tokenmill.gateway.websocket.pipe import WebSocketPipe
 from tokenmill.gateway.websocket.server_frames import text
@@ -43,12 +44,9 @@ async def server() -> AsyncIterator[Server]:
 
     app = web.Application()
     app.router.add_get("/{path:.*}", handle)
-    runner = web.AppRunner(app, shutdown_timeout=0.1)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    made = Server(runner.addresses[0][1])
-    yield made
-    await runner.cleanup()
+    async with serving_app(app, shutdown_timeout=0.1) as port:
+        made = Server(port)
+        yield made
 
 
 async def test_frames_arrive_in_order(server: Server) -> None:

@@ -25,6 +25,7 @@ from tokenmill.kafka.aiokafka_inside import fresh_metadata
 from tokenmill.kafka.calls import deadline, started, stopped, stopped_on_failure
 from tokenmill.kafka.fetched import unwrap_fetched
 from tokenmill.kafka.lookup import partition_of
+from tokenmill.kafka.topics import FewerPartitions
 
 POLL_MS = 200
 """How long one poll waits: the delay with which a limit of time is noticed, not a delay of events."""
@@ -37,9 +38,6 @@ BATCH = 2_000
 
 GROWTH_S = 10.0
 """Between two looks for new partitions, which also tell whether Kafka answers."""
-
-FEWER = 3
-"""Looks in a row that have to find fewer partitions: a broker that lags behind a growth does not know of it yet."""
 
 AWAY_S = 300.0
 """After so long without an answer of Kafka's the process ends: a fresh one may find what this one can't."""
@@ -216,18 +214,14 @@ class Tail:
                 client.lose()
 
     async def _tend(self) -> None:
-        fewer = 0
+        fewer = FewerPartitions(self._topic)
         while True:
             await asyncio.sleep(GROWTH_S)
             count = await self._answered()
             self._windows.expire(time.monotonic())
             self._let_go()
-            fewer = fewer + 1 if count < self._partitions else 0
-            if fewer:
-                said = f"the topic {self._topic!r} has {count} partitions, and had {self._partitions}"
-                if fewer == FEWER:
-                    raise Unavailable(said)
-                log.warning("%s, as a broker says; it is asked again", said)
+            if odd := fewer.look(count, self._partitions):
+                log.warning("%s, as a broker says; it is asked again", odd)
             if count > self._partitions:
                 self._assign(count)
 
