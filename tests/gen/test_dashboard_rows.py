@@ -1,6 +1,10 @@
 """What the dashboard shows, and in which order."""
 
+import re
 from pathlib import Path
+
+import pytest
+import yaml
 
 from tests.support.deployment import RULES, promtool, rules
 from tests.support.promql import as_rules, selectors, unknown
@@ -68,3 +72,32 @@ def test_panels_explain_themselves() -> None:
         assert panel.text.endswith(".")
         assert len({query.legend for query in panel.queries}) == len(panel.queries)
         assert all(query.legend for query in panel.queries if len(panel.queries) > 1 or " by (" in query.expr)
+
+
+def test_what_is_drawn_in_per_cent_is_a_ratio() -> None:
+    """A share that is recorded, or a quotient of two sums; a number beside it would flatten its line."""
+    share = re.compile(r"(1 - )?\w+:\w+:ratio_.+|(max\()?sum by \(instance\) \(.+\) / sum by \(instance\) \(.+\)")
+    asked = [(panel.title, query.expr) for panel in PANELS if panel.unit == "percentunit" for query in panel.queries]
+    assert [(title, expression) for title, expression in asked if not share.fullmatch(expression)] == []
+
+
+@pytest.mark.parametrize(
+    ("samples", "lost"),
+    [
+        pytest.param("_x150 700x50", 700, id="before the first scrape"),
+        pytest.param("_x150 0x20 700x30", 700, id="in a new worker, after its first scrape"),
+        pytest.param("5x150 705x50", 700, id="in a worker that has run for longer"),
+        pytest.param("700x200", 0, id="before the time shown"),
+        pytest.param("_x200", 0, id="never"),
+    ],
+)
+def test_lost_counts_all_of_the_time_shown(samples: str, lost: int, tmp_path: Path) -> None:
+    """The last hour of a hundred minutes: a counter may begin within it, and not at 0."""
+    (panel,) = (panel for panel in PANELS if panel.title == "Lost")
+    records = {query.legend: query.expr for query in panel.queries}["records"]
+    series = {"series": 'tokenmill_records_lost_total{namespace="n", job="tm", instance="a"}', "values": samples}
+    asked = {"expr": filled_in(records), "eval_time": "100m", "exp_samples": [{"labels": "{}", "value": lost}]}
+    path = tmp_path / "lost.yaml"
+    tests = [{"interval": "30s", "input_series": [series], "promql_expr_test": [asked]}]
+    path.write_text(yaml.safe_dump({"tests": tests}))
+    assert "SUCCESS" in promtool("test", "rules", path)

@@ -15,8 +15,10 @@ def test_a_gauge_is_added_up_over_workers() -> None:
 
 
 def test_a_gain_is_that_of_the_time_shown() -> None:
-    """A counter that never counted has gained nothing, not no number."""
-    assert within("m") == f"sum(increase(m{{{WORKERS}}}[$__range])) or vector(0)"
+    """Of a series that was there before, its increase; of one that began since, all. A missing one gained 0."""
+    series = f"m{{{WORKERS}}}"
+    began = f"(sum(last_over_time({series}[$__range]) unless {series} offset $__range) or vector(0))"
+    assert within("m") == f"{began} + (sum(increase({series}[$__range]) and {series} offset $__range) or vector(0))"
 
 
 def test_a_histogram_is_asked_for_its_buckets() -> None:

@@ -130,17 +130,20 @@ GATEWAY = Row(
                 Query(rate("tokenmill_gateway_heartbeats_total"), "heartbeats"),
             ),
             unit="ops",
+            width=6,
         ),
         Panel(
             title="Window, of its cap",
-            text="Recent records in memory. Full is no harm: the oldest leave, and are read from Kafka.",
-            queries=(
-                Query(f"{_WINDOW} / {_WINDOW_CAP}", "{{instance}}"),
-                Query(
-                    f"{total('tokenmill_gateway_window_records', 'instance')} / 1e6", "{{instance}}, million records"
-                ),
-            ),
+            text="Memory of recent records. Full is no harm: the oldest leave, and are read from Kafka.",
+            queries=(Query(f"{_WINDOW} / {_WINDOW_CAP}", "{{instance}}"),),
             unit="percentunit",
+            width=6,
+        ),
+        Panel(
+            title="Window, records",
+            text="Recent records in memory, by number.",
+            queries=(Query(total("tokenmill_gateway_window_records", "instance"), "{{instance}}"),),
+            width=6,
         ),
         Panel(
             title="Not committed",
@@ -148,6 +151,7 @@ GATEWAY = Row(
             queries=(
                 Query(f"max by (partition) (tokenmill_gateway_uncommitted_records{{{WORKERS}}})", "{{partition}}"),
             ),
+            width=6,
         ),
     ),
 )

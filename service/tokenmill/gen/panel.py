@@ -53,9 +53,14 @@ def total(metric: str, by: str = "") -> str:
 
 
 def within(metric: str, where: str = "") -> str:
-    """What a counter gained in the time shown; 0 where it has never counted."""
-    selector = f"{WORKERS}, {where}" if where else WORKERS
-    return f"sum(increase({metric}{{{selector}}}[$__range])) or vector(0)"
+    """Return what a counter gained in the time shown: 0 where it has never counted.
+
+    A series that begins within that time counts whole: `increase` has no 0 to count its first sample from.
+    """
+    series = f"{metric}{{{WORKERS}, {where}}}" if where else f"{metric}{{{WORKERS}}}"
+    began = f"sum(last_over_time({series}[$__range]) unless {series} offset $__range)"
+    gained = f"sum(increase({series}[$__range]) and {series} offset $__range)"
+    return f"({began} or vector(0)) + ({gained} or vector(0))"
 
 
 def quantiles(histogram: str) -> tuple[Query, ...]:
