@@ -9,6 +9,7 @@ import pytest
 from tests.chart.rendering import (
     CHART,
     Object,
+    Refused,
     Values,
     container,
     documents,
@@ -130,6 +131,20 @@ def test_rules_are_those_of_the_deploy_folder() -> None:
     assert rule["metadata"]["labels"]["release"] == "prometheus"
 
 
+def test_rules_that_are_read_can_not_be_left_out_alone() -> None:
+    """A group would never fire without them; the names of both are said. A record of the user's own may stand in."""
+    out = {"metrics.rules.disabledGroups": ["tokenmill-late"]}
+    read = "tokenmill-late-budget reads job:tokenmill_late_chunks:ratio_rate5m of tokenmill-late"
+    with pytest.raises(Refused, match=read):
+        render(MONITORING, out)
+    both = {"metrics.rules.disabledGroups": ["tokenmill-late", "tokenmill-late-budget"]}
+    assert one("PrometheusRule", render(MONITORING, both))
+    windows = ("5m", "30m", "1h", "2h", "6h", "1d", "3d")
+    rules = [{"record": f"job:tokenmill_late_chunks:ratio_rate{window}", "expr": "vector(0)"} for window in windows]
+    own = {"metrics.rules.extraGroups": [{"name": "ours", "rules": rules}]}
+    assert one("PrometheusRule", render(MONITORING, {**out, **own}))
+
+
 @pytest.mark.parametrize(
     ("base", "page"),
     [
@@ -215,5 +230,7 @@ def test_the_notes_warn_of_what_may_be_forgotten() -> None:
     said = notes(MINIMAL)
     for sentence in ("this release makes no topics", "each restart moves partitions", "nobody collects the metrics"):
         assert sentence in said
+    assert "panels stay empty" in notes(MONITORING, {"metrics.rules.enabled": False})
+    assert "panels stay empty" not in notes(MONITORING)
     assert "WARNING" not in notes(SASL)
     assert "NOTE" not in notes(SASL)

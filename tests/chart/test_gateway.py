@@ -12,10 +12,13 @@ from tests.chart.rendering import (
     Object,
     Refused,
     Values,
+    around_workers,
     container,
     gateway,
     hook,
     kind,
+    of_caller,
+    of_front,
     of_gateway,
     one,
     pod_of,
@@ -24,10 +27,11 @@ from tests.chart.rendering import (
     values_of,
     worker,
 )
-from tests.chart.test_around import notes
+from tests.chart.test_around import notes, ports
 from tokenmill.config import load_config
 
 JWT = CHART / "ci" / "gateway-values.yaml"
+KEY_SET = CHART / "ci" / "gateway-key-set-values.yaml"
 KEYS = CHART / "ci" / "gateway-keys-values.yaml"
 
 ON: Values = {"gateway.enabled": True, "config.gateway.auth": "keys", "gateway.keys.existingSecret": "clients"}
@@ -212,6 +216,19 @@ def test_clients_come_to_one_port_and_prometheus_to_the_other() -> None:
     assert clients["from"][0]["namespaceSelector"]["matchLabels"] == {"kubernetes.io/metadata.name": "ingress-nginx"}
     assert operators["from"][0]["namespaceSelector"]["matchLabels"] == {"kubernetes.io/metadata.name": "monitoring"}
     assert [[port["port"] for port in rule["ports"]] for rule in policy["egress"]] == [[53, 53], [9093]]
+
+
+def test_a_key_set_can_be_fetched() -> None:
+    """On the port of its address, by gateway and front; a file needs no way."""
+    *_, keys = one("NetworkPolicy", of_gateway(render(KEY_SET)))["spec"]["egress"]
+    assert keys == {"ports": [{"port": 8443, "protocol": "TCP"}], "to": [{"ipBlock": {"cidr": "10.5.0.0/16"}}]}
+    auth = {**ALL, "config.gateway.auth": "jwt", "config.gateway.jwt_audience": "answers"}
+    for keys, port in (("https://login.example.com/jwks.json", [443]), ("/etc/tokenmill/jwks.json", [9092])):
+        objects = render(values={**auth, "config.gateway.jwt_keys": keys})
+        for part in (of_gateway(objects), of_front(objects)):
+            assert ports(one("NetworkPolicy", part)["spec"]["egress"])[-1] == port
+        for part in (of_caller(objects), around_workers(objects)):
+            assert [443] not in ports(one("NetworkPolicy", part)["spec"]["egress"])
 
 
 def test_scaling_by_connections_and_by_processor_time() -> None:

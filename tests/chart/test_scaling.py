@@ -64,9 +64,19 @@ def test_scaling_by_lag() -> None:
         "topic": "llm.tokens",
         "lagThreshold": "5000",
         "offsetResetPolicy": "earliest",
+        "excludePersistentLag": "true",
+        "version": "3.9.0",
         "sasl": "scram_sha512",
         "tls": "enable",
     }
+
+
+def test_lag_that_no_worker_can_take_counts_for_nothing() -> None:
+    """Unless it is said that it does; what the chart knows itself can't be replaced."""
+    said = {"excludePersistentLag": "false", "topic": "others"}
+    objects = render(values={**KEDA, "worker.autoscaling.keda.metadata": said})
+    metadata = one("ScaledObject", objects)["spec"]["triggers"][0]["metadata"]
+    assert (metadata["excludePersistentLag"], metadata["topic"]) == ("false", "tokens")
 
 
 def test_keda_logs_in_as_the_workers_do() -> None:

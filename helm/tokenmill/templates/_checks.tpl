@@ -125,6 +125,30 @@
 {{- end -}}
 {{- end }}
 
+{{/* A rule that reads what nobody records has no value, and so never fires. */}}
+{{- define "tokenmill.rulesChecks" -}}
+{{- $recorded := list -}}
+{{- range .groups -}}
+{{- range .rules -}}
+{{- $recorded = append $recorded .record -}}
+{{- end -}}
+{{- end -}}
+{{- range $disabled := .disabled -}}
+{{- range $disabled.rules -}}
+{{- $record := .record | default "" -}}
+{{- if and $record (not (has $record $recorded)) -}}
+{{- range $group := $.groups -}}
+{{- range $group.rules -}}
+{{- if contains $record (toString .expr) -}}
+{{- fail (printf "metrics.rules.disabledGroups: %s reads %s of %s: leave out both groups, or neither" $group.name $record $disabled.name) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end }}
+
 {{- define "tokenmill.maxReplicas" -}}
 {{- default .Values.topics.partitions .Values.worker.autoscaling.maxReplicas | int -}}
 {{- end }}

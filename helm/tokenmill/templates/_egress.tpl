@@ -31,6 +31,19 @@
 {{- end }}
 {{- end }}
 
+{{/* Where gateway and front fetch the keys of tokens, unless a file has them. */}}
+{{- define "tokenmill.egressKeySet" -}}
+{{- $keys := .Values.config.gateway.jwt_keys | default "" }}
+{{- if hasPrefix "https://" $keys }}
+- ports:
+    - {port: {{ regexFind ":[0-9]+$" (urlParse $keys).host | trimPrefix ":" | int | default 443 }}, protocol: TCP}
+  {{- with .Values.networkPolicy.keySet.to }}
+  to:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+{{- end }}
+{{- end }}
+
 {{- define "tokenmill.egress" -}}
 {{- include "tokenmill.egressKafka" . }}
 {{- $url := ternary "" (.Values.config.redis.url | default "") (ne .Values.redis.existingSecret "") }}
