@@ -5,14 +5,17 @@ from collections.abc import AsyncIterator
 
 import msgspec
 import pytest
+from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
 from tests.support.rig import Recorder, configuration
 from tests.support.stage import Stage, until
 from tokenmill.config import Config, Redis
 from tokenmill.errors import FatalError
+from tokenmill.kafka.clients import make_admin
 from tokenmill.observe import Numbers
 from tokenmill.servers.process import free_port
 from tokenmill.worker.service import WorkerService
+from tokenmill.worker.topic_checks import RETENTION, short_retention
 
 pytestmark = pytest.mark.integration
 
@@ -50,6 +53,20 @@ async def test_a_service_becomes_ready_works_and_drains(stage: Stage, scene: Sce
     assert scene.service.readiness() == (False, "draining")
     assert scene.service.failure is None
     assert await stage.found() == await stage.expected()
+
+
+async def test_a_start_warns_of_an_input_that_keeps_too_little(stage: Stage, caplog: pytest.LogCaptureFixture) -> None:
+    """It is ready all the same: nothing is lost yet."""
+    config = configuration(stage)
+    topic = config.topics.tokens
+    async with make_admin(config.kafka) as admin:
+        await admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, topic, {RETENTION: "3600000"})])
+        await until(lambda: short_retention(admin, topic, config.worker.max_age_s), "the input keeps less")
+    scene = Scene(config)
+    await scene.service.start()
+    await until(lambda: scene.service.readiness()[0], "ready")
+    await scene.service.stop()
+    assert caplog.text.count(f"topic {topic}: its retention.ms is 3600000, less than worker.max_age_s") == 1
 
 
 async def test_a_start_returns_at_once_and_gives_up_in_time(stage: Stage) -> None:

@@ -19,10 +19,13 @@ from tokenmill.worker.topic_checks import (
     APPENDED,
     BEFORE,
     EVER,
+    RETENTION,
     check_topics,
     cleanup_policy,
     narrow,
     narrow_times,
+    short,
+    short_retention,
     stamped_anew,
     taking_all,
 )
@@ -101,6 +104,37 @@ async def test_outputs_that_take_fewer_times_than_the_input_are_named(config: Co
         await admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, topic, settings)])
         rest = await until(lambda: told(len(outputs) - 1), "the output takes all")
         assert rest == sentences[1:]
+
+
+@pytest.mark.parametrize(
+    ("kept", "named"),
+    [("3599999", True), ("0", True), ("3600000", False), ("-1", False), (None, False)],
+)
+def test_an_input_that_keeps_less_than_an_open_message_is_named(kept: str | None, named: bool) -> None:
+    """With the command that keeps twice as much, as the how-to has it; -1 is for ever."""
+    sentences = short("tokens", {RETENTION: kept}, 3600)
+    assert [sentence.rpartition(" ")[2] for sentence in sentences] == [f"{RETENTION}=7200000`"] * named
+    assert short("tokens", {}, 3600) == []
+
+
+@pytest.mark.integration
+async def test_an_input_is_asked_how_long_it_keeps_records(config: Config) -> None:
+    """The command is one that the broker obeys."""
+    await create_topics(config, 2)
+    topic = config.topics.tokens
+    async with make_admin(config.kafka) as admin:
+        assert await until_available(lambda: short_retention(admin, topic, 86_400), 30) == []
+        await admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, topic, {RETENTION: "3600000"})])
+
+        (sentence,) = await until(lambda: short_retention(admin, topic, 86_400), "the input keeps less")
+        assert sentence.startswith(f"topic {topic}: its retention.ms is 3600000, less than worker.max_age_s (86400 s)")
+        key, _, value = sentence.partition(" --add-config ")[2].rstrip("`").partition("=")
+        await admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, topic, {key: value})])
+
+        async def silent() -> bool:
+            return await short_retention(admin, topic, 86_400) == []
+
+        assert await until(silent, "the input keeps more")
 
 
 @pytest.mark.integration

@@ -30,7 +30,14 @@ from tokenmill.worker.output_partitions import OutputPartitions
 from tokenmill.worker.sessions import SessionWriter
 from tokenmill.worker.sizes import batch_bytes, fitting_limits
 from tokenmill.worker.timeouts import AGE_ROUNDS, IDLE_ROUNDS, AgeCloser, IdleCloser
-from tokenmill.worker.topic_checks import check_topics, cleanup_policy, narrow_times, refuse_compacted, stamped_anew
+from tokenmill.worker.topic_checks import (
+    check_topics,
+    cleanup_policy,
+    narrow_times,
+    refuse_compacted,
+    short_retention,
+    stamped_anew,
+)
 from tokenmill.worker.watch import Pulse, Watch
 
 log = logging.getLogger(__name__)
@@ -120,6 +127,7 @@ class WorkerService(Service):
             refuse_compacted(config.topics.tokens, await cleanup_policy(admin, config.topics.tokens))
             self._warn(await stamped_anew(admin, output_topics(config)))
             self._warn(await narrow_times(admin, config.topics.tokens, output_topics(config)))
+            self._warn(await short_retention(admin, config.topics.tokens, config.worker.max_age_s))
             largest = await largest_records(admin, topics)
             input_bytes = largest.pop(config.topics.tokens, BATCH_BYTES)
             settings = fitting_limits(settings, largest)

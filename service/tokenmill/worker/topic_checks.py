@@ -1,4 +1,4 @@
-"""What a worker asks of its topics at its start: all are there, the input is not compacted, outputs take any time.
+"""What a worker asks of its topics at its start: all are there, the input keeps its records, outputs take any time.
 
 Outputs have the times of their input, so their topics must take all that the input takes, whenever it is published.
 Brokers refuse what is too far from their own clock, each topic by its own settings. What is refused once is refused at
@@ -32,6 +32,9 @@ BEFORE = "message.timestamp.before.max.ms"
 EVER = 2**63 - 1
 """No record is that far."""
 
+RETENTION = "retention.ms"
+"""Setting of a topic: how long it keeps a record; a negative value means for ever."""
+
 
 def narrow(tokens: str, outputs: Iterable[str], settings: Mapping[str, Mapping[str, str | None]]) -> list[str]:
     """What is wrong with outputs that refuse what the input takes; what the broker does not say of a topic is right.
@@ -49,6 +52,15 @@ def narrow(tokens: str, outputs: Iterable[str], settings: Mapping[str, Mapping[s
         for key, least in needed.items()
         if _limit(said, key, EVER) < least
     ]
+
+
+def short(tokens: str, said: Mapping[str, str | None], max_age_s: float) -> list[str]:
+    """What is wrong with an input that drops records while their messages may still be open."""
+    if _limit(said, RETENTION, EVER) >= max_age_s * 1000:
+        return []
+    longer = altering(tokens, f"{RETENTION}={int(2 * max_age_s * 1000)}")
+    what = f"topic {tokens}: its {RETENTION} is {said[RETENTION]}, less than worker.max_age_s ({max_age_s:g} s)"
+    return [f"{what}: a message that is open for longer loses its beginning, and ends as lost after a replay: {longer}"]
 
 
 def _limit(said: Mapping[str, str | None], key: str, otherwise: int) -> int:
@@ -83,6 +95,11 @@ async def stamped_anew(admin: AIOKafkaAdminClient, topics: Iterable[str]) -> lis
 async def narrow_times(admin: AIOKafkaAdminClient, tokens: str, outputs: Collection[str]) -> list[str]:
     """What is wrong with the outputs that take fewer times than the input. Nothing if the broker won't say."""
     return narrow(tokens, outputs, await _said(admin, dict.fromkeys([tokens, *outputs], (TIMESTAMPS, AFTER, BEFORE))))
+
+
+async def short_retention(admin: AIOKafkaAdminClient, tokens: str, max_age_s: float) -> list[str]:
+    """What is wrong with an input that keeps records for less than `max_age_s`. Nothing if the broker won't say."""
+    return short(tokens, (await _said(admin, {tokens: (RETENTION,)})).get(tokens, {}), max_age_s)
 
 
 async def _said(admin: AIOKafkaAdminClient, asked: Mapping[str, Iterable[str]]) -> dict[str, dict[str, str]]:
