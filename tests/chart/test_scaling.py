@@ -72,11 +72,18 @@ def test_scaling_by_lag() -> None:
 
 
 def test_lag_that_no_worker_can_take_counts_for_nothing() -> None:
-    """Unless it is said that it does; what the chart knows itself can't be replaced."""
-    said = {"excludePersistentLag": "false", "topic": "others"}
-    objects = render(values={**KEDA, "worker.autoscaling.keda.metadata": said})
-    metadata = one("ScaledObject", objects)["spec"]["triggers"][0]["metadata"]
-    assert (metadata["excludePersistentLag"], metadata["topic"]) == ("false", "tokens")
+    """Unless the values say that it does."""
+    for said, expected in (({}, "true"), ({"excludePersistentLag": "false"}, "false")):
+        objects = render(values={**KEDA, "worker.autoscaling.keda.metadata": said})
+        assert one("ScaledObject", objects)["spec"]["triggers"][0]["metadata"]["excludePersistentLag"] == expected
+
+
+def test_metadata_may_say_how_a_login_of_its_own_is_made() -> None:
+    """The chart's own login has what it needs already."""
+    said = {"worker.autoscaling.keda.metadata": {"sasl": "gssapi"}}
+    for example, mechanism in ((OWN, "gssapi"), (SASL, "scram_sha512")):
+        (trigger,) = one("ScaledObject", render(example, said))["spec"]["triggers"]
+        assert trigger["metadata"]["sasl"] == mechanism
 
 
 def test_keda_logs_in_as_the_workers_do() -> None:

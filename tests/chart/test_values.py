@@ -126,6 +126,7 @@ def test_values_of_the_documentation_are_accepted(block: Block) -> None:
         ("worker.kind", "DaemonSet"),
         ("worker.autoscaling.kind", "both"),
         ("worker.autoscaling.minReplicas", 0),
+        ("worker.autoscaling.keda.metadata", {"topic": "others"}),
         ("image.digest", "sha256:12"),
         ("config.kafka.bootstrap_server", "kafka:9092"),
         ("config.worker.delivery", "twice"),
