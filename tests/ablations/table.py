@@ -100,10 +100,10 @@ ABLATIONS = (
                 """        await self._commit_due(live)
         for lane in live:
             if lane.committed is not None:
-                self._writer.committed(lane.line, lane.committed.offset)
+                self._writer.committed(lane.snapshots, lane.committed.offset)
 """,
                 """        for lane in live:
-            self._writer.committed(lane.line, lane.partition.offset)
+            self._writer.committed(lane.snapshots, lane.partition.offset)
         await self._commit_due(live)
 """,
             ),
@@ -177,7 +177,7 @@ ABLATIONS = (
         "a writer that is overtaken by a newer owner stops",
         "a late worker writes over the new owner's snapshots, again and again",
         "worker/test_snapshots.py::test_a_newer_owner_s_write_ends_ours",
-        (Change("worker/snapshots.py", 'line.due = float("inf")', "pass"),),
+        (Change("worker/snapshots.py", "if snapshots.overtaken or snapshots.captured", "if snapshots.captured"),),
     ),
     Ablation(
         "a reader whose snapshot changes under it starts again",

@@ -84,7 +84,7 @@ async def test_no_snapshot_is_written_before_its_offset_is_committed(stage: Stag
         await lost.parsed(2)
         await lost.lane().drained()
         committing.before(lost.engine.consumer, "commit")
-        lost.lane().line.due = 0
+        lost.lane().snapshots.due = 0
         under_way = asyncio.create_task(lost.commit())
         await committing.reached()
         written = lost.engine.writer._queue

@@ -101,9 +101,9 @@ class Rig:
 
     async def snapshot(self) -> None:
         """Write the state of partition 0 to the store, whenever its next snapshot is due."""
-        line = self.lane().line
-        line.capture()
-        await self.engine.writer.write(line)
+        snapshots = self.lane().snapshots
+        snapshots.capture()
+        await self.engine.writer.write(snapshots)
 
     async def forget(self) -> None:
         """The group forgets this member, which does not know it yet."""

@@ -28,5 +28,5 @@ async def test_the_epoch_at_least_once_is_the_group_s_generation(stage: Stage) -
     async with rigged(stage) as rig:
         await until(lambda: rig.engine.ready, "every partition is live")
         generation = rig.engine.consumer._coordinator.generation
-        assert {lane.line.epoch for lane in rig.engine.lanes.values()} == {generation}
+        assert {lane.snapshots.epoch for lane in rig.engine.lanes.values()} == {generation}
         assert rig.engine.committer._interval_s == 0.1

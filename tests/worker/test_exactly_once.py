@@ -116,11 +116,11 @@ async def test_offsets_are_read_behind_the_fence(stage: Stage, monkeypatch: pyte
         monkeypatch.setattr(rig.engine.delivery, "take_over", fenced)
         monkeypatch.setattr(coordinator, "fetch_committed_offsets", fetched)
         monkeypatch.setattr(consumer, "seek", sought)
-        epoch = lane.line.epoch
+        epoch = lane.snapshots.epoch
         rig.engine.ownership.on_partitions_assigned([lane.topic_partition])
         after = await _live(rig)
         assert steps == ["fence", "offset", "seek"]
-        assert after.line.epoch > epoch
+        assert after.snapshots.epoch > epoch
 
 
 async def test_state_is_kept_through_a_rebalance(stage: Stage) -> None:

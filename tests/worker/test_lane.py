@@ -11,7 +11,7 @@ from tokenmill.partition import Partition, PartitionSettings
 from tokenmill.partition.tally import REJECTED_KEPT
 from tokenmill.records import Headers, InputRecord
 from tokenmill.worker.lane import AtOnce, Lane, Phase
-from tokenmill.worker.snapshots import SnapshotLine
+from tokenmill.worker.snapshots import LaneSnapshots
 
 SETTINGS = PartitionSettings()
 NOW_S = 1_000.0
@@ -47,7 +47,7 @@ class Box:
 def _lane(settings: PartitionSettings = SETTINGS) -> Lane:
     partition = Partition(settings, "tokens", 0)
     lane = Lane(
-        SnapshotLine(partition, 0),
+        LaneSnapshots(partition, 0),
         ["events", "tokens.dlq"],
         lambda _topic, _settle: Box(),  # type: ignore[arg-type, return-value] # what a lane sees of one
         Numbers(),
@@ -201,16 +201,16 @@ def test_unacknowledged_output_is_measured() -> None:
     assert (lane.unacked_bytes, lane.acknowledged) == (0, 1)
 
 
-def test_another_state_is_adopted_with_its_line() -> None:
-    """Parked state comes with what the store has of it; a new one gets the lane's own line."""
+def test_another_state_is_adopted_with_its_snapshots() -> None:
+    """Parked state comes with what the store has of it; a new one gets that of the lane."""
     lane = _lane()
     parked = Partition(SETTINGS, "tokens", 0, 7)
-    line = SnapshotLine(parked, 0)
-    lane.adopt(parked, line)
-    assert (lane.partition, lane.line) == (parked, line)
+    snapshots = LaneSnapshots(parked, 0)
+    lane.adopt(parked, snapshots)
+    assert (lane.partition, lane.snapshots) == (parked, snapshots)
     fresh = Partition(SETTINGS, "tokens", 0, 9)
     lane.adopt(fresh)
-    assert line.partition is fresh
+    assert snapshots.partition is fresh
 
 
 def test_records_that_cant_be_used_leave_a_trace(caplog: pytest.LogCaptureFixture) -> None:

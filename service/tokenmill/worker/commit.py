@@ -68,11 +68,11 @@ class Committer:
         live = [lane for lane in lanes if lane.phase is Phase.LIVE]
         for lane in live:
             lane.mark()
-            self._writer.capture_if_due(lane.line)
+            self._writer.capture_if_due(lane.snapshots)
         await self._commit_due(live)
         for lane in live:
             if lane.committed is not None:
-                self._writer.committed(lane.line, lane.committed.offset)
+                self._writer.committed(lane.snapshots, lane.committed.offset)
 
     async def flush(self, lanes: Collection[Lane], seconds: float) -> list[Lane]:
         """Finish what is in flight, commit and snapshot it. Returns the lanes of which everything is committed."""
@@ -88,7 +88,7 @@ class Committer:
         try:
             async with asyncio.timeout(LAST_SNAPSHOTS_S):
                 for lane in done:
-                    await self._writer.write_last(lane.line)
+                    await self._writer.write_last(lane.snapshots)
         except TimeoutError:
             log.warning("not all snapshots were written within %g s", LAST_SNAPSHOTS_S)
         return done

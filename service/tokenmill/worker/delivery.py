@@ -121,8 +121,8 @@ class Delivery:
                 )
             return Outbox(publisher, topic, number, acknowledged=acknowledged, failed=failed)
 
-        line = self._writer.line(partition)
-        return Lane(line, self._topics, outbox, parts.numbers, publication, parts.telemetry)
+        snapshots = self._writer.of_lane(partition)
+        return Lane(snapshots, self._topics, outbox, parts.numbers, publication, parts.telemetry)
 
 
 class AtLeastOnce(Delivery):
@@ -147,4 +147,4 @@ class AtLeastOnce(Delivery):
         numbers = [lane.partition.number for lane in lanes]
         await find_partitions(self.parts.producer, [*self._topics, self.parts.config.topics.tokens], numbers)
         for lane in lanes:
-            lane.line.epoch = generation
+            lane.snapshots.epoch = generation

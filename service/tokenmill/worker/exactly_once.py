@@ -247,7 +247,7 @@ class ExactlyOnce(Delivery):
         async def one(lane: Lane) -> None:
             transaction = in_transactions(lane).transaction
             async with places:
-                lane.line.epoch = await transaction.open()
+                lane.snapshots.epoch = await transaction.open()
                 await find_partitions(transaction.client, self._topics, [lane.partition.number])
 
         numbers = [lane.partition.number for lane in lanes]

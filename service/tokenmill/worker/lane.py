@@ -22,7 +22,7 @@ from tokenmill.partition import Mark, Partition, TimeoutControl
 from tokenmill.records import Output, Record
 from tokenmill.worker.inbox import Inbox
 from tokenmill.worker.outbox import Outbox
-from tokenmill.worker.snapshots import SnapshotLine
+from tokenmill.worker.snapshots import LaneSnapshots
 from tokenmill.worker.tracing import tell
 
 log = logging.getLogger(__name__)
@@ -126,7 +126,7 @@ class Lane:
 
     def __init__(
         self,
-        line: SnapshotLine,
+        snapshots: LaneSnapshots,
         topics: Iterable[str],
         outbox: Callable[[str, Callable[[], None]], Outbox],
         numbers: Numbers,
@@ -135,8 +135,8 @@ class Lane:
         wall: Callable[[], float] = time.time,
     ) -> None:
         """`outbox` makes the way to a topic, given what to call after each acknowledgement; `wall` is in seconds."""
-        self.partition = partition = line.partition
-        self.line = line
+        self.partition = partition = snapshots.partition
+        self.snapshots = snapshots
         self.publication = publication
         self.outboxes = {topic: outbox(topic, self.settle) for topic in topics}
         self._appends = {topic: box.append for topic, box in self.outboxes.items()}
@@ -186,12 +186,12 @@ class Lane:
         """Whether anything was processed behind the last mark."""
         return self.partition.offset != self._marked
 
-    def adopt(self, partition: Partition, line: SnapshotLine | None = None) -> None:
+    def adopt(self, partition: Partition, snapshots: LaneSnapshots | None = None) -> None:
         """Take over a state that was had elsewhere: parked, from the store, or empty at another offset."""
         self.partition = partition
-        if line is not None:
-            self.line = line
-        self.line.partition = partition
+        if snapshots is not None:
+            self.snapshots = snapshots
+        self.snapshots.partition = partition
 
     def go_live(self) -> None:
         """The state is that of `partition.offset`. Unless the broker has just that, it is committed anew."""

@@ -217,16 +217,15 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
         if not self.outside:
             self._worker.consumer.pause(tp)
             self.lanes[tp] = self._worker.delivery.make_lane(Partition(self._worker.settings, tp.topic, tp.partition))
-            self._begin({tp: self.lanes[tp]}, lane.line.epoch)
+            self._begin({tp: self.lanes[tp]}, lane.snapshots.epoch)
 
     async def _restore(self, lane: Lane, committed: Committed | None, extent: Extent) -> None:
         """Parked state, else what `plan` says; then read on from there."""
         tp = lane.topic_partition
         parked = self._parked.pop(tp, None)
         if parked is not None and still_committed(parked.committed, committed, extent):
-            epoch, due = lane.line.epoch, lane.line.due
-            lane.adopt(parked.partition, parked.line)
-            lane.line.epoch, lane.line.due = epoch, due
+            parked.snapshots.owned_again(lane.snapshots.epoch, lane.snapshots.due)
+            lane.adopt(parked.partition, parked.snapshots)
             lane.committed = parked.committed
             self._go_live(lane, "memory", extent)
             return
@@ -253,15 +252,15 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
         chosen = await self._lost_logs.consider(lane.topic_partition, committed, extent, found.plan, snapshot)
         lane.adopt(found.partition)
         if snapshot is not None and found.plan.source == "redis":
-            lane.line.restored(snapshot.head)
+            lane.snapshots.restored(snapshot.head)
         return chosen
 
     async def _load(self, lane: Lane) -> Snapshot | None:
-        tp, line = lane.topic_partition, lane.line
+        tp, kept = lane.topic_partition, lane.snapshots
         try:
             snapshot = None if tp in self._distrusted else await self._worker.store.load(*tp)
-            line.head = snapshot.head if snapshot else await self._worker.store.head(*tp)
-            line.known = True
+            kept.head = snapshot.head if snapshot else await self._worker.store.head(*tp)
+            kept.known = True
         except Unavailable as problem:
             log.warning("%s/%d: restored without a snapshot: %s", *lane.topic_partition, problem)
             return None
