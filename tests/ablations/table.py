@@ -88,7 +88,7 @@ ABLATIONS = (
         "the group is asked before a partition is taken over",
         "who has lost it without hearing of it fences the worker that has it now, which ends",
         "integration/test_lanes_again.py::test_who_is_no_member_any_more_fences_nobody",
-        (Change("worker/ownership.py", "        await still_a_member(self._worker.consumer)\n", ""),),
+        (Change("worker/ownership.py", "        await still_a_member(self._parts.consumer)\n", ""),),
     ),
     Ablation(
         "a snapshot is written behind its commit",
@@ -234,7 +234,7 @@ ABLATIONS = (
         "partitions are paused again at each assignment",
         "records come before the state that they need: they are fetched for nothing, or end the replay too soon",
         "integration/test_restores.py::test_nothing_is_read_before_the_state_is_there",
-        (Change("worker/ownership.py", "        worker.consumer.pause(*assigned)\n", ""),),
+        (Change("worker/ownership.py", "        parts.consumer.pause(*assigned)\n", ""),),
     ),
     Ablation(
         "parked state is used if the broker has exactly its commit",

@@ -16,9 +16,9 @@ from tokenmill.kafka.clients import make_consumer, make_producer
 from tokenmill.observe import Hooks, Numbers
 from tokenmill.partition import PartitionSettings
 from tokenmill.store import GuardedStore, MemoryStore, RedisStore, SnapshotStore
-from tokenmill.worker.delivery import Parts
 from tokenmill.worker.engine import Engine
 from tokenmill.worker.lane import Lane
+from tokenmill.worker.parts import Parts
 
 SESSION_MS = 20_000
 """Rigs leave the group when they end, so that nobody waits for it; a slow machine does not throw them out."""

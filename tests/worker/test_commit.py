@@ -41,7 +41,7 @@ async def test_a_commit_carries_the_mark(stage: Stage) -> None:
         assert mark == lane.committed
         assert mark is not None
         assert (mark.offset, mark.low_water, mark.count) == (3, 0, 1)
-        assert mark.fingerprint == rig.engine.settings.fingerprint()
+        assert mark.fingerprint == rig.engine.delivery.parts.settings.fingerprint()
         assert rig.hooks.commits[-1][lane.partition.topic, lane.partition.number] == 3
 
 

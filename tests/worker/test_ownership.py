@@ -231,7 +231,7 @@ async def test_a_replay_ends_though_its_last_records_are_gone(stage: Stage) -> N
         assert lane.committed is not None
         later = lane.committed.__class__(offset=9, low_water=0, fingerprint="other")
         lane.partition.begin_replay(later, lossy=False)
-        rig.engine.ownership._marks[place] = Plan("replay", 0, later)
+        rig.engine.ownership._plans[place] = Plan("replay", 0, later)
         phases = []
         for position in (8, 9):
             rig.engine.ownership.reached(lane, position)
@@ -249,7 +249,7 @@ async def test_a_replay_keeps_no_note_of_what_it_has_passed(stage: Stage) -> Non
         lane.phase = Phase.REPLAYING
         ahead = lane.partition.mark().__class__(offset=90_000, low_water=0, fingerprint="other")
         lane.partition.begin_replay(ahead, lossy=False)
-        rig.engine.ownership._marks[place] = Plan("replay", 0, ahead)
+        rig.engine.ownership._plans[place] = Plan("replay", 0, ahead)
         held = []
         for start in range(0, 3_000, 1_000):
             ends = ({"message_id": str(number), "delta": "x", "end": True} for number in range(start, start + 1_000))

@@ -70,8 +70,8 @@ async def test_a_failure_is_told_once_and_nothing_is_drained(scene: Scene) -> No
     await until(lambda: scene.service.readiness()[0], "ready")
     engine = scene.service._engine
     assert engine is not None
-    engine.fail(FatalError("first"))
-    engine.fail(FatalError("second"))
+    engine.delivery.parts.fail(FatalError("first"))
+    engine.delivery.parts.fail(FatalError("second"))
     assert str(scene.service.failure) == "first"
     assert scene.failing == 1
     await scene.service.stop()

@@ -8,17 +8,15 @@ at a time, so a committed offset never moves back. `Committer` has the order, fo
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
-from typing import Any
 
-from aiokafka import AIOKafkaConsumer
 from aiokafka.structs import OffsetAndMetadata
 
 from tokenmill.errors import FatalError, Unavailable
 from tokenmill.kafka.aiokafka_inside import generation_of
 from tokenmill.kafka.calls import deadline
-from tokenmill.observe import Hooks, Numbers
 from tokenmill.partition import Mark
 from tokenmill.worker.lane import Lane, Phase
+from tokenmill.worker.parts import Parts
 from tokenmill.worker.snapshots import SnapshotWriter
 
 log = logging.getLogger(__name__)
@@ -30,25 +28,14 @@ LAST_SNAPSHOTS_S = 3.0
 class Committer:
     """The order of marks, commits and snapshots, for all lanes of the worker."""
 
-    def __init__(
-        self,
-        writer: SnapshotWriter,
-        numbers: Numbers,
-        hooks: Hooks,
-        *,
-        interval_s: float,
-        patience: float,
-        clock: Callable[[], float],
-    ) -> None:
-        """`interval_s` is that between two commits. When none came through for `patience` seconds, the worker can't go
-        on. `clock` is in seconds.
-        """
+    def __init__(self, parts: Parts, writer: SnapshotWriter, interval_ms: int) -> None:
+        """`interval_ms`: milliseconds between two commits."""
         self._writer = writer
-        self._numbers = numbers
-        self._hooks = hooks
-        self._interval_s = interval_s
-        self._patience = patience
-        self._clock = clock
+        self._numbers = parts.numbers
+        self._hooks = parts.hooks
+        self._interval_s = interval_ms / 1000
+        self._patience = parts.config.worker.stall_timeout_s
+        self._clock = parts.clock
         self._one_at_a_time = asyncio.Lock()
 
     async def run(self, lanes: Callable[[], Collection[Lane]]) -> None:
@@ -117,10 +104,10 @@ class Committer:
 class OffsetCommitter(Committer):
     """Commits the offsets of all lanes in one request of the group's member."""
 
-    def __init__(self, consumer: AIOKafkaConsumer, *args: Any, **options: Any) -> None:
-        """As `Committer`, with the member of the group that commits."""
-        super().__init__(*args, **options)
-        self._consumer = consumer
+    def __init__(self, parts: Parts, writer: SnapshotWriter, interval_ms: int) -> None:
+        """As `Committer`."""
+        super().__init__(parts, writer, interval_ms)
+        self._consumer = parts.consumer
         self._failing_since: float | None = None
 
     async def run(self, lanes: Callable[[], Collection[Lane]]) -> None:

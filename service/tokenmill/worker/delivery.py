@@ -4,63 +4,24 @@ The cycle and the order of its steps do not (design 4.3). A delivery makes the l
 owners before, and has the committer.
 """
 
-import time
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from aiokafka import AIOKafkaProducer
 
-from tokenmill.config import Config
 from tokenmill.kafka.calls import stopped
 from tokenmill.kafka.clients import find_partitions
-from tokenmill.observe import Hooks, Numbers
-from tokenmill.observe.telemetry import NO_TELEMETRY, Telemetry
-from tokenmill.partition import Partition, PartitionSettings
-from tokenmill.store import GuardedStore
+from tokenmill.partition import Partition
 from tokenmill.worker.commit import Committer, OffsetCommitter
 from tokenmill.worker.inbox import Inbox
 from tokenmill.worker.lane import AtOnce, Lane, Publication
 from tokenmill.worker.outbox import Outbox, Publisher
-from tokenmill.worker.output_partitions import OutputPartitions
-from tokenmill.worker.sessions import SessionOutbox, SessionWriter
+from tokenmill.worker.parts import Parts
+from tokenmill.worker.sessions import SessionOutbox
 from tokenmill.worker.snapshots import SnapshotWriter
 
 STOP_S = 5.0
 """For stopping each client; a broken one hangs."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Parts:
-    """What an engine is made of."""
-
-    config: Config
-    settings: PartitionSettings
-    consumer: AIOKafkaConsumer
-    producer: AIOKafkaProducer
-    """Idempotent, without transactions."""
-    store: GuardedStore
-    numbers: Numbers
-    hooks: Hooks
-    fail: Callable[[Exception], None]
-    """Called with what makes going on impossible; the process ends."""
-    telemetry: Telemetry = NO_TELEMETRY
-    sessions: SessionWriter | None = None
-    """Keeps a copy of the topic `sessions`, if there is one."""
-    output_partitions: OutputPartitions = field(default_factory=OutputPartitions)
-    """How many partitions the outputs have."""
-    clock: Callable[[], float] = time.monotonic
-    """In seconds, for intervals and patience."""
-
-    def committing(self, interval_ms: int) -> dict[str, Any]:
-        """What a committer needs of them."""
-        return {
-            "numbers": self.numbers,
-            "hooks": self.hooks,
-            "interval_s": interval_ms / 1000,
-            "patience": self.config.worker.stall_timeout_s,
-            "clock": self.clock,
-        }
 
 
 class Route(NamedTuple):
@@ -129,9 +90,7 @@ class AtLeastOnce(Delivery):
     """One idempotent producer for all partitions; offsets are committed by the member of the group."""
 
     def __init__(self, parts: Parts, writer: SnapshotWriter) -> None:
-        options = parts.committing(parts.config.worker.commit_interval_ms)
-        committer = OffsetCommitter(parts.consumer, writer, **options)
-        super().__init__(parts, writer, committer)
+        super().__init__(parts, writer, OffsetCommitter(parts, writer, parts.config.worker.commit_interval_ms))
 
     def producers(self) -> list[AIOKafkaProducer]:
         """The one."""

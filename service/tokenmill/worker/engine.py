@@ -26,10 +26,11 @@ from tokenmill.kafka.fetched import unwrap_fetched
 from tokenmill.kafka.leader_epochs import LeaderEpochs
 from tokenmill.limits import MIB
 from tokenmill.records import Record
-from tokenmill.worker.delivery import STOP_S, AtLeastOnce, Delivery, Parts
+from tokenmill.worker.delivery import STOP_S, AtLeastOnce, Delivery
 from tokenmill.worker.exactly_once import ExactlyOnce
 from tokenmill.worker.lane import Lane, Phase
 from tokenmill.worker.ownership import Ownership
+from tokenmill.worker.parts import Parts
 from tokenmill.worker.snapshots import SnapshotWriter
 
 log = logging.getLogger(__name__)
@@ -57,17 +58,12 @@ class Engine:
     """One worker's part of the group: reads, parses, publishes, commits."""
 
     def __init__(self, parts: Parts) -> None:
-        config = parts.config
-        self.settings = parts.settings
+        self.config = config = parts.config
         self.consumer = parts.consumer
         self.producer = parts.producer
         self.store = parts.store
         self.numbers = parts.numbers
-        self.hooks = parts.hooks
-        self.fail = parts.fail
-        self.sessions = parts.sessions
         self.output_partitions = parts.output_partitions
-        self.config = config
         self.clock = parts.clock
         self.draining = False
         self.writer = SnapshotWriter(
@@ -75,9 +71,11 @@ class Engine:
         )
         self.delivery: Delivery = DELIVERIES[config.worker.delivery](parts, self.writer)
         self.committer = self.delivery.committer
-        self.ownership = Ownership(self, config.kafka, patience=config.worker.stall_timeout_s, clock=parts.clock)
+        self.ownership = Ownership(parts, self.delivery)
+        self._parts = parts
         self._leader_epochs = LeaderEpochs()
         self._failing_since: float | None = None
+        self._reading: asyncio.Task[None] | None = None
         self._tasks: list[asyncio.Task[None]] = []
 
     @property
@@ -99,13 +97,15 @@ class Engine:
 
     def start(self) -> None:
         """Start the tasks; the consumer is started already."""
-        steps = {"read": self._read_on, "commit": self._commit, "snapshots": self.writer.run}
-        if self.sessions is not None:
-            steps["sessions"] = self.sessions.run
-        self._tasks = [self.watched(step(), name) for name, step in steps.items()]
+        self._reading = self.watched(self._read_on(), "read")
+        self._tasks = [self._reading]
+        self.add_task(self._commit(), "commit")
+        self.add_task(self.writer.run(), "snapshots")
+        if self._parts.sessions is not None:
+            self.add_task(self._parts.sessions.run(), "sessions")
 
-    def also(self, work: Awaitable[None], name: str) -> None:
-        """One more task of this kind."""
+    def add_task(self, work: Awaitable[None], name: str) -> None:
+        """Start one more task that must not end before the engine does."""
         self._tasks.append(self.watched(work, name))
 
     def watched(self, work: Awaitable[None], name: str) -> "asyncio.Task[None]":
@@ -116,12 +116,12 @@ class Engine:
                 await work
             except asyncio.CancelledError:
                 if not self.draining:
-                    self.fail(FatalError(f"task {name!r} was cancelled"))
+                    self._parts.fail(FatalError(f"task {name!r} was cancelled"))
                 raise
             except Exception as problem:  # noqa: BLE001 -- whatever it is, nobody would do this work now
-                self.fail(problem)
+                self._parts.fail(problem)
             else:
-                self.fail(FatalError(f"task {name!r} returned"))
+                self._parts.fail(FatalError(f"task {name!r} returned"))
 
         return asyncio.create_task(run(), name=name)
 
@@ -191,7 +191,7 @@ class Engine:
         if records and lane.phase is Phase.LIVE:
             lane.process(records)
             self.numbers.add("tokenmill_records_consumed_total", by=len(records))
-            self.hooks.processed(tp.topic, tp.partition, len(records))
+            self._parts.hooks.processed(tp.topic, tp.partition, len(records))
 
     def balance(self) -> None:
         """Pause partitions whose outputs pile up, resume those that are through; restore those that failed, and end
@@ -243,10 +243,10 @@ class Engine:
     async def drain(self, seconds: float) -> None:
         """Stop reading, finish, commit and snapshot what is in flight, leave. Bounded, but for what a client does."""
         self.draining = True
-        self.hooks.draining()
-        for task in self._tasks[:1]:
-            task.cancel()  # reading; parsing has no point where it could be cut
-            await asyncio.wait([task])
+        self._parts.hooks.draining()
+        if self._reading is not None:
+            self._reading.cancel()  # parsing has no point where it could be cut
+            await asyncio.wait([self._reading])
         try:
             await self.ownership.give_up(seconds)
         finally:
@@ -260,7 +260,7 @@ class Engine:
         await self.ownership.stop_restoring()
         await stopped(self.consumer, STOP_S)
         await self.delivery.close()
-        for store in (self.sessions, self.store):
+        for store in (self._parts.sessions, self.store):
             try:
                 if store is not None:
                     async with asyncio.timeout(STOP_S):

@@ -22,7 +22,7 @@ transaction they would hold back the readers of the input, and vanish with one t
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterable
 from functools import partial
-from typing import Any, cast
+from typing import cast
 
 from aiokafka import AIOKafkaProducer, TopicPartition
 from aiokafka.structs import OffsetAndMetadata
@@ -32,9 +32,10 @@ from tokenmill.kafka.clients import find_partitions, make_producer
 from tokenmill.kafka.transaction import Transaction, transactional_id
 from tokenmill.partition import Mark, Partition
 from tokenmill.worker.commit import Committer, offsets_of
-from tokenmill.worker.delivery import Delivery, Parts, Route
+from tokenmill.worker.delivery import Delivery, Route
 from tokenmill.worker.lane import Lane, Phase
 from tokenmill.worker.outbox import Outbox
+from tokenmill.worker.parts import Parts
 from tokenmill.worker.sizes import batch_bytes
 from tokenmill.worker.snapshots import SnapshotWriter
 
@@ -120,9 +121,9 @@ def in_transactions(lane: Lane) -> InTransactions:
 class TransactionCommitter(Committer):
     """Ends transactions: each lane's at its own pace, side by side."""
 
-    def __init__(self, *args: Any, **options: Any) -> None:
+    def __init__(self, parts: Parts, writer: SnapshotWriter, interval_ms: int) -> None:
         """As `Committer`; its patience is that with each partition."""
-        super().__init__(*args, **options)
+        super().__init__(parts, writer, interval_ms)
         self._failing: dict[TopicPartition, tuple[float, float]] = {}
         """When the transactions of a partition began to fail, and when the last one did."""
         self._failed: asyncio.Future[None] | None = None
@@ -210,7 +211,7 @@ class ExactlyOnce(Delivery):
     """One transactional producer for each owned partition; a new owner's fences the old owner's."""
 
     def __init__(self, parts: Parts, writer: SnapshotWriter) -> None:
-        committer = TransactionCommitter(writer, **parts.committing(parts.config.worker.transaction_interval_ms))
+        committer = TransactionCommitter(parts, writer, parts.config.worker.transaction_interval_ms)
         super().__init__(parts, writer, committer)
         self._wake = committer.wake
         self._open: set[Transaction] = set()

@@ -19,15 +19,10 @@ log = logging.getLogger(__name__)
 class Inbox(Outbox):
     """As an outbox, but for times that the broker does not believe."""
 
-    __slots__ = ("misdated",)
-
     WHAT = "records that end what is idle"
 
-    def __init__(self, *args: Any, **options: Any) -> None:
-        """As an outbox."""
-        super().__init__(*args, **options)
-        self.misdated = False
-        """A record was refused for its time: this host's clock is not the broker's."""
+    misdated = False
+    """Whether a record was refused for its timestamp: this host's clock is not the broker's."""
 
     def flush(self) -> None:
         """As an outbox, but one batch at a time.

@@ -20,13 +20,13 @@ from tokenmill.partition import LogId, PartitionSettings
 from tokenmill.store import GuardedStore, MemoryStore, RedisStore, SnapshotStore
 from tokenmill.store.configured import configured
 from tokenmill.store.sessions import RedisSessions
-from tokenmill.worker.delivery import Parts
 from tokenmill.worker.engine import Engine
 from tokenmill.worker.gauges import read_gauges
 from tokenmill.worker.held import ROUND_S, HeldWatch, held
 from tokenmill.worker.log_watch import ROUND_S as LOG_ROUND_S
 from tokenmill.worker.log_watch import LogWatch
 from tokenmill.worker.output_partitions import OutputPartitions
+from tokenmill.worker.parts import Parts
 from tokenmill.worker.sessions import SessionWriter
 from tokenmill.worker.sizes import batch_bytes, fitting_limits
 from tokenmill.worker.timeouts import AGE_ROUNDS, IDLE_ROUNDS, AgeCloser, IdleCloser
@@ -98,11 +98,11 @@ class WorkerService(Service):
             engine.start()
             idle = IdleCloser(engine)
             watch = Watch(engine, self._config.worker.stall_timeout_s)
-            engine.also(self._pulse.beat(watch.look), "watch")
-            engine.also(_every(ROUND_S, HeldWatch(engine).look), "held")
-            engine.also(_every(LOG_ROUND_S, LogWatch(engine).look), "log")
-            engine.also(_every(IDLE_ROUNDS.seconds(self._config.worker.idle_timeout_s), idle.look), "idle")
-            engine.also(_every(AGE_ROUNDS.seconds(self._config.worker.max_age_s), AgeCloser(engine).look), "age")
+            engine.add_task(self._pulse.beat(watch.look), "watch")
+            engine.add_task(_every(ROUND_S, HeldWatch(engine).look), "held")
+            engine.add_task(_every(LOG_ROUND_S, LogWatch(engine).look), "log")
+            engine.add_task(_every(IDLE_ROUNDS.seconds(self._config.worker.idle_timeout_s), idle.look), "idle")
+            engine.add_task(_every(AGE_ROUNDS.seconds(self._config.worker.max_age_s), AgeCloser(engine).look), "age")
             self._engine = engine
         except Exception as problem:  # noqa: BLE001 -- the host would not hear of it
             self._fail(problem)

@@ -15,7 +15,7 @@ from tokenmill.observe import Numbers
 from tokenmill.records import Headers
 from tokenmill.store.guarded import Breaker
 from tokenmill.store.sessions import PAGE_RECORDS, Named, SessionStore
-from tokenmill.worker.outbox import Outbox
+from tokenmill.worker.outbox import Outbox, Publisher
 
 log = logging.getLogger(__name__)
 
@@ -114,14 +114,21 @@ class SessionOutbox(Outbox):
     __slots__ = ("_sent", "_writer")
 
     def __init__(
-        self, *args: object, writer: SessionWriter, acknowledged: Callable[[int], None], **options: object
+        self,
+        producer: Publisher,
+        topic: str,
+        partition: int,
+        *,
+        writer: SessionWriter,
+        acknowledged: Callable[[int], None],
+        failed: Callable[[Exception], None],
     ) -> None:
         def through(records: int) -> None:
             for _ in range(records):
                 writer.take(self._sent.popleft())
             acknowledged(records)
 
-        super().__init__(*args, acknowledged=through, **options)  # type: ignore[arg-type] # -- those of `Outbox`
+        super().__init__(producer, topic, partition, acknowledged=through, failed=failed)
         self._sent: deque[Named] = deque()
         self._writer = writer
 
