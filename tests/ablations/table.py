@@ -258,8 +258,8 @@ ABLATIONS = (
         (
             Change(
                 "kafka/clients.py",
-                'auto_offset_reset=reset,\n        isolation_level="read_committed"',
-                'auto_offset_reset=reset,\n        isolation_level="read_uncommitted"',
+                'isolation_level="read_committed",\n        group_id=kafka.group_id',
+                'isolation_level="read_uncommitted",\n        group_id=kafka.group_id',
             ),
         ),
     ),

@@ -6,7 +6,7 @@ from aiokafka.partitioner import DefaultPartitioner
 
 from tests.support.topics import make_topics
 from tokenmill.demo.broker import embedded_broker
-from tokenmill.kafka.lookup import offsets_since, partition_of
+from tokenmill.kafka.lookup import assign_at, offsets_since, partition_of
 
 T0 = 1_000_000
 
@@ -35,6 +35,23 @@ async def test_a_broker_that_knows_no_times_has_all_of_its_log_read() -> None:
     """The embedded one says of every time that nothing is younger."""
     with embedded_broker(["t"]) as bootstrap:
         assert await places_of(bootstrap, "t") == [{0: 0, 1: 0}] * 3
+
+
+@pytest.mark.integration
+async def test_a_consumer_that_is_placed_again_keeps_what_it_is_given(kafka: str, unique: str) -> None:
+    """An assignment alone would let it begin anew in partitions that it had before."""
+    await make_topics(kafka, unique, partitions=2)
+    first, second = (TopicPartition(unique, number) for number in range(2))
+    async with AIOKafkaProducer(bootstrap_servers=kafka) as producer:
+        for value in (b"0", b"1"):
+            await producer.send_and_wait(unique, value, partition=0)
+            await producer.send_and_wait(unique, value, partition=1)
+    async with AIOKafkaConsumer(bootstrap_servers=kafka, auto_offset_reset="earliest") as consumer:
+        assign_at(consumer, {first: 1})
+        assert (await consumer.getone()).value == b"1"
+        assign_at(consumer, {first: 2, second: 1})
+        record = await consumer.getone()
+        assert (record.partition, record.value) == (1, b"1")
 
 
 @pytest.mark.parametrize(("key", "partitions", "place"), [(b"c", 2, 0), (b"c", 3, 1), (b"c", 5, 4)])

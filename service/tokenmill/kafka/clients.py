@@ -34,7 +34,7 @@ FETCH_BYTES = 16 * MIB
 """Records of all partitions in one fetch: bounds what is read and not yet parsed."""
 
 METADATA_MS = 30_000
-"""How old the client's view of topics may be: so long it takes until partitions that were added are read."""
+"""How old the client's view of topics may be: as long as it may take until partitions that were added are used."""
 
 BATCH_BYTES = 512 * KIB
 """Largest record batch. The broker's default limit for one is 1 MiB."""
@@ -127,6 +127,7 @@ def make_consumer(kafka: Kafka, reset: str = "none") -> AIOKafkaConsumer:
     }
     return AIOKafkaConsumer(
         **usual | consumer_options(kafka),
+        isolation_level="read_committed",
         group_id=kafka.group_id,
         group_instance_id=kafka.group_instance_id,
         session_timeout_ms=kafka.session_timeout_ms,
@@ -134,21 +135,20 @@ def make_consumer(kafka: Kafka, reset: str = "none") -> AIOKafkaConsumer:
         rebalance_timeout_ms=kafka.rebalance_timeout_ms,
         enable_auto_commit=False,
         auto_offset_reset=reset,
-        isolation_level="read_committed",
     )
 
 
-def make_reader(kafka: Kafka, wait_ms: int = READER_WAIT_MS) -> AIOKafkaConsumer:
+def make_reader(kafka: Kafka, wait_ms: int = READER_WAIT_MS, reset: str = "earliest") -> AIOKafkaConsumer:
     """A reader that is in no group, sees what is committed, and has the partitions that it is assigned.
 
     `wait_ms` is how long a fetch of nothing takes: a Kafka ends one as soon as something comes, the embedded broker
-    does not.
+    does not. `reset` is where a reader continues whose offset the log no longer holds; with "none" it gets an error.
     """
     return AIOKafkaConsumer(
         **{"fetch_max_wait_ms": wait_ms} | consumer_options(kafka),
         group_id=None,
         enable_auto_commit=False,
-        auto_offset_reset="earliest",
+        auto_offset_reset=reset,
         isolation_level="read_committed",
     )
 

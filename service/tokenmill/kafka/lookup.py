@@ -1,6 +1,6 @@
-"""Where records are: the partition of a key, and the offset of a time."""
+"""Where records are: the partition of a key, and the offset of a time; and a consumer that is placed there."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.partitioner import murmur2
@@ -9,8 +9,15 @@ from tokenmill.kafka.calls import deadline
 
 
 def partition_of(key: bytes, partitions: int) -> int:
-    """Where producers place a key among so many partitions: murmur2, as in the Java client."""
+    """Where producers place a key among this many partitions: murmur2, as in the Java client."""
     return int(murmur2(key) & 0x7FFFFFFF) % partitions
+
+
+def assign_at(consumer: AIOKafkaConsumer, places: Mapping[TopicPartition, int]) -> None:
+    """Assign these partitions, each at its offset: an assignment forgets the positions of the one before."""
+    consumer.assign(list(places))
+    for place, offset in places.items():
+        consumer.seek(place, offset)
 
 
 async def offsets_since(

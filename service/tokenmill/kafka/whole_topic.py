@@ -16,7 +16,7 @@ from tokenmill.errors import Unavailable
 from tokenmill.kafka.aiokafka_inside import network, positions
 from tokenmill.kafka.calls import deadline, started, stopped, stopped_on_failure
 from tokenmill.kafka.clients import READER_WAIT_MS, make_reader
-from tokenmill.kafka.lookup import offsets_since
+from tokenmill.kafka.lookup import assign_at, offsets_since
 from tokenmill.kafka.topics import FewerPartitions, find_topic
 
 POLL_MS = 200
@@ -68,7 +68,7 @@ class WholeTopic:
             if not places:
                 raise Unavailable(f"Kafka: the broker does not know the topic {self._topic} yet")
             self._read = await offsets_since(consumer, places, since)
-        self._assign()
+        assign_at(consumer, self._read)
         self._looked = time.monotonic()
 
     async def stop(self) -> None:
@@ -82,7 +82,7 @@ class WholeTopic:
         await self._tend()
         if self._grown:
             self._grown = False
-            self._assign()
+            assign_at(consumer, self._read)
         batches = await deadline(consumer.getmany(timeout_ms=POLL_MS), self._doing)
         for records in batches.values():
             for record in records:
@@ -147,13 +147,6 @@ class WholeTopic:
             raise Unavailable(f"Kafka: {what}: no broker answers")
         numbers = client.cluster.partitions_for_topic(self._topic) or ()
         return [TopicPartition(self._topic, number) for number in sorted(numbers)]
-
-    def _assign(self) -> None:
-        """All partitions, each where it was: an assignment forgets the places of the one before."""
-        consumer = self._started()
-        consumer.assign(list(self._read))
-        for place, offset in self._read.items():
-            consumer.seek(place, offset)
 
     @property
     def _doing(self) -> str:
