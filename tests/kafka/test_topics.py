@@ -50,7 +50,7 @@ async def test_topics_are_created_grown_and_left_alone(config: Config) -> None:
     told: list[tuple[str, int, int]] = []
     for partitions, outcome, found in ((2, "created", 2), (2, "unchanged", 2), (3, "grown", 3), (1, "unchanged", 3)):
         told.clear()
-        changes = await create_topics(config, partitions, heard=lambda *how_far: told.append(how_far))
+        changes = await create_topics(config, partitions, progress=lambda *how_far: told.append(how_far))
         assert told == [(f"topic {name}", done, len(told)) for done, name in enumerate(all_topics(config))]
         assert [change.topic for change in changes] == all_topics(config)
         assert {(change.outcome, change.partitions) for change in changes} == {(outcome, found)}

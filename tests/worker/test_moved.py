@@ -16,7 +16,7 @@ from tokenmill.observe import Numbers
 from tokenmill.partition import Mark, Move, Moved, PartitionSettings, Published
 from tokenmill.records import InputRecord
 from tokenmill.worker import moved
-from tokenmill.worker.moved import event_of, sentence, tell, understand
+from tokenmill.worker.moved import event_of, report_move, sentence, understand
 from tokenmill.worker.positions import Committed
 
 EVERYTHING = Extent(0, 1 << 30)
@@ -170,7 +170,7 @@ def test_what_is_said() -> None:
     }
     for each, told in sentences.items():
         assert sentence(each, 7) == told
-        tell(numbers, place, 7, each)
+        report_move(numbers, place, 7, each)
         assert numbers.value("tokenmill_offsets_moved_total", each.direction) == 1
-    tell(numbers, place, 7, None)
+    report_move(numbers, place, 7, None)
     assert numbers.value("tokenmill_records_skipped_total") == 4

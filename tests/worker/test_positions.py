@@ -7,7 +7,7 @@ from tests.support.rig import rigged, said, words
 from tests.support.stage import Stage
 from tokenmill.errors import Unavailable
 from tokenmill.partition import Mark
-from tokenmill.worker.positions import BELIEF_S, Committed, Extents, commits
+from tokenmill.worker.positions import BELIEF_S, BelievedExtents, Committed, commits
 
 pytestmark = pytest.mark.integration
 
@@ -18,7 +18,7 @@ async def test_an_end_below_the_commit_is_asked_for_again(stage: Stage) -> None:
     async with rigged(stage) as rig:
         await rig.live()
         place = TopicPartition(stage.topics.tokens, 0)
-        found = Extents(rig.engine.consumer, lambda: now + 1)
+        found = BelievedExtents(rig.engine.consumer, lambda: now + 1)
         above = {place: Committed(5, Mark(5, 5, "f"))}
         with pytest.raises(Unavailable, match="ends at 0, below what is committed, 5"):
             await found.of([place], above)

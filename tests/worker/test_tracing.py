@@ -12,7 +12,7 @@ from tokenmill.observe.telemetry import NO_TELEMETRY
 from tokenmill.partition import Partition, PartitionSettings
 from tokenmill.partition.trace_context import EndedMessage
 from tokenmill.records import InputRecord, Output
-from tokenmill.worker.tracing import tell
+from tokenmill.worker.tracing import record_span
 
 SOURCE = TopicPartition("tokens", 3)
 
@@ -32,7 +32,7 @@ def test_a_message_is_a_span_from_its_first_record_to_its_end() -> None:
     (message,) = ended(
         {"message_id": "m", "open": {"format": "hermes"}, "delta": "a secret"}, {"message_id": "m", "end": True}
     )
-    tell(kept.telemetry, message, SOURCE)
+    record_span(kept.telemetry, message, SOURCE)
     span = kept.only
     assert (span.name, span.kind, ids_of(span)) == ("process tokens", SpanKind.CONSUMER, (TRACE, PARENT))
     assert (span.start_time, span.end_time) == (1_000_000_000, 1_001_000_000)
@@ -60,7 +60,7 @@ def test_each_choice_has_its_span() -> None:
         {"message_id": "m", "end": True},
         {"message_id": "m", "choice": 1, "error": "broken", "finish_reason": "error", "end": True},
     ):
-        tell(kept.telemetry, message, SOURCE)
+        record_span(kept.telemetry, message, SOURCE)
     assert [span.status.status_code for span in kept.spans] == [StatusCode.UNSET, StatusCode.ERROR]
     assert [(span.attributes or {}).get("error.type") for span in kept.spans] == [None, "error"]
 
@@ -70,4 +70,4 @@ def test_nothing_is_kept_of_messages_without_a_trace(chunks: tuple[dict[str, Any
     """Nor told where nobody is."""
     assert ended(*chunks, traced=False) == []
     (message,) = ended(*chunks)
-    tell(NO_TELEMETRY, message, SOURCE)
+    record_span(NO_TELEMETRY, message, SOURCE)

@@ -42,8 +42,8 @@ FEWER = 3
 TIMESTAMPS = "message.timestamp.type"
 """Setting of a topic: whether its records keep the time that their producer gave them."""
 
-Heard: TypeAlias = Callable[[str, int, int], None]
-"""Is told how far something is: what comes now, how many are done, how many there are."""
+Progress: TypeAlias = Callable[[str, int, int], None]
+"""Called with what is being done, how much of it is done, and how much there is."""
 
 Outcome: TypeAlias = Literal["created", "grown", "unchanged"]
 
@@ -91,7 +91,7 @@ def all_topics(config: Config) -> list[str]:
 
 
 async def create_topics(
-    config: Config, partitions: int, replication: int = 1, heard: Heard = lambda *_: None
+    config: Config, partitions: int, replication: int = 1, progress: Progress = lambda *_: None
 ) -> list[TopicChange]:
     """Make all topics with so many partitions. Can be repeated; a topic never gets fewer than it has.
 
@@ -106,7 +106,7 @@ async def create_topics(
         settings = await _found_or_unknown(admin, {topic: wanted[topic] for topic in present})
         changes = list[TopicChange]()
         for topic, asked in wanted.items():
-            heard(f"topic {topic}", len(changes), len(wanted))
+            progress(f"topic {topic}", len(changes), len(wanted))
             if topic not in present:
                 await _create(admin, topic, partitions, replication, asked)
                 changes.append(TopicChange(topic, "created", partitions))

@@ -23,7 +23,7 @@ from tokenmill.records import Output, Record
 from tokenmill.worker.inbox import Inbox
 from tokenmill.worker.outbox import Outbox
 from tokenmill.worker.snapshots import LaneSnapshots
-from tokenmill.worker.tracing import tell
+from tokenmill.worker.tracing import record_span
 
 log = logging.getLogger(__name__)
 
@@ -288,7 +288,7 @@ class Lane:
         tally = self.partition.drain()
         self._numbers.take(tally)
         for ended in tally.ended:
-            tell(self._telemetry, ended, self.topic_partition)
+            record_span(self._telemetry, ended, self.topic_partition)
         for trace in tally.traces:
             log.debug("%s, message %s: %s\nbecame %s", *trace)
         for where in tally.failed:

@@ -146,8 +146,8 @@ def event_of(record: ConsumerRecord | InputRecord) -> Published | None:
         return None
 
 
-def tell(numbers: Numbers, place: TopicPartition, until: int, moved: Moved | None) -> None:
-    """Count and say what became of an offset that was not committed by a worker."""
+def report_move(numbers: Numbers, place: TopicPartition, until: int, moved: Moved | None) -> None:
+    """Count and log what became of an offset that was not committed by a worker."""
     if moved is None:
         return
     numbers.add("tokenmill_offsets_moved_total", moved.direction)

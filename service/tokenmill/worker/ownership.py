@@ -28,9 +28,9 @@ from tokenmill.store import Snapshot
 from tokenmill.worker.delivery import Delivery
 from tokenmill.worker.lane import Lane, Phase
 from tokenmill.worker.lost_logs import LostLogNotices
-from tokenmill.worker.moved import tell, understand
+from tokenmill.worker.moved import report_move, understand
 from tokenmill.worker.parts import Parts
-from tokenmill.worker.positions import Committed, Extents, commits
+from tokenmill.worker.positions import BelievedExtents, Committed, commits
 from tokenmill.worker.restore import Plan, rebuild, still_committed
 from tokenmill.worker.static_membership import StaticMembership
 
@@ -59,7 +59,7 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
         self._revoke_seconds = min(kafka.rebalance_timeout_ms / 2000, REVOKE_S)
         self._patiently = partial(until_available, seconds=parts.config.worker.stall_timeout_s)
         self._clock = parts.clock
-        self._extents = Extents(parts.consumer, parts.clock)
+        self._extents = BelievedExtents(parts.consumer, parts.clock)
         self._lost_logs = LostLogNotices(parts.settings, parts.numbers)
         self._distrusted: set[TopicPartition] = set()
         self._parked: dict[TopicPartition, Lane] = {}
@@ -278,7 +278,7 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
         chosen = self._plans.pop(lane.topic_partition)
         out: list[Output] = []
         end = lane.partition.end_replay(out, extent.first if extent else 0)
-        tell(self._parts.numbers, lane.topic_partition, chosen.mark.offset, end.moved)
+        report_move(self._parts.numbers, lane.topic_partition, chosen.mark.offset, end.moved)
         found = lane.partition.mark()
         if chosen.check and not end.agrees:
             self._parts.numbers.add("tokenmill_replay_mismatches_total")

@@ -32,7 +32,7 @@ async def commits(consumer: AIOKafkaConsumer, partitions: Sequence[TopicPartitio
     return {tp: Committed(item.offset, Mark.decode(item.metadata)) for tp, item in found.items()}
 
 
-class Extents:
+class BelievedExtents:
     """What the topic holds, asked until it can be believed."""
 
     def __init__(self, consumer: AIOKafkaConsumer, clock: Callable[[], float]) -> None:

@@ -11,8 +11,8 @@ from tokenmill.observe.telemetry import Telemetry, Value
 from tokenmill.partition.trace_context import EndedMessage
 
 
-def tell(telemetry: Telemetry, ended: EndedMessage, source: TopicPartition) -> None:
-    """Tell of a message that has ended, and was read from there."""
+def record_span(telemetry: Telemetry, ended: EndedMessage, source: TopicPartition) -> None:
+    """Record the span of a message that has ended; `source` is where it was read."""
     if not telemetry.on:
         return
     envelope, finish = ended.envelope, ended.finish
