@@ -50,6 +50,7 @@ def _lane(settings: PartitionSettings = SETTINGS) -> Lane:
         LaneSnapshots(partition, 0),
         ["events", "tokens.dlq"],
         lambda _topic, _settle: Box(),  # type: ignore[arg-type, return-value] # what a lane sees of one
+        Box(),  # type: ignore[arg-type] # likewise
         Numbers(),
         AtOnce(),
         wall=lambda: NOW_S,

@@ -5,7 +5,7 @@ owners before, and has the committer.
 """
 
 from collections.abc import Callable, Collection
-from typing import NamedTuple
+from functools import partial
 
 from aiokafka import AIOKafkaProducer
 
@@ -22,13 +22,6 @@ from tokenmill.worker.snapshots import SnapshotWriter
 
 STOP_S = 5.0
 """For stopping each client; a broken one hangs."""
-
-
-class Route(NamedTuple):
-    """How records come to a topic, and who hears of one that does not."""
-
-    publisher: Publisher
-    failed: Callable[[Exception], None]
 
 
 class Delivery:
@@ -61,29 +54,36 @@ class Delivery:
         """Let go of all producers."""
         await stopped(self.parts.producer, STOP_S)
 
-    def lane(self, partition: Partition, route: Callable[[str], Route], publication: Publication) -> Lane:
-        """A lane; `route` says for each topic how records come there."""
-        parts = self.parts
+    def lane(
+        self,
+        partition: Partition,
+        publisher: Publisher,
+        failed: Callable[[Exception], None],
+        publication: Publication,
+    ) -> Lane:
+        """A lane whose outputs go to `publisher`; `failed` is called with why one does not arrive."""
+        parts, number = self.parts, partition.number
         if parts.sessions is not None:
             parts.sessions.missed()  # the owner before may not have come to write all it published
 
+        def count(topic: str, records: int) -> None:
+            parts.numbers.add("tokenmill_records_produced_total", topic, by=records)
+
         def outbox(topic: str, settle: Callable[[], None]) -> Outbox:
             def acknowledged(records: int) -> None:
-                parts.numbers.add("tokenmill_records_produced_total", topic, by=records)
+                count(topic, records)
                 settle()
 
-            publisher, failed = route(topic)
-            number = partition.number
-            if topic == partition.topic:
-                return Inbox(publisher, topic, number, acknowledged=acknowledged, failed=failed)
             if parts.sessions is not None and topic == parts.config.topics.sessions:
                 return SessionOutbox(
                     publisher, topic, number, writer=parts.sessions, acknowledged=acknowledged, failed=failed
                 )
             return Outbox(publisher, topic, number, acknowledged=acknowledged, failed=failed)
 
+        tokens = partition.topic
+        inbox = Inbox(parts.producer, tokens, number, acknowledged=partial(count, tokens), failed=parts.fail)
         snapshots = self._writer.of_lane(partition)
-        return Lane(snapshots, self._topics, outbox, parts.numbers, publication, parts.telemetry)
+        return Lane(snapshots, self._topics, outbox, inbox, parts.numbers, publication, parts.telemetry)
 
 
 class AtLeastOnce(Delivery):
@@ -98,8 +98,7 @@ class AtLeastOnce(Delivery):
 
     def make_lane(self, partition: Partition) -> Lane:
         """Its outputs go out at once."""
-        route = Route(self.parts.producer, self.parts.fail)
-        return self.lane(partition, lambda _: route, AtOnce())
+        return self.lane(partition, self.parts.producer, self.parts.fail, AtOnce())
 
     async def take_over(self, lanes: Collection[Lane], generation: int) -> None:
         """Nobody is fenced: an owner before may publish something again, as this one may."""

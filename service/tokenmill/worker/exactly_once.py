@@ -32,7 +32,7 @@ from tokenmill.kafka.clients import find_partitions, make_producer
 from tokenmill.kafka.transaction import Transaction, transactional_id
 from tokenmill.partition import Mark, Partition
 from tokenmill.worker.commit import Committer, offsets_of
-from tokenmill.worker.delivery import Delivery, Route
+from tokenmill.worker.delivery import Delivery
 from tokenmill.worker.lane import Lane, Phase
 from tokenmill.worker.outbox import Outbox
 from tokenmill.worker.parts import Parts
@@ -233,12 +233,8 @@ class ExactlyOnce(Delivery):
         transaction = self._transaction(partition.number, failed)
         self._open.add(transaction)
 
-        def route(topic: str) -> Route:
-            if topic == partition.topic:
-                return Route(self.parts.producer, self.parts.fail)
-            return Route(transaction, transaction.failed)
-
-        lane = self.lane(partition, route, InTransactions(transaction, self._wake, self._retire))
+        publication = InTransactions(transaction, self._wake, self._retire)
+        lane = self.lane(partition, transaction, transaction.failed, publication)
         return lane
 
     async def take_over(self, lanes: Collection[Lane], generation: int) -> None:  # noqa: ARG002 -- no fence by it

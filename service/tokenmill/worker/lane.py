@@ -11,7 +11,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
-from typing import NamedTuple, Protocol, cast
+from typing import NamedTuple, Protocol
 
 from aiokafka import TopicPartition
 
@@ -129,6 +129,7 @@ class Lane:
         snapshots: LaneSnapshots,
         topics: Iterable[str],
         outbox: Callable[[str, Callable[[], None]], Outbox],
+        inbox: Inbox,
         numbers: Numbers,
         publication: Publication,
         telemetry: Telemetry = NO_TELEMETRY,
@@ -140,7 +141,7 @@ class Lane:
         self.publication = publication
         self.outboxes = {topic: outbox(topic, self.settle) for topic in topics}
         self._appends = {topic: box.append for topic, box in self.outboxes.items()}
-        self.inbox = cast(Inbox, outbox(partition.topic, lambda: None))
+        self.inbox = inbox
         """Leads back to the input: for control records."""
         self.topic_partition = TopicPartition(partition.topic, partition.number)
         self.phase = Phase.RESTORING
