@@ -46,7 +46,7 @@ async def test_a_time_that_the_broker_does_not_take_is_told_and_others_are_taken
         await until(lambda: box.acked == box.begun, "it is taken or refused")
     await producer.send_and_wait(stage.topics.tokens, b"5", partition=0)
     assert [record.value for record in await stage.read(stage.topics.tokens)] == [b"1", b"4", b"5"]
-    assert "the broker does not take the time of 1 records" in caplog.text
+    assert "the broker rejected the timestamps of 1 time-out records" in caplog.text
     assert (box.misdated, box.end, failures) == (True, 2, [])
 
 
@@ -64,7 +64,7 @@ async def test_what_is_too_long_is_a_failure_in_words_of_its_own(stage: Stage, p
 
     [problem] = await until(refused, "the failure is told")
     assert isinstance(problem, FatalError)
-    assert "lowered; records that end what is idle are fitted to it at the next start" in str(problem)
+    assert "was lowered; restart the worker to fit time-out records to it" in str(problem)
 
 
 class Refusing:

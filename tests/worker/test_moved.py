@@ -166,7 +166,7 @@ def test_what_is_said() -> None:
         "0 messages that were open end as lost",
         Moved("back"): "what was published from 7 on is published again",
         Moved("none"): "no events are skipped or published again; dead letters from there on are written again",
-        Moved(): "nothing says what was processed before, so what is skipped, if anything is, is not said",
+        Moved(): "what was processed before is not known, nor whether anything is skipped",
     }
     for each, told in sentences.items():
         assert sentence(each, 7) == told

@@ -22,7 +22,7 @@ from tokenmill.worker.snapshots import SnapshotWriter
 log = logging.getLogger(__name__)
 
 LAST_SNAPSHOTS_S = 3.0
-"""For the snapshots of partitions that are given up; the next owner replays what is missing."""
+"""Seconds for the snapshots of partitions that are given up; the next owner replays what is missing."""
 
 
 class Committer:
@@ -39,11 +39,11 @@ class Committer:
         self._one_at_a_time = asyncio.Lock()
 
     async def run(self, lanes: Callable[[], Collection[Lane]]) -> None:
-        """Commit for ever. Raises what makes going on impossible."""
+        """Commit for ever. Raises why the worker can't continue."""
         raise NotImplementedError
 
     async def tick(self, lanes: Iterable[Lane]) -> None:
-        """Mark the lanes, commit what is acknowledged, and let committed snapshots go to the writer."""
+        """Mark the lanes, commit what is acknowledged, and give committed snapshots to the writer."""
         await self._exclusively(self._round, lanes)
 
     async def _exclusively(self, work: Callable[[Iterable[Lane]], Awaitable[None]], lanes: Iterable[Lane]) -> None:
@@ -62,7 +62,7 @@ class Committer:
                 self._writer.committed(lane.snapshots, lane.committed.offset)
 
     async def flush(self, lanes: Collection[Lane], seconds: float) -> list[Lane]:
-        """Finish what is in flight, commit and snapshot it. Returns the lanes of which everything is committed."""
+        """Finish what is in flight, commit and snapshot it. Return the lanes of which everything is committed."""
         live = [lane for lane in lanes if lane.phase is Phase.LIVE]
         try:
             async with asyncio.timeout(seconds):
@@ -92,11 +92,11 @@ class Committer:
             await self.commit(marks)
 
     async def commit(self, marks: dict[Lane, Mark]) -> None:
-        """Commit these, and tell lanes, numbers and hooks what came of it. One call at a time."""
+        """Commit these, and report the outcome to lanes, numbers and hooks. One call at a time."""
         raise NotImplementedError
 
     def _bear(self, problem: Unavailable, since: float) -> None:
-        """Commits have failed since then. Raises `FatalError` when that is too long."""
+        """Raise `FatalError` if commits have failed for too long."""
         if self._clock() - since > self._patience:
             raise FatalError(f"no commit came through for {self._patience:g} s: {problem}")
 
@@ -111,7 +111,7 @@ class OffsetCommitter(Committer):
         self._failing_since: float | None = None
 
     async def run(self, lanes: Callable[[], Collection[Lane]]) -> None:
-        """One commit for all lanes at each interval, from beginning to beginning."""
+        """Commit all lanes in one request per interval, from beginning to beginning."""
         begun = self._clock()
         while True:
             await asyncio.sleep(max(begun + self._interval_s - self._clock(), 0))
@@ -141,7 +141,7 @@ class OffsetCommitter(Committer):
         await deadline(self._consumer.commit(offsets), "commit")
 
     def _failed(self, problem: Unavailable, began: float) -> None:
-        """A commit that began then did not come through."""
+        """Count a commit that began then and failed."""
         self._numbers.add("tokenmill_commits_total", "failed")
         log.warning("%s; what was not committed is published again after a restore", problem)
         if self._failing_since is None:
@@ -150,5 +150,5 @@ class OffsetCommitter(Committer):
 
 
 def offsets_of(marks: Mapping[Lane, Mark]) -> dict[tuple[str, int], int]:
-    """As hooks are told: offsets by topic and partition."""
+    """Return offsets by topic and partition, as hooks get them."""
     return {(lane.partition.topic, lane.partition.number): mark.offset for lane, mark in marks.items()}

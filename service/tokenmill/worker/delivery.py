@@ -1,7 +1,7 @@
 """How outputs and offsets reach the broker: what differs between at-least-once and exactly-once delivery.
 
 The cycle and the order of its steps do not (design 4.3). A delivery makes the lanes, takes partitions over from their
-owners before, and has the committer.
+previous owners, and has the committer.
 """
 
 from collections.abc import Callable, Collection
@@ -21,7 +21,7 @@ from tokenmill.worker.sessions import SessionOutbox
 from tokenmill.worker.snapshots import SnapshotWriter
 
 STOP_S = 5.0
-"""For stopping each client; a broken one hangs."""
+"""Seconds for stopping each client; a broken one hangs."""
 
 
 class Delivery:
@@ -35,15 +35,15 @@ class Delivery:
         self._topics = tuple(dict.fromkeys([*outputs, parts.settings.dlq]))
 
     def producers(self) -> list[AIOKafkaProducer]:
-        """Every producer that must be alive."""
+        """Return every producer that must be alive."""
         raise NotImplementedError
 
     def make_lane(self, partition: Partition) -> Lane:
-        """A lane with its ways out, for a partition that was just assigned."""
+        """Make a lane with its ways out, for a partition that was just assigned."""
         raise NotImplementedError
 
     async def take_over(self, lanes: Collection[Lane], generation: int) -> None:
-        """Make these partitions ours, before it is asked what their owners committed. Sets the epochs of snapshots.
+        """Make these partitions ours, before their previous owners' commits are read. Sets the epochs of snapshots.
 
         Raises `Unavailable` when the broker does not answer, or does not know their outputs yet; then it may be tried
         again.
@@ -51,7 +51,7 @@ class Delivery:
         raise NotImplementedError
 
     async def close(self) -> None:
-        """Let go of all producers."""
+        """Close all producers."""
         await stopped(self.parts.producer, STOP_S)
 
     def lane(
@@ -61,10 +61,10 @@ class Delivery:
         failed: Callable[[Exception], None],
         publication: Publication,
     ) -> Lane:
-        """A lane whose outputs go to `publisher`; `failed` is called with why one does not arrive."""
+        """Make a lane whose outputs go to `publisher`; `failed` is called with why one does not arrive."""
         parts, number = self.parts, partition.number
         if parts.sessions is not None:
-            parts.sessions.missed()  # the owner before may not have come to write all it published
+            parts.sessions.missed()  # the previous owner may not have written all that it published
 
         def count(topic: str, records: int) -> None:
             parts.numbers.add("tokenmill_records_produced_total", topic, by=records)
@@ -93,15 +93,15 @@ class AtLeastOnce(Delivery):
         super().__init__(parts, writer, OffsetCommitter(parts, writer, parts.config.worker.commit_interval_ms))
 
     def producers(self) -> list[AIOKafkaProducer]:
-        """The one."""
+        """Return the one."""
         return [self.parts.producer]
 
     def make_lane(self, partition: Partition) -> Lane:
-        """Its outputs go out at once."""
+        """Make a lane that sends its outputs immediately."""
         return self.lane(partition, self.parts.producer, self.parts.fail, AtOnce())
 
     async def take_over(self, lanes: Collection[Lane], generation: int) -> None:
-        """Nobody is fenced: an owner before may publish something again, as this one may."""
+        """Fence nobody: a previous owner may publish something again, as this one may."""
         numbers = [lane.partition.number for lane in lanes]
         await find_partitions(self.parts.producer, [*self._topics, self.parts.config.topics.tokens], numbers)
         for lane in lanes:

@@ -40,7 +40,7 @@ RESTORES = 8
 """Partitions restored side by side: enough to hide the round trips, few enough for the store's connections."""
 
 REVOKE_S = 15.0
-"""At most, for finishing what is in flight on revocation; the others of the group wait for it."""
+"""Most seconds for finishing what is in flight on revocation; the group's other members wait for it."""
 
 
 class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base class
@@ -50,9 +50,9 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
         kafka = parts.config.kafka
         self.lanes: dict[TopicPartition, Lane] = {}
         self.assignments = 0
-        """How often the group gave us partitions, be it none."""
+        """Number of assignments by the group, empty ones included."""
         self.outside = True
-        """Between a revocation, or the start, and the next assignment: nothing is begun."""
+        """Whether the next assignment is still to come, after a revocation or the start: nothing is begun."""
         self._parts = parts
         self._delivery = delivery
         self._static_membership = StaticMembership(kafka, parts.clock)
@@ -69,7 +69,7 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
 
     @property
     def settled(self) -> bool:
-        """Whether the group has spoken and every owned partition is live, or waits for its outputs."""
+        """Whether the group has assigned partitions, and each is live or waits for its outputs."""
         return self.assignments > 0 and all(lane.phase in (Phase.LIVE, Phase.HELD) for lane in self.lanes.values())
 
     # What the group says
@@ -83,7 +83,7 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
             self._parts.fail(problem)
 
     async def give_up(self, seconds: float) -> None:
-        """Flush and close all lanes; those that are fully committed are parked. None begins anew meanwhile."""
+        """Flush and close all lanes; those that are fully committed are parked. None is restored meanwhile."""
         self.outside = True
         await self.stop_restoring()
         lanes = list(self.lanes.values())
@@ -94,7 +94,7 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
         self.lanes, self._plans = {}, {}
 
     async def stop_restoring(self) -> None:
-        """Lanes that are on their way to live stay where they are: nothing is opened for them any more."""
+        """Leave lanes that are not live yet as they are: nothing is opened for them any longer."""
         for task in self._restoring:
             task.cancel()
         if self._restoring:
@@ -106,7 +106,7 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
         lane.close()
 
     def on_partitions_assigned(self, assigned: Iterable[TopicPartition]) -> None:
-        """Pause, return at once; the rest is a task's, because no heartbeat is sent before this returns."""
+        """Pause and return; a task does the rest, because no heartbeat is sent before this returns."""
         try:
             self._take(sorted(assigned))
         except Exception as problem:  # noqa: BLE001 -- the client would swallow it
@@ -133,11 +133,11 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
         self._begin({tp: lane for tp, lane in self.lanes.items() if tp not in held}, generation)
 
     def _owns(self, lane: Lane) -> bool:
-        """Whether something may be begun for it."""
+        """Whether something may be begun for the lane."""
         return not self.outside and self.lanes.get(lane.topic_partition) is lane
 
     def let_go(self, lanes: dict[TopicPartition, Lane]) -> None:
-        """Lanes that were held go on, those that are still ours."""
+        """Restore lanes that were held, those that are still ours."""
         ours = {tp: lane for tp, lane in lanes.items() if self._owns(lane)}
         for lane in ours.values():
             lane.phase = Phase.RESTORING
@@ -154,7 +154,7 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
     async def _restore_all(self, lanes: dict[TopicPartition, Lane], generation: int) -> None:
         parts, consumer, partitions = self._parts, self._parts.consumer, list(lanes)
         try:
-            # First keep the owner before from committing, then ask what it committed: never the other way round.
+            # First keep the previous owner from committing, then ask what it committed: never the other way round.
             await self._patiently(lambda: self._take_over(list(lanes.values()), generation))
             committed = await self._patiently(lambda: commits(consumer, partitions))
             ends = await self._patiently(lambda: self._extents.of(partitions, committed))
@@ -175,14 +175,14 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
         self._parked = {}
 
     async def _take_over(self, lanes: Collection[Lane], generation: int) -> None:
-        """Before each try the group is asked: what was ours may be another's since the last one."""
+        """Take over, asking the group before each try: what was ours may be another's since the last one."""
         await still_a_member(self._parts.consumer)
         await self._delivery.take_over(lanes, generation)
 
     async def begin_again(self, lanes: Iterable[Lane]) -> None:
-        """The topic does not hold what these were to read next: finish what they have read, then decide anew.
+        """Finish what these have read, whose next record the topic does not hold, and restore them again.
 
-        A lane that is only being restored has still to look at the topic itself: nothing is begun beside that.
+        A lane that is still being restored has yet to look at the topic itself: nothing is begun beside that.
         """
         reading = [lane for lane in lanes if self._owns(lane) and lane.phase in (Phase.LIVE, Phase.REPLAYING)]
         self._parts.consumer.pause(*(lane.topic_partition for lane in reading))
@@ -193,7 +193,7 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
             self.restore_again(lane)
 
     def restore_again(self, lane: Lane) -> None:
-        """Begin anew with what is committed; where all is being given up, this lane is closed before the others."""
+        """Restart from what is committed; while all lanes are given up, only close this one."""
         tp = lane.topic_partition
         if self.lanes.get(tp) is not lane:
             return
@@ -204,7 +204,7 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
             self._begin({tp: self.lanes[tp]}, lane.snapshots.epoch)
 
     async def _restore(self, lane: Lane, committed: Committed | None, extent: Extent) -> None:
-        """Parked state, else what `plan` says; then read on from there."""
+        """Use the parked state, else follow `plan`; then read from there."""
         tp = lane.topic_partition
         parked = self._parked.pop(tp, None)
         if parked is not None and still_committed(parked.committed, committed, extent):
@@ -227,7 +227,7 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
             self._read_from(lane, chosen.start)
 
     async def _rebuild(self, lane: Lane, committed: Committed | None, extent: Extent) -> Plan:
-        """The partition as the store has it, or an empty one, at the offset where the replay starts."""
+        """Make the partition as the store has it, or an empty one, at the offset where the replay starts."""
         topic, number = lane.topic_partition
         snapshot = await self._load(lane)
         found = await rebuild(self._parts.settings, (topic, number), committed, extent, snapshot)
@@ -253,12 +253,12 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
     # Replay
 
     def replay(self, lane: Lane, records: Sequence[Record]) -> Sequence[Record]:
-        """Read records below the committed offset again, silently; returns those that are new."""
+        """Read records below the committed offset again, silently; return those that are new."""
         until = self._plans[lane.topic_partition].mark.offset
         old = [record for record in records if record.offset < until]
         lane.partition.process(old, [])
         lane.partition.mark()  # else it would note each message that it passes, until it is live
-        lane.partition.drain()  # what is read again counts as nothing
+        lane.partition.drain()  # what is read again is not counted
         self._parts.numbers.add("tokenmill_records_replayed_total", by=len(old))
         self._parts.hooks.replayed(lane.partition.topic, lane.partition.number, len(old))
         if lane.partition.offset >= until or len(old) < len(records):
@@ -266,14 +266,14 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
         return records[len(old) :]
 
     def reached(self, lane: Lane, position: int) -> None:
-        """The consumer stands at `position`: records up to there may be missing from the log, but are behind us."""
+        """End the replay if the consumer's position is past its mark: records before that may be missing."""
         if position >= self._plans[lane.topic_partition].mark.offset:
             self.finish_replay(lane)
 
     def finish_replay(self, lane: Lane, extent: Extent | None = None) -> None:
         """The state is that of the committed offset: announce what was lost, compare, go live.
 
-        `extent` is given where nothing had to be replayed. So it is where the topic no longer holds what comes next.
+        `extent` is given where nothing had to be replayed, as where the topic no longer holds the next record.
         """
         chosen = self._plans.pop(lane.topic_partition)
         out: list[Output] = []
@@ -284,18 +284,18 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
             self._parts.numbers.add("tokenmill_replay_mismatches_total")
             log.error("%s/%d: replay gave %r, committed was %r", *lane.topic_partition, found, chosen.mark)
             if chosen.source == "redis":
-                log.error("%s/%d: the snapshot is thrown away, all is read again", *lane.topic_partition)
+                log.error("%s/%d: the snapshot is discarded, all is read again", *lane.topic_partition)
                 self._distrusted.add(lane.topic_partition)
                 self.restore_again(lane)
                 return
             lost = lane.partition.lose_open(out, DISAGREES)
-            log.error("%s/%d: %d messages are open by it and are said to be lost", *lane.topic_partition, lost)
+            log.error("%s/%d: %d messages that it has open are announced as lost", *lane.topic_partition, lost)
         self._distrusted.discard(lane.topic_partition)
         if end.lost:
-            log.error("%s/%d: the state of %d messages is lost and said to be", *lane.topic_partition, end.lost)
+            log.error("%s/%d: %d messages are announced as lost: their state is gone", *lane.topic_partition, end.lost)
         if end.missing:
             log.error(
-                "%s/%d: of %d open messages nothing could be read again: those that go on are said to be lost",
+                "%s/%d: %d open messages could not be read again: those that continue are announced as lost",
                 *(*lane.topic_partition, end.missing),
             )
         if chosen.check and chosen.mark == found:

@@ -28,7 +28,7 @@ class Parts:
     numbers: Numbers
     hooks: Hooks
     fail: Callable[[Exception], None]
-    """Called with what makes going on impossible; the process ends."""
+    """Called with why the worker can't continue; the process ends."""
     telemetry: Telemetry = NO_TELEMETRY
     sessions: SessionWriter | None = None
     """Keeps a copy of the topic `sessions`, if there is one."""

@@ -1,7 +1,7 @@
 """Step 7 of the cycle: the snapshots of all lanes, written one after another, off the token path.
 
 A snapshot is captured together with a mark and written only after a commit of that mark or a later one, so the store
-never knows more than the broker. Nobody waits for the writer; a write that fails is a shortcut lost, and the next write
+is never ahead of the broker. Nobody waits for the writer; a write that fails is a shortcut lost, and the next write
 of that lane is a full one.
 """
 
@@ -21,7 +21,7 @@ STAGGER = 8
 
 
 class LaneSnapshots:
-    """What the store has of one lane, and what is on its way there."""
+    """What the store has of one lane, and what waits to be written."""
 
     def __init__(self, partition: Partition, due: float) -> None:
         self.partition = partition
@@ -44,11 +44,11 @@ class LaneSnapshots:
         """Offset of the last write that succeeded."""
 
     def place(self, offset: int) -> Place:
-        """Where a write at this offset stands."""
+        """Return where a write at this offset stands."""
         return Place(self.epoch, offset, self.partition.log.topic)
 
     def restored(self, head: Head) -> None:
-        """The partition was restored from the store: the next write can be a delta on that."""
+        """Note that the partition was restored from the store: the next write can be a delta on that."""
         self.head, self.known, self.full, self.written = head, True, False, head.offset
 
     def owned_again(self, epoch: int, due: float) -> None:
@@ -62,7 +62,7 @@ class LaneSnapshots:
         self.full = True
 
     def done(self, head: Head, offset: int) -> None:
-        """The store has what was captured."""
+        """Note that the store has what was captured."""
         self.head, self.known, self.full, self.written = head, True, False, offset
 
 
@@ -98,7 +98,7 @@ class SnapshotWriter:
             snapshots.capture()
 
     def committed(self, snapshots: LaneSnapshots, offset: int) -> None:
-        """Records below `offset` are committed: what was captured there or before may be written."""
+        """Queue what was captured at `offset` or before: the records below it are committed."""
         if snapshots.captured is not None and snapshots.captured.offset <= offset and not snapshots.queued:
             snapshots.queued = True
             self._queue.put_nowait(snapshots)
@@ -111,7 +111,7 @@ class SnapshotWriter:
             await self.write(snapshots)
 
     async def write_last(self, snapshots: LaneSnapshots) -> None:
-        """Before a partition is given up: write its present state, which is committed."""
+        """Write the present state of a partition that is given up, which is committed; a newer owner's stays."""
         await self.write(snapshots)
         if not snapshots.overtaken and snapshots.partition.offset != snapshots.written and not self._store.refusing:
             snapshots.capture()
