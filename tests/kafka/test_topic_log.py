@@ -64,7 +64,7 @@ async def test_a_leader_of_an_older_epoch_is_not_believed(stage: Stage, client: 
     await _written(stage)  # a leader that was just chosen may not know it yet
     found = await look(client, stage.topics.tokens)
     newer = found.leaders[0].epoch + 1
-    with pytest.raises(Unavailable, match="has not heard of it yet"):
+    with pytest.raises(Unavailable, match="these metadata are older"):
         await extents(client, stage.topics.tokens, {0: _mark(found, 0, newer)})
     of_another_log = Mark(0, 0, "f", log=LogId("", "made anew"), epoch=newer)
     assert (await extents(client, stage.topics.tokens, {0: of_another_log}))[0].shared is None

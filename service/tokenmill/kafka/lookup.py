@@ -9,7 +9,7 @@ from tokenmill.kafka.calls import deadline
 
 
 def partition_of(key: bytes, partitions: int) -> int:
-    """Where producers place a key among this many partitions: murmur2, as in the Java client."""
+    """Return where producers place a key among this many partitions: murmur2, as in the Java client."""
     return int(murmur2(key) & 0x7FFFFFFF) % partitions
 
 
@@ -23,10 +23,10 @@ def assign_at(consumer: AIOKafkaConsumer, places: Mapping[TopicPartition, int]) 
 async def offsets_since(
     consumer: AIOKafkaConsumer, places: Collection[TopicPartition], time_ms: int
 ) -> dict[TopicPartition, int]:
-    """Of each partition the first offset whose timestamp is not below the time; its end where all are.
+    """Return for each partition the first offset whose timestamp is not below the time; its end where all are below.
 
-    A broker that finds nothing at any time in a log that has records can't look up by time, as librdkafka's mock can't:
-    then it is the log's first.
+    A broker that finds nothing for any time in a log with records can't look up by time, as librdkafka's mock: then it
+    is the log's first offset.
     """
     what = "look up an offset by time"
     ends = await deadline(consumer.end_offsets(places), "look up the log's end")  # first: what comes now is read
