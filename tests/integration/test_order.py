@@ -69,7 +69,7 @@ async def test_no_transaction_is_committed_without_one_of_its_outputs(stage: Sta
         await owner.settled(2)
     assert await stage.found() == await stage.expected()
     assert isinstance(failing.failures[0], FatalError)
-    assert "takes no" in str(failing.failures[0])
+    assert "no longer accepts" in str(failing.failures[0])
 
 
 async def test_no_snapshot_is_written_before_its_offset_is_committed(stage: Stage) -> None:

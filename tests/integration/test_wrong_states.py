@@ -154,7 +154,7 @@ async def test_an_open_message_of_which_nothing_can_be_read_again_ends_as_lost(
     await stage.delete_records(0, 1)
     async with rigged(stage) as rig:
         await rig.live()
-        assert "of 1 open messages nothing could be read again" in caplog.text
+        assert "1 open messages could not be read again" in caplog.text
         await said(stage, {"message_id": "m", "delta": "world"}, {"message_id": "m", "end": True})
         await rig.settled(4)
         assert rig.engine.numbers.value("tokenmill_replay_mismatches_total") == 0

@@ -1,4 +1,4 @@
-"""What a restore begins with, and what it does not believe at once."""
+"""What a restore begins with, and what it does not believe immediately."""
 
 import pytest
 from aiokafka import TopicPartition
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.integration
 
 
 async def test_an_end_below_the_commit_is_asked_for_again(stage: Stage) -> None:
-    """Where no epoch tells whom to believe: for a while, then it is believed."""
+    """Where no epoch shows whom to believe, it is doubted for a while, then believed."""
     now = 0.0
     async with rigged(stage) as rig:
         await rig.live()

@@ -93,7 +93,7 @@ def test_nothing_is_captured_before_its_time_or_without_need() -> None:
 
 
 async def test_nothing_is_written_before_it_is_committed() -> None:
-    """The store never knows more than the broker."""
+    """The store is never ahead of the broker."""
     scene = Scene()
     scene.talk("a")
     scene.now += INTERVAL_S
@@ -106,7 +106,7 @@ async def test_nothing_is_written_before_it_is_committed() -> None:
 
 
 async def test_a_failed_write_is_followed_by_a_full_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody knows what the store has of a delta whose answer was lost."""
+    """What the store has of a delta whose answer was lost is not known."""
     scene = Scene()
     scene.talk("a")
     await scene.cycle()
@@ -125,7 +125,7 @@ async def test_a_failed_write_is_followed_by_a_full_one(monkeypatch: pytest.Monk
 
 
 async def test_nothing_is_captured_for_a_store_that_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Encoding for nobody would cost the token path."""
+    """Encoding in vain would cost the token path."""
     scene = Scene()
 
     async def away(*_: object) -> Head:
