@@ -82,7 +82,7 @@ async def test_a_member_that_leaves_before_it_is_let_in(kafka: str, topic: str, 
         await first._coordinator._stop_heartbeat_task()  # so the other one has to wait for it
         late = AIOKafkaConsumer(topic, bootstrap_servers=kafka, group_id=unique)
         joining = asyncio.create_task(late.start())
-        await until(lambda: late._coordinator and inside.member_id_of(late), "the group knows the other one")
+        await until(lambda: late._coordinator and inside.member_id_of(late), "the group has given the other one an id")
         before = inside.member_id_of(late)
         await inside.leave_while_joining(late)
         await until(lambda: inside.member_id_of(late) != before, "the broker answers")

@@ -123,7 +123,7 @@ async def test_what_came_before_an_error_is_read_again(stage: Stage, monkeypatch
 
 
 async def test_an_error_moves_nothing_that_was_given(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A position behind a transaction's marker, which is no record, stays: the log may have lost what is before it."""
+    """A position after a transaction's marker, which is no record, stays: the log may have lost what is before it."""
     monkeypatch.setattr(engine_module, "READ_ERROR_PAUSE_S", 0)
     async with rigged(stage) as rig:
         place = await _one_read(rig, stage)

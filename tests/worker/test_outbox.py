@@ -172,7 +172,7 @@ async def test_a_batch_that_is_refused_is_a_failure(stage: Stage, producer: AIOK
             box.flush()
         return ends.failures
 
-    await until(refused, "the failure is told")
+    await until(refused, "the failure is reported")
     assert box.acked < box.begun
 
 
@@ -182,7 +182,7 @@ async def test_an_unknown_partition_is_a_failure(stage: Stage, producer: AIOKafk
     box = Outbox(producer, stage.topics.events, 7, acknowledged=ends.acknowledged, failed=ends.failures.append)
     box.append(1, b"key", b"value", [])
     box.flush()
-    await until(lambda: ends.failures, "the failure is told")
+    await until(lambda: ends.failures, "the failure is reported")
 
 
 async def test_a_closed_outbox_sends_nothing_more(stage: Stage, producer: AIOKafkaProducer) -> None:

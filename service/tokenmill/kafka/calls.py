@@ -110,7 +110,7 @@ async def until_available(attempt: Callable[[], Awaitable[T]], seconds: float) -
 
 
 async def started(make: Callable[[], C], what: str, seconds: float) -> C:
-    """Return a started client, made anew for each call. Raises `Unavailable` when the broker did not answer in time."""
+    """Return a new client, started. Raises `Unavailable` when the broker did not answer in time."""
     client = make()
     async with stopped_on_failure(client):
         await deadline(client.start(), what, seconds)

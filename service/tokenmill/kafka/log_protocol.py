@@ -53,7 +53,7 @@ class Ask:
         self._ways = ways
 
     def prepare(self, versions: Mapping[int, tuple[int, int]]) -> Any:
-        """The request in the newest version that the broker knows. Raises `IncompatibleBrokerVersion`."""
+        """Return the request in the newest version that the broker knows. Raises `IncompatibleBrokerVersion`."""
         for request, content in self._ways:
             least, most = versions.get(request.API_KEY, (0, -1))
             if least <= request.API_VERSION <= most:

@@ -208,7 +208,7 @@ def _settings(config: Config, topic: str) -> dict[str, str]:
     if topic == config.topics.requests:
         longest = config.front.body_kib * KIB + SPARE
         return {"cleanup.policy": "delete", "max.message.bytes": str(longest), "retention.ms": str(ASKED_MS)}
-    if topic == config.topics.tool_state:  # a call, and what is said of it
+    if topic == config.topics.tool_state:  # a call, and what became of it
         longest = 2 * config.limits.output_bytes + SPARE
         return {"cleanup.policy": "compact,delete", "max.message.bytes": str(longest), "retention.ms": str(KEPT_MS)}
     policy = "compact" if topic == config.topics.sessions else "delete"

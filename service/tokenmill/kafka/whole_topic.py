@@ -31,7 +31,7 @@ KNOWN_S = 1.0
 class WholeTopic:
     """Passes on every record. Raises `Unavailable` when Kafka does not answer, or the topic is another one.
 
-    `wait_ms` is how long a fetch of nothing takes, as `make_reader` says.
+    `wait_ms` is how long a fetch of nothing takes: see `make_reader`.
     """
 
     def __init__(

@@ -72,7 +72,7 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
         """Whether the group has assigned partitions, and each is live or waits for its outputs."""
         return self.assignments > 0 and all(lane.phase in (Phase.LIVE, Phase.HELD) for lane in self.lanes.values())
 
-    # What the group says
+    # Callbacks of the group
 
     async def on_partitions_revoked(self, revoked: Iterable[TopicPartition]) -> None:  # noqa: ARG002 -- always all
         """Finish what is in flight, commit, snapshot, park."""
