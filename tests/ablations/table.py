@@ -88,7 +88,7 @@ ABLATIONS = (
         "the group is asked before a partition is taken over",
         "who has lost it without hearing of it fences the worker that has it now, which ends",
         "integration/test_lanes_again.py::test_who_is_no_member_any_more_fences_nobody",
-        (Change("worker/ownership.py", "        await still_a_member(self._worker.consumer)\n", ""),),
+        (Change("worker/ownership.py", "        await still_a_member(self._parts.consumer)\n", ""),),
     ),
     Ablation(
         "a snapshot is written behind its commit",
@@ -100,10 +100,10 @@ ABLATIONS = (
                 """        await self._commit_due(live)
         for lane in live:
             if lane.committed is not None:
-                self._writer.committed(lane.line, lane.committed.offset)
+                self._writer.committed(lane.snapshots, lane.committed.offset)
 """,
                 """        for lane in live:
-            self._writer.committed(lane.line, lane.partition.offset)
+            self._writer.committed(lane.snapshots, lane.partition.offset)
         await self._commit_due(live)
 """,
             ),
@@ -177,7 +177,7 @@ ABLATIONS = (
         "a writer that is overtaken by a newer owner stops",
         "a late worker writes over the new owner's snapshots, again and again",
         "worker/test_snapshots.py::test_a_newer_owner_s_write_ends_ours",
-        (Change("worker/snapshots.py", 'line.due = float("inf")', "pass"),),
+        (Change("worker/snapshots.py", "if snapshots.overtaken or snapshots.captured", "if snapshots.captured"),),
     ),
     Ablation(
         "a reader whose snapshot changes under it starts again",
@@ -234,7 +234,7 @@ ABLATIONS = (
         "partitions are paused again at each assignment",
         "records come before the state that they need: they are fetched for nothing, or end the replay too soon",
         "integration/test_restores.py::test_nothing_is_read_before_the_state_is_there",
-        (Change("worker/ownership.py", "        worker.consumer.pause(*assigned)\n", ""),),
+        (Change("worker/ownership.py", "        parts.consumer.pause(*assigned)\n", ""),),
     ),
     Ablation(
         "parked state is used if the broker has exactly its commit",
@@ -258,8 +258,8 @@ ABLATIONS = (
         (
             Change(
                 "kafka/clients.py",
-                'auto_offset_reset=reset,\n        isolation_level="read_committed"',
-                'auto_offset_reset=reset,\n        isolation_level="read_uncommitted"',
+                'isolation_level="read_committed",\n        group_id=kafka.group_id',
+                'isolation_level="read_uncommitted",\n        group_id=kafka.group_id',
             ),
         ),
     ),

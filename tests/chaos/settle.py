@@ -193,7 +193,7 @@ def _tell(scene: Scene, readers: Mapping[str, Reader], report: Report) -> None:
     report.latency = spread([each.at - each.written for each in readers[EVENTS].seen])
     report.commit_samples, report.head_samples = scene.commits.samples, scene.heads.samples
     report.without_redis_s = [round(seconds, 1) for seconds in scene.without_redis_s]
-    lost = sum(evidence.numbers(scene.crew.lives, r"the state of (\d+) messages is lost"))
+    lost = sum(evidence.numbers(scene.crew.lives, r"(\d+) messages are announced as lost: their state is gone"))
     if report.reconfigured > lost:
         report.problems.append(f"{report.reconfigured} messages say `reconfigured`, workers know of {lost}")
     needed = {

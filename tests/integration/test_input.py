@@ -145,7 +145,7 @@ async def test_a_time_that_an_output_does_not_take_is_said_with_the_remedy(stage
     await asyncio.gather(starting, return_exceptions=True)
     said = {line["level"]: line["message"] for line in stage.logged(worker) if taking_all(events) in line["message"]}
     assert said["warning"].startswith(f"topic {events}: its {AFTER} is 3600000, so it may refuse")
-    assert said["critical"].startswith(f"topic {events} does not take the time of a record")
+    assert said["critical"].startswith(f"topic {events} rejects the timestamp of a record")
     await _takes_all_times(stage, events, b'{"type": "of the test"}', 1)
     await stage.start(delivery=delivery)
     await until(stage.caught_up, "the partition goes on")

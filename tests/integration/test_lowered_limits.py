@@ -37,8 +37,8 @@ async def test_outputs_are_fitted_at_the_next_start(stage: Stage, delivery: str)
     await stage.raise_limit(stage.topics.events, LOWERED)
     await stage.send("c", {"message_id": "m", "seq": 0, "delta": TEXT})
     said = await _ended(worker)
-    assert f"topic {stage.topics.events} takes no " in said
-    assert "bytes any more: its max.message.bytes was lowered; outputs are fitted to it at the next start" in said
+    assert f"topic {stage.topics.events} no longer accepts " in said
+    assert "bytes: its max.message.bytes was lowered; restart the worker to fit outputs to it" in said
 
     worker = await stage.start(delivery=delivery)
     await stage.send("c", {"message_id": "open", "delta": "on", "end": True})

@@ -178,7 +178,7 @@ async def test_forward_what_lost_events_ends_as_lost_once(stage: Stage, delivery
     assert _count(worker, 'tokenmill_offsets_moved_total{direction="forward"}') == 1
     assert _count(worker, "tokenmill_records_skipped_total") == 4
     assert _count(worker, 'tokenmill_chunks_dropped_total{reason="lost"}') == 2
-    [lost] = [line for line in stage.logged(worker) if "messages is lost and said to be" in line["message"]]
+    [lost] = [line for line in stage.logged(worker) if "messages are announced as lost: their state" in line["message"]]
     assert lost["level"] == "error"
 
     await _stopped(stage, worker)

@@ -69,7 +69,7 @@ async def test_no_transaction_is_committed_without_one_of_its_outputs(stage: Sta
         await owner.settled(2)
     assert await stage.found() == await stage.expected()
     assert isinstance(failing.failures[0], FatalError)
-    assert "takes no" in str(failing.failures[0])
+    assert "no longer accepts" in str(failing.failures[0])
 
 
 async def test_no_snapshot_is_written_before_its_offset_is_committed(stage: Stage) -> None:
@@ -84,7 +84,7 @@ async def test_no_snapshot_is_written_before_its_offset_is_committed(stage: Stag
         await lost.parsed(2)
         await lost.lane().drained()
         committing.before(lost.engine.consumer, "commit")
-        lost.lane().line.due = 0
+        lost.lane().snapshots.due = 0
         under_way = asyncio.create_task(lost.commit())
         await committing.reached()
         written = lost.engine.writer._queue

@@ -83,7 +83,7 @@ async def test_a_topic_that_is_made_anew_while_workers_run_is_another_log(single
     assert _metric(worker, 'tokenmill_log_changes_total{change="another"}') == 1
     messages = [line["message"] for line in single.logged(worker)]
     assert any("it is another log under the same name, and is read from its first record" in each for each in messages)
-    assert any("1 open messages are said to be lost" in each for each in messages)
+    assert any("1 open messages are announced as lost" in each for each in messages)
     assert worker.alive
 
 

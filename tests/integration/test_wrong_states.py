@@ -33,7 +33,7 @@ async def test_a_snapshot_that_gives_another_state_is_thrown_away(
         await rig.live()
         assert [source for number, source, _ in rig.hooks.restores if number == 0] == ["replay"]
         assert rig.engine.numbers.value("tokenmill_replay_mismatches_total") == 1
-        assert "the snapshot is thrown away" in caplog.text
+        assert "the snapshot is discarded" in caplog.text
         await said(stage, {"message_id": "m", "delta": "end", "end": True})
         await rig.settled(4)
         await rig.snapshot()
@@ -66,7 +66,7 @@ async def _said_to_be_lost(stage: Stage, delivery: str, caplog: pytest.LogCaptur
     async with rigged(stage, store, delivery=delivery) as rig:
         await rig.live()
         assert rig.engine.numbers.value("tokenmill_replay_mismatches_total") == 2
-        assert "1 messages are open by it and are said to be lost" in caplog.text
+        assert "1 messages that it has open are announced as lost" in caplog.text
         await said(stage, {"message_id": "m", "delta": "four"})
         await rig.settled(4)
         assert rig.failures == []
@@ -154,7 +154,7 @@ async def test_an_open_message_of_which_nothing_can_be_read_again_ends_as_lost(
     await stage.delete_records(0, 1)
     async with rigged(stage) as rig:
         await rig.live()
-        assert "of 1 open messages nothing could be read again" in caplog.text
+        assert "1 open messages could not be read again" in caplog.text
         await said(stage, {"message_id": "m", "delta": "world"}, {"message_id": "m", "end": True})
         await rig.settled(4)
         assert rig.engine.numbers.value("tokenmill_replay_mismatches_total") == 0
@@ -184,7 +184,7 @@ async def test_a_log_that_lost_its_end_goes_on_from_there(
             assert rig.lane().partition.open_messages == 1
             assert rig.engine.numbers.value("tokenmill_log_changes_total", "cut") == 1
             assert rig.engine.numbers.value("tokenmill_records_lost_total") == 1
-            assert "it has lost its end, and is gone on with from where it agrees" in caplog.text
+            assert "it has lost its end; reading continues from where it agrees" in caplog.text
             await write_topic(stage.bootstrap, stage.topics.tokens, [(b"c", b'{"message_id": "m", "end": true}', [])])
             await rig.settled(3)
         async with rigged(stage, store) as rig:

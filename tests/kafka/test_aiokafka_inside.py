@@ -1,4 +1,4 @@
-"""Each thing that is read of aiokafka's inside is there, and is what it is taken for: a real broker is asked."""
+"""Everything that is used of aiokafka's internals is there, and is what it is taken for, with a real broker."""
 
 import asyncio
 import gc
@@ -29,7 +29,7 @@ ALLOWED = {"aiokafka_inside.py", "header_names.py", "hung_brokers.py"}
 
 @asynccontextmanager
 async def member(kafka: str, topic: str, group: str) -> AsyncIterator[AIOKafkaConsumer]:
-    """One of a group, with the partition of the topic."""
+    """A member of a group, with the partition of the topic."""
     consumer = AIOKafkaConsumer(topic, bootstrap_servers=kafka, group_id=group, auto_offset_reset="earliest")
     await consumer.start()
     try:
@@ -46,7 +46,7 @@ async def topic(kafka: str, unique: str) -> str:
 
 
 async def test_a_member_of_a_group(kafka: str, topic: str, unique: str) -> None:
-    """Its place, its beats, its commits with their metadata, and the tasks that keep it alive."""
+    """Its place, heartbeats, commits with their metadata, and the tasks that keep it alive."""
     tp = TopicPartition(topic, 0)
     async with member(kafka, topic, f"group-{unique}") as consumer:
         assert (inside.member_id_of(consumer) != "", inside.generation_of(consumer)) == (True, 1)
@@ -63,7 +63,7 @@ async def test_a_member_of_a_group(kafka: str, topic: str, unique: str) -> None:
 
 
 async def test_who_is_no_member_has_no_place(kafka: str, topic: str) -> None:
-    """Nor a generation, a coordinator or beats."""
+    """Nor a generation, a coordinator or heartbeats."""
     consumer = AIOKafkaConsumer(bootstrap_servers=kafka, group_id="nobodys")
     await consumer.start()
     try:
@@ -75,14 +75,14 @@ async def test_who_is_no_member_has_no_place(kafka: str, topic: str) -> None:
 
 
 async def test_a_member_that_leaves_before_it_is_let_in(kafka: str, topic: str, unique: str) -> None:
-    """The broker answers its request to join then; and where none waits there is nothing to leave."""
+    """Then the broker answers its request to join; where no request waits there is nothing to leave."""
     async with member(kafka, topic, unique) as first:
         await inside.leave_while_joining(first)
         assert await inside.heartbeat(first)
         await first._coordinator._stop_heartbeat_task()  # so the other one has to wait for it
         late = AIOKafkaConsumer(topic, bootstrap_servers=kafka, group_id=unique)
         joining = asyncio.create_task(late.start())
-        await until(lambda: late._coordinator and inside.member_id_of(late), "the group knows the other one")
+        await until(lambda: late._coordinator and inside.member_id_of(late), "the group has given the other one an id")
         before = inside.member_id_of(late)
         await inside.leave_while_joining(late)
         await until(lambda: inside.member_id_of(late) != before, "the broker answers")
@@ -121,7 +121,7 @@ async def test_records_that_are_written_and_read(kafka: str, topic: str) -> None
 
 
 async def test_what_a_broker_has_refused(kafka: str, topic: str) -> None:
-    """The producer goes on where the broker is, and not behind what that does not have."""
+    """The producer continues where the broker is, and not after what that does not have."""
     producer = AIOKafkaProducer(bootstrap_servers=kafka, enable_idempotence=True)
     await producer.start()
     try:
@@ -135,7 +135,7 @@ async def test_what_a_broker_has_refused(kafka: str, topic: str) -> None:
 
 
 async def test_what_a_producer_has_not_sent(kafka: str, topic: str) -> None:
-    """Whoever waits for it hears why it is not there, and nothing is left that nobody has asked for."""
+    """Whoever waits for it gets the reason, and no error is left unretrieved."""
     producer = AIOKafkaProducer(bootstrap_servers=kafka, linger_ms=60_000)
     await producer.start()
     try:
@@ -149,7 +149,7 @@ async def test_what_a_producer_has_not_sent(kafka: str, topic: str) -> None:
 
 
 async def test_what_nobody_waits_for_of_one_that_is_fenced(kafka: str, topic: str, unique: str) -> None:
-    """A record that is not sent, and the end of its transaction: nothing complains that nobody asked for them."""
+    """A record that is not sent, and the end of its transaction: the loop does not complain of their errors."""
     complaints: list[object] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: complaints.append(context))
     name = f"inside-{unique}"
@@ -188,7 +188,7 @@ async def test_what_brokers_know(kafka: str, topic: str, unique: str) -> None:
 
 
 async def test_an_embedded_broker_makes_no_topics() -> None:
-    """It has no request for that, and no controller either."""
+    """It supports no request for that, and has no controller either."""
     with embedded_broker(["t"]) as bootstrap:
         async with make_admin(Kafka(bootstrap_servers=bootstrap)) as admin:
             await admin.describe_topics(["t"])
@@ -197,7 +197,7 @@ async def test_an_embedded_broker_makes_no_topics() -> None:
 
 
 async def test_a_transactional_producer(kafka: str, unique: str) -> None:
-    """Each that has the same name gets the same id and a higher epoch, with which the one before can't go on."""
+    """Each with the same name gets the same id and a higher epoch, which ends the one before."""
     found = []
     for _ in range(2):
         producer = AIOKafkaProducer(bootstrap_servers=kafka, transactional_id=f"inside-{unique}")
@@ -209,7 +209,7 @@ async def test_a_transactional_producer(kafka: str, unique: str) -> None:
 
 
 def test_how_soon_a_transaction_is_tried_again() -> None:
-    """The client reads it where it waits."""
+    """The client reads the pause from there."""
     assert "return BACKOFF_OVERRIDE" in inspect.getsource(sender)
     before = sender.BACKOFF_OVERRIDE
     try:
@@ -220,7 +220,7 @@ def test_how_soon_a_transaction_is_tried_again() -> None:
 
 
 def test_nothing_else_reaches_into_the_client() -> None:
-    """But what changes how connections are made, and how records are read."""
+    """Except what changes how connections are made, and how records are read."""
     words = "_coordinator.", "._client", "._fetcher", "._sender", "._txn_manager", "._subscription.", "BACKOFF_OVERRIDE"
     for path in PACKAGE.rglob("*.py"):
         if path.name not in ALLOWED:

@@ -10,7 +10,7 @@ ROOM = 200
 
 
 def _filled(*values: bytes) -> Batch:
-    """A batch of these, closed."""
+    """Return a closed batch of these."""
     batch = Batch(BatchBuilder(ROOM, 0))
     for value in values:
         assert batch.append(batch.records, 1_000, b"key", value, [("tm-seq", b"1")]) is not None
@@ -20,7 +20,7 @@ def _filled(*values: bytes) -> Batch:
 
 
 def test_a_batch_is_byte_for_byte_the_clients_own() -> None:
-    """With the count that the client numbers its records by."""
+    """With the count by which the client numbers its records."""
     filled, own = _filled(b"a", b"b"), BatchBuilder(ROOM, 0)
     for value in (b"a", b"b"):
         own.append(timestamp=1_000, key=b"key", value=value, headers=[("tm-seq", b"1")])
@@ -40,6 +40,6 @@ def test_a_full_batch_takes_no_more() -> None:
 
 
 def test_an_empty_batch_takes_whatever_it_is() -> None:
-    """The broker says what is too large, not the batch: an outbox relies on that when it begins one."""
+    """The broker refuses what is too large, not the batch: an outbox relies on that when it begins one."""
     batch = _filled(b"x" * 10 * ROOM)
     assert batch.size > 10 * ROOM

@@ -51,7 +51,7 @@ async def test_a_call_has_a_deadline() -> None:
 
 
 async def test_a_cancellation_that_comes_with_the_answer_is_not_lost() -> None:
-    """Or a loop of calls that is told to end goes on for ever."""
+    """Otherwise a loop of calls that is cancelled would continue for ever."""
     answer = asyncio.get_running_loop().create_future()
     task = asyncio.create_task(deadline(answer, "look"))
     await asyncio.sleep(0)
@@ -63,7 +63,7 @@ async def test_a_cancellation_that_comes_with_the_answer_is_not_lost() -> None:
 
 @pytest.mark.parametrize("stood_s", [0.1, 0.4])
 async def test_who_stood_still_takes_what_came_meanwhile(stood_s: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A process that was frozen finds the end of a poll and its deadline due at once, however long it was."""
+    """A frozen process finds the end of a poll and its deadline due at the same time, however long it stood."""
     monkeypatch.setattr(calls, "STOOD_S", 0.2)
 
     async def poll() -> int:
@@ -75,7 +75,7 @@ async def test_who_stood_still_takes_what_came_meanwhile(stood_s: float, monkeyp
 
 
 async def test_who_stood_still_waits_for_as_long_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The answer may be on its way; what does not come then either is refused."""
+    """The answer may be on its way; if it does not come then either, the call fails."""
     monkeypatch.setattr(calls, "STOOD_S", 0.1)
     loop = asyncio.get_running_loop()
     answer = loop.create_future()
@@ -90,7 +90,7 @@ async def test_who_stood_still_waits_for_as_long_again(monkeypatch: pytest.Monke
 async def test_attempts_are_repeated_until_one_succeeds(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Each failure is said."""
+    """Each failure is logged."""
     monkeypatch.setattr(calls, "FIRST_PAUSE_S", 0.001)
     failures = ["first", "second"]
 
@@ -104,7 +104,7 @@ async def test_attempts_are_repeated_until_one_succeeds(
 
 
 async def test_attempts_end() -> None:
-    """With the last problem."""
+    """With the last failure."""
 
     async def attempt() -> None:
         raise Unavailable("still away")
@@ -114,7 +114,7 @@ async def test_attempts_end() -> None:
 
 
 class Client:
-    """A client whose start and stop do what a test says."""
+    """A client whose start and stop do what a test sets."""
 
     def __init__(self, *, start: Exception | None = None, stop: Exception | None = None) -> None:
         self._start = start
@@ -132,7 +132,7 @@ class Client:
 
 
 async def test_a_client_that_does_not_start_is_stopped() -> None:
-    """It may have connections and tasks already; that its stop fails, too, changes nothing."""
+    """It may have connections and tasks already; a stop that fails, too, changes nothing."""
     client = Client(start=KafkaConnectionError("away"), stop=RuntimeError("broken"))
     with pytest.raises(Unavailable, match="away"):
         await started(lambda: client, "start", 1)
@@ -140,7 +140,7 @@ async def test_a_client_that_does_not_start_is_stopped() -> None:
 
 
 async def test_a_started_client_is_handed_out() -> None:
-    """And stopped by whoever has it."""
+    """And the caller stops it."""
     client = Client()
     assert await started(lambda: client, "start", 1) is client
     await stopped(client)
@@ -149,14 +149,14 @@ async def test_a_started_client_is_handed_out() -> None:
 
 @pytest.fixture(scope="module")
 def own_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaServer]:
-    """One to freeze."""
+    """A broker to freeze."""
     with KafkaServer(tmp_path_factory.mktemp("own-broker")) as broker:
         yield broker
 
 
 @pytest.fixture
 def broker(own_broker: KafkaServer) -> Iterator[KafkaServer]:
-    """The same, which goes on when a test ends."""
+    """The same broker, which continues when a test ends."""
     yield own_broker
     own_broker.thaw()
 
@@ -165,7 +165,7 @@ def broker(own_broker: KafkaServer) -> Iterator[KafkaServer]:
 async def test_a_producer_that_cannot_write_is_ended_all_the_same(
     broker: KafkaServer, unique: str, *, cancelled: bool
 ) -> None:
-    """Its sender and its connections would stay as long as the process; who waits for its record is told."""
+    """Its sender and connections would stay as long as the process; those that wait for its record get an error."""
     await make_topics(broker.bootstrap, unique, partitions=1)
     producer = await started(lambda: AIOKafkaProducer(bootstrap_servers=broker.bootstrap), "start", 20)
     await producer.send_and_wait(unique, b"before")

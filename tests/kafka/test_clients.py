@@ -32,7 +32,7 @@ def test_secure_settings_become_a_tls_context_and_credentials() -> None:
 
 
 async def test_tokens_come_from_the_function_that_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Asked again for each login: a token expires."""
+    """It is asked for each login: a token expires."""
     (tmp_path / "own_tokens.py").write_text("n = 0\nasync def token():\n    global n\n    n += 1\n    return f't{n}'\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     kafka = Kafka(security_protocol="SASL_SSL", sasl_mechanism="OAUTHBEARER", sasl_token_provider="own_tokens:token")
@@ -42,14 +42,14 @@ async def test_tokens_come_from_the_function_that_is_named(tmp_path: Path, monke
 
 @pytest.mark.parametrize("name", ["nowhere:token", "asyncio:nothing", "asyncio", "os:getcwd", ":x"])
 def test_a_token_provider_that_is_none_is_refused_by_name(name: str) -> None:
-    """When the client is made: a login that fails later would look like a broker's refusal."""
+    """When the client is made: a login that fails later would look like a refusal of the broker."""
     kafka = Kafka(security_protocol="SASL_SSL", sasl_mechanism="OAUTHBEARER", sasl_token_provider=name)
     with pytest.raises(ConfigError, match=f"kafka.sasl_token_provider: .*{name}"):
         client_options(kafka)
 
 
 def test_a_client_certificate_is_loaded(tmp_path: Path) -> None:
-    """A file that is none, or is not there, is refused by name when the client is made, not when it is first used."""
+    """A wrong or missing file is refused by name when the client is made, not when it is first used."""
     wrong, missing = tmp_path / "cert.pem", tmp_path / "missing.pem"
     wrong.write_text("no certificate")
     for path in (str(wrong), str(missing)):
@@ -67,7 +67,7 @@ async def test_an_admin_client_without_a_broker_is_unavailable() -> None:
 
 
 async def test_settings_of_the_client_are_passed_on() -> None:
-    """Over what is usual; a batch is never larger than its topic takes."""
+    """They override the defaults; a batch is never larger than its topic takes."""
     kafka = Kafka(
         producer={"compression_type": "zstd", "max_batch_size": 200_000},
         consumer={"client_rack": "eu-1a", "fetch_max_wait_ms": 7},

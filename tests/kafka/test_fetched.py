@@ -10,7 +10,7 @@ pytestmark = pytest.mark.integration
 
 
 async def test_fetched_records_are_as_they_came(stage: Stage) -> None:
-    """Offset, timestamp, key, value and headers; the consumer's position moves as ever."""
+    """Offset, timestamp, key, value and headers; the consumer's position moves as usual."""
     for number in range(3):
         await stage.send(b"k", b"%d" % number, [("h", b"%d" % number)], partition=0)
     consumer = AIOKafkaConsumer(stage.topics.tokens, bootstrap_servers=stage.bootstrap, auto_offset_reset="earliest")

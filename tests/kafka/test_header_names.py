@@ -1,4 +1,4 @@
-"""A header whose name is not UTF-8 stops nobody who reads."""
+"""A header whose name is not UTF-8 stops no reader."""
 
 from collections.abc import Iterable
 
@@ -18,27 +18,27 @@ ODD: Content = (b"k", b"odd", [("before", b"1"), (RawName(LATIN), b"2"), ("after
 PLAIN: Content = (b"k", b"plain", [("h", b"1")])
 
 CHECKED = True
-"""Checksums of batches are looked at."""
+"""Batches are read with their checksums checked."""
 
 ABORTED: Content = (bytes(4), bytes(6), [])
 """The marker of a transaction that was aborted."""
 
 
 def fetched(data: bytes, offset: int = 0, aborted: Iterable[tuple[int, int]] = ()) -> fetcher.PartitionRecords:
-    """What a consumer of committed records makes of bytes that it has fetched from an offset on."""
+    """Return what a consumer of committed records makes of bytes that it fetched from an offset on."""
     batches = fetcher.MemoryRecords(data)
     return fetcher.PartitionRecords(PLACE, batches, list(aborted), offset, None, None, CHECKED, fetcher.READ_COMMITTED)
 
 
 def test_the_decoder_has_no_such_names() -> None:
-    """Which is why all this is there: if it has them one day, this file may go."""
+    """That is why this file exists: if aiokafka reads them one day, it may go."""
     with pytest.raises(UnicodeDecodeError):
         list(DefaultRecordBatch(batch_of([ODD])))
 
 
 @pytest.mark.parametrize("compression", [0, 1, 2, 3, 4])
 def test_such_a_name_is_replaced_and_nothing_else_changes(compression: int) -> None:
-    """Offsets, keys, values and other headers are what they are, in front of it, behind it and in other batches."""
+    """Offsets, keys, values and other headers are unchanged, before it, after it and in other batches."""
     data = b"".join(
         [
             batch_of([PLAIN, PLAIN], first=10, compression=compression),
@@ -57,14 +57,14 @@ def test_such_a_name_is_replaced_and_nothing_else_changes(compression: int) -> N
 
 
 def test_where_reading_goes_on() -> None:
-    """Behind each record that was given, and behind the last batch: nothing comes twice, and nothing is left out."""
+    """After each record that was returned, and after the last batch: nothing comes twice, and nothing is left out."""
     records = fetched(batch_of([ODD, PLAIN]) + batch_of([ODD], first=7)[:-1])
     places = [records.next_fetch_offset, *(records.next_fetch_offset for _ in records), records.next_fetch_offset]
     assert places == [0, 1, 2, 2]
 
 
 def test_a_name_within_transactions() -> None:
-    """What was aborted is left out, what was committed by the same producer after it is not, as without such names."""
+    """What was aborted is left out, what the same producer committed after it is not, as without such names."""
     marker = batch_of([ABORTED], first=6, producer=5, control=True)
     data = b"".join(
         [
@@ -80,7 +80,7 @@ def test_a_name_within_transactions() -> None:
 
 
 def test_who_reads_plain_names_pays_nothing() -> None:
-    """The decoder in C reads them: the other one is asked from a batch on with such a name."""
+    """The decoder in C reads them: the other one is used from a batch with such a name on."""
     data = batch_of([PLAIN]) + batch_of([ODD], first=1)
     records = fetched(data)
     next(records)
@@ -91,7 +91,7 @@ def test_who_reads_plain_names_pays_nothing() -> None:
 
 
 def test_a_batch_that_is_broken_is_refused_as_ever() -> None:
-    """Its checksum is looked at, behind such a name as in front of it."""
+    """Its checksum is checked, after such a name as before it."""
     broken = bytearray(batch_of([PLAIN], first=1))
     broken[-1] ^= 1
     records = fetched(batch_of([ODD]) + bytes(broken))
@@ -102,7 +102,7 @@ def test_a_batch_that_is_broken_is_refused_as_ever() -> None:
 
 @pytest.mark.integration
 async def test_a_broker_takes_any_name_and_a_consumer_reads_on(kafka: str, unique: str) -> None:
-    """All that is on the partition, with whatever it is asked for them."""
+    """All that is on the partition, with `getone` as with `getmany`."""
     topic = f"names-{unique}"
     await make_topics(kafka, topic, partitions=1)
     producer = AIOKafkaProducer(bootstrap_servers=kafka)

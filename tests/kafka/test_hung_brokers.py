@@ -1,4 +1,4 @@
-"""Clients go on while a broker takes everything and answers nothing."""
+"""Clients continue while a broker takes everything and answers nothing."""
 
 import asyncio
 import socket
@@ -28,14 +28,14 @@ from tokenmill.kafka.hung_brokers import NotReachable, first_answer, owes
 from tokenmill.servers import KafkaCluster
 
 REQUEST_MS = 60_000
-"""What a client of aiokafka's own would wait for."""
+"""What a client of aiokafka's own would wait."""
 
 SOON_S = 20.0
 """Far less than that, and more than a busy machine takes."""
 
 
 def ways(*outcomes: int | Exception | None) -> list[Callable[[], Awaitable[int]]]:
-    """What can be tried: some answer, some fail, and those that are None never come back."""
+    """Return ways to try: some answer, some fail, and those that are None never return."""
 
     async def way(outcome: int | Exception | None) -> int:
         if outcome is None:
@@ -53,12 +53,12 @@ def ways(*outcomes: int | Exception | None) -> list[Callable[[], Awaitable[int]]
     [(7,), (7, 8), (None, 7), (None, None, 7), (KafkaConnectionError("away"), 7), (None, KafkaConnectionError(), 7)],
 )
 async def test_the_first_answer_counts(outcomes: tuple[int | Exception | None, ...]) -> None:
-    """Whoever is silent or fails holds up nobody."""
+    """One that is silent or fails holds up nothing."""
     assert await first_answer(ways(*outcomes), seconds=0.01) == 7
 
 
 async def test_nobody_is_asked_that_need_not_be() -> None:
-    """An answer that comes in time is the only one."""
+    """If an answer comes in time, no other is asked for."""
     asked: list[int] = []
 
     async def way(number: int) -> int:
@@ -71,7 +71,7 @@ async def test_nobody_is_asked_that_need_not_be() -> None:
 
 
 async def test_without_an_answer_the_last_failure_is_told() -> None:
-    """And that there was nobody to ask is one, too."""
+    """Having nobody to ask is one, too."""
     with pytest.raises(KafkaConnectionError, match="second"):
         await first_answer(ways(KafkaConnectionError("first"), KafkaConnectionError("second")))
     with pytest.raises(NodeNotReadyError):
@@ -79,7 +79,7 @@ async def test_without_an_answer_the_last_failure_is_told() -> None:
 
 
 async def test_what_is_not_needed_any_more_is_cancelled() -> None:
-    """Nothing goes on behind an answer."""
+    """Nothing continues after an answer."""
     ended = asyncio.Event()
 
     async def silent() -> int:
@@ -95,7 +95,7 @@ async def test_what_is_not_needed_any_more_is_cancelled() -> None:
 
 @asynccontextmanager
 async def silent_server() -> AsyncIterator[str]:
-    """Takes connections and whatever is sent, and says nothing."""
+    """Takes connections and whatever is sent, and answers nothing."""
     over = asyncio.Event()
 
     async def take(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -113,7 +113,7 @@ async def silent_server() -> AsyncIterator[str]:
 
 @asynccontextmanager
 async def client_of(*servers: str) -> AsyncIterator[AIOKafkaClient]:
-    """A client that knows its cluster."""
+    """A client that has its cluster's metadata."""
     client = AIOKafkaClient(bootstrap_servers=",".join(servers), request_timeout_ms=REQUEST_MS)
     try:
         await client.bootstrap()
@@ -135,7 +135,7 @@ async def test_a_server_that_hangs_does_not_hold_up_a_start(kafka: str) -> None:
 
 
 async def test_servers_that_all_hang_are_told_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By what a connection may take, not by what a request may."""
+    """By the time-out of a connection, not by that of a request."""
     monkeypatch.setattr(hung_brokers, "CONNECT_S", 0.1)
     async with silent_server() as silent:
         with pytest.raises(KafkaConnectionError, match="can't be reached"):
@@ -155,7 +155,7 @@ async def test_servers_that_all_hang_are_told_in_time(monkeypatch: pytest.Monkey
     ],
 )
 def test_what_is_wrong_with_the_servers_is_said_in_words(problem: Exception, reason: str) -> None:
-    """Whoever starts out reads it first: mostly there is no Kafka."""
+    """It is the first message that beginners read: mostly there is no Kafka."""
     said = NotReachable("localhost:9092", problem).sentence
     assert said.startswith(f"Kafka at localhost:9092 can't be reached ({reason}): is it running?")
 
@@ -170,7 +170,7 @@ async def _coordinated(client: AIOKafkaClient) -> bool:
 
 @pytest.mark.integration
 async def test_a_broker_that_cannot_be_reached_holds_up_no_other(kafka: str) -> None:
-    """Others are had while a connection to it is being made, for as long as metadata name it."""
+    """Others are made while a connection to it is being made, for as long as metadata name it."""
     async with AsyncExitStack() as stack:
         silent = await stack.enter_async_context(silent_server())
         client = await stack.enter_async_context(client_of(kafka))
@@ -184,13 +184,13 @@ async def test_a_broker_that_cannot_be_reached_holds_up_no_other(kafka: str) -> 
             assert await client.ready(broker.nodeId)
             assert await client.coordinator_lookup(CoordinationType.GROUP, "anybody") == broker.nodeId
             assert not any(task.done() for task in hanging)
-            assert await client.force_metadata_update()  # which tells that there is no such broker
+            assert await client.force_metadata_update()  # which shows that there is no such broker
             assert await asyncio.gather(*hanging) == [False] * 3
 
 
 @pytest.mark.integration
 async def test_a_broker_that_is_named_no_more_is_given_up(kafka: str) -> None:
-    """What waits for its answer fails at once, so that it can be sent elsewhere."""
+    """Requests to it fail immediately, so that they can be sent elsewhere."""
     async with client_of(kafka) as client:
         node = client.get_random_node()
         assert await client.ready(node)
@@ -236,7 +236,7 @@ async def test_the_configured_servers_are_asked_when_no_known_broker_answers(kaf
 async def test_an_answer_that_waits_for_nobody_has_a_deadline_of_its_own(
     kafka: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The broker owes it from the moment it was asked; the request's own time-out is for those that wait."""
+    """The broker owes it from the moment it was asked; the configured time-out is for requests that wait."""
     monkeypatch.setattr(hung_brokers, "ANSWER_S", 0.2)
     monkeypatch.setattr(hung_brokers, "OWES_S", 0.1)
     async with client_of(kafka) as client:
@@ -254,7 +254,7 @@ async def test_an_answer_that_waits_for_nobody_has_a_deadline_of_its_own(
 @pytest.mark.integration
 @pytest.mark.timeout(240)
 async def test_records_go_on_when_their_leader_hangs(tmp_path: Path) -> None:
-    """Long before the time-out of a request they are with the new leader, each once."""
+    """Long before the time-out of a request they are at the new leader, each once."""
     with KafkaCluster(tmp_path / "kafka") as cluster:
         async with admin_of(cluster.bootstrap) as admin:
             await admin.create_topics([NewTopic("tokens", 3, 3)])
@@ -280,7 +280,7 @@ def test_a_connection_that_closed_unheard_is_a_lost_one(kafka: str) -> None:
             node = client.get_random_node()
             assert await client.ready(node)
             connection = client._conns[node, 0]
-            connection._read_task.cancel()  # nobody hears of it
+            connection._read_task.cancel()  # nothing notices
             connection._writer.transport.abort()
             await until(lambda: "closed=True" in repr(connection._writer.transport), "the transport is closed")
             with pytest.raises(KafkaConnectionError, match="is gone"):

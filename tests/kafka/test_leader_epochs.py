@@ -1,4 +1,4 @@
-"""In which epoch a record was written that was fetched."""
+"""The epoch in which a fetched record was written."""
 
 import pytest
 from aiokafka import TopicPartition
@@ -13,7 +13,7 @@ PLACE = TopicPartition("tokens", 0)
 
 
 def test_each_record_has_the_epoch_of_its_batch() -> None:
-    """What nobody fetched is unknown; what is behind the question is forgotten."""
+    """What was not fetched is unknown; what lies before the last question is forgotten."""
     epochs = LeaderEpochs()
     assert epochs.at(PLACE, 5) == -1
     epochs.note(PLACE, _batch(5, 2, 4) + _batch(9, 4, 2))
@@ -24,7 +24,7 @@ def test_each_record_has_the_epoch_of_its_batch() -> None:
 
 
 def test_what_is_read_again_counts() -> None:
-    """After a seek, and where the log went on otherwise."""
+    """After a seek, and where the log continued with other records."""
     epochs = LeaderEpochs()
     epochs.note(PLACE, _batch(5, 2, 4) + _batch(9, 4))
     epochs.note(PLACE, _batch(7, 6))
@@ -33,7 +33,7 @@ def test_what_is_read_again_counts() -> None:
 
 @pytest.mark.integration
 async def test_commits_say_log_and_epoch(stage: Stage) -> None:
-    """Of the topic and of the last record: by them the next owner knows what the offset is of."""
+    """Those of the topic and of the last record: they show the next owner what the offset refers to."""
     async with rigged(stage) as rig:
         await rig.live()
         await said(stage, *words("m", "one "))

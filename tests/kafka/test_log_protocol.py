@@ -1,4 +1,4 @@
-"""What is asked in which version, and what the beginnings of record batches say."""
+"""Which version a request has, and what is read from the beginnings of record batches."""
 
 import struct
 from io import BytesIO
@@ -22,14 +22,14 @@ ASKED = {
 
 @pytest.mark.parametrize(("name", "newest", "oldest"), [("metadata", 10, 2), ("offsets", 5, 2)])
 def test_the_newest_version_is_taken_that_both_know(name: str, newest: int, oldest: int) -> None:
-    """A broker of today tells all, one of before what it can."""
+    """A current broker reports everything, an old one what it can."""
     ask = ASKED[name]
     assert (newest, oldest) == (ask.prepare(KAFKA_4).API_VERSION, ask.prepare(OLD).API_VERSION)
 
 
 @pytest.mark.parametrize("versions", [OLD, {}])
 def test_what_a_broker_does_not_know_is_not_asked(versions: dict[int, tuple[int, int]]) -> None:
-    """Nor one of which nobody knows what it knows."""
+    """Nor one whose versions are not known."""
     with pytest.raises(IncompatibleBrokerVersion):
         ASKED["epochs"].prepare(versions)
 

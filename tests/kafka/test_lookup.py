@@ -6,13 +6,13 @@ from aiokafka.partitioner import DefaultPartitioner
 
 from tests.support.topics import make_topics
 from tokenmill.demo.broker import embedded_broker
-from tokenmill.kafka.lookup import offsets_since, partition_of
+from tokenmill.kafka.lookup import assign_at, offsets_since, partition_of
 
 T0 = 1_000_000
 
 
 async def places_of(bootstrap: str, topic: str) -> list[dict[int, int]]:
-    """Where a reader begins that looks for three times, in partitions with two records and with none."""
+    """Return where a reader begins for three times, in partitions with two records and with none."""
     async with AIOKafkaProducer(bootstrap_servers=bootstrap) as producer:
         for time in (T0, T0 + 1000):
             await producer.send_and_wait(topic, b"x", partition=0, timestamp_ms=time)
@@ -25,16 +25,33 @@ async def places_of(bootstrap: str, topic: str) -> list[dict[int, int]]:
 
 @pytest.mark.integration
 async def test_a_log_is_read_from_a_time_on(kafka: str, unique: str) -> None:
-    """What is older is left out; of what is all older nothing is read."""
+    """What is older is left out; where all is older nothing is read."""
     await make_topics(kafka, unique, partitions=2)
     assert await places_of(kafka, unique) == [{0: 0, 1: 0}, {0: 1, 1: 0}, {0: 2, 1: 0}]
 
 
 @pytest.mark.integration
 async def test_a_broker_that_knows_no_times_has_all_of_its_log_read() -> None:
-    """The embedded one says of every time that nothing is younger."""
+    """The embedded one reports for every time that nothing is younger."""
     with embedded_broker(["t"]) as bootstrap:
         assert await places_of(bootstrap, "t") == [{0: 0, 1: 0}] * 3
+
+
+@pytest.mark.integration
+async def test_a_consumer_that_is_placed_again_keeps_what_it_is_given(kafka: str, unique: str) -> None:
+    """An assignment alone would let it begin again in partitions that it had before."""
+    await make_topics(kafka, unique, partitions=2)
+    first, second = (TopicPartition(unique, number) for number in range(2))
+    async with AIOKafkaProducer(bootstrap_servers=kafka) as producer:
+        for value in (b"0", b"1"):
+            await producer.send_and_wait(unique, value, partition=0)
+            await producer.send_and_wait(unique, value, partition=1)
+    async with AIOKafkaConsumer(bootstrap_servers=kafka, auto_offset_reset="earliest") as consumer:
+        assign_at(consumer, {first: 1})
+        assert (await consumer.getone()).value == b"1"
+        assign_at(consumer, {first: 2, second: 1})
+        record = await consumer.getone()
+        assert (record.partition, record.value) == (1, b"1")
 
 
 @pytest.mark.parametrize(("key", "partitions", "place"), [(b"c", 2, 0), (b"c", 3, 1), (b"c", 5, 4)])

@@ -1,4 +1,4 @@
-"""Which log a topic is and what it holds, of a real Kafka; and whom not to believe."""
+"""Which log a topic is and what it holds, on a real Kafka; and which broker not to believe."""
 
 from collections.abc import AsyncIterator
 
@@ -17,7 +17,7 @@ RECORDS = 3
 
 @pytest.fixture
 async def client(stage: Stage) -> AsyncIterator[AIOKafkaClient]:
-    """As the consumer has one."""
+    """A client as the consumer has one."""
     client = AIOKafkaClient(bootstrap_servers=stage.bootstrap)
     await client.bootstrap()
     yield client
@@ -35,7 +35,7 @@ def _mark(found: TopicLog, offset: int, epoch: int) -> Mark:
 
 @pytest.mark.integration
 async def test_a_topic_has_an_id_and_leaders_with_epochs(stage: Stage, client: AIOKafkaClient) -> None:
-    """And is in a cluster with an id; a name that is not there is said to be none."""
+    """And is in a cluster with an id; a name without a topic is reported as such."""
     found = await look(client, stage.topics.tokens)
     other = await look(client, stage.topics.events)
     assert found.log.cluster == other.log.cluster == await cluster_id(configuration(stage).kafka)
@@ -48,7 +48,7 @@ async def test_a_topic_has_an_id_and_leaders_with_epochs(stage: Stage, client: A
 
 @pytest.mark.integration
 async def test_what_a_topic_holds(stage: Stage, client: AIOKafkaClient) -> None:
-    """Up to where it is what was committed, too, if the commit says in which epoch it was written."""
+    """And up to where it is what was committed, if the commit names the epoch in which that was written."""
     await _written(stage)
     found = await look(client, stage.topics.tokens)
     epoch = found.leaders[0].epoch
@@ -60,11 +60,11 @@ async def test_what_a_topic_holds(stage: Stage, client: AIOKafkaClient) -> None:
 
 @pytest.mark.integration
 async def test_a_leader_of_an_older_epoch_is_not_believed(stage: Stage, client: AIOKafkaClient) -> None:
-    """Whoever says that it leads has not heard of the one that wrote what is committed."""
-    await _written(stage)  # a leader that was just chosen may not know it yet
+    """The broker that names it has not heard of the leader that wrote what is committed."""
+    await _written(stage)  # a leader that was just chosen may not have heard of it
     found = await look(client, stage.topics.tokens)
     newer = found.leaders[0].epoch + 1
-    with pytest.raises(Unavailable, match="has not heard of it yet"):
+    with pytest.raises(Unavailable, match="these metadata are older"):
         await extents(client, stage.topics.tokens, {0: _mark(found, 0, newer)})
     of_another_log = Mark(0, 0, "f", log=LogId("", "made anew"), epoch=newer)
     assert (await extents(client, stage.topics.tokens, {0: of_another_log}))[0].shared is None
@@ -72,7 +72,7 @@ async def test_a_leader_of_an_older_epoch_is_not_believed(stage: Stage, client: 
 
 @pytest.mark.integration
 async def test_a_partition_that_is_not_there_has_no_leader(stage: Stage, client: AIOKafkaClient) -> None:
-    """It may come."""
+    """It may still get one."""
     with pytest.raises(Unavailable, match="has no leader"):
         await extents(client, stage.topics.tokens, {7: None})
 
@@ -87,7 +87,7 @@ async def test_a_broker_that_is_gone_is_unavailable(stage: Stage, client: AIOKaf
 
 
 def test_what_is_lost_with_an_old_broker_is_said() -> None:
-    """By sentences about it; of one that tells all there is nothing to say."""
+    """By sentences about it; a broker that reports everything needs none."""
     assert list(unrecognised(TopicLog(LogId("c", "t"), {0: Leader(1, 0)}))) == []
     told = " ".join(unrecognised(TopicLog(LogId(), {0: Leader(1, -1)})))
     assert "another cluster" in told
@@ -98,7 +98,7 @@ def test_what_is_lost_with_an_old_broker_is_said() -> None:
 async def test_a_connection_that_closed_unheard_is_unavailable_too(
     stage: Stage, client: AIOKafkaClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Which uvloop says with an error of no connection; the next look makes another one."""
+    """Uvloop raises its own error for it; the next look makes another connection."""
 
     async def send(*_: object) -> None:
         raise RuntimeError("unable to perform operation on <TCPTransport closed=True>; the handler is closed")
@@ -110,5 +110,5 @@ async def test_a_connection_that_closed_unheard_is_unavailable_too(
 
 @pytest.mark.parametrize(("shared", "agreed"), [(None, 20), (15, 15), (25, 20)])
 def test_what_is_committed_ends_where_the_logs_agree(shared: int | None, agreed: int) -> None:
-    """And not behind the end of what there is; where nobody can tell, the end is that of the log."""
+    """And not after the end of what there is; where it is not known, the end is that of the log."""
     assert Extent(10, 20, shared=shared).agreed == agreed

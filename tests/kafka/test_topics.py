@@ -25,12 +25,12 @@ pytestmark = pytest.mark.integration
 
 @pytest.fixture
 def config(kafka: str, unique: str) -> Config:
-    """Topics that nobody made yet."""
+    """Names of topics that do not exist yet."""
     return unmade(kafka, unique)
 
 
 class _Early(Admin):
-    """A client that came so early that its broker knew no controller yet."""
+    """A client that came so early that its broker had no controller yet."""
 
     async def __aenter__(self) -> AIOKafkaAdminClient:
         admin = await super().__aenter__()
@@ -39,7 +39,7 @@ class _Early(Admin):
 
 
 async def test_a_cluster_that_has_just_started_is_waited_for(config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without a controller no topic can be made, and none is passed over in silence."""
+    """Without a controller no topic can be made, and that is not passed over in silence."""
     monkeypatch.setattr(topics, "make_admin", _Early)
     changes = await create_topics(config, 2)
     assert [(change.topic, change.outcome) for change in changes] == [(name, "created") for name in all_topics(config)]
@@ -50,11 +50,11 @@ async def test_topics_are_created_grown_and_left_alone(config: Config) -> None:
     told: list[tuple[str, int, int]] = []
     for partitions, outcome, found in ((2, "created", 2), (2, "unchanged", 2), (3, "grown", 3), (1, "unchanged", 3)):
         told.clear()
-        changes = await create_topics(config, partitions, heard=lambda *how_far: told.append(how_far))
+        changes = await create_topics(config, partitions, progress=lambda *how_far: told.append(how_far))
         assert told == [(f"topic {name}", done, len(told)) for done, name in enumerate(all_topics(config))]
         assert [change.topic for change in changes] == all_topics(config)
         assert {(change.outcome, change.partitions) for change in changes} == {(outcome, found)}
-        await until(partial(_all_have, config, found), "the broker tells what it made")
+        await until(partial(_all_have, config, found), "the broker reports what it made")
 
 
 async def _all_have(config: Config, partitions: int) -> bool:
@@ -75,7 +75,7 @@ async def test_topics_hold_their_longest_record(config: Config) -> None:
 
 
 async def test_what_is_for_those_who_watch_is_kept_for_a_short_time(config: Config) -> None:
-    """Rows of an agent for an hour, others for as long as their output says; the rest as the broker does it."""
+    """Rows of an agent for an hour, others for as long as their output sets; the rest by the broker's default."""
     await create_topics(config, 2)
     kept = {}
     async with make_admin(config.kafka) as admin:
@@ -91,7 +91,7 @@ async def test_what_is_for_those_who_watch_is_kept_for_a_short_time(config: Conf
 
 
 async def test_what_is_kept_of_answers_has_topics_if_they_have_names(config: Config, unique: str) -> None:
-    """Of sessions the last record of each answer stays for ever; completions go with time."""
+    """The last session record of each answer stays for ever; completions expire."""
     names = {"completions": f"completions-{unique}", "sessions": f"sessions-{unique}"}
     config = msgspec.structs.replace(config, topics=msgspec.structs.replace(config.topics, **names))
     await create_topics(config, 2)
@@ -113,7 +113,7 @@ async def test_settings_of_a_topic_that_is_not_there_are_unavailable(config: Con
 
 
 async def test_what_the_broker_leaves_out_is_not_known(config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Some say less of a topic than they are asked for, and are right for what they do say."""
+    """Some brokers report less of a topic than they are asked for; what they report is used."""
     await create_topics(config, 2)
     say = topics.settings_of
 

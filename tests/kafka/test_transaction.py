@@ -27,7 +27,7 @@ New = Callable[[], Transaction]
 
 @pytest.fixture
 async def failures() -> list[Exception]:
-    """What transactions told of."""
+    """What transactions reported."""
     return []
 
 
@@ -51,7 +51,7 @@ async def new(stage: Stage, failures: list[Exception]) -> AsyncIterator[New]:
 
 
 class Route:
-    """An outbox to a partition of the events."""
+    """Return an outbox to a partition of the events."""
 
     def __init__(self, stage: Stage, transaction: Transaction, partition: int = 0) -> None:
         self.place = TopicPartition(stage.topics.tokens, 0)
@@ -91,7 +91,7 @@ async def test_records_and_offset_are_committed_together(stage: Stage, new: New)
 
 
 async def test_a_new_owner_fences_the_old_one(stage: Stage, new: New, failures: list[Exception]) -> None:
-    """What the old one sent is gone, it can commit nothing any more, and the epoch has grown."""
+    """What the old one sent is gone, it can no longer commit, and the epoch has grown."""
     old, owner = new(), new()
     first = await old.open()
     late = Route(stage, old)
@@ -106,7 +106,7 @@ async def test_a_new_owner_fences_the_old_one(stage: Stage, new: New, failures: 
     assert await _values(stage) == [b"right"]
     assert await stage.committed_at(8) == "mark"
     late.publish(b"later")
-    await until(lambda: failures, "a send that fails is told")
+    await until(lambda: failures, "a send that fails is reported")
     assert isinstance(failures[0], FatalError)
 
 
@@ -128,7 +128,7 @@ async def test_without_an_acknowledgement_nothing_is_committed(
 
 
 async def test_a_closed_transaction_tells_nothing(stage: Stage, new: New, failures: list[Exception]) -> None:
-    """The partition is somebody else's; what becomes of our last records is no failure."""
+    """The partition is another owner's; what becomes of our last records is not a failure."""
     transaction = new()
     await transaction.open()
     route = Route(stage, transaction)
@@ -159,7 +159,7 @@ async def test_a_closed_transaction_tells_nothing(stage: Stage, new: New, failur
 async def test_what_passes_is_told_from_what_does_not(
     stage: Stage, new: New, failures: list[Exception], problem: Exception, raised: type[Exception]
 ) -> None:
-    """Another producer may come through where one failed, but not who is fenced, or may not."""
+    """Another producer may succeed where one failed, but not after being fenced or refused."""
     transaction = new()
     await transaction.open()
 

@@ -18,11 +18,11 @@ from tokenmill.kafka.whole_topic import WholeTopic
 pytestmark = pytest.mark.integration
 
 UNKNOWN = 3
-"""What brokers say of a topic that they do not know."""
+"""What brokers answer about a topic that they do not know."""
 
 
 class Reading:
-    """A reader that is polled, and what it handed on."""
+    """A reader that is polled, and what it passed on."""
 
     def __init__(self, kafka: str, topic: str) -> None:
         self.values: list[bytes] = []
@@ -32,13 +32,13 @@ class Reading:
         self.values.append(record.value)
 
     async def to_the_end(self) -> list[bytes]:
-        """All that was handed on, once there is nothing else."""
+        """Return all that was passed on, once there is nothing else."""
         ends = await self.reader.ends()
         await self.up_to(ends)
         return self.values
 
     async def up_to(self, ends: Mapping[TopicPartition, int]) -> None:
-        """Poll until everything before these offsets was handed on."""
+        """Poll until everything before these offsets was passed on."""
         async with asyncio.timeout(30):
             while not self.reader.has_read(ends):
                 await self.reader.poll()
@@ -46,7 +46,7 @@ class Reading:
 
 @asynccontextmanager
 async def reading_of(kafka: str, topic: str) -> AsyncIterator[Reading]:
-    """One that has begun."""
+    """A reader that has begun."""
     reading = Reading(kafka, topic)
     await reading.reader.start()
     try:
@@ -72,7 +72,7 @@ async def topic(kafka: str, unique: str, producer: AIOKafkaProducer) -> str:
 
 
 async def test_what_does_not_start_is_stopped(kafka: str, topic: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It has connected, and then nobody says where to begin."""
+    """It has connected, and then where to begin is not answered."""
 
     async def unanswered(*_: object) -> None:
         raise Unavailable("look up an offset by time")
@@ -87,7 +87,7 @@ async def test_what_does_not_start_is_stopped(kafka: str, topic: str, monkeypatc
 async def test_partitions_that_are_added_are_read_from_their_beginnings(
     kafka: str, topic: str, producer: AIOKafkaProducer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However old their records are, as nobody has read them; of the others nothing comes again."""
+    """However old their records are, as nobody has read them; nothing of the others comes again."""
     monkeypatch.setattr(module, "GROWTH_S", 0.1)
     async with reading_of(kafka, topic) as reading:
         assert sorted(await reading.to_the_end()) == [b"0", b"1"]
@@ -102,7 +102,7 @@ async def test_partitions_that_are_added_are_read_from_their_beginnings(
 async def test_a_look_in_the_middle_of_a_poll_has_nothing_come_twice(
     kafka: str, topic: str, producer: AIOKafkaProducer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Requests look while records are on their way, which are behind the place that was noted last."""
+    """Requests look while records are on their way, which lie after the offset that was noted last."""
     async with reading_of(kafka, topic) as reading:
         await reading.to_the_end()
         consumer = reading.reader._started()
@@ -125,7 +125,7 @@ async def test_a_look_in_the_middle_of_a_poll_has_nothing_come_twice(
 async def test_an_answer_that_lacks_the_topic_changes_nothing(
     kafka: str, topic: str, producer: AIOKafkaProducer
 ) -> None:
-    """As of a broker that has just come back: what was read does not come again."""
+    """As from a broker that has just come back: what was read does not come again."""
     async with reading_of(kafka, topic) as reading:
         await reading.to_the_end()
         cluster = network(reading.reader._started()).cluster
@@ -137,7 +137,7 @@ async def test_an_answer_that_lacks_the_topic_changes_nothing(
 
 
 async def test_the_end_of_a_transaction_is_passed(kafka: str, topic: str, unique: str) -> None:
-    """Behind it nothing may come for long: who waits for the topic's end is not kept."""
+    """After it nothing may come for long: those that wait for the topic's end are not kept."""
     async with (
         AIOKafkaProducer(bootstrap_servers=kafka, transactional_id=unique) as writer,
         reading_of(kafka, topic) as reading,
@@ -152,7 +152,7 @@ async def test_the_end_of_a_transaction_is_passed(kafka: str, topic: str, unique
 async def test_a_topic_that_has_fewer_partitions_is_another_one(
     kafka: str, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Somebody has made it anew: a fresh process reads that from where it begins."""
+    """It was made again: a fresh process reads that from its beginning."""
     monkeypatch.setattr(module, "GROWTH_S", 0.1)
     async with reading_of(kafka, topic) as reading:
         await reading.to_the_end()

@@ -15,8 +15,7 @@ from aiokafka.structs import RecordMetadata
 from tests.support.serving_app import serving_app
 from tests.support.stage import until
 from tests.support.topics import grow_topics, make_topics
-from tokenmill.client import Connection
-from tokenmill.config import Gateway
+from tokenmill.config import Gateway, Kafka
 from tokenmill.dialects import Renderer, find_dialect
 from tokenmill.events import decode_event
 from tokenmill.gateway.auth.admission import Admission
@@ -167,11 +166,11 @@ async def listening(
     topic = f"events-{unique}"
     await make_topics(bootstrap, topic, partitions=2)
     gateway = Gateway(**{"lookback_s": 1e9, **settings})
-    connection, counts = Connection(bootstrap), Counts()
+    kafka, counts = Kafka(bootstrap_servers=bootstrap), Counts()
     hub = Hub(counts)
     flusher = Flusher(gateway.flush_ms / 1000, gateway.heartbeat_s, counts)
-    tail = Tail(connection, topic, Windows(gateway.window_mib * MIB, gateway.window_s), hub, flusher.told)
-    log_readers = LogReaders(connection, topic, gateway.catch_up_readers)
+    tail = Tail(kafka, topic, Windows(gateway.window_mib * MIB, gateway.window_s), hub, flusher.told)
+    log_readers = LogReaders(kafka, topic, gateway.catch_up_readers)
     serving = StreamService(gateway, tail, log_readers, hub, flusher, counts)
     async with AsyncExitStack() as stack:
         producer = await stack.enter_async_context(AIOKafkaProducer(bootstrap_servers=bootstrap, linger_ms=2))

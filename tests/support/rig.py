@@ -16,9 +16,9 @@ from tokenmill.kafka.clients import make_consumer, make_producer
 from tokenmill.observe import Hooks, Numbers
 from tokenmill.partition import PartitionSettings
 from tokenmill.store import GuardedStore, MemoryStore, RedisStore, SnapshotStore
-from tokenmill.worker.delivery import Parts
 from tokenmill.worker.engine import Engine
 from tokenmill.worker.lane import Lane
+from tokenmill.worker.parts import Parts
 
 SESSION_MS = 20_000
 """Rigs leave the group when they end, so that nobody waits for it; a slow machine does not throw them out."""
@@ -101,9 +101,9 @@ class Rig:
 
     async def snapshot(self) -> None:
         """Write the state of partition 0 to the store, whenever its next snapshot is due."""
-        line = self.lane().line
-        line.capture()
-        await self.engine.writer.write(line)
+        snapshots = self.lane().snapshots
+        snapshots.capture()
+        await self.engine.writer.write(snapshots)
 
     async def forget(self) -> None:
         """The group forgets this member, which does not know it yet."""

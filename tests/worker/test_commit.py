@@ -1,4 +1,4 @@
-"""Commits on a real Kafka: behind acknowledged outputs, with the mark, and not without membership."""
+"""Commits on a real Kafka: after acknowledged outputs, with the mark, and not without membership."""
 
 import asyncio
 from types import SimpleNamespace
@@ -41,7 +41,7 @@ async def test_a_commit_carries_the_mark(stage: Stage) -> None:
         assert mark == lane.committed
         assert mark is not None
         assert (mark.offset, mark.low_water, mark.count) == (3, 0, 1)
-        assert mark.fingerprint == rig.engine.settings.fingerprint()
+        assert mark.fingerprint == rig.engine.delivery.parts.settings.fingerprint()
         assert rig.hooks.commits[-1][lane.partition.topic, lane.partition.number] == 3
 
 
@@ -59,7 +59,7 @@ async def test_nothing_is_committed_before_it_is_acknowledged(stage: Stage) -> N
 
 
 async def test_commits_begin_at_the_interval(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However long one takes, the next begins an interval after it began, or at once: the pause is what is left."""
+    """However long one takes, the next begins an interval after it began, or immediately: the pause is what is left."""
     pauses, now, enough = list[float](), [0.0], asyncio.Event()
 
     async def sleep(seconds: float) -> None:
@@ -88,7 +88,7 @@ async def test_commits_begin_at_the_interval(stage: Stage, monkeypatch: pytest.M
 
 
 async def test_a_flush_finishes_commits_and_snapshots(stage: Stage) -> None:
-    """What revocation and shutdown do; it says of which lanes everything is committed."""
+    """As at revocation and shutdown; it returns the lanes of which everything is committed."""
     async with rigged(stage) as rig:
         await _live(rig)
         await _parsed(stage, rig)
@@ -114,7 +114,7 @@ async def test_a_flush_that_takes_too_long_gives_up_the_lane(stage: Stage) -> No
 
 
 async def test_without_a_generation_nothing_is_committed(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Evicted, and not heard of it yet: the broker might take the commit for that of a tool.
+    """It is evicted and has not heard of it yet: the broker might take the commit for that of a tool.
 
     Only the committer sees no generation: a heartbeat without one would make the member join again.
     """

@@ -1,4 +1,4 @@
-"""What a delivery makes: lanes with their ways out, epochs, and an end."""
+"""What a delivery does: it makes lanes with their ways out, sets epochs, and closes."""
 
 from typing import Any
 
@@ -24,9 +24,9 @@ async def test_producers_are_known_and_let_go(stage: Stage, delivery: Any, own: 
 
 
 async def test_the_epoch_at_least_once_is_the_group_s_generation(stage: Stage) -> None:
-    """It is that of the snapshots which the lanes write."""
+    """The lanes write their snapshots with it."""
     async with rigged(stage) as rig:
         await until(lambda: rig.engine.ready, "every partition is live")
         generation = rig.engine.consumer._coordinator.generation
-        assert {lane.line.epoch for lane in rig.engine.lanes.values()} == {generation}
+        assert {lane.snapshots.epoch for lane in rig.engine.lanes.values()} == {generation}
         assert rig.engine.committer._interval_s == 0.1

@@ -24,7 +24,7 @@ async def _live(rig: Rig) -> None:
 
 
 async def _one_read(rig: Rig, stage: Stage) -> TopicPartition:
-    """The partition that a record was read of."""
+    """Return the partition from which a record was read."""
     await _live(rig)
     place = TopicPartition(stage.topics.tokens, 0)
     await stage.send("c", {"message_id": "m", "delta": "x"}, partition=0)
@@ -34,7 +34,7 @@ async def _one_read(rig: Rig, stage: Stage) -> TopicPartition:
 
 
 async def test_a_started_engine_reads_publishes_and_commits(stage: Stage) -> None:
-    """By itself, until it is drained; then it is not ready any more."""
+    """By itself, until it is drained; then it is no longer ready."""
     async with rigged(stage, commit_interval_ms=20) as rig:
         rig.engine.start()
         await _live(rig)
@@ -47,7 +47,7 @@ async def test_a_started_engine_reads_publishes_and_commits(stage: Stage) -> Non
 
 
 async def test_an_engine_that_is_closed_takes_nothing_over_any_more(stage: Stage) -> None:
-    """Else a producer that it starts then is one that nobody stops."""
+    """Otherwise nobody would stop a producer that it starts then."""
     async with rigged(stage, delivery="exactly-once") as rig:
         await _live(rig)
         places, gate = list(rig.engine.lanes), Gate()
@@ -62,7 +62,7 @@ async def test_an_engine_that_is_closed_takes_nothing_over_any_more(stage: Stage
 
 
 async def test_a_partition_whose_outputs_pile_up_is_paused(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And resumed when half of it is through."""
+    """And resumed when half of it is acknowledged."""
     async with rigged(stage) as rig:
         await _live(rig)
         place = TopicPartition(stage.topics.tokens, 0)
@@ -73,7 +73,7 @@ async def test_a_partition_whose_outputs_pile_up_is_paused(stage: Stage, monkeyp
         assert place in rig.engine.consumer.paused()
         await rig.engine.lanes[place].drained()
         rig.engine.balance()
-        # What is paused is no longer in flight, so nothing but the pause itself brings it back.
+        # Its output is no longer in flight, so only the pause brings it back.
         assert place not in rig.engine.consumer.paused()
 
 
@@ -81,7 +81,7 @@ async def test_a_partition_whose_outputs_pile_up_is_paused(stage: Stage, monkeyp
 async def test_errors_of_the_client_are_waited_out_and_then_fatal(
     stage: Stage, monkeypatch: pytest.MonkeyPatch, problem: Exception
 ) -> None:
-    """The client raises them at once and again and again; also what becomes of its heartbeats under uvloop."""
+    """The client raises them immediately, again and again; also what becomes of its heartbeats under uvloop."""
     monkeypatch.setattr(engine_module, "READ_ERROR_PAUSE_S", 0)
     async with rigged(stage, stall_timeout_s=60) as rig:
         await _live(rig)
@@ -99,7 +99,7 @@ async def test_errors_of_the_client_are_waited_out_and_then_fatal(
 
 
 async def test_what_came_before_an_error_is_read_again(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The client drops what it has of a partition when the next one's batch is broken, and says where it was not."""
+    """The client drops the records of a partition when the next one's batch is broken, and reports a wrong position."""
     monkeypatch.setattr(engine_module, "READ_ERROR_PAUSE_S", 0)
     async with rigged(stage) as rig:
         await _live(rig)
@@ -123,7 +123,7 @@ async def test_what_came_before_an_error_is_read_again(stage: Stage, monkeypatch
 
 
 async def test_an_error_moves_nothing_that_was_given(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A position behind a transaction's marker, which is no record, stays: the log may have lost what is before it."""
+    """A position after a transaction's marker, which is no record, stays: the log may have lost what is before it."""
     monkeypatch.setattr(engine_module, "READ_ERROR_PAUSE_S", 0)
     async with rigged(stage) as rig:
         place = await _one_read(rig, stage)
@@ -138,7 +138,7 @@ async def test_an_error_moves_nothing_that_was_given(stage: Stage, monkeypatch: 
 
 
 async def test_a_batch_that_stays_broken_ends_the_worker(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Though others are read meanwhile: its own partition makes no progress."""
+    """Although others are read meanwhile: its own partition makes no progress."""
     monkeypatch.setattr(engine_module, "READ_ERROR_PAUSE_S", 0)
     async with rigged(stage) as rig:
         await _live(rig)
@@ -179,7 +179,7 @@ async def test_a_mistake_of_ours_is_no_error_of_the_client(stage: Stage, monkeyp
 
 
 async def test_a_partition_without_a_commit_is_no_error(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The client says so while the lane is about to decide where to begin."""
+    """The client raises this while the lane is about to decide where to begin."""
     async with rigged(stage) as rig:
         await _live(rig)
 
@@ -222,7 +222,7 @@ async def test_a_task_that_ends_is_a_failure(stage: Stage) -> None:
 
 
 async def test_position_and_end_are_what_the_client_knows(stage: Stage) -> None:
-    """Lag is between them; of a partition that is not ours there is none."""
+    """Lag is the difference; a partition that is not ours has none."""
     async with rigged(stage) as rig:
         place = await _one_read(rig, stage)
         assert rig.engine.end(place) == 1

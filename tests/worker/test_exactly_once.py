@@ -41,7 +41,7 @@ async def _parsed(stage: Stage, rig: Rig, first: int = 0, count: int = 3) -> Non
 
 
 async def test_a_commit_has_outputs_offset_and_mark(stage: Stage) -> None:
-    """All at once; before it nothing is sent. Readers' latency is measured to the commit."""
+    """All together; before it nothing is sent. Latency is measured up to the commit."""
     async with rigged(stage, delivery=DELIVERY) as rig:
         lane = await _live(rig)
         await _parsed(stage, rig)
@@ -59,7 +59,7 @@ async def test_a_commit_has_outputs_offset_and_mark(stage: Stage) -> None:
 async def test_hooks_hear_of_a_commit_when_everything_is_acknowledged(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Who stops the worker there finds its outputs on the topics, in a transaction that is open."""
+    """A worker that is stopped there has its outputs on the topics, in an open transaction."""
     async with rigged(stage, delivery=DELIVERY) as rig:
         lane = await _live(rig)
         await _parsed(stage, rig)
@@ -74,7 +74,7 @@ async def test_hooks_hear_of_a_commit_when_everything_is_acknowledged(
 
 
 async def test_what_is_parsed_during_a_transaction_is_in_the_next(stage: Stage) -> None:
-    """The mark says what belongs to it: the offset that is committed and the outputs agree."""
+    """The mark decides what belongs to it: the committed offset and the outputs agree."""
     async with rigged(stage, delivery=DELIVERY) as rig:
         lane = await _live(rig)
         await _parsed(stage, rig, 0, 2)
@@ -93,7 +93,7 @@ async def test_what_is_parsed_during_a_transaction_is_in_the_next(stage: Stage) 
 
 
 async def test_offsets_are_read_behind_the_fence(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    """InitProducerId, then the committed offset, then the seek: an old owner's commit may be on its way before."""
+    """InitProducerId, then the committed offset, then the seek: until the first an old owner may still commit."""
     async with rigged(stage, delivery=DELIVERY) as rig:
         steps: list[str] = []
         lane = await _live(rig)
@@ -116,11 +116,11 @@ async def test_offsets_are_read_behind_the_fence(stage: Stage, monkeypatch: pyte
         monkeypatch.setattr(rig.engine.delivery, "take_over", fenced)
         monkeypatch.setattr(coordinator, "fetch_committed_offsets", fetched)
         monkeypatch.setattr(consumer, "seek", sought)
-        epoch = lane.line.epoch
+        epoch = lane.snapshots.epoch
         rig.engine.ownership.on_partitions_assigned([lane.topic_partition])
         after = await _live(rig)
         assert steps == ["fence", "offset", "seek"]
-        assert after.line.epoch > epoch
+        assert after.snapshots.epoch > epoch
 
 
 async def test_state_is_kept_through_a_rebalance(stage: Stage) -> None:
@@ -141,7 +141,7 @@ async def test_state_is_kept_through_a_rebalance(stage: Stage) -> None:
 
 
 async def test_a_fenced_worker_commits_nothing_and_ends(stage: Stage) -> None:
-    """It was frozen while another took over: it hears of it with its next records, which is fatal."""
+    """It was frozen while another took over: it notices with its next records, which is fatal."""
     async with rigged(stage, delivery=DELIVERY) as zombie:
         lane = await _live(zombie)
         await _parsed(stage, zombie)
@@ -156,7 +156,7 @@ async def test_a_fenced_worker_commits_nothing_and_ends(stage: Stage) -> None:
 
 
 async def test_a_lane_that_is_closed_may_fail(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It was given up while its transaction was under way: the next owner does the same again. An open one may not."""
+    """It was given up while its transaction was under way: the next owner repeats it. A lane of ours may not."""
     gives_up = False
 
     async def fenced(*_: object) -> None:
@@ -194,7 +194,7 @@ async def _committing(rig: Rig, monkeypatch: pytest.MonkeyPatch, interval_s: flo
 async def test_a_transaction_begins_when_there_is_something_to_say(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nobody waits for an interval; what was there before is looked at when the committer begins."""
+    """Nothing waits for an interval; what was there before is looked at when the committer begins."""
     async with rigged(stage, delivery=DELIVERY) as rig:
         await _live(rig)
         await _parsed(stage, rig)
@@ -233,7 +233,7 @@ async def test_lanes_wait_for_their_own_transactions_alone(stage: Stage, monkeyp
 
 
 async def test_a_lane_has_one_transaction_at_a_time(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who gives it up meanwhile waits for that one, and commits what came after it."""
+    """A flush meanwhile waits for that one, and commits what came after it."""
     async with rigged(stage, delivery=DELIVERY) as rig:
         lane = await _live(rig)
         await _parsed(stage, rig)
@@ -259,7 +259,7 @@ async def test_a_lane_has_one_transaction_at_a_time(stage: Stage, monkeypatch: p
 
 
 async def test_a_lane_that_catches_up_commits_at_the_interval(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    """So much comes during one transaction that the next may wait; one that has little to say begins at once."""
+    """So much comes during one transaction that the next may wait; one with little to publish begins immediately."""
     async with rigged(stage, delivery=DELIVERY) as rig:
         lane, now = await _live(rig), [10.0]
         committer, came, rests = rig.engine.committer, iter((CATCHING_UP, CATCHING_UP - 1, 0)), list[float]()
@@ -283,7 +283,7 @@ async def test_a_lane_that_catches_up_commits_at_the_interval(stage: Stage, monk
 
 
 async def test_a_transaction_that_fails_ends_the_committer(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is wrong with one partition's fence is wrong with the worker."""
+    """If one partition is fenced, something is wrong with the worker."""
     async with rigged(stage, delivery=DELIVERY) as rig:
         await _live(rig)
 
@@ -297,7 +297,7 @@ async def test_a_transaction_that_fails_ends_the_committer(stage: Stage, monkeyp
 
 
 async def test_control_records_are_outside_of_transactions(stage: Stage) -> None:
-    """They can be read at once, and no transaction that is aborted takes them along."""
+    """They can be read immediately, and no aborted transaction takes them along."""
     async with rigged(stage, delivery=DELIVERY) as rig:
         lane = await _live(rig)
         lane.inbox.append(1, b"c", b'{"control":"timeout"}', [("tm-codec", b"native")])

@@ -1,4 +1,4 @@
-"""Gauges say what the engine holds when they are read."""
+"""Gauges show what the engine holds when they are read."""
 
 import pytest
 from aiokafka import TopicPartition

@@ -1,4 +1,4 @@
-"""What waits until the outputs have more partitions."""
+"""Input partitions that wait until the outputs have more partitions."""
 
 import pytest
 from aiokafka import TopicPartition

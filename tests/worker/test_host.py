@@ -39,19 +39,19 @@ def test_faust_s_settings_come_from_ours(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_names_that_do_not_exist_are_refused_before_anything_starts() -> None:
-    """The command's exit code is 2 then."""
+    """Then the command's exit code is 2."""
     with pytest.raises(ConfigError, match="hermess"):
         run_worker(Config(parser=ParserSection(format="hermess")))
 
 
 def test_a_port_that_is_taken_is_said_in_one_line(capfd: pytest.CaptureFixture[str]) -> None:
-    """With what to change, before Kafka is asked for anything; the exit code is 1."""
+    """With what to change, before Kafka is reached; the exit code is 1."""
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
         port = other.getsockname()[1]
         assert run_worker(Config(worker=Worker(port=port, bind="127.0.0.1"))) == 1
-    [line] = [line for line in capfd.readouterr().err.splitlines() if str(port) in line]  # others' ends come late
+    [line] = [line for line in capfd.readouterr().err.splitlines() if str(port) in line]  # output of others comes late
     assert f"can't listen on 127.0.0.1 port {port}: " in line
     assert line.endswith("set another TOKENMILL_WORKER__PORT, or 0 for any that is free")
 
@@ -71,7 +71,7 @@ async def test_a_debugger_signal_is_ignored_and_output_is_plain(stage: Stage) ->
     """SIGUSR2 would hang the process; and no page but ours answers."""
     worker = await stage.start()
     os.kill(worker.pid, signal.SIGUSR2)
-    await until(lambda: "SIGUSR2 ignored" in worker.log.read_text(), "the log says so")
+    await until(lambda: "SIGUSR2 ignored" in worker.log.read_text(), "the log has it")
     assert "tokenmill_build_info{" in worker.metrics()
     for page in ("/stats/", "/tables/", "/router/", "/graph/"):
         assert asked(worker, page)[0] == 404

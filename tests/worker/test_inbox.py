@@ -1,4 +1,4 @@
-"""Records that lead back to the input: refused ones stop nothing."""
+"""Records that are written back to the input: refused ones stop nothing."""
 
 import asyncio
 import time
@@ -18,12 +18,12 @@ from tokenmill.worker.inbox import Inbox
 pytestmark = pytest.mark.integration
 
 AHEAD_MS = 2 * 3_600_000
-"""Twice what a broker takes of a clock that is ahead."""
+"""Twice as far ahead as a broker accepts of a clock."""
 
 
 @pytest.fixture
 async def producer(stage: Stage) -> AsyncIterator[AIOKafkaProducer]:
-    """One that others share."""
+    """A producer that others share."""
     found = AIOKafkaProducer(bootstrap_servers=stage.bootstrap, enable_idempotence=True)
     await found.start()
     yield found
@@ -37,7 +37,7 @@ def _inbox(stage: Stage, producer: AIOKafkaProducer, failures: list[Exception]) 
 async def test_a_time_that_the_broker_does_not_take_is_told_and_others_are_taken(
     stage: Stage, producer: AIOKafkaProducer, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Also of the same producer, which counts what it sends to a partition."""
+    """From the same producer, too, which counts what it sends to a partition."""
     failures: list[Exception] = []
     box, now = _inbox(stage, producer, failures), int(time.time() * 1000)
     for timestamp, value in ((now, b"1"), (now + AHEAD_MS, b"2"), (now + AHEAD_MS, b"3"), (now, b"4")):
@@ -46,29 +46,29 @@ async def test_a_time_that_the_broker_does_not_take_is_told_and_others_are_taken
         await until(lambda: box.acked == box.begun, "it is taken or refused")
     await producer.send_and_wait(stage.topics.tokens, b"5", partition=0)
     assert [record.value for record in await stage.read(stage.topics.tokens)] == [b"1", b"4", b"5"]
-    assert "the broker does not take the time of 1 records" in caplog.text
+    assert "the broker rejected the timestamps of 1 time-out records" in caplog.text
     assert (box.misdated, box.end, failures) == (True, 2, [])
 
 
 async def test_what_is_too_long_is_a_failure_in_words_of_its_own(stage: Stage, producer: AIOKafkaProducer) -> None:
-    """They are no outputs."""
+    """They are not outputs."""
     await stage.raise_limit(stage.topics.tokens, 500)
     failures: list[Exception] = []
     box = _inbox(stage, producer, failures)
 
     def refused() -> list[Exception]:
-        if box.acked == box.begun:  # the broker heeds a limit some time after it took it
+        if box.acked == box.begun:  # the broker applies a limit some time after it was set
             box.append(int(time.time() * 1000), b"key", b"x" * 2_000, [])
             box.flush()
         return failures
 
-    [problem] = await until(refused, "the failure is told")
+    [problem] = await until(refused, "the failure is reported")
     assert isinstance(problem, FatalError)
-    assert "lowered; records that end what is idle are fitted to it at the next start" in str(problem)
+    assert "was lowered; restart the worker to fit time-out records to it" in str(problem)
 
 
 class Refusing:
-    """A client that counts what it takes, and refuses when the test says so."""
+    """A client that counts what it takes, and refuses when the test has it refuse."""
 
     def __init__(self) -> None:
         self.numbers = {TopicPartition("tokens", 0): 0}
@@ -76,11 +76,11 @@ class Refusing:
         self.sent: list[tuple[int, asyncio.Future[None]]] = []
 
     def create_batch(self) -> Any:
-        """One that a record fills."""
+        """A batch that one record fills."""
         return BatchBuilder(100, 0)
 
     async def send_batch(self, batch: Any, topic: str, *, partition: int) -> asyncio.Future[None]:
-        """Who asks hears it a turn later than the client, as with the real one."""
+        """The caller gets the answer a turn of the loop later than the client, as with the real one."""
         tp = TopicPartition(topic, partition)
         self.sent.append((self.numbers[tp], asyncio.get_running_loop().create_future()))
         self.numbers[tp] += batch.record_count()
@@ -88,7 +88,7 @@ class Refusing:
 
 
 async def test_behind_one_that_is_refused_none_has_its_number() -> None:
-    """The client has one at a time: what follows is numbered once that of the refused one is taken back."""
+    """The client has one batch at a time: the next is numbered once the number of the refused one is taken back."""
     client, failures = Refusing(), list[Exception]()
     box = Inbox(client, "tokens", 0, acknowledged=lambda _: None, failed=failures.append)
     for value in (b"1", b"2", b"3"):
@@ -109,6 +109,6 @@ async def test_behind_one_that_is_refused_none_has_its_number() -> None:
 
 
 async def turns() -> None:
-    """Let everything run that can."""
+    """Let everything that can run do so."""
     for _ in range(10):
         await asyncio.sleep(0)

@@ -1,4 +1,4 @@
-"""What of a partition may be committed, and when: nothing before all outputs in front of it are acknowledged."""
+"""What may be committed of a partition, and when: nothing before all earlier outputs are acknowledged."""
 
 import asyncio
 import json
@@ -11,14 +11,14 @@ from tokenmill.partition import Partition, PartitionSettings
 from tokenmill.partition.tally import REJECTED_KEPT
 from tokenmill.records import Headers, InputRecord
 from tokenmill.worker.lane import AtOnce, Lane, Phase
-from tokenmill.worker.snapshots import SnapshotLine
+from tokenmill.worker.snapshots import LaneSnapshots
 
 SETTINGS = PartitionSettings()
 NOW_S = 1_000.0
 
 
 class Box:
-    """The sides of an outbox that a lane sees; the test acknowledges."""
+    """What a lane uses of an outbox; the test acknowledges."""
 
     def __init__(self) -> None:
         self.begun = 0
@@ -47,9 +47,10 @@ class Box:
 def _lane(settings: PartitionSettings = SETTINGS) -> Lane:
     partition = Partition(settings, "tokens", 0)
     lane = Lane(
-        SnapshotLine(partition, 0),
+        LaneSnapshots(partition, 0),
         ["events", "tokens.dlq"],
         lambda _topic, _settle: Box(),  # type: ignore[arg-type, return-value] # what a lane sees of one
+        Box(),  # type: ignore[arg-type] # likewise
         Numbers(),
         AtOnce(),
         wall=lambda: NOW_S,
@@ -69,7 +70,7 @@ def _ack(lane: Lane, topic: str = "events", batches: int = 1) -> None:
 
 
 def test_control_records_go_to_the_input() -> None:
-    """And are no outputs: nothing waits for them."""
+    """And are not outputs: nothing waits for them."""
     lane = _lane()
     lane.write_controls([])
     assert lane.inbox.begun == 0
@@ -79,7 +80,7 @@ def test_control_records_go_to_the_input() -> None:
 
 
 def test_control_records_have_the_time_that_the_broker_takes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """This host's, or, where that was refused, the log's: of its last record, and as much later as that was read."""
+    """This host's, or, if that was refused, the log's: that of its last record, and the time since that was read."""
     now = [5.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
     lane = _lane()
@@ -94,7 +95,7 @@ def test_control_records_have_the_time_that_the_broker_takes(monkeypatch: pytest
 
 
 def test_a_mark_waits_for_the_outputs_in_front_of_it() -> None:
-    """Acknowledged first, committed then."""
+    """First acknowledged, then committed."""
     lane = _lane()
     lane.process([_record(0), _record(1)])
     lane.mark()
@@ -108,7 +109,7 @@ def test_a_mark_waits_for_the_outputs_in_front_of_it() -> None:
 
 
 def test_slices_settle_in_order_over_all_topics() -> None:
-    """Outputs of a later slice that are acknowledged sooner help nothing."""
+    """Outputs of a later slice that are acknowledged sooner do not count."""
     lane = _lane()
     lane.process([_record(0)])
     lane.process([InputRecord("tokens", 0, 1, 0, b"c", b"{")])
@@ -120,7 +121,7 @@ def test_slices_settle_in_order_over_all_topics() -> None:
 
 
 def test_the_newest_acknowledged_mark_is_committed() -> None:
-    """Older ones are passed over, what is behind it stays in flight, and afterwards there is nothing to commit."""
+    """Older ones are passed over, what comes after it stays in flight, and afterwards there is nothing to commit."""
     lane = _lane()
     for offset in range(3):
         lane.process([_record(offset)])
@@ -147,7 +148,7 @@ def test_nothing_new_makes_no_mark() -> None:
 
 
 def test_records_without_output_can_be_committed_at_once() -> None:
-    """Nothing has to be acknowledged for them."""
+    """They wait for no acknowledgement."""
     lane = _lane()
     lane.process([_record(0, delta="", usage={})])
     lane.mark()
@@ -167,7 +168,7 @@ def test_a_closed_lane_commits_and_sends_nothing() -> None:
 
 
 async def test_a_drain_ends_with_the_last_acknowledgement() -> None:
-    """Not before; and at once where nothing is in flight."""
+    """Not before; and immediately if nothing is in flight."""
     lane = _lane()
     await lane.drained()
     lane.process([_record(0)])
@@ -201,20 +202,20 @@ def test_unacknowledged_output_is_measured() -> None:
     assert (lane.unacked_bytes, lane.acknowledged) == (0, 1)
 
 
-def test_another_state_is_adopted_with_its_line() -> None:
-    """Parked state comes with what the store has of it; a new one gets the lane's own line."""
+def test_another_state_is_adopted_with_its_snapshots() -> None:
+    """Parked state brings what the store has of it; a new state gets what the lane has."""
     lane = _lane()
     parked = Partition(SETTINGS, "tokens", 0, 7)
-    line = SnapshotLine(parked, 0)
-    lane.adopt(parked, line)
-    assert (lane.partition, lane.line) == (parked, line)
+    snapshots = LaneSnapshots(parked, 0)
+    lane.adopt(parked, snapshots)
+    assert (lane.partition, lane.snapshots) == (parked, snapshots)
     fresh = Partition(SETTINGS, "tokens", 0, 9)
     lane.adopt(fresh)
-    assert line.partition is fresh
+    assert snapshots.partition is fresh
 
 
 def test_records_that_cant_be_used_leave_a_trace(caplog: pytest.LogCaptureFixture) -> None:
-    """With code, place and where to look, and no word of theirs; only some of one slice, as all are counted."""
+    """With code, place and where to look, and none of their content; only some of one slice, as all are counted."""
     lane = _lane(SETTINGS)
     bad = [InputRecord("tokens", 0, offset, 5, b"c", b"{\x1b") for offset in range(50)]
     lane.process(bad)
@@ -228,7 +229,7 @@ def test_records_that_cant_be_used_leave_a_trace(caplog: pytest.LogCaptureFixtur
 
 
 def test_a_failure_of_the_program_is_an_error_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
-    """With the partition and the line of code; whoever reads it can report it."""
+    """With the partition and the line of code, so that it can be reported."""
     lane = _lane(SETTINGS)
     lane.partition.tally.failed.append("a mistake in tokenmill, or in a plug-in: KeyError in f, x.py:1")
     lane.process([])
@@ -238,7 +239,7 @@ def test_a_failure_of_the_program_is_an_error_in_the_log(caplog: pytest.LogCaptu
 
 
 def test_the_debug_log_shows_calls_beside_their_source(caplog: pytest.LogCaptureFixture) -> None:
-    """Where the settings ask for it; else what a model writes is in no log."""
+    """If the settings ask for it; otherwise what a model writes is in no log."""
     call = '<tool_call>{"name":"f","arguments":{}}</tool_call>'
     told = []
     for traced in (True, False):

@@ -1,4 +1,4 @@
-"""The log is looked at while it is read; what it then does is in `integration/test_other_logs.py`."""
+"""The log is checked while it is read; what follows from it is in `integration/test_other_logs.py`."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -22,7 +22,7 @@ PLACE = TopicPartition("tokens", 0)
 
 
 async def test_a_new_leader_of_the_same_log_changes_nothing(stage: Stage) -> None:
-    """It is asked once up to where it has what was read."""
+    """It is asked once up to where it holds what was read."""
     async with rigged(stage) as rig:
         await rig.live()
         await said(stage, *words("m", "one "))
@@ -37,7 +37,7 @@ async def test_a_new_leader_of_the_same_log_changes_nothing(stage: Stage) -> Non
 
 @pytest.mark.parametrize("log", ["the first", "another"])
 async def test_what_was_checked_of_a_log_says_nothing_of_another(monkeypatch: pytest.MonkeyPatch, log: str) -> None:
-    """A topic that was made anew counts its leaders from the beginning; of the same log nothing is asked twice."""
+    """A topic that was made again counts its leaders from the beginning; the same log is not asked twice."""
     asked, again = list[int](), list[Any]()
 
     async def extents(_: object, __: str, marks: dict[int, Mark]) -> dict[int, Extent]:
@@ -60,7 +60,7 @@ async def test_what_was_checked_of_a_log_says_nothing_of_another(monkeypatch: py
 
 
 def _led(monkeypatch: pytest.MonkeyPatch, log: str, epoch: int) -> None:
-    """The topic is this log, and has this leader."""
+    """Make the topic this log, with this leader."""
 
     async def look(*_: object) -> TopicLog:
         return TopicLog(LogId("kafka", log), {0: Leader(1, epoch)})
@@ -69,7 +69,7 @@ def _led(monkeypatch: pytest.MonkeyPatch, log: str, epoch: int) -> None:
 
 
 async def test_an_outage_is_said_once(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    """Not with each look, of which there is one a second; the next outage is said again."""
+    """Not at each look, of which there is one a second; the next outage is logged again."""
     lane: Any = SimpleNamespace(phase=Phase.LIVE)
     watch = LogWatch(_engine(lane))
     away = [True, True, True, False, True, True]
@@ -86,7 +86,7 @@ async def test_an_outage_is_said_once(monkeypatch: pytest.MonkeyPatch, caplog: p
 
 
 def _engine(lane: Any, again: list[Any] | None = None) -> Any:
-    """All that a look needs of it; `again` gets the lanes that begin again."""
+    """What a look needs of an engine; `again` gets the lanes that begin again."""
 
     async def begin_again(lanes: list[Any]) -> None:
         assert again is not None

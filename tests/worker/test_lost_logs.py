@@ -1,4 +1,4 @@
-"""What is said of a log that is gone; on a real Kafka in `integration/test_other_logs.py`."""
+"""What is announced of a log that is gone; on a real Kafka in `integration/test_other_logs.py`."""
 
 from aiokafka import TopicPartition
 
@@ -36,7 +36,7 @@ async def _said(notices: LostLogNotices, commit: Committed | None, extent: Exten
 
 
 async def test_it_is_known_from_the_last_state_or_from_the_snapshot_and_said_once() -> None:
-    """Each of two messages gets an error and a finish; the next time there is nothing left to say."""
+    """Each of two messages gets an error and a finish; the next time there is nothing left to announce."""
     numbers = Numbers()
     notices = LostLogNotices(SETTINGS, numbers)
     snapshot = _snapshot(_partition())
@@ -48,7 +48,7 @@ async def test_it_is_known_from_the_last_state_or_from_the_snapshot_and_said_onc
 
 
 async def test_of_a_log_that_lost_its_end_only_what_began_behind_it_is_gone() -> None:
-    """What began before goes on."""
+    """What began before continues."""
     notices = LostLogNotices(SETTINGS, Numbers())
     notices.remember(PLACE, _partition())
     commit = Committed(2, Mark(2, 0, "f", log=OLD, epoch=1))
@@ -56,7 +56,7 @@ async def test_of_a_log_that_lost_its_end_only_what_began_behind_it_is_gone() ->
 
 
 async def test_what_is_the_same_log_is_passed_over() -> None:
-    """And what others have is forgotten; of an assignment of nothing nothing follows."""
+    """And what other workers have is forgotten; an empty assignment changes nothing."""
     notices = LostLogNotices(SETTINGS, Numbers())
     commit = Committed(2, Mark(2, 0, "f", log=OLD))
     notices.remember(PLACE, _partition())
@@ -69,6 +69,6 @@ async def test_what_is_the_same_log_is_passed_over() -> None:
 
 
 async def test_a_snapshot_that_cannot_be_read_tells_nothing() -> None:
-    """Then it is said that nobody knows."""
+    """Then the log reports that it is not known."""
     broken = Snapshot(Head("g", 1, 2, 0), b"?", {})
     assert await _said(LostLogNotices(SETTINGS, Numbers()), None, Extent(0, 9, NEW), broken) == 0

@@ -1,4 +1,4 @@
-"""What is found out about an offset that no worker committed, and what is said of it."""
+"""What is found out about an offset that no worker committed, and what is reported of it."""
 
 import time
 from typing import Any
@@ -16,7 +16,7 @@ from tokenmill.observe import Numbers
 from tokenmill.partition import Mark, Move, Moved, PartitionSettings, Published
 from tokenmill.records import InputRecord
 from tokenmill.worker import moved
-from tokenmill.worker.moved import event_of, sentence, tell, understand
+from tokenmill.worker.moved import event_of, report_move, sentence, understand
 from tokenmill.worker.positions import Committed
 
 EVERYTHING = Extent(0, 1 << 30)
@@ -38,7 +38,7 @@ async def _understood(stage: Stage, config: Config, offset: int, first: int = 0,
 
 
 async def _commit(stage: Stage, offset: int) -> None:
-    """As a program that knows nothing of marks."""
+    """As a program that has no marks."""
     consumer = AIOKafkaConsumer(bootstrap_servers=stage.bootstrap, group_id=stage.group, enable_auto_commit=False)
     place = TopicPartition(stage.topics.tokens, 0)
     consumer.assign([place])
@@ -50,7 +50,7 @@ async def _commit(stage: Stage, offset: int) -> None:
 
 
 async def _worked(stage: Stage, *texts: str) -> None:
-    """A worker said this on partition 0, committed it, and is gone."""
+    """A worker published this on partition 0, committed it, and is gone."""
     async with rigged(stage) as rig:
         await rig.live()
         await said(stage, *words("m", *texts))
@@ -59,7 +59,7 @@ async def _worked(stage: Stage, *texts: str) -> None:
 
 @pytest.mark.integration
 async def test_what_a_worker_committed_is_left_alone(stage: Stage, config: Config) -> None:
-    """And nobody is asked for anything; so it is with one that speaks of another log."""
+    """And nothing is asked; the same holds for a mark of another log."""
     place = TopicPartition(stage.topics.tokens, 0)
     settings = PartitionSettings.from_config(config)
     mark = Mark(3, 0, settings.fingerprint())
@@ -69,7 +69,7 @@ async def test_what_a_worker_committed_is_left_alone(stage: Stage, config: Confi
 
 @pytest.mark.integration
 async def test_the_state_is_rebuilt_from_what_is_older_than_any_message(stage: Stage, config: Config) -> None:
-    """Of the oldest record that is remembered, by its time; from the first one if the log is not so long."""
+    """From the oldest record that is remembered, by its time; from the first one if the log is shorter."""
     async with rigged(stage) as rig:
         await rig.live()
         for age in (200, 95, 50, 40, 0):
@@ -112,14 +112,14 @@ async def test_the_last_event_is_that_of_the_output(
 
 @pytest.mark.integration
 async def test_an_output_that_was_emptied_says_nothing(stage: Stage, config: Config) -> None:
-    """There were events, and nobody knows which."""
+    """There were events, and it is not known which."""
     await _worked(stage, "1", "2")
     await stage.delete_records(0, (await stage.ends_of(stage.topics.events))[0], stage.topics.events)
     assert (await _understood(stage, config, 2)).move == Move()
 
 
 async def _moved(stage: Stage, offset: int) -> Rig:
-    """The rig, left by then, of a worker that found the offset set by hand, and went on to the end of the input."""
+    """Return the closed rig of a worker that found the offset set by hand and read to the end of the input."""
     await _commit(stage, offset)
     async with rigged(stage) as rig:
         await rig.live()
@@ -132,7 +132,7 @@ async def _moved(stage: Stage, offset: int) -> Rig:
 async def test_a_message_that_is_open_there_goes_on_in_the_middle(
     stage: Stage, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """What comes again is what came before, byte for byte: its state is rebuilt from below."""
+    """Events come again byte for byte: the state is rebuilt from below."""
     await _worked(stage, "1 ", "2 ", "3 ", "4 ")
     before = (await stage.found())[stage.topics.events, 0]
     rig = await _moved(stage, 2)
@@ -153,12 +153,12 @@ async def test_a_message_that_is_open_there_goes_on_in_the_middle(
     ],
 )
 def test_a_record_that_no_worker_wrote_says_nothing(headers: list[tuple[str, bytes]]) -> None:
-    """Whoever wrote it to the output would stop each worker that takes the partition over."""
+    """A foreign record on the output would otherwise stop each worker that takes the partition over."""
     assert event_of(InputRecord("events", 0, 5, 9, b"c", b"{}", headers)) is None
 
 
 def test_what_is_said() -> None:
-    """A sentence for each direction; counted are the moves and the records."""
+    """There is a sentence for each direction; moves and records are counted."""
     numbers = Numbers()
     place = TopicPartition("tokens", 0)
     sentences = {
@@ -166,11 +166,11 @@ def test_what_is_said() -> None:
         "0 messages that were open end as lost",
         Moved("back"): "what was published from 7 on is published again",
         Moved("none"): "no events are skipped or published again; dead letters from there on are written again",
-        Moved(): "nothing says what was processed before, so what is skipped, if anything is, is not said",
+        Moved(): "what was processed before is not known, nor whether anything is skipped",
     }
     for each, told in sentences.items():
         assert sentence(each, 7) == told
-        tell(numbers, place, 7, each)
+        report_move(numbers, place, 7, each)
         assert numbers.value("tokenmill_offsets_moved_total", each.direction) == 1
-    tell(numbers, place, 7, None)
+    report_move(numbers, place, 7, None)
     assert numbers.value("tokenmill_records_skipped_total") == 4

@@ -19,7 +19,7 @@ SMALL = 2_000
 
 
 class Ends:
-    """What an outbox told."""
+    """What an outbox reported."""
 
     def __init__(self) -> None:
         self.records = 0
@@ -63,7 +63,7 @@ async def test_records_arrive_in_order_with_their_timestamps(stage: Stage, produ
 
 
 class Slow:
-    """A publisher whose batches are acknowledged when the test says so."""
+    """A publisher whose batches the test acknowledges."""
 
     def __init__(self) -> None:
         self.sent: list[asyncio.Future[None]] = []
@@ -77,7 +77,7 @@ class Slow:
 
 
 async def test_where_the_acknowledged_ends_is_known(stage: Stage, producer: AIOKafkaProducer) -> None:
-    """By the topic's offsets, whoever else writes there; what is not acknowledged moves nothing."""
+    """By the topic's offsets, whatever others write there; what is not acknowledged does not count."""
     ends = Ends()
     box = _outbox(producer, stage.topics.events, ends)
     await producer.send_and_wait(stage.topics.events, b"another's", partition=1)
@@ -108,7 +108,7 @@ async def test_records_join_while_a_batch_is_on_its_way() -> None:
 
 
 async def test_behind_a_batch_that_did_not_arrive_nothing_counts() -> None:
-    """Else an offset could be committed whose outputs are those that are missing."""
+    """Otherwise an offset could be committed whose outputs are missing."""
     slow, ends = Slow(), Ends()
     box = Outbox(slow, "events", 1, acknowledged=ends.acknowledged, failed=ends.failures.append)
     for value in (b"1", b"2"):
@@ -126,13 +126,13 @@ async def test_behind_a_batch_that_did_not_arrive_nothing_counts() -> None:
 
 
 async def turns() -> None:
-    """Let everything run that can."""
+    """Let everything that can run do so."""
     for _ in range(10):
         await asyncio.sleep(0)
 
 
 async def test_a_cut_lets_go_what_was_appended_before_it(stage: Stage, producer: AIOKafkaProducer) -> None:
-    """What comes after waits for the next cut, whatever else goes on."""
+    """What comes after waits for the next cut, whatever else happens."""
     ends = Ends()
     box = _outbox(producer, stage.topics.events, ends)
     for number in range(100):
@@ -150,7 +150,7 @@ async def test_a_cut_lets_go_what_was_appended_before_it(stage: Stage, producer:
 
 
 async def test_a_record_alone_may_be_longer_than_a_batch(stage: Stage, producer: AIOKafkaProducer) -> None:
-    """It gets one of its own."""
+    """It gets a batch of its own."""
     ends = Ends()
     box = _outbox(producer, stage.topics.events, ends)
     for value in (b"short", b"x" * 5 * SMALL, b"short"):
@@ -161,18 +161,18 @@ async def test_a_record_alone_may_be_longer_than_a_batch(stage: Stage, producer:
 
 
 async def test_a_batch_that_is_refused_is_a_failure(stage: Stage, producer: AIOKafkaProducer) -> None:
-    """Over the topic's own limit: the worker must hear of it, because nothing after it would arrive either."""
+    """It exceeds the topic's own limit: the worker must hear of it, because nothing after it would arrive either."""
     await stage.raise_limit(stage.topics.events, 500)
     ends = Ends()
     box = _outbox(producer, stage.topics.events, ends)
 
     def refused() -> list[Exception]:
-        if box.acked == box.begun:  # the broker heeds a limit some time after it took it
+        if box.acked == box.begun:  # the broker applies a limit some time after it was set
             box.append(1, b"key", b"x" * SMALL, [])
             box.flush()
         return ends.failures
 
-    await until(refused, "the failure is told")
+    await until(refused, "the failure is reported")
     assert box.acked < box.begun
 
 
@@ -182,7 +182,7 @@ async def test_an_unknown_partition_is_a_failure(stage: Stage, producer: AIOKafk
     box = Outbox(producer, stage.topics.events, 7, acknowledged=ends.acknowledged, failed=ends.failures.append)
     box.append(1, b"key", b"value", [])
     box.flush()
-    await until(lambda: ends.failures, "the failure is told")
+    await until(lambda: ends.failures, "the failure is reported")
 
 
 async def test_a_closed_outbox_sends_nothing_more(stage: Stage, producer: AIOKafkaProducer) -> None:

@@ -4,13 +4,13 @@ from tokenmill.worker.output_partitions import UNLIMITED, OutputPartitions
 
 
 def test_the_smallest_output_decides() -> None:
-    """The input's own number does not count; outputs that nobody counted hold nothing up."""
+    """The input's own number does not count; outputs that were not counted hold nothing."""
     assert OutputPartitions("tokens", {"tokens": 2, "events": 6, "dlq": 8}).partitions == 6
     assert OutputPartitions().partitions == UNLIMITED
 
 
 def test_the_sentence_names_each_topic_that_is_too_small_and_the_command() -> None:
-    """Wanted are as many as the input has, by the newest that is known of it."""
+    """It needs as many as the input has, by the latest count."""
     outputs = OutputPartitions("tokens", {"tokens": 8, "events": 6, "dlq": 8, "tool-calls": 7})
     wanted = "topic events has 6 partitions, topic tool-calls has 7 partitions, tokens has 8"
     assert outputs.sentence(7) == f"{wanted}: `tokenmill topics create --partitions 8` adds them"
@@ -19,7 +19,7 @@ def test_the_sentence_names_each_topic_that_is_too_small_and_the_command() -> No
 
 
 def test_what_is_not_seen_has_what_it_had() -> None:
-    """A topic that is left out of an answer did not shrink."""
+    """A topic that is missing from an answer did not shrink."""
     outputs = OutputPartitions("tokens", {"tokens": 8, "events": 6, "dlq": 7})
     outputs.learn({"tokens": 8, "events": 8})
     assert outputs.partitions == 7

@@ -1,4 +1,4 @@
-"""From assigned to live on a real Kafka, and back: what is parked, what is restored, what is said."""
+"""From assigned to live on a real Kafka, and back: what is parked, restored and reported."""
 
 import asyncio
 
@@ -29,7 +29,7 @@ async def _talk(stage: Stage, rig: Rig, first: int, count: int) -> None:
 
 
 async def _rebalance(stage: Stage, rig: Rig) -> None:
-    """Everything is revoked and given back."""
+    """Have everything revoked and given back."""
     await rig.engine.ownership.on_partitions_revoked([])
     assert rig.engine.lanes == {}
     rig.engine.ownership.on_partitions_assigned([TopicPartition(stage.topics.tokens, n) for n in range(2)])
@@ -59,7 +59,7 @@ async def test_a_new_group_begins_at_the_first_record(stage: Stage) -> None:
 
 
 async def test_snapshots_of_partitions_that_went_elsewhere_are_not_kept(stage: Stage) -> None:
-    """Those that are in this process alone; the others stay, as their state may be needed."""
+    """Those that only this process has; the others stay, as their state may be needed."""
     store = MemoryStore()
     async with rigged(stage, store) as rig:
         await _talk(stage, rig, 0, 3)
@@ -77,11 +77,11 @@ async def test_state_is_kept_through_a_rebalance(stage: Stage) -> None:
     async with rigged(stage) as rig:
         await _talk(stage, rig, 0, 3)
         before = rig.engine.lanes[TopicPartition(stage.topics.tokens, 0)]
-        before.line.due = float("inf")  # another owner had written a newer snapshot
+        before.snapshots.overtaken = True
         await _rebalance(stage, rig)
         after = rig.engine.lanes[TopicPartition(stage.topics.tokens, 0)]
         assert after.partition is before.partition
-        assert after.line.due < float("inf")
+        assert not after.snapshots.overtaken
         assert _sources(rig) == {0: "memory", 1: "memory"}
         assert rig.hooks.revocations == [0, 2]
         await _talk(stage, rig, 3, 2)
@@ -89,7 +89,7 @@ async def test_state_is_kept_through_a_rebalance(stage: Stage) -> None:
 
 
 async def test_a_partition_is_restored_by_one_task_whatever_happens_to_its_log_meanwhile(stage: Stage) -> None:
-    """Else each would start a producer, and one of them would never be stopped."""
+    """Otherwise each would start a producer, and one of them would never be stopped."""
     async with rigged(stage, delivery="exactly-once") as rig:
         await _restored(rig)
         owner, gate = rig.engine.ownership, Gate()
@@ -108,7 +108,7 @@ async def test_a_partition_is_restored_by_one_task_whatever_happens_to_its_log_m
 
 
 async def test_nothing_begins_while_all_is_given_up(stage: Stage) -> None:
-    """What is begun then would be closed by nobody: its producer stays, and fences the next one of its partition."""
+    """Nobody would close what is begun then: its producer would stay, and fence the next one of its partition."""
     async with rigged(stage, delivery="exactly-once") as rig:
         await _restored(rig)
         owner, gate = rig.engine.ownership, Gate()
@@ -130,7 +130,7 @@ async def test_nothing_begins_while_all_is_given_up(stage: Stage) -> None:
 
 
 async def test_what_is_being_finished_reads_nothing_more(stage: Stage) -> None:
-    """It may be of another log by now: neither though it was paused for its outputs, nor what was read by then."""
+    """It may be of another log by now: neither after a pause for its outputs, nor what was read by then."""
     async with rigged(stage) as rig:
         await _talk(stage, rig, 0, 3)
         lane, gate = rig.lane(), Gate()
@@ -151,7 +151,7 @@ async def test_what_is_being_finished_reads_nothing_more(stage: Stage) -> None:
 
 
 async def test_parked_state_is_not_believed_when_the_commit_moved(stage: Stage) -> None:
-    """Somebody else had the partition in between: restored from what the broker and the store have."""
+    """Another worker had the partition in between: it is restored from what the broker and the store have."""
     async with rigged(stage) as rig:
         await _talk(stage, rig, 0, 3)
         place = TopicPartition(stage.topics.tokens, 0)
@@ -221,7 +221,7 @@ async def test_an_unreadable_snapshot_is_replaced_by_a_replay(stage: Stage) -> N
 
 
 async def test_a_replay_ends_though_its_last_records_are_gone(stage: Stage) -> None:
-    """The consumer's position is behind the committed offset: nothing below it will come any more."""
+    """The consumer's position is past the committed offset: nothing below it will come any longer."""
     async with rigged(stage) as rig:
         await _talk(stage, rig, 0, 3)
         await rig.commit()
@@ -231,7 +231,7 @@ async def test_a_replay_ends_though_its_last_records_are_gone(stage: Stage) -> N
         assert lane.committed is not None
         later = lane.committed.__class__(offset=9, low_water=0, fingerprint="other")
         lane.partition.begin_replay(later, lossy=False)
-        rig.engine.ownership._marks[place] = Plan("replay", 0, later)
+        rig.engine.ownership._plans[place] = Plan("replay", 0, later)
         phases = []
         for position in (8, 9):
             rig.engine.ownership.reached(lane, position)
@@ -241,7 +241,7 @@ async def test_a_replay_ends_though_its_last_records_are_gone(stage: Stage) -> N
 
 
 async def test_a_replay_keeps_no_note_of_what_it_has_passed(stage: Stage) -> None:
-    """There may be a day of it: neither of messages that are gone, nor of what would have been counted."""
+    """It may take a day of records: neither messages that are gone are kept, nor what would have been counted."""
     async with rigged(stage) as rig:
         await _restored(rig)
         place = TopicPartition(stage.topics.tokens, 0)
@@ -249,7 +249,7 @@ async def test_a_replay_keeps_no_note_of_what_it_has_passed(stage: Stage) -> Non
         lane.phase = Phase.REPLAYING
         ahead = lane.partition.mark().__class__(offset=90_000, low_water=0, fingerprint="other")
         lane.partition.begin_replay(ahead, lossy=False)
-        rig.engine.ownership._marks[place] = Plan("replay", 0, ahead)
+        rig.engine.ownership._plans[place] = Plan("replay", 0, ahead)
         held = []
         for start in range(0, 3_000, 1_000):
             ends = ({"message_id": str(number), "delta": "x", "end": True} for number in range(start, start + 1_000))
@@ -261,7 +261,7 @@ async def test_a_replay_keeps_no_note_of_what_it_has_passed(stage: Stage) -> Non
 
 
 async def test_what_the_topic_no_longer_holds_is_decided_anew(stage: Stage) -> None:
-    """The consumer was to read what retention has taken: the lane begins again where the topic does."""
+    """The consumer was to read what retention has deleted: the lane begins again where the topic does."""
     async with rigged(stage) as rig:
         await _talk(stage, rig, 0, 3)
         await rig.commit()
@@ -283,7 +283,7 @@ async def test_what_the_topic_no_longer_holds_is_decided_anew(stage: Stage) -> N
 
 
 async def test_what_goes_wrong_in_a_callback_is_not_swallowed(stage: Stage) -> None:
-    """The client would log it and go on without us."""
+    """The client would log it and continue without us."""
     async with rigged(stage) as rig:
         await _restored(rig)
 

@@ -1,4 +1,4 @@
-"""What a restore begins with, and what it does not believe at once."""
+"""What a restore begins with, and what it does not believe immediately."""
 
 import pytest
 from aiokafka import TopicPartition
@@ -7,18 +7,18 @@ from tests.support.rig import rigged, said, words
 from tests.support.stage import Stage
 from tokenmill.errors import Unavailable
 from tokenmill.partition import Mark
-from tokenmill.worker.positions import BELIEF_S, Committed, Extents, commits
+from tokenmill.worker.positions import BELIEF_S, BelievedExtents, Committed, commits
 
 pytestmark = pytest.mark.integration
 
 
 async def test_an_end_below_the_commit_is_asked_for_again(stage: Stage) -> None:
-    """Where no epoch tells whom to believe: for a while, then it is believed."""
+    """Where no epoch shows whom to believe, it is doubted for a while, then believed."""
     now = 0.0
     async with rigged(stage) as rig:
         await rig.live()
         place = TopicPartition(stage.topics.tokens, 0)
-        found = Extents(rig.engine.consumer, lambda: now + 1)
+        found = BelievedExtents(rig.engine.consumer, lambda: now + 1)
         above = {place: Committed(5, Mark(5, 5, "f"))}
         with pytest.raises(Unavailable, match="ends at 0, below what is committed, 5"):
             await found.of([place], above)

@@ -20,7 +20,7 @@ from tokenmill.worker.recover import Recovery, recoveries, sentences
 
 
 async def _left_behind(stage: Stage, records: int = 10) -> None:
-    """Partition 0 with a message that is open, committed, and with a snapshot of all of it; no worker any more."""
+    """Partition 0 with a message that is open and committed, and a snapshot of all of it; the worker is gone."""
     worker = await stage.start()
     for seq in range(records):
         await stage.send("c", {"message_id": "m", "seq": seq, "delta": "x"}, partition=0)
@@ -59,7 +59,7 @@ def _flush(server: RedisServer) -> None:
 async def test_with_and_without_the_snapshot_the_state_is_the_committed_one(
     wiped: Stage, redis_server: RedisServer
 ) -> None:
-    """From Redis nothing has to be read, without it everything from the low-water mark on; and nothing is changed."""
+    """With Redis nothing has to be read, without it everything from the low-water mark on; and nothing is changed."""
     await _left_behind(wiped)
     before = await wiped.committed(), await wiped.ends_of(wiped.topics.events)
     found = await _recovery(wiped, redis_server)
@@ -114,7 +114,7 @@ async def test_a_redis_that_is_away_is_said_and_replaced_by_a_replay(wiped: Stag
 
 @pytest.mark.integration
 async def test_what_retention_took_unread_would_end_what_is_open(wiped: Stage, redis_server: RedisServer) -> None:
-    """Though the snapshot has all of it up to the commit; and so without one, when it goes on."""
+    """Although the snapshot has all of it up to the commit; and also without one, when it continues."""
     await _left_behind(wiped)
     for seq in (10, 11):
         await wiped.send("c", {"message_id": "m", "seq": seq, "delta": "x"}, partition=0)
@@ -128,7 +128,7 @@ async def test_what_retention_took_unread_would_end_what_is_open(wiped: Stage, r
 
 @pytest.mark.integration
 async def test_a_group_without_a_commit_starts_empty(wiped: Stage) -> None:
-    """From the first record; and a partition that is not there is refused."""
+    """From the first record; and a partition that does not exist is refused."""
     first, second = await recoveries(configuration(wiped), None)
     assert (first.committed, first.source, first.sound, second.partition) == (None, "empty", True, 1)
     with pytest.raises(FatalError, match="has 2 partitions"):
@@ -136,7 +136,7 @@ async def test_a_group_without_a_commit_starts_empty(wiped: Stage) -> None:
 
 
 def test_people_read_it_in_sentences() -> None:
-    """Every number has its word."""
+    """Every number has its words."""
     found = Recovery(
         partition=3,
         committed=90,
@@ -175,7 +175,7 @@ def test_people_read_it_in_sentences() -> None:
 async def test_an_offset_that_was_set_by_hand_is_understood(
     wiped: Stage, redis_server: RedisServer, offset: int, told: str, lost: int
 ) -> None:
-    """What would be skipped, or published again, is said before any worker does it."""
+    """What would be skipped, or published again, is shown before any worker does it."""
     await _left_behind(wiped)
     await wiped.send("c", {"message_id": "m", "seq": 10, "delta": "x"}, partition=0)
     await reset_offsets(wiped.bootstrap, wiped.group, f"{wiped.topics.tokens}:0", "--to-offset", str(offset))

@@ -37,7 +37,7 @@ def test_without_a_commit_everything_is_new() -> None:
 
 
 def test_without_a_snapshot_the_replay_begins_at_the_low_water_mark() -> None:
-    """With nothing; up to the committed offset."""
+    """From an empty state, up to the committed offset."""
     assert _plan() == _planned("replay", 60)
 
 
@@ -49,12 +49,12 @@ def test_a_snapshot_between_low_water_and_commit_is_used(offset: int) -> None:
 
 @pytest.mark.parametrize("offset", [101, 150])
 def test_a_snapshot_beyond_the_commit_is_ignored(offset: int) -> None:
-    """It knows of records whose outputs may not have been published."""
+    """It includes records whose outputs may not have been published."""
     assert _plan(snapshot=offset).source == "replay"
 
 
 def test_a_snapshot_below_the_low_water_mark_is_ignored() -> None:
-    """Beginning with nothing is right, too, and shorter."""
+    """An empty state is right, too, and the replay is shorter."""
     assert _plan(snapshot=59) == _plan()
 
 
@@ -88,14 +88,14 @@ def test_a_commit_without_a_mark_knows_of_no_open_message() -> None:
 
 
 def test_a_commit_beyond_the_end_of_a_log_without_id() -> None:
-    """Made anew or short of its end, which nobody can tell: begin at its first record, count what is missing."""
+    """It was made again or lost its end, and nothing shows which: begin at its first record, count what is missing."""
     chosen = _plan(extent=Extent(5, 40))
     assert chosen.change == "unknown"
     assert (chosen.source, chosen.start, chosen.mark.offset, chosen.lost) == ("empty", 5, 5, 60)
 
 
 def test_a_commit_of_another_log_means_nothing() -> None:
-    """The topic was made anew, longer than before or not: it begins at its first record, without the snapshot."""
+    """The topic was made again, longer than before or not: begin at its first record, without the snapshot."""
     for other in (LogId("cluster", "made anew"), LogId("other")):
         chosen = _plan(KNOWN, Extent(5, 400, other, epoch=0), snapshot=80)
         fresh = Mark(offset=5, low_water=5, fingerprint="ours")
@@ -103,7 +103,7 @@ def test_a_commit_of_another_log_means_nothing() -> None:
 
 
 def test_a_log_that_lost_its_end_is_gone_on_with_from_there() -> None:
-    """With a snapshot from before that place nothing of the state is lost; without one, beginnings may be missing."""
+    """With a snapshot from before that offset nothing of the state is lost; without one, beginnings may be missing."""
     extent = Extent(0, 80, LOG, epoch=7)
     cut = LogId("cluster", "topic", 7)
     left = msgspec.structs.replace(KNOWN, offset=80)
@@ -113,33 +113,33 @@ def test_a_log_that_lost_its_end_is_gone_on_with_from_there() -> None:
 
 
 def test_a_log_that_has_other_records_there_lost_its_end_too() -> None:
-    """It is longer again than what was committed: the leaders' epochs tell where the two part."""
+    """It is longer again than what was committed: the leaders' epochs show where the two part."""
     chosen = _plan(KNOWN, Extent(0, 400, LOG, epoch=7, shared=90))
     assert (chosen.start, chosen.mark.offset, chosen.lost, chosen.change) == (60, 90, 10, "cut")
 
 
 def test_the_branch_goes_on() -> None:
-    """What was cut once stays known by it, whoever leads."""
+    """A log that was cut once keeps that mark, whoever leads."""
     cut = LogId("cluster", "topic", 7)
     chosen = _plan(msgspec.structs.replace(KNOWN, log=cut), Extent(0, 400, LOG, epoch=9, shared=100))
     assert (chosen.log, chosen.epoch, chosen.change) == (cut, 4, "")
 
 
 def test_records_that_were_never_processed_are_counted_when_gone() -> None:
-    """The topic begins behind the commit: the worker was away for longer than the records are kept."""
+    """The topic begins after the commit: the worker was away for longer than the records are kept."""
     chosen = _plan(extent=Extent(150, 200))
     assert (chosen.start, chosen.lossy, chosen.lost) == (100, True, 50)
 
 
 @pytest.mark.parametrize(("first", "still"), [(60, True), (100, True), (101, False)])
 def test_parked_state_goes_on_where_nothing_behind_it_is_gone(first: int, still: bool) -> None:
-    """Else somebody has to say what was lost."""
+    """Otherwise it has to be announced what was lost."""
     assert still_committed(MARK, Committed(100, MARK), Extent(first, 200)) is still
     assert not still_committed(MARK, Committed(101, None), Extent(first, 200))
 
 
 def _snapshot(meta: bytes | None = None) -> Snapshot:
-    """Of an empty partition at offset 80."""
+    """A snapshot of an empty partition at offset 80."""
     write = Partition(PartitionSettings(), "tokens", 0, 80).changes(full=True)
     return Snapshot(Head("g", 1, 80, len(write.changed)), write.meta if meta is None else meta, write.changed)
 
@@ -155,7 +155,7 @@ async def test_the_partition_is_the_snapshots_where_that_is_used() -> None:
 
 
 async def test_the_partition_is_empty_where_the_snapshot_is_not_used() -> None:
-    """Ahead of the commit, or not to be read: it stands at the low-water mark, and the reason is said."""
+    """It is ahead of the commit, or unreadable: the partition stands at the low-water mark, and the reason is given."""
     ahead = await rebuild(PartitionSettings(), ("tokens", 0), _committed(70), WHOLE, _snapshot())
     torn = await rebuild(PartitionSettings(), ("tokens", 0), _committed(100), WHOLE, _snapshot(b"?"))
     assert [(found.plan.source, found.partition.offset) for found in (ahead, torn)] == [("replay", 60)] * 2
@@ -164,7 +164,7 @@ async def test_the_partition_is_empty_where_the_snapshot_is_not_used() -> None:
 
 
 async def test_without_a_snapshot_nothing_is_refused() -> None:
-    """There was none to refuse."""
+    """There was no snapshot to refuse."""
     found = await rebuild(PartitionSettings(), ("tokens", 0), _committed(100), WHOLE, None)
     assert found.refused == ""
 

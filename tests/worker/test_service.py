@@ -1,4 +1,4 @@
-"""The worker as a service: patient at the start, loud when it can't go on, in order at the end."""
+"""The worker as a service: patient at the start, loud when it can't continue, orderly at the end."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -70,7 +70,7 @@ async def test_a_start_warns_of_an_input_that_keeps_too_little(stage: Stage, cap
 
 
 async def test_a_start_returns_at_once_and_gives_up_in_time(stage: Stage) -> None:
-    """The web endpoints must answer while Kafka is waited for; in the end it is a failure."""
+    """The web endpoints must answer while it waits for Kafka; in the end it fails."""
     config = configuration(stage)
     kafka = msgspec.structs.replace(config.kafka, bootstrap_servers=f"127.0.0.1:{free_port()}", startup_timeout_s=0.1)
     scene = Scene(msgspec.structs.replace(config, kafka=kafka))
@@ -87,8 +87,8 @@ async def test_a_failure_is_told_once_and_nothing_is_drained(scene: Scene) -> No
     await until(lambda: scene.service.readiness()[0], "ready")
     engine = scene.service._engine
     assert engine is not None
-    engine.fail(FatalError("first"))
-    engine.fail(FatalError("second"))
+    engine.delivery.parts.fail(FatalError("first"))
+    engine.delivery.parts.fail(FatalError("second"))
     assert str(scene.service.failure) == "first"
     assert scene.failing == 1
     await scene.service.stop()
@@ -96,7 +96,7 @@ async def test_a_failure_is_told_once_and_nothing_is_drained(scene: Scene) -> No
 
 
 async def test_the_store_is_what_the_configuration_names(stage: Stage) -> None:
-    """Memory for a machine without Redis; a Redis that is not there is counted, not waited for."""
+    """In memory for a machine without Redis; a Redis that is away is counted, not waited for."""
     config = configuration(stage)
     assert await Scene(config).service._store("cluster").head("tokens", 0) is None
     scene = Scene(msgspec.structs.replace(config, redis=Redis(url=f"redis://127.0.0.1:{free_port()}/0")))

@@ -1,4 +1,4 @@
-"""The copy of session records in Redis: behind the acknowledgement, and honest about what it missed."""
+"""The copy of session records in Redis: after the acknowledgement, and honest about what it missed."""
 
 import asyncio
 from collections.abc import Iterable
@@ -26,20 +26,20 @@ class Store:
         self.calls: list[Any] = []
         self.down = False
         self.hold = asyncio.Event()
-        """Unless it is set, records take for ever."""
+        """Records take for ever until it is set."""
         self.hold.set()
 
     async def renew(self) -> None:
-        """Refuses while it is down."""
+        """Refuse while it is down."""
         self._do("renew")
 
     async def put(self, records: Iterable[Named]) -> None:
-        """The same."""
+        """Do the same."""
         await self.hold.wait()
         self._do([record.value for record in records])
 
     async def close(self) -> None:
-        """Always comes through."""
+        """Succeed always."""
         self.calls.append("closed")
 
     def _do(self, what: Any) -> None:
@@ -49,12 +49,12 @@ class Store:
 
 
 def named(number: int) -> Named:
-    """A record."""
+    """Return a record."""
     return Named(b"c", b"m/0", b"%d" % number)
 
 
 def writer_of(store: Store) -> SessionWriter:
-    """A writer that tries again at once."""
+    """Return a writer that tries again immediately."""
     return SessionWriter(store, Numbers(), Breaker(clock=lambda: 0.0), pause=0)
 
 
@@ -145,7 +145,7 @@ async def test_all_that_waits_is_written_on_the_way_out() -> None:
 
 
 async def test_a_store_that_does_not_answer_keeps_no_end_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is left is said to be missing, if that can be said."""
+    """The rest is marked as missing, if that is possible."""
     monkeypatch.setattr(sessions, "LAST_S", 0.05)
     monkeypatch.setattr(sessions, "RENEW_S", 0.05)
     store = Store()
@@ -183,14 +183,14 @@ async def test_only_what_is_acknowledged_is_taken() -> None:
 
 
 class _Producer:
-    """Acknowledges at once."""
+    """A client that acknowledges immediately."""
 
     def create_batch(self) -> BatchBuilder:
-        """An empty one."""
+        """Return an empty one."""
         return BatchBuilder(1_000, 0)
 
     async def send_batch(self, _batch: BatchBuilder, _topic: str, *, partition: int) -> "asyncio.Future[None]":  # noqa: ARG002 -- the client's
-        """It is sent."""
+        """Acknowledge it."""
         future = asyncio.get_running_loop().create_future()
         future.set_result(None)
         return future

@@ -13,20 +13,20 @@ SETTINGS = PartitionSettings()
 
 
 def test_topics_that_take_enough_change_nothing() -> None:
-    """Nor does a broker that does not say."""
+    """Nor does a broker that does not report its limits."""
     assert fitting_limits(SETTINGS, {"events": Limits().output_bytes + RECORD_OVERHEAD, "dlq": 8 << 20}) == SETTINGS
     assert fitting_limits(SETTINGS, {}) == SETTINGS
 
 
 def test_the_smallest_topic_lowers_the_cap() -> None:
-    """And not the fingerprint: messages that are open go on as they are."""
+    """And not the fingerprint: open messages continue as they are."""
     conformed = fitting_limits(SETTINGS, {"events": 500_000 + RECORD_OVERHEAD, "dlq": 700_000})
     assert conformed.limits == msgspec.structs.replace(Limits(), output_bytes=500_000)
     assert conformed.fingerprint() == SETTINGS.fingerprint()
 
 
 def test_a_topic_that_takes_no_call_is_refused_by_name() -> None:
-    """A call must fit one record; splitting it is not possible. The least that is needed is said, and the command."""
+    """A call must fit one record; splitting it is not possible. The error names the least, and the command."""
     least = 64 * KIB * 6 + 8 * KIB + RECORD_OVERHEAD
     fitting_limits(SETTINGS, {"events": least})
     for allowed in (0, 200, least - 1):
@@ -39,7 +39,7 @@ def test_a_topic_that_takes_no_call_is_refused_by_name() -> None:
 
 
 def test_what_cloud_events_say_of_themselves_has_room_too() -> None:
-    """In the topics that have them; the others may be smaller by as much."""
+    """In the topics that have them; the others may be smaller by that much."""
     outputs = (OutputSpec("events"), OutputSpec("bus", cloudevents="structured"))
     settings = msgspec.structs.replace(SETTINGS, outputs=outputs)
     enough = Limits().output_bytes + RECORD_OVERHEAD

@@ -11,7 +11,7 @@ from tokenmill.observe import Numbers
 from tokenmill.partition import Partition, PartitionSettings
 from tokenmill.records import InputRecord
 from tokenmill.store import Breaker, GuardedStore, Head, MemoryStore, Place
-from tokenmill.worker.snapshots import SnapshotLine, SnapshotWriter
+from tokenmill.worker.snapshots import SnapshotWriter
 
 SETTINGS = PartitionSettings()
 INTERVAL_S = 10.0
@@ -30,8 +30,8 @@ class Scene:
         )
         self.writer = SnapshotWriter(self.guarded, INTERVAL_S, self.numbers, self.hooks, clock=lambda: self.now)
         self.partition = Partition(SETTINGS, "tokens", 0)
-        self.line = self.writer.line(self.partition)
-        self.line.epoch = 3
+        self.snapshots = self.writer.of_lane(self.partition)
+        self.snapshots.epoch = 3
 
     def talk(self, message: str, **chunk: object) -> None:
         value = json.dumps({"message_id": message, "delta": "x", **chunk}).encode()
@@ -40,13 +40,13 @@ class Scene:
     async def cycle(self) -> None:
         """An interval later: capture, commit, write."""
         self.now += INTERVAL_S
-        self.writer.capture_if_due(self.line)
-        self.writer.committed(self.line, self.partition.offset)
-        await self.writer.write(self.line)
+        self.writer.capture_if_due(self.snapshots)
+        self.writer.committed(self.snapshots, self.partition.offset)
+        await self.writer.write(self.snapshots)
 
     @property
     def captured(self) -> bool:
-        return self.line.captured is not None
+        return self.snapshots.captured is not None
 
     def outcome(self, kind: str, outcome: str) -> float:
         return self.numbers.value("tokenmill_snapshots_total", kind, outcome)
@@ -76,37 +76,37 @@ def test_nothing_is_captured_before_its_time_or_without_need() -> None:
     """Once an interval, and only where something happened since."""
     scene = Scene()
     scene.talk("a")
-    scene.writer.capture_if_due(scene.line)
+    scene.writer.capture_if_due(scene.snapshots)
     assert not scene.captured
     scene.now += INTERVAL_S
-    scene.line.written = scene.partition.offset
-    scene.writer.capture_if_due(scene.line)
+    scene.snapshots.written = scene.partition.offset
+    scene.writer.capture_if_due(scene.snapshots)
     assert not scene.captured
     scene.talk("b")
-    scene.writer.capture_if_due(scene.line)
-    captured = scene.line.captured
+    scene.writer.capture_if_due(scene.snapshots)
+    captured = scene.snapshots.captured
     assert captured is not None
     scene.now += INTERVAL_S
     scene.talk("c")
-    scene.writer.capture_if_due(scene.line)
-    assert scene.line.captured is captured
+    scene.writer.capture_if_due(scene.snapshots)
+    assert scene.snapshots.captured is captured
 
 
 async def test_nothing_is_written_before_it_is_committed() -> None:
-    """The store never knows more than the broker."""
+    """The store is never ahead of the broker."""
     scene = Scene()
     scene.talk("a")
     scene.now += INTERVAL_S
-    scene.writer.capture_if_due(scene.line)
-    scene.writer.committed(scene.line, 0)
+    scene.writer.capture_if_due(scene.snapshots)
+    scene.writer.committed(scene.snapshots, 0)
     assert scene.writer._queue.empty()
-    scene.writer.committed(scene.line, 1)
-    scene.writer.committed(scene.line, 2)
+    scene.writer.committed(scene.snapshots, 1)
+    scene.writer.committed(scene.snapshots, 2)
     assert scene.writer._queue.qsize() == 1
 
 
 async def test_a_failed_write_is_followed_by_a_full_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody knows what the store has of a delta whose answer was lost."""
+    """What the store has of a delta whose answer was lost is not known."""
     scene = Scene()
     scene.talk("a")
     await scene.cycle()
@@ -125,7 +125,7 @@ async def test_a_failed_write_is_followed_by_a_full_one(monkeypatch: pytest.Monk
 
 
 async def test_nothing_is_captured_for_a_store_that_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Encoding for nobody would cost the token path."""
+    """Encoding in vain would cost the token path."""
     scene = Scene()
 
     async def away(*_: object) -> Head:
@@ -135,8 +135,8 @@ async def test_nothing_is_captured_for_a_store_that_refuses(monkeypatch: pytest.
     scene.talk("a")
     await scene.cycle()
     scene.talk("b")
-    scene.line.due = scene.now
-    scene.writer.capture_if_due(scene.line)
+    scene.snapshots.due = scene.now
+    scene.writer.capture_if_due(scene.snapshots)
     assert scene.guarded.refusing
     assert not scene.captured
 
@@ -170,6 +170,7 @@ async def test_a_newer_owner_s_write_ends_ours() -> None:
     head = await scene.head()
     assert head is not None
     assert head.epoch == 4
+    assert scene.snapshots.overtaken
 
 
 async def test_the_last_write_leaves_a_newer_owner_s_alone() -> None:
@@ -179,9 +180,9 @@ async def test_the_last_write_leaves_a_newer_owner_s_alone() -> None:
     await scene.cycle()
     scene.talk("b")
     scene.now += INTERVAL_S
-    scene.writer.capture_if_due(scene.line)
+    scene.writer.capture_if_due(scene.snapshots)
     theirs = await scene.store.write_full("tokens", 0, await scene.head(), Place(4, 5), b"", {})
-    await scene.writer.write_last(scene.line)
+    await scene.writer.write_last(scene.snapshots)
     assert await scene.head() == theirs
 
 
@@ -194,9 +195,9 @@ async def test_a_restored_partition_goes_on_with_deltas() -> None:
     assert snapshot is not None
     state = (snapshot.meta, snapshot.fields)
     scene.partition = restore(SETTINGS, "tokens", 0, scene.partition.mark(), state)
-    scene.line = scene.writer.line(scene.partition)
-    scene.line.epoch = 4
-    scene.line.restored(snapshot.head)
+    scene.snapshots = scene.writer.of_lane(scene.partition)
+    scene.snapshots.epoch = 4
+    scene.snapshots.restored(snapshot.head)
     scene.talk("b")
     await scene.cycle()
     assert scene.outcome("delta", "done") == 1
@@ -212,18 +213,17 @@ async def test_the_last_write_takes_what_came_since_the_last_capture() -> None:
     scene = Scene()
     scene.talk("a")
     scene.now += INTERVAL_S
-    scene.writer.capture_if_due(scene.line)
+    scene.writer.capture_if_due(scene.snapshots)
     scene.talk("b")
-    await scene.writer.write_last(scene.line)
+    await scene.writer.write_last(scene.snapshots)
     assert scene.hooks.snapshots == [(0, 1), (0, 2)]
-    await scene.writer.write_last(scene.line)
+    await scene.writer.write_last(scene.snapshots)
     assert scene.hooks.snapshots == [(0, 1), (0, 2)]
 
 
 def test_lanes_are_due_at_different_times() -> None:
     """Captures do not pile up after an assignment, and none waits longer than an interval."""
     scene = Scene()
-    lines = [scene.writer.line(Partition(SETTINGS, "tokens", number)) for number in range(16)]
-    assert len({line.due for line in lines}) > 1
-    assert all(0 < line.due <= INTERVAL_S for line in lines)
-    assert all(isinstance(line, SnapshotLine) for line in lines)
+    due = [scene.writer.of_lane(Partition(SETTINGS, "tokens", number)).due for number in range(16)]
+    assert len(set(due)) > 1
+    assert all(0 < each <= INTERVAL_S for each in due)

@@ -1,4 +1,4 @@
-"""Who shares a `group_instance_id` is told; who restarts, joins or was suspended is left alone."""
+"""A process that shares a `group_instance_id` ends; one that restarts, joins or was suspended is left alone."""
 
 import pytest
 
@@ -20,13 +20,13 @@ class Place:
         self.membership.joined("first", 1)
 
     def replaced(self, after: float) -> None:
-        """Another process took it, and this one has it back."""
+        """Have another process take it, and this one take it back."""
         self.now += after
         self.membership.joined(f"again-{next(self._ids)}", 1)
 
 
 def test_a_newcomer_that_is_replaced_ends() -> None:
-    """It took the place of somebody who is alive."""
+    """It took the place of a process that is alive."""
     with pytest.raises(FatalError, match=r"kafka.group_instance_id 'pod-0' must be that of one process alone"):
         Place().replaced(HEARTBEAT_S)
 
@@ -51,7 +51,7 @@ def test_two_that_have_been_there_for_long_do_not_fight_for_ever() -> None:
 
 
 def test_rebalances_are_no_replacement() -> None:
-    """Others come and go, or our own session ran out: the generation is another each time."""
+    """Others come and go, or our own session ran out: the generation changes each time."""
     place = Place()
     for generation in range(2, 50):
         place.membership.joined("first" if generation % 3 else f"new-{generation}", generation)

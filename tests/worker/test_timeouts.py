@@ -30,13 +30,13 @@ WRITTEN = "tokenmill_timeouts_written_total"
 
 
 def test_rounds_follow_the_timeout_within_bounds() -> None:
-    """A part of it, neither all the time nor hardly ever."""
+    """A fraction of it, neither all the time nor hardly ever."""
     assert [IDLE_ROUNDS.seconds(timeout) for timeout in (0.1, 20, 900)] == [0.2, 2, 5]
     assert [AGE_ROUNDS.seconds(age) for age in (1, 200, 86_400)] == [0.5, 2, 60]
 
 
 class _Lane:
-    """A lane as far as a look goes."""
+    """What a look needs of a lane."""
 
     phase, topic_partition = Phase.LIVE, TopicPartition("tokens", 0)
 
@@ -47,13 +47,13 @@ class _Lane:
         self.inbox = SimpleNamespace(begun=0, acked=0, end=0)
 
     def write_controls(self, controls: list[TimeoutControl]) -> None:
-        """Those that come; no broker has acknowledged them."""
+        """Note them; no broker has acknowledged them."""
         self.written += controls
         self.inbox.begun += bool(controls)
 
 
 def _engine(lane: _Lane, pause: Callable[[object], None] = lambda _: None, **worker: int) -> Any:
-    """As much of one as a look asks."""
+    """What a look needs of an engine."""
     return SimpleNamespace(
         config=SimpleNamespace(worker=SimpleNamespace(**worker)),
         clock=time.monotonic,
@@ -65,7 +65,7 @@ def _engine(lane: _Lane, pause: Callable[[object], None] = lambda _: None, **wor
 
 @pytest.mark.parametrize("ended", [False, True])
 def test_no_answer_is_cut_for_what_has_ended(monkeypatch: pytest.MonkeyPatch, *, ended: bool) -> None:
-    """Options of remembered messages go with the records that follow, and with nothing else."""
+    """Options of remembered messages go when further records come, and by nothing else."""
     monkeypatch.setattr(timeouts, "MIB", 20_000)
     tools = [{"type": "function", "function": {"name": "f", "description": "a" * 100_000}}]
     state = partition({"message_id": "small", "delta": "x"}, {"message_id": "large", "open": {"tools": tools}})
@@ -78,7 +78,7 @@ def test_no_answer_is_cut_for_what_has_ended(monkeypatch: pytest.MonkeyPatch, *,
 
 
 def test_a_clock_that_is_set_closes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither too early, as when it is set on by an hour, nor never: what counts is the time that has passed."""
+    """Neither too early, as when it is set forward by an hour, nor never: the time that has passed counts."""
     lane, now = _Lane(partition({"message_id": "m", "delta": "x"})), [0.0]
     engine = _engine(lane, idle_timeout_s=300, state_mib=1)
     engine.clock = lambda: now[0]
@@ -92,7 +92,7 @@ def test_a_clock_that_is_set_closes_nothing(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 async def _opened(stage: Stage, rig: Rig, count: int) -> None:
-    """So many open messages on partition 0, all read."""
+    """Open this many messages on partition 0, and read all."""
     await until(lambda: rig.engine.ready, "every partition is live")
     for number in range(count):
         await stage.send(f"c{number}", {"message_id": "m", "delta": "x"}, partition=0)
@@ -125,7 +125,7 @@ async def test_an_idle_message_gets_a_timeout_record(stage: Stage) -> None:
 
 
 async def test_a_host_whose_clock_is_ahead_ends_what_is_idle_too(stage: Stage) -> None:
-    """The broker takes no time that is an hour from now: then it is the log's, and the worker goes on."""
+    """The broker rejects a time that is an hour from now: then the log's time is used, and the worker continues."""
     async with rigged(stage, idle_timeout_s=0.2) as rig:
         await _opened(stage, rig, 1)
         rig.lane()._wall = lambda: time.time() + 2 * 3_600
@@ -158,7 +158,7 @@ async def test_behind_a_backlog_nothing_is_idle(stage: Stage, monkeypatch: pytes
 
 @asynccontextmanager
 async def _short_of_memory(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Rig]:
-    """Twenty messages are open, and they take more than they may."""
+    """Twenty messages are open, and take more memory than they may."""
     monkeypatch.setattr(timeouts, "MIB", 1)
     async with rigged(stage, state_mib=1, idle_timeout_s=900) as rig:
         await _opened(stage, rig, 20)
@@ -168,7 +168,7 @@ async def _short_of_memory(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> Asy
 async def test_short_memory_pauses_input_and_closes_the_longest_idle(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One in ten; the partition goes on when the records that close them are in the log."""
+    """One in ten; the partition continues when the records that close them are in the log."""
     async with _short_of_memory(stage, monkeypatch) as rig:
         await rig.commit()
         place = TopicPartition(stage.topics.tokens, 0)
@@ -186,7 +186,7 @@ async def test_short_memory_pauses_input_and_closes_the_longest_idle(
 async def test_what_relieves_memory_comes_round_before_more_is_written(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Else each look makes a backlog longer. One that never catches up is relieved all the same."""
+    """Otherwise each look makes a backlog longer. A lane that never catches up is relieved all the same."""
     async with _short_of_memory(stage, monkeypatch) as rig:
         monkeypatch.setattr(rig.engine, "end", lambda _: 1_000)  # as after a fetch that found more
         lane, closer = rig.lane(), IdleCloser(rig.engine)
@@ -207,7 +207,7 @@ async def test_what_relieves_memory_comes_round_before_more_is_written(
 
 
 async def test_memory_is_relieved_though_something_becomes_idle_at_every_look(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is written for that in the same look is no reason to wait."""
+    """Records that the same look writes for them are no reason to wait."""
     monkeypatch.setattr(timeouts, "MIB", 1)
     monkeypatch.setattr(Partition, "idle", lambda state, *_: state.longest_idle(1))
     lane = _Lane(partition(*({"message_id": f"m{number}", "delta": "x"} for number in range(20))))
@@ -240,7 +240,7 @@ async def test_a_message_is_closed_by_the_age_of_the_log(stage: Stage) -> None:
 
 
 async def test_an_age_that_no_record_has_closes_nothing(stage: Stage) -> None:
-    """From before there were times: the broker is asked for the first record of all."""
+    """From before timestamps: the broker is asked for the first record of all."""
     async with rigged(stage, max_age_s=1e11) as rig:
         await sent_ago(stage, rig, 2 * DAY_S, message_id="m", delta="x")
         await read_all(stage, rig)
@@ -249,7 +249,7 @@ async def test_an_age_that_no_record_has_closes_nothing(stage: Stage) -> None:
 
 
 async def test_where_nothing_is_young_nothing_is_closed_by_age(stage: Stage) -> None:
-    """All that is there is idle, which is another record's business. A broker that can't tell answers the same."""
+    """All that is there is idle, which other records end. A broker that can't look up times answers the same."""
     async with rigged(stage) as rig:
         await sent_ago(stage, rig, 2 * DAY_S, message_id="m", delta="x")
         await read_all(stage, rig)
@@ -260,7 +260,7 @@ async def test_where_nothing_is_young_nothing_is_closed_by_age(stage: Stage) -> 
 async def test_a_broker_that_does_not_answer_is_asked_again_later(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is too old can wait; what reads and publishes must not end because of it."""
+    """What is too old can wait; reading and publishing must not end because of it."""
     await stage.send("c", {"message_id": "m", "delta": "x"}, partition=0)
     async with rigged(stage) as rig:
         await read_all(stage, rig)

@@ -1,4 +1,4 @@
-"""What is asked of topics: that they are there, and that outputs take all that the input takes."""
+"""What is required of topics: that they exist, and that outputs take all that the input takes."""
 
 from collections.abc import Iterable, Mapping
 
@@ -35,7 +35,7 @@ HOUR = 3_600_000
 
 @pytest.fixture
 def config(kafka: str, unique: str) -> Config:
-    """Topics that nobody made yet."""
+    """Names of topics that do not exist yet."""
     return unmade(kafka, unique)
 
 
@@ -56,7 +56,7 @@ def config(kafka: str, unique: str) -> Config:
 def test_outputs_that_take_fewer_times_are_named(
     tokens: dict[str, str | None], events: dict[str, str | None], named: list[str]
 ) -> None:
-    """Of what is too old all must be taken, as time passes before it is published; what is not said is right."""
+    """However old a record is, outputs must take it, as it may be published late; what is not reported is right."""
     sentences = narrow("tokens", ["events"], {"tokens": tokens, "events": events})
     assert [sentence.split(" is ")[0] for sentence in sentences] == [f"topic events: its {key}" for key in named]
     assert all(sentence.endswith(taking_all("events")) for sentence in sentences)
@@ -64,7 +64,7 @@ def test_outputs_that_take_fewer_times_are_named(
 
 @pytest.mark.integration
 async def test_outputs_keep_the_times_of_their_input(config: Config) -> None:
-    """Whatever the broker does by itself. One that was made otherwise is named, with the command that sets it right."""
+    """Whatever the broker's default. A topic that was made otherwise is named, with the command that corrects it."""
     await create_topics(config, 2)
     topic = config.topics.events
     async with make_admin(config.kafka) as admin:
@@ -85,7 +85,7 @@ async def test_outputs_keep_the_times_of_their_input(config: Config) -> None:
 
 @pytest.mark.integration
 async def test_outputs_that_take_fewer_times_than_the_input_are_named(config: Config) -> None:
-    """As they are made they take the same. The command is one that the broker obeys."""
+    """By default they take the same. The broker accepts the command."""
     await create_topics(config, 2)
     tokens, topic, outputs = config.topics.tokens, config.topics.events, output_topics(config)
     async with make_admin(config.kafka) as admin:
@@ -139,7 +139,7 @@ async def test_an_input_is_asked_how_long_it_keeps_records(config: Config) -> No
 
 @pytest.mark.integration
 async def test_what_the_broker_leaves_out_is_right(config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Some say less of a topic than they are asked for."""
+    """Some brokers report less of a topic than they are asked for."""
     await create_topics(config, 2)
 
     async def nothing(_: AIOKafkaAdminClient, asked: Mapping[str, Iterable[str]]) -> dict[str, dict[str, str]]:
@@ -152,7 +152,7 @@ async def test_what_the_broker_leaves_out_is_right(config: Config, monkeypatch: 
 
 
 def test_a_topic_that_is_missing_is_unavailable() -> None:
-    """It may still come; one with too few partitions is no reason not to start."""
+    """It may still come; too few partitions are no reason not to start."""
     config = Config()
     counts = dict.fromkeys(all_topics(config), 4)
     check_topics(config, counts | {"events": 3})

@@ -1,4 +1,4 @@
-"""Messages that a worker has parsed, as OpenTelemetry is told of them."""
+"""Spans of messages that a worker has parsed."""
 
 from typing import Any
 
@@ -12,13 +12,13 @@ from tokenmill.observe.telemetry import NO_TELEMETRY
 from tokenmill.partition import Partition, PartitionSettings
 from tokenmill.partition.trace_context import EndedMessage
 from tokenmill.records import InputRecord, Output
-from tokenmill.worker.tracing import tell
+from tokenmill.worker.tracing import record_span
 
 SOURCE = TopicPartition("tokens", 3)
 
 
 def ended(*chunks: dict[str, Any], traced: bool = True) -> list[EndedMessage]:
-    """What a partition says of messages that have ended, of which these chunks are the records."""
+    """Return what a partition reports of messages that have ended; these chunks are their records."""
     partition, out = Partition(PartitionSettings(), "tokens", 3), list[Output]()
     headers: dict[str, Any] = {"traceparent": HEADERS[0][1].decode()} if traced else {}
     records: list[InputRecord] = [record(offset, chunk, **headers) for offset, chunk in enumerate(chunks)]
@@ -27,12 +27,12 @@ def ended(*chunks: dict[str, Any], traced: bool = True) -> list[EndedMessage]:
 
 
 def test_a_message_is_a_span_from_its_first_record_to_its_end() -> None:
-    """It says whose it was and what came of it, and nothing of its text."""
+    """It has the conversation and how the message ended, and nothing of its text."""
     kept = Kept()
     (message,) = ended(
         {"message_id": "m", "open": {"format": "hermes"}, "delta": "a secret"}, {"message_id": "m", "end": True}
     )
-    tell(kept.telemetry, message, SOURCE)
+    record_span(kept.telemetry, message, SOURCE)
     span = kept.only
     assert (span.name, span.kind, ids_of(span)) == ("process tokens", SpanKind.CONSUMER, (TRACE, PARENT))
     assert (span.start_time, span.end_time) == (1_000_000_000, 1_001_000_000)
@@ -52,7 +52,7 @@ def test_a_message_is_a_span_from_its_first_record_to_its_end() -> None:
 
 
 def test_each_choice_has_its_span() -> None:
-    """As each has its end; one that failed says so."""
+    """As each has its own end; one that failed has an error."""
     kept = Kept()
     for message in ended(
         {"message_id": "m", "delta": "a"},
@@ -60,14 +60,14 @@ def test_each_choice_has_its_span() -> None:
         {"message_id": "m", "end": True},
         {"message_id": "m", "choice": 1, "error": "broken", "finish_reason": "error", "end": True},
     ):
-        tell(kept.telemetry, message, SOURCE)
+        record_span(kept.telemetry, message, SOURCE)
     assert [span.status.status_code for span in kept.spans] == [StatusCode.UNSET, StatusCode.ERROR]
     assert [(span.attributes or {}).get("error.type") for span in kept.spans] == [None, "error"]
 
 
 @pytest.mark.parametrize("chunks", [({"message_id": "m", "delta": "a", "end": True},)])
 def test_nothing_is_kept_of_messages_without_a_trace(chunks: tuple[dict[str, Any], ...]) -> None:
-    """Nor told where nobody is."""
+    """Nor recorded where telemetry is off."""
     assert ended(*chunks, traced=False) == []
     (message,) = ended(*chunks)
-    tell(NO_TELEMETRY, message, SOURCE)
+    record_span(NO_TELEMETRY, message, SOURCE)

@@ -32,14 +32,14 @@ async def _live(rig: Rig) -> None:
 
 
 def _watched(rig: Rig) -> tuple[list[float], Watch]:
-    """The time, which a test moves on, and who watches by it."""
+    """Return the time, which a test advances, and a watch that goes by it."""
     now = [0.0]
     rig.engine.clock = lambda: now[0]
     return now, Watch(rig.engine, PATIENCE_S)
 
 
 def _after(seconds: float, now: list[float], watch: Watch) -> list[str]:
-    """What is wrong at the end of this time, of which a look misses nothing."""
+    """Return what is wrong at the end of this time, during which looks miss nothing."""
     end, problems = now[0] + seconds, list[str]()
     while now[0] < end:
         now[0] = min(end, now[0] + LONGEST_LOOK_S)
@@ -66,7 +66,7 @@ async def test_a_sound_worker_is_left_alone(stage: Stage) -> None:
 
 
 async def test_a_process_that_was_suspended_is_not_stuck(stage: Stage) -> None:
-    """It could see nothing meanwhile; what does not move afterwards is found."""
+    """It could see nothing meanwhile; what does not move afterwards is noticed."""
     async with rigged(stage) as rig:
         await _live(rig)
         now, watch = _watched(rig)
@@ -79,7 +79,7 @@ async def test_a_process_that_was_suspended_is_not_stuck(stage: Stage) -> None:
 
 @pytest.mark.parametrize("name", ["fetching", "coordination", "sending"])
 async def test_the_client_s_tasks_are_watched(stage: Stage, name: str) -> None:
-    """Without them `getmany` and `send` do nothing for ever."""
+    """Without them `getmany` and `send` do nothing, for ever."""
     async with rigged(stage) as rig:
         await _live(rig)
         tasks = {
@@ -94,7 +94,7 @@ async def test_the_client_s_tasks_are_watched(stage: Stage, name: str) -> None:
 
 
 async def test_a_partition_without_progress_is_found(stage: Stage) -> None:
-    """Lag that stays, a restore that stays, output that nobody acknowledges; each moves again and is forgiven."""
+    """Lag that stays, a restore that stays, output that is not acknowledged; each moves again and is forgiven."""
     async with rigged(stage) as rig:
         await _live(rig)
         place = TopicPartition(stage.topics.tokens, 0)
@@ -119,20 +119,20 @@ async def test_a_partition_without_progress_is_found(stage: Stage) -> None:
 
 
 class OneByOne(MemoryStore):
-    """A store whose loads end when they are told to."""
+    """A store whose loads end when the test lets them."""
 
     def __init__(self) -> None:
         super().__init__()
         self.may_answer = asyncio.Semaphore(0)
 
     async def load(self, topic: str, partition: int) -> Snapshot | None:
-        """As its model, in its turn."""
+        """Load, when the test lets it."""
         await self.may_answer.acquire()
         return await super().load(topic, partition)
 
 
 async def test_a_restore_is_given_time_from_its_turn_on(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Loads of a slow store are no death, however many wait for their turn; one that does not end is."""
+    """Loads of a slow store are not a failure, however many wait for their turn; one that does not end is."""
     monkeypatch.setattr(ownership_module, "RESTORES", 1)
     store = OneByOne()
     async with rigged(stage, store) as rig:
@@ -159,7 +159,7 @@ async def test_a_restore_is_given_time_from_its_turn_on(stage: Stage, monkeypatc
 
 
 async def test_before_the_first_restore_nothing_but_kafka_is_waited_for(stage: Stage) -> None:
-    """Every question to it has a deadline of its own, so there is less patience."""
+    """Every request to it has a deadline of its own, so there is less patience."""
     async with rigged(stage) as rig:
         await _live(rig)
         now, watch = _watched(rig)
@@ -172,7 +172,7 @@ async def test_before_the_first_restore_nothing_but_kafka_is_waited_for(stage: S
 
 
 async def test_a_broker_that_answers_nobody_is_found(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No fetch of a partition is answered, or nobody coordinates the group, or lets us in."""
+    """No fetch of a partition is answered, the group has no coordinator, or does not let us in."""
     async with rigged(stage) as rig:
         await _live(rig)
         now, watch = _watched(rig)
@@ -192,7 +192,7 @@ async def test_a_broker_that_answers_nobody_is_found(stage: Stage, monkeypatch: 
 
 
 async def test_what_was_not_looked_at_begins_anew(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A paused partition gets no answers; when it goes on, its silence counts from then."""
+    """A paused partition gets no answers; when it is resumed, its silence counts from then."""
     async with rigged(stage) as rig:
         await _live(rig)
         now, watch = _watched(rig)
@@ -209,7 +209,7 @@ async def test_what_was_not_looked_at_begins_anew(stage: Stage, monkeypatch: pyt
 
 
 async def test_the_pulse_looks_and_measures(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A look for every beat, and how late the loop was."""
+    """There is a look for every beat; the lag shows how late the loop was."""
     monkeypatch.setattr(watch_module, "LOOK_S", 0.01)
     numbers, looks = Numbers(), list[int]()
     pulse = Pulse(PATIENCE_S, numbers)

@@ -15,7 +15,7 @@ Rules of a replay:
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, suppress
 from typing import Literal, Self, TypeAlias
 
@@ -28,6 +28,7 @@ from tokenmill.client.connection import Connection, unavailable
 from tokenmill.client.follow import START_DEADLINE_S, Follower
 from tokenmill.errors import FatalError, Unavailable
 from tokenmill.kafka.calls import deadline, started, stopped, stopped_on_failure
+from tokenmill.kafka.topics import Progress
 from tokenmill.records import Headers, PlacedRecord, header
 
 REPLAYED = "tm-replayed"
@@ -47,9 +48,6 @@ TRANSACTION_S = 60.0
 
 ABORT_S = 5.0
 """For the end of one that did not come through."""
-
-Heard: TypeAlias = Callable[[str, int, int], None]
-"""Is told how far something is: what is done, how much is behind it, how much there is."""
 
 State: TypeAlias = Literal["new", "failed again", "replayed", "truncated", "empty", "no source"]
 
@@ -114,19 +112,19 @@ class Selection(msgspec.Struct, frozen=True):
 
 
 async def read_letters(
-    connection: Connection, topic: str, selection: Selection, heard: Heard = lambda *_: None
+    connection: Connection, topic: str, selection: Selection, progress: Progress = lambda *_: None
 ) -> AsyncGenerator[DeadLetter]:
-    """The dead letters that `topic` holds now, each partition in order; `heard` is told of each record on the way.
+    """The dead letters that `topic` holds now, each partition in order.
 
-    The topic is read twice, because a receipt stands behind its dead letter. Records that are none are passed over.
-    Raises `Unavailable`.
+    The topic is read twice, because a receipt comes after its dead letter. Other records are passed over, but
+    `progress` is called for each. Raises `Unavailable`.
     """
     receipts = {
         (record.partition, receipt)
-        async for record in _records(connection, topic, "reading receipts", heard)
+        async for record in _records(connection, topic, "reading receipts", progress)
         if (receipt := header(record.headers, RECEIPT)) is not None
     }
-    async with aclosing(_records(connection, topic, "reading dead letters", heard)) as records:
+    async with aclosing(_records(connection, topic, "reading dead letters", progress)) as records:
         async for record in records:
             code = header(record.headers, "tm-error-code")
             if code is None:
@@ -136,11 +134,11 @@ async def read_letters(
                 yield letter
 
 
-async def _records(connection: Connection, topic: str, what: str, heard: Heard) -> AsyncGenerator[PlacedRecord]:
+async def _records(connection: Connection, topic: str, what: str, progress: Progress) -> AsyncGenerator[PlacedRecord]:
     follower = Follower(connection, topic=topic, from_beginning=True, until_end=True)
     async with follower, aclosing(follower.records()) as records:
         async for record in records:
-            heard(what, *follower.how_far)
+            progress(what, *follower.how_far)
             yield record
 
 

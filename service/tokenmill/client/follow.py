@@ -14,6 +14,7 @@ from tokenmill.errors import Unavailable
 from tokenmill.events import AnyEvent, decode_event
 from tokenmill.kafka.aiokafka_inside import fresh_metadata
 from tokenmill.kafka.calls import deadline, started, stopped, stopped_on_failure
+from tokenmill.kafka.lookup import assign_at
 
 POLL_MS = 200
 """How long one poll waits for records: the delay with which a limit of time is noticed, not a delay of events."""
@@ -141,9 +142,7 @@ class Follower:
         new = [partition for partition in partitions if partition not in self._places]
         if new:
             self._places |= dict.fromkeys(new, 0)
-            consumer.assign(list(self._places))
-            for partition, offset in self._places.items():
-                consumer.seek(partition, offset)
+            assign_at(consumer, self._places)
 
     async def _at_end(self, consumer: AIOKafkaConsumer) -> bool:
         if not self._until_end:

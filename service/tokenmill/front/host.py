@@ -20,7 +20,6 @@ from tokenmill.caller.finishes import Finishes
 from tokenmill.caller.http import Http
 from tokenmill.caller.renderer import Renderer
 from tokenmill.caller.served import Served, served
-from tokenmill.client import Connection
 from tokenmill.config import Config
 from tokenmill.config.front_relations import NO_UPSTREAMS
 from tokenmill.front.models import Models
@@ -102,14 +101,14 @@ class Process:
         self._models = models
         self._front = front
         self._with_caller = caller
-        gateway, connection = config.gateway, Connection.of(config.kafka)
+        gateway = config.gateway
         self._numbers = Numbers([*(FRONT_METRICS if front else ()), *(CALLER_METRICS if caller else ())])
         self._counts = Counts()
         self._hub = Hub(self._counts)
         self._flusher = Flusher(gateway.flush_ms / 1000, gateway.heartbeat_s, self._counts)
         self._windows = Windows(gateway.window_mib * MIB if front else MIB, gateway.window_s)
-        self._tail = Tail(connection, config.topics.events, self._windows, self._hub, self._flusher.told)
-        self._log_readers = LogReaders(connection, config.topics.events, gateway.catch_up_readers)
+        self._tail = Tail(config.kafka, config.topics.events, self._windows, self._hub, self._flusher.told)
+        self._log_readers = LogReaders(config.kafka, config.topics.events, gateway.catch_up_readers)
         topics = config.topics
         self._producer = Producer(config.kafka, [topics.tokens, topics.requests])
         self._deadline = Deadline()

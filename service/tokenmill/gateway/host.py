@@ -15,7 +15,6 @@ from typing import TypeAlias
 
 from aiohttp import web
 
-from tokenmill.client import Connection
 from tokenmill.config import Config
 from tokenmill.gateway.auth.admission import Admission
 from tokenmill.gateway.auth.authorizer import make_authorizer
@@ -96,13 +95,12 @@ class Process:
         self._config = config
         self._deadline = deadline
         settings = self._settings = config.gateway
-        connection = Connection.of(config.kafka)
         self._counts = Counts(Numbers(GATEWAY_METRICS))
         self._hub = Hub(self._counts)
         self._windows = Windows(settings.window_mib * MIB, settings.window_s)
         self._flusher = Flusher(settings.flush_ms / 1000, settings.heartbeat_s, self._counts)
-        self._tail = Tail(connection, config.topics.events, self._windows, self._hub, self._flusher.told)
-        self._log_readers = LogReaders(connection, config.topics.events, settings.catch_up_readers)
+        self._tail = Tail(config.kafka, config.topics.events, self._windows, self._hub, self._flusher.told)
+        self._log_readers = LogReaders(config.kafka, config.topics.events, settings.catch_up_readers)
         self._authorizer = make_authorizer(settings)
         self._limits = ConnectionLimits(settings.connections, settings.connections_per_principal)
         self._tls = server_context(settings)

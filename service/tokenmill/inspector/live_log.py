@@ -22,7 +22,7 @@ from tokenmill.inspector.steps import STEPS
 from tokenmill.kafka.aiokafka_inside import fresh_metadata
 from tokenmill.kafka.calls import CALL_S, deadline, started, stopped
 from tokenmill.kafka.clients import make_reader
-from tokenmill.kafka.lookup import offsets_since, partition_of
+from tokenmill.kafka.lookup import assign_at, offsets_since, partition_of
 from tokenmill.limits import MIB
 from tokenmill.partition import PartitionSettings
 from tokenmill.records import header
@@ -107,9 +107,7 @@ class LiveLog:
             yield [line for record in past[first : first + BATCH] for line in watch.event(record, None, now)]
             await asyncio.sleep(0)
         positions |= await self._starts(consumer, others, self._since - self._asked_ms)
-        consumer.assign(list(positions))
-        for place, offset in positions.items():
-            consumer.seek(place, offset)
+        assign_at(consumer, positions)
         async for told in self._follow(consumer, watch, tokens, events):
             yield told
 

@@ -1,7 +1,7 @@
-"""What is read of aiokafka's inside, which promises nothing: one function for each thing, with why it is needed.
+"""What is used of aiokafka's internals, which promise nothing: one function for each thing, with why it is needed.
 
-Nothing else of the package reaches there, but `hung_brokers`, which changes how connections are made, and
-`header_names`, which changes how records are read. The tests of this file ask a real broker through each of these: an
+Nothing else in the package uses them, except `hung_brokers`, which changes how connections are made, and
+`header_names`, which changes how records are read. The tests of this file call each of these with a real broker: an
 upgrade that moves something fails there.
 """
 
@@ -25,22 +25,22 @@ Task: TypeAlias = asyncio.Task[None]
 
 
 def network(client: AIOKafkaConsumer | AIOKafkaAdminClient) -> AIOKafkaClient:
-    """The way to brokers that is beneath, for requests that no public call makes."""
+    """Return the client beneath, for requests that no public call makes."""
     return client._client
 
 
 async def fresh_metadata(consumer: AIOKafkaConsumer) -> ClusterMetadata:
-    """All topics as brokers know them now: no public call waits for that."""
+    """Return all topics as brokers have them now: no public call waits for that."""
     return await consumer._client.fetch_all_metadata()
 
 
 def controller(admin: AIOKafkaAdminClient) -> object:
-    """The broker that makes topics; None of a cluster that has none, or none yet."""
+    """Return the broker that makes topics; None while the cluster has none."""
     return admin._client.cluster.controller
 
 
 def makes_no_topics(admin: AIOKafkaAdminClient) -> bool:
-    """Whether a broker that it is connected to has no request for that, as an embedded one."""
+    """Whether a connected broker lacks the request for that, as the embedded one does."""
     connections = admin._client._conns.values()
     return any(each._versions and CreateTopicsRequest.API_KEY not in each._versions for each in connections)
 
@@ -49,28 +49,28 @@ def makes_no_topics(admin: AIOKafkaAdminClient) -> bool:
 
 
 def member_id_of(consumer: AIOKafkaConsumer) -> str:
-    """The name that the group gave it."""
+    """Return the id that the group gave the member."""
     return str(consumer._coordinator.member_id)
 
 
 def generation_of(consumer: AIOKafkaConsumer) -> int:
-    """Of the group when it became a member; 0 or less: it is none."""
+    """Return the generation it joined in; 0 or less: it is not a member."""
     return int(consumer._coordinator.generation)
 
 
 def coordinator_id(consumer: AIOKafkaConsumer) -> int | None:
-    """The broker that keeps the group; None while none is known."""
+    """Return the broker that keeps the group; None while none is known."""
     number: int | None = consumer._coordinator.coordinator_id
     return number
 
 
 async def heartbeat(consumer: AIOKafkaConsumer) -> bool:
-    """Whether the group knows the member: asked now, where the client's own beats answer nobody."""
+    """Whether the group knows the member, asked now: the client keeps the results of its own heartbeats to itself."""
     return bool(await consumer._coordinator._do_heartbeat())
 
 
 async def leave_while_joining(consumer: AIOKafkaConsumer) -> None:
-    """Leave the group where it has not let the member in yet, in which the client itself leaves none. Static ones stay.
+    """Leave a group whose join is still pending, which the client itself does not do. Static members stay.
 
     Over a connection of its own: a broker reads nothing from one whose request to join it has not answered.
     """
@@ -83,48 +83,48 @@ async def leave_while_joining(consumer: AIOKafkaConsumer) -> None:
 
 
 async def commit_once(consumer: AIOKafkaConsumer, marks: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
-    """One commit as the member that this is now. `commit` tries again, as whatever it is by then."""
+    """Commit once, as the member that this is now. `commit` tries again, as whatever member it is by then."""
     await consumer._coordinator._do_commit_offsets(None, marks)
 
 
 async def committed(
     consumer: AIOKafkaConsumer, partitions: Sequence[TopicPartition]
 ) -> dict[TopicPartition, OffsetAndMetadata]:
-    """With its metadata, which the consumer's own method drops."""
+    """Return the commits with their metadata, which the consumer's own method drops."""
     found: dict[TopicPartition, OffsetAndMetadata] = await consumer._coordinator.fetch_committed_offsets(
         list(partitions)
     )
     return found
 
 
-# Tasks of its own, which may end while `getmany` and `send` go on, doing nothing
+# Tasks of the clients, without which `getmany` and `send` still run, and do nothing
 
 
 def reading_tasks(consumer: AIOKafkaConsumer) -> dict[str, Task]:
-    """What a consumer can't do without, by what it does."""
+    """Return the tasks that a consumer can't do without, by what they do."""
     return {"fetching": consumer._fetcher._fetch_task, "coordination": consumer._coordinator._coordination_task}
 
 
 def heartbeat_task(consumer: AIOKafkaConsumer) -> Task | None:
-    """None until it is a member. It ends, and another begins, when the member joins anew."""
+    """Return the task; None until it is a member. It ends, and another begins, when the member joins again."""
     task: Task | None = consumer._coordinator._heartbeat_task
     return task
 
 
 def sending_task(producer: AIOKafkaProducer) -> Task:
-    """What gets records from the producer to Kafka, once that has started."""
+    """Return the task that sends a producer's records, once that has started."""
     task: Task = producer._sender.sender_task
     return task
 
 
 def refuse_unsent(producer: AIOKafkaProducer, problem: Exception) -> None:
-    """Let whoever waits for a record of a producer that is given up hear why it does not come."""
+    """Fail the records that a producer has not sent when it is given up, so that nobody waits for them."""
     producer._message_accumulator.fail_all(problem)
     consume_exceptions(producer)
 
 
 def consume_exceptions(producer: AIOKafkaProducer) -> None:
-    """Ask for the errors of a producer that is given up, which nobody waits for: the loop would complain of each."""
+    """Retrieve the errors of a producer that is given up: the loop would complain of each that is not awaited."""
     accumulator, manager = producer._message_accumulator, producer._txn_manager
     batches = [*accumulator._pending_batches, *(batch for each in accumulator._batches.values() for batch in each)]
     futures = [batch._drain_waiter for batch in batches]
@@ -139,20 +139,20 @@ def consume_exceptions(producer: AIOKafkaProducer) -> None:
 
 
 def position(consumer: AIOKafkaConsumer, partition: TopicPartition) -> int:
-    """The next offset that the consumer gives; -1 while it does not know, for which `position()` would wait."""
+    """Return the next offset of the consumer; -1 while it is not known, for which `position()` would wait."""
     assignment = consumer._subscription.subscription.assignment
     state = assignment.state_value(partition) if assignment else None
     return state.position if state is not None and state.has_valid_position else -1
 
 
 def positions(consumer: AIOKafkaConsumer) -> dict[TopicPartition, int | None]:
-    """The same of all that is assigned, to compare: before each read, so it takes no call for each partition."""
+    """Return the same for all that is assigned, to compare: before each read, so without a call per partition."""
     assignment = consumer._subscription.subscription.assignment
     return {tp: state._position for tp, state in assignment._tp_state.items()} if assignment else {}
 
 
 def give_plain_records(consumer: AIOKafkaConsumer, convert: Callable[[Any, Any], Any]) -> None:
-    """Have what was fetched, and not yet given out, made into records by `convert`: there is no option for it."""
+    """Have what is fetched, and not yet returned, made into records by `convert`: there is no option for it."""
     for batch in _fetched(consumer):
         batch._consumer_record = convert
 
@@ -165,21 +165,21 @@ def _fetched(consumer: AIOKafkaConsumer) -> Iterator[Any]:
 
 
 def appender(batch: Any) -> Callable[..., Any]:
-    """The builder in C beneath a batch's own `append`, which asks each record for serializers.
+    """Return the C builder's `append`; the batch's own looks for serializers with each record.
 
-    Takes the record's number in the batch, timestamp, key, value and headers; None if there is no room left.
+    It takes the record's number in the batch, timestamp, key, value and headers, and returns None if there is no room.
     """
     append: Callable[..., Any] = batch._builder.append
     return append
 
 
 def set_count(batch: Any, records: int) -> None:
-    """Tell a batch how many records it has, where they went past its own count."""
+    """Set how many records a batch has that were appended without its counting them."""
     batch._relative_offset = records
 
 
 def take_back(producer: AIOKafkaProducer, partition: TopicPartition, records: int) -> None:
-    """So many records that it sent were refused: count on where the broker does, or what follows is refused, too."""
+    """The broker refused this many records: step back to its sequence number, or all that follows is refused too."""
     producer._txn_manager._sequence_numbers[partition] -= records
 
 
@@ -187,11 +187,11 @@ def take_back(producer: AIOKafkaProducer, partition: TopicPartition, records: in
 
 
 def producer_id(producer: AIOKafkaProducer) -> tuple[int, int]:
-    """The id and the epoch that the broker gave, which no public call tells."""
+    """Return the id and the epoch that the broker gave, which no public call returns."""
     manager = producer._txn_manager
     return int(manager.producer_id), int(manager.producer_epoch)
 
 
 def try_again_after(seconds: float) -> None:
-    """Of all producers: so soon a transaction is tried again whose last one's end is still being written."""
+    """For all producers: seconds until a transaction is begun again while the end of the last one is being written."""
     sender.BACKOFF_OVERRIDE = seconds

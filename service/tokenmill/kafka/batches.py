@@ -1,8 +1,8 @@
 """Record batches that are filled without the client's second layer.
 
-aiokafka writes a record into a batch in C. The method around that, in Python, asks for serializers, which a worker has
-none of, and costs as much again for each record. Here records go to the C builder directly; what the method would have
-counted, the batch is told once, when it is closed.
+aiokafka writes a record into a batch in C. The method around that, in Python, looks for serializers, of which a
+worker has none, and costs as much again for each record. Here records go to the C builder directly; the count that the
+method would have kept is set once, when the batch is closed.
 """
 
 from typing import Any
@@ -20,15 +20,15 @@ class Batch:
         self.client = client
         self.append = appender(client)
         self.records = 0
-        """So many were appended; whoever appends counts."""
+        """Number of records that were appended; the caller counts."""
 
     @property
     def size(self) -> int:
-        """Bytes."""
+        """Return its size in bytes."""
         size: int = self.client.size()
         return size
 
     def close(self) -> None:
-        """Nothing more goes in: the client may send it."""
+        """Close it: the client may send it."""
         set_count(self.client, self.records)
         self.client.close()

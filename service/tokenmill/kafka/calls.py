@@ -1,4 +1,4 @@
-"""Calls to Kafka with limits: a deadline for each, how long a broker is waited for, a start and an end of clients."""
+"""Limits for calls to Kafka: a deadline for each, patience with a broker, and starts and ends of clients."""
 
 import asyncio
 import logging
@@ -24,20 +24,20 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 NO_COORDINATOR = (GroupCoordinatorNotAvailableError, NotCoordinatorForGroupError, GroupLoadInProgressError)
-"""The broker does not know yet who keeps a group's offsets: a cluster that is new makes a topic for them first."""
+"""Errors of a broker that does not know yet who keeps a group's offsets: a new cluster makes a topic for them first."""
 
 CALL_S = 15.0
-"""Deadline of one call to the broker that is not a join, a fetch or a produce request."""
+"""Seconds for one call to the broker that is not a join, a fetch or a produce request."""
 
 STOOD_S = 1.0
-"""What fires so much too late tells that the whole process stood still, as in `docker pause` or a frozen machine."""
+"""A timer this late means that the whole process stood still, as in `docker pause`."""
 
 CUT_S = 1.0
-"""For each step of ending a client that did not end by itself."""
+"""Seconds for each step of ending a client that did not end by itself."""
 
 FIRST_PAUSE_S = 0.5
 LONGEST_PAUSE_S = 5.0
-"""Between two tries of what is not available yet: each is twice as long as the one before."""
+"""Seconds between two attempts at what is not available yet: each pause is twice as long as the one before."""
 
 
 class Client(Protocol):
@@ -51,9 +51,9 @@ C = TypeVar("C", bound=Client)
 
 
 async def deadline(call: Awaitable[T], what: str, seconds: float = CALL_S) -> T:
-    """The result of a call that may not take longer. Raises `Unavailable` for a time-out or an error of Kafka's.
+    """Return the result of a call that may not take longer. Raises `Unavailable` for a time-out or an error of Kafka's.
 
-    Not by `asyncio.wait_for`, here or elsewhere: until Python 3.12 it loses a cancellation that comes with the result.
+    `asyncio.wait_for` is used nowhere: until Python 3.12 it loses a cancellation that comes with the result.
     """
     try:
         async with _within(seconds):
@@ -72,10 +72,10 @@ async def deadline(call: Awaitable[T], what: str, seconds: float = CALL_S) -> T:
 
 @asynccontextmanager
 async def _within(seconds: float) -> AsyncIterator[None]:
-    """`asyncio.timeout`, which a process that stood still does not count as the broker's silence.
+    """`asyncio.timeout`, except that a stop of the whole process does not count as the broker's silence.
 
-    When that goes on, all is due at once: the answer, the end of a poll, and this. So what is there by then is taken
-    first, and who was not there for long waits once more as long.
+    When the process continues, all is due at once: the answer, the end of a poll, and this. So an answer that is there
+    is taken first, and after a long stop the call gets its full time once more.
     """
     loop = asyncio.get_running_loop()
     due = loop.time() + seconds
@@ -83,7 +83,7 @@ async def _within(seconds: float) -> AsyncIterator[None]:
 
         def ring() -> None:
             stood = loop.time() - due > STOOD_S
-            limit.reschedule(loop.time() + (seconds if stood else 0))  # at the soonest in the loop's next turn
+            limit.reschedule(loop.time() + (seconds if stood else 0))  # in the loop's next turn at the earliest
 
         timer = loop.call_at(due, ring)
         try:
@@ -93,7 +93,7 @@ async def _within(seconds: float) -> AsyncIterator[None]:
 
 
 async def until_available(attempt: Callable[[], Awaitable[T]], seconds: float) -> T:
-    """Try again and again, with growing pauses, for so long; each failure is said in the log. Then raises."""
+    """Try again, with growing pauses, for this many seconds, and log each failure. Raises the last one."""
     loop = asyncio.get_running_loop()
     give_up = loop.time() + seconds
     pause = FIRST_PAUSE_S
@@ -110,7 +110,7 @@ async def until_available(attempt: Callable[[], Awaitable[T]], seconds: float) -
 
 
 async def started(make: Callable[[], C], what: str, seconds: float) -> C:
-    """A started client, a new one for each try. Raises `Unavailable` when the broker did not answer in time."""
+    """Return a new client, started. Raises `Unavailable` when the broker did not answer in time."""
     client = make()
     async with stopped_on_failure(client):
         await deadline(client.start(), what, seconds)
@@ -119,7 +119,7 @@ async def started(make: Callable[[], C], what: str, seconds: float) -> C:
 
 @asynccontextmanager
 async def stopped_on_failure(client: Client) -> AsyncIterator[None]:
-    """What has to be done before a client is of use: if it fails, or is cancelled, the client is stopped."""
+    """Do what a client needs before it is of use: if that fails, or is cancelled, the client is stopped."""
     try:
         yield
     except BaseException:
@@ -128,10 +128,10 @@ async def stopped_on_failure(client: Client) -> AsyncIterator[None]:
 
 
 async def stopped(client: Client, seconds: float = CALL_S) -> None:
-    """Stop a client; a broken one may raise or hang at that, which helps nobody now.
+    """Stop a client; that a broken one raises or hangs is only logged.
 
-    A producer first writes what it has; what it does not get rid of in time is refused, and if this is cancelled, too.
-    A consumer that waits for its group leaves that: else the others would wait for it, and a partition with them.
+    A producer first writes what it has; what is left when time is up, or when this is cancelled, fails. A consumer
+    that is still joining its group leaves it: otherwise the other members would wait for it, and a partition with them.
     """
     try:
         async with asyncio.timeout(seconds):
@@ -154,12 +154,12 @@ async def _leave(client: Client) -> None:
 
 
 async def _cut_off(producer: AIOKafkaProducer) -> None:
-    """End a producer whose `stop` did not come to its end: its sender would go on as long as the process."""
+    """End a producer whose `stop` did not finish: its sender would continue as long as the process."""
     refuse_unsent(producer, ProducerClosed())
     sending: asyncio.Task[None] | None = sending_task(producer)  # there is none, if it did not start
     if sending is not None:
         sending.cancel()
-    for _ in range(2):  # what the sender has under way may open a connection again
+    for _ in range(2):  # what the sender has under way may open another connection
         with suppress(KafkaError, OSError, TimeoutError):
             async with asyncio.timeout(CUT_S):
                 await producer.client.close()

@@ -22,26 +22,26 @@ from tokenmill.kafka.calls import CALL_S, deadline
 from tokenmill.limits import KIB, MIB
 
 FETCH_WAIT_MS = 50
-"""One fetch is in flight a broker; while it waits for one partition, resumed ones wait with it."""
+"""Milliseconds that a fetch waits. One is in flight per broker; while it waits, resumed partitions wait with it."""
 
 READER_WAIT_MS = 500
-"""Of those that read much, or wait for nobody."""
+"""Milliseconds for readers that read much, or that nobody waits for."""
 
 FETCH_PARTITION_BYTES = 512 * KIB
-"""Records of one partition in one fetch; a longer record still comes, alone."""
+"""Bytes of one partition in one fetch; a longer record still comes, alone."""
 
 FETCH_BYTES = 16 * MIB
-"""Records of all partitions in one fetch: bounds what is read and not yet parsed."""
+"""Bytes of all partitions in one fetch: bounds what is read and not yet parsed."""
 
 METADATA_MS = 30_000
-"""How old the client's view of topics may be: so long it takes until partitions that were added are read."""
+"""Milliseconds that the client's view of topics may be old: by then partitions that were added are used."""
 
 BATCH_BYTES = 512 * KIB
-"""Largest record batch. The broker's default limit for one is 1 MiB."""
+"""Bytes of the largest record batch. The broker's default limit for one is 1 MiB."""
 
 
 def client_options(kafka: Kafka) -> dict[str, Any]:
-    """Arguments that all of aiokafka's clients take."""
+    """Return arguments that all of aiokafka's clients take."""
     options: dict[str, Any] = {
         "bootstrap_servers": kafka.bootstrap_servers,
         "client_id": kafka.client_id,
@@ -56,12 +56,12 @@ def client_options(kafka: Kafka) -> dict[str, Any]:
 
 
 def producer_options(kafka: Kafka) -> dict[str, Any]:
-    """Arguments of a producer that the configuration decides."""
+    """Return arguments of a producer that the configuration decides."""
     return {**client_options(kafka), **kafka.producer}
 
 
 def consumer_options(kafka: Kafka) -> dict[str, Any]:
-    """Arguments of a consumer that the configuration decides."""
+    """Return arguments of a consumer that the configuration decides."""
     return {**client_options(kafka), **kafka.consumer}
 
 
@@ -76,9 +76,9 @@ def _login(kafka: Kafka) -> dict[str, Any]:
 
 
 class Tokens(AbstractTokenProvider):  # type: ignore[misc] # untyped base class
-    """Tokens of a function that the configuration names as `module:function`.
+    """Tokens from a function that the configuration names as `module:function`.
 
-    Raises `ConfigError` if there is none. It is code of the operator's, and runs with all that the process may do.
+    Raises `ConfigError` if there is none. It is the operator's code, and may do all that the process may.
     """
 
     def __init__(self, name: str) -> None:
@@ -88,15 +88,15 @@ class Tokens(AbstractTokenProvider):  # type: ignore[misc] # untyped base class
         except (ImportError, ValueError, AttributeError) as problem:
             raise ConfigError([f"kafka.sasl_token_provider: there is no {name}: {problem}"]) from problem
         if not iscoroutinefunction(self._function):
-            raise ConfigError([f"kafka.sasl_token_provider: {name} is no `async` function"])
+            raise ConfigError([f"kafka.sasl_token_provider: {name} is not an `async` function"])
 
     async def token(self) -> str:
-        """A token for one login."""
+        """Return a token for one login."""
         return str(await self._function())
 
 
 def _ssl_context(kafka: Kafka) -> ssl.SSLContext:
-    """Raises `ConfigError` for files that hold no certificate, or not what belongs to it."""
+    """Make a context. Raises `ConfigError` for files that hold no certificate, or not the key that belongs to it."""
     with _named("ssl_cafile", kafka.ssl_cafile):
         context = ssl.create_default_context(cafile=kafka.ssl_cafile or None)
     if kafka.ssl_certfile:
@@ -107,7 +107,7 @@ def _ssl_context(kafka: Kafka) -> ssl.SSLContext:
 
 @contextmanager
 def _named(key: str, what: str) -> Iterator[None]:
-    """The system names no file, and OpenSSL not even what is wrong."""
+    """Name the file in errors: the system does not, and OpenSSL does not even name what is wrong."""
     try:
         yield
     except OSError as problem:
@@ -115,7 +115,7 @@ def _named(key: str, what: str) -> Iterator[None]:
 
 
 def make_consumer(kafka: Kafka, reset: str = "none") -> AIOKafkaConsumer:
-    """A member of the consumer group; `subscribe` it before its start.
+    """Make a member of the consumer group; `subscribe` it before its start.
 
     No deserializer: one that raises would stop the partition. No `reset` of offsets: skipping data is our decision.
     """
@@ -127,6 +127,7 @@ def make_consumer(kafka: Kafka, reset: str = "none") -> AIOKafkaConsumer:
     }
     return AIOKafkaConsumer(
         **usual | consumer_options(kafka),
+        isolation_level="read_committed",
         group_id=kafka.group_id,
         group_instance_id=kafka.group_instance_id,
         session_timeout_ms=kafka.session_timeout_ms,
@@ -134,27 +135,26 @@ def make_consumer(kafka: Kafka, reset: str = "none") -> AIOKafkaConsumer:
         rebalance_timeout_ms=kafka.rebalance_timeout_ms,
         enable_auto_commit=False,
         auto_offset_reset=reset,
-        isolation_level="read_committed",
     )
 
 
-def make_reader(kafka: Kafka, wait_ms: int = READER_WAIT_MS) -> AIOKafkaConsumer:
-    """A reader that is in no group, sees what is committed, and has the partitions that it is assigned.
+def make_reader(kafka: Kafka, wait_ms: int = READER_WAIT_MS, reset: str = "earliest") -> AIOKafkaConsumer:
+    """Make a reader that is in no group, sees what is committed, and has the partitions that it is assigned.
 
     `wait_ms` is how long a fetch of nothing takes: a Kafka ends one as soon as something comes, the embedded broker
-    does not.
+    does not. `reset` is where a reader continues whose offset the log no longer holds; with "none" it gets an error.
     """
     return AIOKafkaConsumer(
         **{"fetch_max_wait_ms": wait_ms} | consumer_options(kafka),
         group_id=None,
         enable_auto_commit=False,
-        auto_offset_reset="earliest",
+        auto_offset_reset=reset,
         isolation_level="read_committed",
     )
 
 
 def make_producer(kafka: Kafka, batch_bytes: int = BATCH_BYTES, **transactions: Any) -> AIOKafkaProducer:
-    """An idempotent producer: a retry neither doubles nor reorders a partition's records.
+    """Make an idempotent producer: a retry neither doubles nor reorders a partition's records.
 
     `transactions` are the client's own arguments, for one that publishes in transactions.
     """
@@ -164,10 +164,10 @@ def make_producer(kafka: Kafka, batch_bytes: int = BATCH_BYTES, **transactions: 
 
 
 async def find_partitions(producer: AIOKafkaProducer, topics: Collection[str], numbers: Collection[int]) -> None:
-    """Have a producer know these partitions of the topics it writes to. Raises `Unavailable` if it can't yet.
+    """Make sure that a producer knows these partitions of its topics. Raises `Unavailable` if it can't yet.
 
-    Its view of a topic is minutes old, or that of a broker that has not heard of new partitions; for one that it does
-    not know it fails with an assertion.
+    Its view of a topic may be minutes old, or that of a broker that has not heard of new partitions; for a partition
+    that it does not know it fails with an assertion.
     """
     client = producer.client
     await deadline(asyncio.gather(*map(client.add_topic, topics)), "look for the outputs")
@@ -184,7 +184,7 @@ def _has(partitions: Collection[int] | None, numbers: Collection[int]) -> bool:
 
 
 def make_admin(kafka: Kafka) -> "Admin":
-    """A client for topics and their settings, as a context manager."""
+    """Return a client for topics and their settings, as a context manager."""
     return Admin(kafka)
 
 

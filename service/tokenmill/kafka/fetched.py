@@ -1,7 +1,7 @@
 """Fetched records as the client's own decoder gives them, without a second object around each.
 
 aiokafka reads a record batch in C and then makes a `ConsumerRecord` of every record in Python, which costs more than
-the reading before it. Nothing here needs what that adds: topic and partition are known from the batch's place.
+the reading before it. Nothing here needs what that adds: topic and partition are known from where the batch stands.
 """
 
 from typing import Any
@@ -12,7 +12,7 @@ from tokenmill.kafka.aiokafka_inside import give_plain_records
 
 
 def unwrap_fetched(consumer: AIOKafkaConsumer) -> None:
-    """Let what the consumer has fetched, and not yet given out, come as plain records.
+    """Have the consumer return what it has fetched as plain records.
 
     What arrives during the next `getmany` comes as `ConsumerRecord`s, which serve as well.
     """

@@ -1,9 +1,9 @@
 """What aiokafka lacks where a header's name is not UTF-8: the one file that changes how its consumers read records.
 
 Brokers look at no header's name, and librdkafka writes any bytes. aiokafka's decoder raises at such a name, at each new
-attempt, too: one record would end whoever reads its partition, and then whoever takes that over. Here the rest of what
-was fetched with it is read by aiokafka's decoder in Python, with U+FFFD for what is no UTF-8. What is fetched without
-such a name is read as ever, and costs what it did.
+attempt, too: one record would end the reader of its partition, and then each that takes it over. Here the rest of what
+was fetched with it is read by aiokafka's decoder in Python, with U+FFFD for what is not UTF-8. What is fetched without
+such a name is read as before, at the same cost.
 """
 
 from typing import Any
@@ -14,7 +14,7 @@ from aiokafka.record.legacy_records import LegacyRecordBatch
 from aiokafka.record.memory_records import MemoryRecords, _MemoryRecordsPy
 
 WITH_HEADERS = 2
-"""The first version of record batches whose records have any."""
+"""First version of record batches whose records have headers."""
 
 
 class Fetched(MemoryRecords):  # type: ignore[misc] # made for nobody to inherit from, but nothing else has its bytes
@@ -56,7 +56,7 @@ class Rest(_MemoryRecordsPy):  # type: ignore[misc] # likewise
             self._cache_next()
 
     def next_batch(self) -> Any:
-        """The next batch; there must be one."""
+        """Return the next batch; there must be one."""
         batch = self._ahead()
         self._cache_next()
         return batch
@@ -68,7 +68,7 @@ class Rest(_MemoryRecordsPy):  # type: ignore[misc] # likewise
 
 
 def _next(records: Any) -> Any:
-    """The next record, as `PartitionRecords` itself gives it: a call of that would cost each record something."""
+    """Return the next record, as `PartitionRecords` itself does: calling that would cost each record something."""
     try:
         return next(records._records_iterator)
     except StopIteration:

@@ -6,10 +6,10 @@ asks one broker at random, waits for all of the request's time-out, and makes no
 1. What any broker can answer (bootstrap, metadata, who coordinates) is asked of the next one when nothing came for a
    moment; the first answer counts. The configured servers are asked again when no known broker answers.
 2. A connection that hangs while it is made is given up soon, and holds up no other.
-3. A broker that owes an answer has the others asked for metadata. One that they name no more is given up: what waits
-   for it fails at once, and is sent to whoever took its place.
+3. While a broker owes an answer, the others are asked for metadata. One that they no longer name is given up: requests
+   to it fail immediately, and are sent to the broker that took its place.
 4. What a broker answers without waiting for others has a deadline of its own, shorter than `kafka.request_timeout_ms`.
-5. A connection that closed unheard is a lost connection; uvloop says so with an error that ends aiokafka's tasks.
+5. A connection that closed unnoticed is a lost connection; uvloop raises an error there that ends aiokafka's tasks.
 """
 
 import asyncio
@@ -44,31 +44,30 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 NEXT_S = 0.5
-"""Without an answer, until the next broker is asked as well: many times what one takes that is not busy."""
+"""Seconds without an answer until the next broker is asked as well: many times what one takes that is not busy."""
 
 CONNECT_S = 5.0
-"""For a connection with its TLS and login. Attempts of one client at one broker are one."""
+"""Seconds for a connection with its TLS and login. A client makes one attempt at a broker at a time."""
 
 OWES_S = 2.0
-"""Without an answer, until the others are asked whether the broker is still there. Fetches of nothing take less."""
+"""Seconds without an answer until the others are asked about the broker. An empty fetch returns sooner."""
 
 LOOK_S = 1.0
-"""Between two looks at what brokers owe."""
+"""Seconds between two looks at what brokers owe."""
 
 ANSWER_S = 5.0
-"""For an answer that waits for nobody; the connection is made anew then."""
+"""Seconds for an answer that waits for nobody; then the connection is made again."""
 
 PROMPT = frozenset({2, 3, 9, 10, 12, 17, 18, 23, 36})
 """Keys of requests that a broker answers by itself: offsets, metadata, committed offsets, coordinators, heartbeats,
 logins, versions, ends of epochs. Others wait for replicas, for the group, or for bytes of records on a slow line."""
 
-
 NOBODY_VOUCHES = (18, 19, 20, 21)
-"""OpenSSL's codes for a certificate that signs itself, or that nobody has signed who is known."""
+"""OpenSSL's codes for a certificate that is self-signed, or signed by an unknown authority."""
 
 
 class NotReachable(KafkaConnectionError):  # type: ignore[misc] # untyped base class
-    """No configured server answers: mostly none is running, so `sentence` is for somebody who starts out."""
+    """No configured server answers: mostly none is running, so `sentence` is for somebody who just starts."""
 
     def __init__(self, servers: str, problem: BaseException) -> None:
         if getattr(problem, "verify_code", None) in NOBODY_VOUCHES:
@@ -80,21 +79,21 @@ class NotReachable(KafkaConnectionError):  # type: ignore[misc] # untyped base c
 
 
 def _reason(problem: BaseException) -> str:
-    """The system's words for an error of its own, without the call and the address that asyncio puts around them."""
+    """Return the system's words for its error, without the call and the address that asyncio puts around them."""
     if isinstance(problem, TimeoutError):
         return "no answer in time"
     if isinstance(problem, ssl.SSLCertVerificationError):
         return problem.verify_message.rstrip(".")
     if isinstance(problem, socket.gaierror):
         return str(problem.strerror).lower()
-    codes = re.findall(r"\[Errno (\d+)\]", str(problem))  # several, in one error without a code, of a name's addresses
+    codes = re.findall(r"\[Errno (\d+)\]", str(problem))  # one for each address of a name, in an error without a code
     return " and ".join(dict.fromkeys(os.strerror(int(code)).lower() for code in codes)) or repr(problem)
 
 
 async def first_answer(ways: Sequence[Callable[[], Awaitable[T]]], seconds: float = NEXT_S) -> T:
-    """What the first of them comes to; another is tried whenever one failed, or nothing came for so long.
+    """Return the first answer; another way is tried when one fails, or when nothing came for this many seconds.
 
-    Raises what the last one raised. No ways at all are a broker that is not ready.
+    Raises what the last one raised. If there are no ways, that is a broker which is not ready.
     """
     untried, waiting = list(reversed(ways)), set[asyncio.Task[T]]()
     problem: BaseException = NodeNotReadyError("no broker is known that could be asked")
@@ -147,7 +146,7 @@ def _key(request: Any) -> int:
 
 
 def owes(connection: AIOKafkaConnection) -> bool:
-    """Whether a broker was asked something, and has said nothing for too long."""
+    """Whether a broker was asked something, and has answered nothing for too long."""
     if not connection._requests:  # noqa: SLF001 -- nothing public tells what is owed
         return False
     since = max(connection.asked_at, connection._last_action)  # noqa: SLF001 -- of its last answer
@@ -167,7 +166,7 @@ def _made_in_time(connect: Callable[..., Awaitable[T]]) -> Callable[..., Awaitab
 
 
 def _side_by_side(get: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
-    """Makes connections to several brokers at once; all who want the same one wait for one attempt."""
+    """Makes connections to several brokers at once; all that want the same one wait for one attempt."""
 
     @wraps(get)
     async def got(client: AIOKafkaClient, node: int, *, group: int = ConnectionGroup.DEFAULT, **options: Any) -> Any:
@@ -194,7 +193,7 @@ def _making(client: AIOKafkaClient) -> "dict[tuple[Any, int], asyncio.Future[Any
 
 
 def _willing(client: AIOKafkaClient) -> list[Any]:
-    """The known brokers in any order, those that owe an answer last."""
+    """Return the known brokers in any order, those that owe an answer last."""
     nodes = [broker.nodeId for broker in client.cluster.brokers()]
     random.shuffle(nodes)
     silent = {node for (node, _), connection in client._conns.items() if owes(connection)}  # noqa: SLF001 -- as above
@@ -202,7 +201,7 @@ def _willing(client: AIOKafkaClient) -> list[Any]:
 
 
 async def _coordinator_lookup(client: AIOKafkaClient, kind: int, name: str) -> Any:
-    """Who coordinates. What passes is raised as what all of aiokafka waits for and asks again."""
+    """Return the coordinator. A passing error is raised as one after which all of aiokafka waits and asks again."""
     request = FindCoordinatorRequest(name, kind)
     try:
         answer = await first_answer([partial(client.send, node, request) for node in _willing(client)])
@@ -214,7 +213,7 @@ async def _coordinator_lookup(client: AIOKafkaClient, kind: int, name: str) -> A
     except KafkaError as problem:
         if not problem.retriable:
             raise
-        raise NodeNotReadyError(f"no broker told who coordinates {name}: {problem!r}") from problem
+        raise NodeNotReadyError(f"no broker named the coordinator of {name}: {problem!r}") from problem
     return answer.coordinator_id
 
 
@@ -224,10 +223,10 @@ async def _metadata_update(client: AIOKafkaClient, cluster: ClusterMetadata, top
     try:
         answer = await first_answer([*known, *_configured(client, request)])
     except (KafkaError, OSError, TimeoutError) as problem:
-        log.warning("no broker told its metadata: %r", problem)
+        log.warning("no broker returned metadata: %r", problem)
         cluster.failed_update(None)
         return False
-    if not answer.brokers:  # a cluster that is just beginning
+    if not answer.brokers:  # a cluster that is just starting
         return False
     cluster.update_metadata(answer)
     if cluster is client.cluster:
@@ -250,7 +249,7 @@ def _configured(client: AIOKafkaClient, request: MetadataRequest) -> Iterator[Ca
 
 
 def _options(client: AIOKafkaClient) -> dict[str, Any]:
-    """Of a connection, as the client itself makes them."""
+    """Return the options of a connection, as the client itself sets them."""
     names = ("client_id", "request_timeout_ms", "ssl_context", "security_protocol")
     logins = ["mechanism", "plain_username", "plain_password", "oauth_token_provider"]
     logins += ["kerberos_service_name", "kerberos_domain_name"]
@@ -273,7 +272,7 @@ async def _bootstrap(client: AIOKafkaClient) -> None:
 
 
 async def _look(client: AIOKafkaClient) -> None:
-    """As long as a broker owes an answer ask the others, again and again, for who is there."""
+    """While a broker owes an answer, ask the others again and again which brokers there are."""
     while True:
         await asyncio.sleep(LOOK_S)
         # A connection that is still being made is owed the answer to its first question.
@@ -282,7 +281,7 @@ async def _look(client: AIOKafkaClient) -> None:
 
 
 def _give_up_lost(client: AIOKafkaClient) -> None:
-    """Let go of the connections, and of those being made, to brokers that metadata name no more."""
+    """Give up the connections, and those being made, to brokers that metadata no longer name."""
     there = {broker.nodeId for broker in client.cluster.brokers()}
     for (node, _), attempt in list(_making(client).items()):
         if node not in there:
@@ -290,7 +289,7 @@ def _give_up_lost(client: AIOKafkaClient) -> None:
     # They stay where the client looks for them: requests that end just now find a closed connection, and not none.
     for (node, _), connection in list(client._conns.items()):  # noqa: SLF001 -- nothing public has them
         if node not in there and connection.connected():
-            log.info("broker %s is gone: what waits for its answers is sent elsewhere", node)
+            log.info("broker %s is gone: requests to it are sent elsewhere", node)
             connection.close(reason=CloseReason.CONNECTION_BROKEN)
 
 

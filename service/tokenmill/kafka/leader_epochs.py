@@ -1,6 +1,6 @@
-"""In which leaders' epochs the records were written that were fetched: a commit says it of its last one (KIP-320).
+"""The leaders' epochs in which fetched records were written: a commit names that of its last one (KIP-320).
 
-The client drops it, so it is read where answers come in: some bytes at the beginning of each record batch.
+The client drops them, so they are read where answers come in: some bytes at the beginning of each record batch.
 """
 
 from bisect import bisect_right
@@ -14,13 +14,13 @@ from tokenmill.partition import UNKNOWN_EPOCH
 
 
 class LeaderEpochs:
-    """By partition, from which offset on which epoch is."""
+    """The offsets at which epochs begin, by partition."""
 
     def __init__(self) -> None:
         self._starts: dict[TopicPartition, list[tuple[int, int]]] = {}
 
     def listen(self, consumer: AIOKafkaConsumer) -> None:
-        """Look at all that the consumer fetches from now on."""
+        """Note the epochs of all that the consumer fetches from now on."""
         client = network(consumer)
         send = client.send
 
@@ -33,7 +33,7 @@ class LeaderEpochs:
         client.send = sent
 
     def note(self, place: TopicPartition, batches: bytes) -> None:
-        """Record batches of a partition, from some offset on."""
+        """Note the epochs of a partition's record batches."""
         starts = self._starts.setdefault(place, [])
         for offset, epoch in epochs_of(batches):
             while starts and starts[-1][0] >= offset:  # read again, after a seek
@@ -42,7 +42,7 @@ class LeaderEpochs:
                 starts.append((offset, epoch))
 
     def at(self, place: TopicPartition, offset: int) -> int:
-        """That of the record at `offset`, -1 if it is unknown. What is before it need not be known any more."""
+        """Return the epoch of the record at `offset`, -1 if it is unknown. Earlier ones are forgotten."""
         starts = self._starts.get(place, [])
         behind = bisect_right(starts, (offset, 1 << 31))
         if not behind:

@@ -1,10 +1,10 @@
-"""Requests that aiokafka has not: which log a topic is, who leads it since when, and who wrote what was fetched.
+"""Requests that aiokafka lacks: which log a topic is, who leads it since when, and who wrote what was fetched.
 
-The one file that knows how aiokafka writes its requests (`aiokafka.protocol`); its client connects, logs in and waits
-as for its own, and says which versions a broker knows. The newest that both know is taken:
+Only this file depends on how aiokafka writes its requests (`aiokafka.protocol`); its client connects, logs in and waits
+as for its own, and reports which versions a broker knows. The newest that both know is used:
 
     Metadata              v10     ids of topics (KIP-516); v7 epochs of leaders (KIP-320); v2 the id of the cluster
-    ListOffsets           v5      only the leader of the epoch that is named answers; v2 whoever takes itself for it
+    ListOffsets           v5      only the leader of the epoch that is named answers; v2 any that believes to lead
     OffsetsForLeaderEpoch v3, v2  where the records of an epoch end
 """
 
@@ -36,24 +36,24 @@ FETCH, LIST_OFFSETS, METADATA, EPOCH_ENDS = 1, 2, 3, 23
 """Keys of requests."""
 
 WITH_EPOCHS, WITH_IDS = 7, 10
-"""Versions of metadata from which on leaders have epochs and topics ids."""
+"""First versions of metadata in which leaders have epochs, and topics ids."""
 
 END, BEGINNING = -1, -2
 """In place of a timestamp, where offsets are asked for."""
 
 _CONSUMER = -1
-"""Who asks is no replica."""
+"""Replica id of a client, which is not a replica."""
 
 
 class Ask:
-    """Something to ask a broker. `aiokafka` has the broker's versions and asks for what to send."""
+    """A request in several versions. aiokafka has the broker's versions and asks for the one to send."""
 
     def __init__(self, *ways: tuple[Any, Sequence[Any]]) -> None:
         """Requests and what is in them, the newest first; all have the same key."""
         self._ways = ways
 
     def prepare(self, versions: Mapping[int, tuple[int, int]]) -> Any:
-        """The request in the newest version that the broker knows. Raises `IncompatibleBrokerVersion`."""
+        """Return the request in the newest version that the broker knows. Raises `IncompatibleBrokerVersion`."""
         for request, content in self._ways:
             least, most = versions.get(request.API_KEY, (0, -1))
             if least <= request.API_VERSION <= most:
@@ -175,7 +175,7 @@ _METADATA_10 = _request(
 
 
 def metadata(topic: str) -> Ask:
-    """What a broker knows of one topic now. One that is not there is not made, where that can be said."""
+    """Ask what a broker knows of one topic now. A missing topic is not made, where the version has that option."""
     return Ask(
         (_METADATA_10, ([("", topic, {})], False, False, False, {})),
         (_METADATA_7, ([topic], False)),
@@ -202,7 +202,7 @@ _LIST_OFFSETS_5 = _request(
 
 
 def list_offsets(topic: str, epochs: Mapping[int, int], place: int) -> Ask:
-    """`END` or `BEGINNING` of partitions that one broker leads, each with the epoch of its leadership.
+    """Ask for `END` or `BEGINNING` of partitions that one broker leads, each with the epoch of its leadership.
 
     Ends are those of the log, open transactions included.
     """
@@ -219,7 +219,7 @@ _EPOCH_ENDS_3 = _request(EPOCH_ENDS, 3, Schema(_REPLICA, _of_topics(_NUMBER, _CU
 
 
 def epoch_ends(topic: str, epochs: Mapping[int, tuple[int, int]]) -> Ask:
-    """Where the records of an epoch end, or if there are none, those of the last one before it.
+    """Ask where the records of an epoch end, or if there are none, those of the last one before it.
 
     By partition, of those that one broker leads: the epoch of its leadership, and the one whose end is asked for.
     """
@@ -236,11 +236,11 @@ _NOT_COUNTED = 12
 """Bytes of offset and length, which the length leaves out."""
 
 _BATCH_WITH_EPOCH = 2
-"""The first version of batches that has one."""
+"""First version of batches that have an epoch."""
 
 
 def fetched(response: Any) -> Iterator[tuple[str, int, bytes]]:
-    """Topic, partition and record batches in the answer to a fetch; in any other answer nothing."""
+    """Yield topic, partition and record batches of the answer to a fetch; of any other answer nothing."""
     if response.API_KEY == FETCH:
         for topic, partitions in response.topics:
             for number, *_, batches in partitions:
@@ -249,7 +249,7 @@ def fetched(response: Any) -> Iterator[tuple[str, int, bytes]]:
 
 
 def epochs_of(batches: bytes) -> Iterator[tuple[int, int]]:
-    """First offset and leader's epoch of the record batches that were fetched, where the epoch changes.
+    """Yield first offset and leader's epoch of fetched record batches, where the epoch changes.
 
     The last one may be cut off; it comes again with the next fetch.
     """

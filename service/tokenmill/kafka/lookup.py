@@ -1,6 +1,6 @@
-"""Where records are: the partition of a key, and the offset of a time."""
+"""Where records are: the partition of a key, and the offset of a time; and a consumer that is placed there."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.partitioner import murmur2
@@ -9,17 +9,24 @@ from tokenmill.kafka.calls import deadline
 
 
 def partition_of(key: bytes, partitions: int) -> int:
-    """Where producers place a key among so many partitions: murmur2, as in the Java client."""
+    """Return where producers place a key among this many partitions: murmur2, as in the Java client."""
     return int(murmur2(key) & 0x7FFFFFFF) % partitions
+
+
+def assign_at(consumer: AIOKafkaConsumer, places: Mapping[TopicPartition, int]) -> None:
+    """Assign these partitions, each at its offset: an assignment forgets the positions of the one before."""
+    consumer.assign(list(places))
+    for place, offset in places.items():
+        consumer.seek(place, offset)
 
 
 async def offsets_since(
     consumer: AIOKafkaConsumer, places: Collection[TopicPartition], time_ms: int
 ) -> dict[TopicPartition, int]:
-    """Of each partition the first offset whose timestamp is not below the time; its end where all are.
+    """Return for each partition the first offset whose timestamp is not below the time; its end where all are below.
 
-    A broker that finds nothing at any time in a log that has records can't look up by time, as librdkafka's mock can't:
-    then it is the log's first.
+    A broker that finds nothing for any time in a log with records can't look up by time, as librdkafka's mock: then it
+    is the log's first offset.
     """
     what = "look up an offset by time"
     ends = await deadline(consumer.end_offsets(places), "look up the log's end")  # first: what comes now is read

@@ -1,8 +1,8 @@
 """Which log a topic is now, what it holds, and up to where that is what was committed (design 4.13).
 
-A broker that was away, frozen or cut off goes on as if nothing had happened until it hears of the others: with the
-metadata and the ends of before. So metadata are asked for anew, offsets only of the leader that they name and with its
-epoch, and a leader whose epoch is older than what is committed is not believed.
+A broker that was away, frozen or cut off continues as if nothing had happened until it hears of the others: with the
+metadata and the ends of before. So metadata are always fetched, offsets only from the leader that they name and with
+its epoch, and a leader whose epoch is older than what is committed is not believed.
 """
 
 import asyncio
@@ -33,22 +33,22 @@ from tokenmill.kafka.log_protocol import (
 from tokenmill.partition import UNKNOWN_EPOCH, UNKNOWN_LOG, LogId, Mark
 
 ANSWER_S = 3.0
-"""For one broker's answer; then the next is asked."""
+"""Seconds for one broker's answer; then the next is asked."""
 
 _EPOCH_ERRORS = {74: "it leads in a newer epoch", 75: "it has not heard of its epoch", 78: "it is new and catches up"}
 """Codes that the client has no name for (KIP-320, KIP-207)."""
 
 
 class NoTopic(Unavailable):
-    """There is none of that name now."""
+    """There is no topic of that name now."""
 
 
 class Leader(NamedTuple):
-    """Of a partition."""
+    """The leader of a partition."""
 
     node: int
     epoch: int
-    """How often one was chosen; -1 if the broker does not tell."""
+    """Number of elections so far; -1 if the broker does not report it."""
 
 
 class TopicLog(NamedTuple):
@@ -67,20 +67,20 @@ class Extent(NamedTuple):
     log: LogId = UNKNOWN_LOG
     """Which log it is."""
     epoch: int = UNKNOWN_EPOCH
-    """The leader's."""
+    """The leader's epoch."""
     shared: int | None = None
-    """Up to here it is what was read when the mark was made. None: nobody can tell, or asked."""
+    """Offset up to which it is what was read when the mark was made. None: unknown, or not asked for."""
 
     @property
     def agreed(self) -> int:
-        """Where what is committed may end at most."""
+        """Return the highest offset that a commit may have."""
         return self.end if self.shared is None else min(self.end, self.shared)
 
 
 async def look(client: AIOKafkaClient, topic: str, known: LogId = UNKNOWN_LOG) -> TopicLog:
-    """The topic, as the first broker that answers sees it. Raises `Unavailable`, `NoTopic` if there is none.
+    """Return the topic as the first broker that answers sees it. Raises `Unavailable`, `NoTopic` if there is none.
 
-    That it is another log than the `known` one is believed when most brokers say so: one that was away may say it, too.
+    Another log than the `known` one is believed when most brokers report it: one that was away may report it, too.
     """
     found = _read(await _metadata(client, topic))
     if found.log.is_another(known):
@@ -101,17 +101,17 @@ def _is(answer: Any, log: LogId) -> bool:
 
 
 def unrecognised(found: TopicLog) -> Iterator[str]:
-    """What can't be recognised because the broker does not tell it: the ends of sentences about it."""
+    """Yield what can't be recognised because the broker does not report it, as ends of sentences about it."""
     if not found.log.cluster:
-        yield "tells no id of its cluster: another cluster with the same names must not share this Redis"
+        yield "reports no id of its cluster: another cluster with the same names must not share this Redis"
     if not found.log.topic:
-        yield "tells no ids of topics: a topic that is deleted and made again is taken for the old one"
+        yield "reports no ids of topics: a topic that is deleted and made again is taken for the old one"
     if any(leader.epoch == UNKNOWN_EPOCH for leader in found.leaders.values()):
-        yield "tells no epochs of leaders: one that was away and woke up is believed what it knew before"
+        yield "reports no epochs of leaders: one that was away is believed with what it had before"
 
 
 async def cluster_id(kafka: Kafka) -> str:
-    """Of the cluster that is reached so; empty if it tells none. Raises `Unavailable` if it does not answer."""
+    """Return the id of the cluster; empty if it reports none. Raises `Unavailable` if it does not answer."""
     async with make_admin(kafka) as admin:
         return (await _metadata(network(admin), "")).cluster_id or ""
 
@@ -143,7 +143,7 @@ def _read(response: Any) -> TopicLog:
 async def extents_of(
     client: AIOKafkaClient, marks: Mapping[TopicPartition, Mark | None]
 ) -> dict[TopicPartition, Extent]:
-    """As `extents`, of partitions of any topic."""
+    """Return the same as `extents`, for partitions of any topic."""
     found: dict[TopicPartition, Extent] = {}
     for topic in {tp.topic for tp in marks}:
         of_topic = {tp.partition: mark for tp, mark in marks.items() if tp.topic == topic}
@@ -153,7 +153,7 @@ async def extents_of(
 
 
 async def extents(client: AIOKafkaClient, topic: str, marks: Mapping[int, Mark | None]) -> dict[int, Extent]:
-    """What the topic holds now, by partition; `marks` are what was committed of each.
+    """Return what the topic holds now, by partition; `marks` are what was committed of each.
 
     Raises `Unavailable` also for a leader that can't be believed, which passes.
     """
@@ -178,7 +178,7 @@ def _believe(place: str, log: LogId, leader: Leader, mark: Mark | None) -> None:
     if leader.epoch < mark.epoch:
         raise Unavailable(
             f"Kafka: {place}: broker {leader.node} is said to lead it in epoch {leader.epoch}, "
-            f"but what is committed was written in epoch {mark.epoch}: whoever says so has not heard of it yet"
+            f"but what is committed was written in epoch {mark.epoch}: these metadata are older"
         )
 
 
@@ -189,7 +189,7 @@ async def _of_node(
     asked: tuple[int, dict[int, int]],
     marks: Mapping[int, Mark | None],
 ) -> dict[int, Extent]:
-    """Of the partitions that one broker leads; `asked` is its number and the epochs of its leadership."""
+    """Return extents of partitions that one broker leads; `asked` is its number and its epochs as their leader."""
     node, epochs = asked
     ends = await _offsets(client, node, list_offsets(topic, epochs, END))
     firsts = await _offsets(client, node, list_offsets(topic, epochs, BEGINNING))
@@ -209,7 +209,7 @@ async def _of_node(
 
 
 async def _offsets(client: AIOKafkaClient, node: int, request: Ask) -> dict[int, int]:
-    """What the leader answers, by partition; nothing where a broker does not know such requests, or no answer."""
+    """Return the leader's answers, by partition; none where a broker does not know the request, or the answer."""
     try:
         response = await _answer(client, node, request)
     except Unavailable as problem:
@@ -229,7 +229,7 @@ async def _offsets(client: AIOKafkaClient, node: int, request: Ask) -> dict[int,
 
 
 def _fields(request: Ask, row: tuple[int, ...]) -> tuple[int, int, int]:
-    """Partition, error and offset."""
+    """Return partition, error and offset."""
     if request.key == EPOCH_ENDS:
         return row[1], row[0], row[3]
     return row[0], row[1], row[3]

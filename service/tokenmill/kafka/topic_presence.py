@@ -1,7 +1,7 @@
-"""Whether the topic is there that a member of a group reads, and the group has given partitions of it.
+"""Whether the topic that a member of a group reads is there, and the group has given it partitions.
 
-Without it the group gives the member no partitions, as it does to one for which none is left; and the client would hear
-of a topic that was made again only when its view of topics is old (`clients.METADATA_MS`).
+Without the topic the group gives the member no partitions, as it does to one for which none is left; and the client
+would notice a topic that was made again only when its view of topics is old (`clients.METADATA_MS`).
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from tokenmill.kafka.calls import deadline
 log = logging.getLogger(__name__)
 
 AGAIN_S = 1.0
-"""Between two looks for a topic that is not there."""
+"""Seconds between two looks for a topic that is not there."""
 
 
 class TopicPresence:
@@ -30,15 +30,15 @@ class TopicPresence:
         self.missing = ""
         """What is wrong, and what to do; empty while the topic is there."""
         self.assigned = False
-        """The group has said which partitions are ours. What it says while the topic is missing does not count."""
+        """Whether the group has given partitions. An assignment while the topic is missing does not count."""
 
     @property
     def lacks(self) -> str:
-        """What the member lacks to be ready; empty if it has its share, which may be no partition."""
+        """Return what the member lacks to be ready; empty if it has its share, which may be no partition."""
         return self.missing or ("" if self.assigned else "the group has given no partitions yet")
 
     async def look(self, consumer: AIOKafkaConsumer) -> None:
-        """Note whether it is there, as far as the consumer knows; where it is not, have the consumer ask again."""
+        """Note whether it is there, as far as the consumer has heard; where it is not, have the consumer ask again."""
         if consumer.assignment() or consumer.partitions_for_topic(self._topic):
             self.missing = ""
             return

@@ -18,32 +18,32 @@ from tokenmill.limits import KIB
 log = logging.getLogger(__name__)
 
 LIVE_S = {"agent": 3600}
-"""How long records of a dialect are kept that shows what a model is writing: an hour, for pages that connect again. The
-whole of it comes from other topics."""
+"""Seconds to keep records of dialects that show an answer live, for pages that reconnect. All of it is on other topics
+too."""
 
 CONTROLLER_S = 30.0
-"""A cluster has elected one long before, as it does when it starts or loses the one it had."""
+"""Seconds to wait for a controller: a cluster that starts, or loses its own, elects one long before."""
 
 MIN_SEGMENT_MS = 60_000
-"""A segment is a few files; one a minute is enough."""
+"""Shortest time of a segment, which is a few files: one a minute is enough."""
 
 KEPT_MS = 7 * 86_400_000
-"""How long `tool-state` keeps what became of a call: far longer than anybody asks."""
+"""Milliseconds that `tool-state` keeps what became of a call: far longer than anybody asks."""
 
 ASKED_MS = 86_400_000
-"""How long `requests` keeps what was asked: longer than any answer takes. Prompts are in it."""
+"""Milliseconds that `requests` keeps what was asked: longer than any answer takes. It has prompts in it."""
 
 SPARE = 64 * KIB
-"""By how much a topic that is made takes more than its longest record."""
+"""Bytes that a topic is made to take beyond its longest record."""
 
 FEWER = 3
-"""Looks in a row that have to find fewer partitions: a broker that lags behind a growth does not know of it yet."""
+"""Looks in a row that have to find fewer partitions: a broker that lags behind has not heard of new ones yet."""
 
 TIMESTAMPS = "message.timestamp.type"
 """Setting of a topic: whether its records keep the time that their producer gave them."""
 
-Heard: TypeAlias = Callable[[str, int, int], None]
-"""Is told how far something is: what comes now, how many are done, how many there are."""
+Progress: TypeAlias = Callable[[str, int, int], None]
+"""Called with what is being done, how much of it is done, and how much there is."""
 
 Outcome: TypeAlias = Literal["created", "grown", "unchanged"]
 
@@ -55,18 +55,18 @@ class TopicChange(NamedTuple):
     outcome: Outcome
     partitions: int
     differs: tuple[str, ...] = ()
-    """In what a topic that was there is not what was asked for: its settings are left as they are."""
+    """How a topic that was there differs from what was asked for: its settings are left as they are."""
 
 
 class FewerPartitions:
-    """Finds out that a topic is another one: it has fewer partitions than it had."""
+    """Notices that a topic is another one: it has fewer partitions than it had."""
 
     def __init__(self, topic: str) -> None:
         self._topic = topic
         self._looks = 0
 
     def look(self, count: int, had: int) -> str:
-        """What is odd about a broker's number; empty if nothing is. Raises `Unavailable` when it is sure."""
+        """Return what is odd about a broker's number; empty if nothing is. Raises `Unavailable` once it is certain."""
         self._looks = self._looks + 1 if count < had else 0
         if not self._looks:
             return ""
@@ -77,36 +77,36 @@ class FewerPartitions:
 
 
 def output_topics(config: Config) -> list[str]:
-    """Topics that the worker writes to, the dead-letter topic included."""
+    """Return the topics that the worker writes to, the dead-letter topic included."""
     topics = config.topics
     answers = [topic for topic in (topics.completions, topics.sessions) if topic]
     return [topics.events, topics.tool_calls, *answers, *(output.topic for output in config.outputs), topics.dlq]
 
 
 def all_topics(config: Config) -> list[str]:
-    """Every topic of the configuration. The input is last: when it gets partitions the outputs have them already."""
+    """Return all topics of the configuration. The input is last: when it grows the outputs have grown already."""
     topics = config.topics
     others = topics.requests, topics.tool_results, topics.tool_state, topics.tool_control
     return [*output_topics(config), *others, topics.tokens]
 
 
 async def create_topics(
-    config: Config, partitions: int, replication: int = 1, heard: Heard = lambda *_: None
+    config: Config, partitions: int, replication: int = 1, progress: Progress = lambda *_: None
 ) -> list[TopicChange]:
-    """Make all topics with so many partitions. Can be repeated; a topic never gets fewer than it has.
+    """Make all topics with this many partitions. Can be repeated; a topic never gets fewer than it has.
 
     Raises `Unavailable` when the broker does not answer, `FatalError` when it refuses.
     """
     async with make_admin(config.kafka) as admin:
         present = await _described(admin, all_topics(config))
-        if makes_no_topics(admin):  # an embedded broker does so on first use, as many partitions as it likes
+        if makes_no_topics(admin):  # an embedded broker makes them on first use, with as many partitions as it likes
             return [TopicChange(topic, "unchanged", len(found)) for topic, found in present.items()]
         await until_controlled(admin)
         wanted = {topic: _settings(config, topic) for topic in all_topics(config)}
         settings = await _found_or_unknown(admin, {topic: wanted[topic] for topic in present})
         changes = list[TopicChange]()
         for topic, asked in wanted.items():
-            heard(f"topic {topic}", len(changes), len(wanted))
+            progress(f"topic {topic}", len(changes), len(wanted))
             if topic not in present:
                 await _create(admin, topic, partitions, replication, asked)
                 changes.append(TopicChange(topic, "created", partitions))
@@ -126,7 +126,7 @@ async def create_topics(
 
 
 async def until_controlled(admin: AIOKafkaAdminClient) -> None:
-    """Wait until the cluster has a controller: not while it starts or changes it, nor while no broker is heard of.
+    """Wait until the cluster has a controller: it has none while it starts or elects another one.
 
     Raises `Unavailable`.
     """
@@ -137,58 +137,58 @@ async def _controlled(admin: AIOKafkaAdminClient) -> None:
     if controller(admin) is None:
         await deadline(network(admin).force_metadata_update(), "look for the controller")
     if controller(admin) is None:
-        raise Unavailable("the cluster has no controller yet, which makes its topics")
+        raise Unavailable("the cluster has no controller yet, which it needs to make topics")
 
 
 def _copies(partitions: Iterable[Mapping[str, Any]]) -> str:
-    """How many of each partition there are."""
+    """Return how many copies of each partition there are."""
     return " or ".join(map(str, sorted({len(each["replicas"]) for each in partitions})))
 
 
 async def _found_or_unknown(
     admin: AIOKafkaAdminClient, asked: Mapping[str, Iterable[str]]
 ) -> dict[str, dict[str, str]]:
-    """These settings of topics; empty where the broker won't say, or not to this user."""
+    """Return these settings of topics; empty where the broker does not report them, or not to this user."""
     try:
         return await settings_of(admin, asked)
     except Unavailable as problem:
-        log.warning("the broker does not say how topics are set (%s); in what they differ is not known", problem)
+        log.warning("the broker does not report how topics are set (%s), so differences can't be shown", problem)
         return {}
 
 
 async def find_topic(kafka: Kafka, topic: str) -> None:
-    """Raises `Unavailable` if the topic is not there; a client would wait for it."""
+    """Raise `Unavailable` if the topic is not there; a client would wait for it."""
     async with make_admin(kafka) as admin:
         if not await partition_counts(admin, [topic]):
             raise Unavailable(f"Kafka: no topic {topic}: `tokenmill topics create` makes it")
 
 
 async def partition_counts(admin: AIOKafkaAdminClient, topics: Iterable[str]) -> dict[str, int]:
-    """How many partitions each of these topics has; those that do not exist are left out."""
+    """Return how many partitions each of these topics has; those that do not exist are left out."""
     return {topic: len(partitions) for topic, partitions in (await _described(admin, topics)).items()}
 
 
 async def _described(admin: AIOKafkaAdminClient, topics: Iterable[str]) -> dict[str, list[dict[str, Any]]]:
-    """The partitions of each of these topics; those that do not exist are left out."""
+    """Return the partitions of each of these topics; those that do not exist are left out."""
     described = await deadline(admin.describe_topics(list(topics)), "describe topics")
     return {topic["topic"]: topic["partitions"] for topic in described if topic["partitions"]}
 
 
 async def largest_records(admin: AIOKafkaAdminClient, topics: Iterable[str]) -> dict[str, int]:
-    """The `max.message.bytes` of each topic: how long a batch of records may be. Empty if the broker won't say."""
+    """Return the `max.message.bytes` of each topic, its longest batch; empty if the broker does not report it."""
     key = "max.message.bytes"
     try:
         found = await settings_of(admin, dict.fromkeys(topics, (key,)))
     except Unavailable as problem:
         if not isinstance(problem.__cause__, IncompatibleBrokerVersion):
             raise
-        log.warning("the broker does not say how long records may be (%s); limits.output_bytes must be right", problem)
+        log.warning("the broker does not report the longest record (%s); limits.output_bytes must be right", problem)
         return {}
     return {topic: int(said[key]) for topic, said in found.items() if key in said}
 
 
 async def settings_of(admin: AIOKafkaAdminClient, asked: Mapping[str, Iterable[str]]) -> dict[str, dict[str, str]]:
-    """Of each topic the settings that are asked for, by their keys."""
+    """Return the settings of each topic that are asked for, by their keys."""
     resources = [ConfigResource(ConfigResourceType.TOPIC, name, dict.fromkeys(keys)) for name, keys in asked.items()]
     responses = await deadline(admin.describe_configs(resources), "describe topics' settings")
     found: dict[str, dict[str, str]] = {}
@@ -201,14 +201,14 @@ async def settings_of(admin: AIOKafkaAdminClient, asked: Mapping[str, Iterable[s
 
 
 def _settings(config: Config, topic: str) -> dict[str, str]:
-    """A topic holds its longest record. All but sessions and `tool-state` keep every record until its time is over."""
+    """Return a topic's settings. It takes its longest record; only sessions and `tool-state` are compacted."""
     if topic == config.topics.tokens:
         longest = config.limits.record_bytes + SPARE
         return {"cleanup.policy": "delete", "max.message.bytes": str(longest)}
     if topic == config.topics.requests:
         longest = config.front.body_kib * KIB + SPARE
         return {"cleanup.policy": "delete", "max.message.bytes": str(longest), "retention.ms": str(ASKED_MS)}
-    if topic == config.topics.tool_state:  # a call, and what is said of it
+    if topic == config.topics.tool_state:  # a call, and what became of it
         longest = 2 * config.limits.output_bytes + SPARE
         return {"cleanup.policy": "compact,delete", "max.message.bytes": str(longest), "retention.ms": str(KEPT_MS)}
     policy = "compact" if topic == config.topics.sessions else "delete"
@@ -218,7 +218,7 @@ def _settings(config: Config, topic: str) -> dict[str, str]:
 
 
 def _retention(config: Config, topic: str) -> dict[str, str]:
-    """How long an output's topic keeps a record, where that is said or its dialect is for those who watch now.
+    """Return how long an output's topic keeps a record, where that is configured or its dialect shows answers live.
 
     A segment that is still written to is never deleted, so there are several in that time.
     """
@@ -252,6 +252,6 @@ def _refused(errors: Iterable[Any], what: str) -> None:
 
 
 def altering(topic: str, settings: str) -> str:
-    """The command that gives a topic these settings, `key=value`, with commas between."""
+    """Return the command that gives a topic these settings, `key=value`, with commas between."""
     options = f"--entity-type topics --entity-name {topic} --add-config {settings}"
     return f"`kafka-configs --bootstrap-server … --alter {options}`"

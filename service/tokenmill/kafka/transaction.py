@@ -2,12 +2,12 @@
 
 Rules; the client enforces none of them:
 
-1. To open it fences every earlier producer of the same id (InitProducerId). Only then may offsets be read.
-2. A record that could not be sent does not fail the client's transaction: without it the others would be committed. So
-   every acknowledgement is awaited before the offset is added and the end of the transaction asked for.
+1. Opening it fences every earlier producer of the same id (InitProducerId). Only then may offsets be read.
+2. A record that could not be sent does not fail the client's transaction: the others would be committed without it. So
+   every acknowledgement is awaited before the offset is added and the transaction ended.
 3. Any error is the end of this producer. Its transaction is not aborted here: the next one to open it does that. After
-   an error that may pass that may be this process again; one that is fenced never is.
-4. The client tries many errors for ever. So everything has a deadline, and none is longer than the broker's own.
+   an error that may pass that may be this process again; after being fenced it never is.
+4. The client retries many errors for ever. So everything has a deadline, and none is longer than the broker's own.
 5. The next transaction begins as soon as one is over. The broker hears of it with the first record, so an idle
    partition has none that could time out.
 """
@@ -26,21 +26,21 @@ from tokenmill.kafka.aiokafka_inside import producer_id, try_again_after
 from tokenmill.kafka.calls import deadline, started, stopped, stopped_on_failure
 
 MARKERS_S = 0.004
-"""Until a transaction that could not begin is tried again: the broker still writes the last one's end to the outputs,
-which takes it some milliseconds. The client would wait for 20."""
+"""Seconds until a transaction that could not begin is tried again: the broker still writes the last one's end to the
+outputs, which takes some milliseconds. The client would wait for 20."""
 
 try_again_after(MARKERS_S)
 
 PASSES = (TimeoutError, OSError, AssertionError)
-"""What a new producer cures, with what the client itself would try again. An assertion is what the client says when a
-connection is lost between two steps of its own."""
+"""Errors that a new producer cures, with those that the client itself would retry. The client raises an assertion when
+a connection is lost between two steps of its own."""
 
 EPOCH_BITS = 16
-"""A producer's epoch has so many; what is before it is the producer's id."""
+"""Width of a producer's epoch; the bits above are the producer's id."""
 
 
 def transactional_id(kafka: Kafka, topic: str, number: int) -> str:
-    """The same for every owner of the partition: that is what fences (design 4.7)."""
+    """Return the id that is the same for every owner of the partition: that is what fences (design 4.7)."""
     return f"{kafka.transactional_id_prefix}-{kafka.group_id}-{topic}-{number}"
 
 
@@ -65,10 +65,10 @@ class Transaction:
         self._failed = failed
         self._closed = False
         self._awaited = ""
-        """What the end of a transaction waits for."""
+        """What the end of the transaction waits for."""
 
     async def open(self) -> int:
-        """Fence whoever had the id before; returns an epoch that grows with each opening.
+        """Fence earlier producers of the id; return an epoch that grows with each opening.
 
         Raises `Unavailable` when the broker does not answer; then it may be tried again.
         """
@@ -81,7 +81,7 @@ class Transaction:
         return number << EPOCH_BITS | epoch
 
     async def close(self, seconds: float) -> None:
-        """Let go of the client. What is not committed is aborted by the next one to open it, or by its timeout."""
+        """Close the client. What is not committed is aborted by the next one to open it, or by its timeout."""
         self._closed = True
         if self.producer is not None:
             await stopped(self.producer, seconds)
@@ -90,16 +90,16 @@ class Transaction:
     # For outboxes
 
     def create_batch(self) -> Any:
-        """As the client's."""
+        """Return an empty batch of the client's."""
         return self.client.create_batch()
 
     async def send_batch(self, batch: Any, topic: str, *, partition: int) -> "asyncio.Future[Any]":
-        """As the client's: part of the transaction that is open."""
+        """Send a batch as part of the open transaction."""
         future: asyncio.Future[Any] = await self.client.send_batch(batch, topic, partition=partition)
         return future
 
     def failed(self, problem: Exception) -> None:
-        """Going on would lose records. Once the partition is given up nobody needs to hear of it."""
+        """Report a problem, as continuing would lose records; not any longer once the partition is given up."""
         if not self._closed:
             self._failed(self._told(problem))
 
@@ -110,8 +110,8 @@ class Transaction:
     ) -> None:
         """Commit what was sent, with this offset, once all of it is `acknowledged`; begin the next transaction.
 
-        Raises `Unavailable`, after which it may be opened anew, and `FatalError`. It may or may not be committed then,
-        and whoever opens it will see which.
+        Raises `Unavailable`, after which it may be opened again, and `FatalError`. It may or may not be committed then,
+        which the next one to open it will see.
         """
         self._awaited = "its records"
         try:
@@ -123,18 +123,18 @@ class Transaction:
                 self._awaited = "its end"
                 await producer.commit_transaction()
                 await producer.begin_transaction()
-        except Exception as problem:  # also assertions: the client's way to say that it is in another state
+        except Exception as problem:  # also assertions, which the client raises when it is in another state
             raise self._told(problem) from problem
 
     @property
     def client(self) -> AIOKafkaProducer:
-        """The producer that is open. Raises `Unavailable` if there is none, or no more."""
+        """Return the open producer. Raises `Unavailable` if there is none."""
         if self.producer is None or self._closed:
             raise Unavailable(f"the producer {self.name} is closed")
         return self.producer
 
     def _told(self, problem: Exception) -> FatalError | Unavailable:
-        """As what a problem is raised: whether another producer may come through where this one did not."""
+        """Return what is raised for a problem: whether another producer may succeed where this one did not."""
         if isinstance(problem, FatalError | Unavailable):
             return problem
         if isinstance(problem, ProducerFenced):

@@ -1,6 +1,6 @@
 """All of a topic, read without a group: from some time back, and partitions that are added from their beginnings.
 
-A consumer that subscribes does not do: it looks for new partitions after minutes, and begins all of them anew when
+A consumer that subscribes will not do: it looks for new partitions after minutes, and starts all of them over when
 their number changes, or when one answer about the topic lacks some.
 """
 
@@ -16,22 +16,22 @@ from tokenmill.errors import Unavailable
 from tokenmill.kafka.aiokafka_inside import network, positions
 from tokenmill.kafka.calls import deadline, started, stopped, stopped_on_failure
 from tokenmill.kafka.clients import READER_WAIT_MS, make_reader
-from tokenmill.kafka.lookup import offsets_since
+from tokenmill.kafka.lookup import assign_at, offsets_since
 from tokenmill.kafka.topics import FewerPartitions, find_topic
 
 POLL_MS = 200
 
 GROWTH_S = 10.0
-"""Between two looks for new partitions, when nobody asks for one."""
+"""Seconds between two looks for new partitions, when nobody asks for one."""
 
 KNOWN_S = 1.0
-"""How long a look counts for those who ask where the topic ends: it waits behind a fetch, as that question does."""
+"""Seconds for which `ends` reuses the last lookup of partitions, which waits behind the fetch in flight."""
 
 
 class WholeTopic:
-    """Hands on every record. Raises `Unavailable` when Kafka does not answer, or the topic is another one.
+    """Passes on every record. Raises `Unavailable` when Kafka does not answer, or the topic is another one.
 
-    `wait_ms` is how long a fetch of nothing takes, as `make_reader` says.
+    `wait_ms` is how long a fetch of nothing takes: see `make_reader`.
     """
 
     def __init__(
@@ -49,9 +49,9 @@ class WholeTopic:
         self._wait_ms = wait_ms
         self._consumer: AIOKafkaConsumer | None = None
         self._read: dict[TopicPartition, int] = {}
-        """Of each partition the offset behind what was handed on."""
+        """The offset after what was passed on, by partition."""
         self._grown = False
-        """Whether some of these are not assigned yet. `poll` does that: it alone knows that nothing is on its way."""
+        """Whether some of these are not assigned yet. `poll` does that: only there is nothing on its way."""
         self._looked = 0.0
         self._known_until = 0.0
         self._fewer = FewerPartitions(topic)
@@ -68,7 +68,7 @@ class WholeTopic:
             if not places:
                 raise Unavailable(f"Kafka: the broker does not know the topic {self._topic} yet")
             self._read = await offsets_since(consumer, places, since)
-        self._assign()
+        assign_at(consumer, self._read)
         self._looked = time.monotonic()
 
     async def stop(self) -> None:
@@ -77,23 +77,23 @@ class WholeTopic:
             await stopped(self._consumer)
 
     async def poll(self) -> bool:
-        """Hand on what comes within a moment. Whether the reader got further."""
+        """Pass on what comes within a moment. Return whether the reader got further."""
         consumer = self._started()
         await self._tend()
         if self._grown:
             self._grown = False
-            self._assign()
+            assign_at(consumer, self._read)
         batches = await deadline(consumer.getmany(timeout_ms=POLL_MS), self._doing)
         for records in batches.values():
             for record in records:
                 self._take(record)
-        # Not behind the last record: there may be the end of a transaction, and nothing else comes.
+        # Not after the last record: the end of a transaction may be there, and nothing else comes.
         further = {place: at for place, at in positions(consumer).items() if at not in (None, self._read[place])}
         self._read |= further
         return bool(further)
 
     async def ends(self) -> dict[TopicPartition, int]:
-        """Up to where the topic can be read now: of all partitions that it had a moment ago."""
+        """Return up to where the topic can be read now, for all partitions that it had a moment ago."""
         if time.monotonic() >= self._known_until:
             await self.look()
         ends: dict[TopicPartition, int] = await deadline(
@@ -102,15 +102,15 @@ class WholeTopic:
         return ends
 
     def has_read(self, ends: Mapping[TopicPartition, int]) -> bool:
-        """Whether everything before these offsets was handed on."""
+        """Whether everything before these offsets was passed on."""
         return all(self._read.get(place, -1) >= end for place, end in ends.items())
 
     def reads(self, place: TopicPartition) -> bool:
-        """Whether it knows of the partition."""
+        """Whether it reads the partition."""
         return place in self._read
 
     async def look(self) -> int:
-        """Read partitions that were added, too. Returns how many there are, as a broker says now."""
+        """Read partitions that were added, too. Return how many there are, as a broker reports now."""
         places = await self._places()
         self._known_until = time.monotonic() + KNOWN_S
         new = [place for place in places if place not in self._read]
@@ -137,23 +137,16 @@ class WholeTopic:
         try:
             count = await self.look()
         except Unavailable:
-            return  # who reads waits for Kafka as long as it takes
+            return  # readers wait for Kafka as long as it takes
         self._fewer.look(count, len(self._read))
 
     async def _places(self) -> list[TopicPartition]:
-        """The topic's partitions, as a broker says now."""
+        """Return the topic's partitions, as a broker reports now."""
         client, what = network(self._started()), f"look up the partitions of {self._topic}"
         if not await deadline(client.force_metadata_update(), what):
             raise Unavailable(f"Kafka: {what}: no broker answers")
         numbers = client.cluster.partitions_for_topic(self._topic) or ()
         return [TopicPartition(self._topic, number) for number in sorted(numbers)]
-
-    def _assign(self) -> None:
-        """All partitions, each where it was: an assignment forgets the places of the one before."""
-        consumer = self._started()
-        consumer.assign(list(self._read))
-        for place, offset in self._read.items():
-            consumer.seek(place, offset)
 
     @property
     def _doing(self) -> str:

@@ -27,7 +27,7 @@ class Head(msgspec.Struct, frozen=True):
     generation: str
     """Names the set of fields; every full write has a new one."""
     epoch: int
-    """The writer's: the group generation in which it owned the partition."""
+    """The writer's fencing number: the group's generation; with exactly-once the producer's id and epoch."""
     offset: int
     """The snapshot holds what all records below this offset did."""
     fields: int

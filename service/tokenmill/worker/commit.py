@@ -8,55 +8,42 @@ at a time, so a committed offset never moves back. `Committer` has the order, fo
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
-from typing import Any
 
-from aiokafka import AIOKafkaConsumer
 from aiokafka.structs import OffsetAndMetadata
 
 from tokenmill.errors import FatalError, Unavailable
 from tokenmill.kafka.aiokafka_inside import generation_of
 from tokenmill.kafka.calls import deadline
-from tokenmill.observe import Hooks, Numbers
 from tokenmill.partition import Mark
 from tokenmill.worker.lane import Lane, Phase
+from tokenmill.worker.parts import Parts
 from tokenmill.worker.snapshots import SnapshotWriter
 
 log = logging.getLogger(__name__)
 
 LAST_SNAPSHOTS_S = 3.0
-"""For the snapshots of partitions that are given up; the next owner replays what is missing."""
+"""Seconds for the snapshots of partitions that are given up; the next owner replays what is missing."""
 
 
 class Committer:
     """The order of marks, commits and snapshots, for all lanes of the worker."""
 
-    def __init__(
-        self,
-        writer: SnapshotWriter,
-        numbers: Numbers,
-        hooks: Hooks,
-        *,
-        interval_s: float,
-        patience: float,
-        clock: Callable[[], float],
-    ) -> None:
-        """`interval_s` is that between two commits. When none came through for `patience` seconds, the worker can't go
-        on. `clock` is in seconds.
-        """
+    def __init__(self, parts: Parts, writer: SnapshotWriter, interval_ms: int) -> None:
+        """`interval_ms`: milliseconds between two commits."""
         self._writer = writer
-        self._numbers = numbers
-        self._hooks = hooks
-        self._interval_s = interval_s
-        self._patience = patience
-        self._clock = clock
+        self._numbers = parts.numbers
+        self._hooks = parts.hooks
+        self._interval_s = interval_ms / 1000
+        self._patience = parts.config.worker.stall_timeout_s
+        self._clock = parts.clock
         self._one_at_a_time = asyncio.Lock()
 
     async def run(self, lanes: Callable[[], Collection[Lane]]) -> None:
-        """Commit for ever. Raises what makes going on impossible."""
+        """Commit for ever. Raises why the worker can't continue."""
         raise NotImplementedError
 
     async def tick(self, lanes: Iterable[Lane]) -> None:
-        """Mark the lanes, commit what is acknowledged, and let committed snapshots go to the writer."""
+        """Mark the lanes, commit what is acknowledged, and give committed snapshots to the writer."""
         await self._exclusively(self._round, lanes)
 
     async def _exclusively(self, work: Callable[[Iterable[Lane]], Awaitable[None]], lanes: Iterable[Lane]) -> None:
@@ -68,14 +55,14 @@ class Committer:
         live = [lane for lane in lanes if lane.phase is Phase.LIVE]
         for lane in live:
             lane.mark()
-            self._writer.capture_if_due(lane.line)
+            self._writer.capture_if_due(lane.snapshots)
         await self._commit_due(live)
         for lane in live:
             if lane.committed is not None:
-                self._writer.committed(lane.line, lane.committed.offset)
+                self._writer.committed(lane.snapshots, lane.committed.offset)
 
     async def flush(self, lanes: Collection[Lane], seconds: float) -> list[Lane]:
-        """Finish what is in flight, commit and snapshot it. Returns the lanes of which everything is committed."""
+        """Finish what is in flight, commit and snapshot it. Return the lanes of which everything is committed."""
         live = [lane for lane in lanes if lane.phase is Phase.LIVE]
         try:
             async with asyncio.timeout(seconds):
@@ -88,7 +75,7 @@ class Committer:
         try:
             async with asyncio.timeout(LAST_SNAPSHOTS_S):
                 for lane in done:
-                    await self._writer.write_last(lane.line)
+                    await self._writer.write_last(lane.snapshots)
         except TimeoutError:
             log.warning("not all snapshots were written within %g s", LAST_SNAPSHOTS_S)
         return done
@@ -105,11 +92,11 @@ class Committer:
             await self.commit(marks)
 
     async def commit(self, marks: dict[Lane, Mark]) -> None:
-        """Commit these, and tell lanes, numbers and hooks what came of it. One call at a time."""
+        """Commit these, and report the outcome to lanes, numbers and hooks. One call at a time."""
         raise NotImplementedError
 
     def _bear(self, problem: Unavailable, since: float) -> None:
-        """Commits have failed since then. Raises `FatalError` when that is too long."""
+        """Raise `FatalError` if commits have failed for too long."""
         if self._clock() - since > self._patience:
             raise FatalError(f"no commit came through for {self._patience:g} s: {problem}")
 
@@ -117,14 +104,14 @@ class Committer:
 class OffsetCommitter(Committer):
     """Commits the offsets of all lanes in one request of the group's member."""
 
-    def __init__(self, consumer: AIOKafkaConsumer, *args: Any, **options: Any) -> None:
-        """As `Committer`, with the member of the group that commits."""
-        super().__init__(*args, **options)
-        self._consumer = consumer
+    def __init__(self, parts: Parts, writer: SnapshotWriter, interval_ms: int) -> None:
+        """As `Committer`."""
+        super().__init__(parts, writer, interval_ms)
+        self._consumer = parts.consumer
         self._failing_since: float | None = None
 
     async def run(self, lanes: Callable[[], Collection[Lane]]) -> None:
-        """One commit for all lanes at each interval, from beginning to beginning."""
+        """Commit all lanes in one request per interval, from beginning to beginning."""
         begun = self._clock()
         while True:
             await asyncio.sleep(max(begun + self._interval_s - self._clock(), 0))
@@ -154,7 +141,7 @@ class OffsetCommitter(Committer):
         await deadline(self._consumer.commit(offsets), "commit")
 
     def _failed(self, problem: Unavailable, began: float) -> None:
-        """A commit that began then did not come through."""
+        """Count a commit that began then and failed."""
         self._numbers.add("tokenmill_commits_total", "failed")
         log.warning("%s; what was not committed is published again after a restore", problem)
         if self._failing_since is None:
@@ -163,5 +150,5 @@ class OffsetCommitter(Committer):
 
 
 def offsets_of(marks: Mapping[Lane, Mark]) -> dict[tuple[str, int], int]:
-    """As hooks are told: offsets by topic and partition."""
+    """Return offsets by topic and partition, as hooks get them."""
     return {(lane.partition.topic, lane.partition.number): mark.offset for lane, mark in marks.items()}

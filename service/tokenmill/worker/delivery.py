@@ -1,73 +1,27 @@
 """How outputs and offsets reach the broker: what differs between at-least-once and exactly-once delivery.
 
 The cycle and the order of its steps do not (design 4.3). A delivery makes the lanes, takes partitions over from their
-owners before, and has the committer.
+previous owners, and has the committer.
 """
 
-import time
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from functools import partial
 
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from aiokafka import AIOKafkaProducer
 
-from tokenmill.config import Config
 from tokenmill.kafka.calls import stopped
 from tokenmill.kafka.clients import find_partitions
-from tokenmill.observe import Hooks, Numbers
-from tokenmill.observe.telemetry import NO_TELEMETRY, Telemetry
-from tokenmill.partition import Partition, PartitionSettings
-from tokenmill.store import GuardedStore
+from tokenmill.partition import Partition
 from tokenmill.worker.commit import Committer, OffsetCommitter
 from tokenmill.worker.inbox import Inbox
 from tokenmill.worker.lane import AtOnce, Lane, Publication
 from tokenmill.worker.outbox import Outbox, Publisher
-from tokenmill.worker.output_partitions import OutputPartitions
-from tokenmill.worker.sessions import SessionOutbox, SessionWriter
+from tokenmill.worker.parts import Parts
+from tokenmill.worker.sessions import SessionOutbox
 from tokenmill.worker.snapshots import SnapshotWriter
 
 STOP_S = 5.0
-"""For stopping each client; a broken one hangs."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Parts:
-    """What an engine is made of."""
-
-    config: Config
-    settings: PartitionSettings
-    consumer: AIOKafkaConsumer
-    producer: AIOKafkaProducer
-    """Idempotent, without transactions."""
-    store: GuardedStore
-    numbers: Numbers
-    hooks: Hooks
-    fail: Callable[[Exception], None]
-    """Called with what makes going on impossible; the process ends."""
-    telemetry: Telemetry = NO_TELEMETRY
-    sessions: SessionWriter | None = None
-    """Keeps a copy of the topic `sessions`, if there is one."""
-    output_partitions: OutputPartitions = field(default_factory=OutputPartitions)
-    """How many partitions the outputs have."""
-    clock: Callable[[], float] = time.monotonic
-    """In seconds, for intervals and patience."""
-
-    def committing(self, interval_ms: int) -> dict[str, Any]:
-        """What a committer needs of them."""
-        return {
-            "numbers": self.numbers,
-            "hooks": self.hooks,
-            "interval_s": interval_ms / 1000,
-            "patience": self.config.worker.stall_timeout_s,
-            "clock": self.clock,
-        }
-
-
-class Route(NamedTuple):
-    """How records come to a topic, and who hears of one that does not."""
-
-    publisher: Publisher
-    failed: Callable[[Exception], None]
+"""Seconds for stopping each client; a broken one hangs."""
 
 
 class Delivery:
@@ -81,15 +35,15 @@ class Delivery:
         self._topics = tuple(dict.fromkeys([*outputs, parts.settings.dlq]))
 
     def producers(self) -> list[AIOKafkaProducer]:
-        """Every producer that must be alive."""
+        """Return every producer that must be alive."""
         raise NotImplementedError
 
     def make_lane(self, partition: Partition) -> Lane:
-        """A lane with its ways out, for a partition that was just assigned."""
+        """Make a lane with its ways out, for a partition that was just assigned."""
         raise NotImplementedError
 
     async def take_over(self, lanes: Collection[Lane], generation: int) -> None:
-        """Make these partitions ours, before it is asked what their owners committed. Sets the epochs of snapshots.
+        """Make these partitions ours, before their previous owners' commits are read. Sets the epochs of snapshots.
 
         Raises `Unavailable` when the broker does not answer, or does not know their outputs yet; then it may be tried
         again.
@@ -97,54 +51,58 @@ class Delivery:
         raise NotImplementedError
 
     async def close(self) -> None:
-        """Let go of all producers."""
+        """Close all producers."""
         await stopped(self.parts.producer, STOP_S)
 
-    def lane(self, partition: Partition, route: Callable[[str], Route], publication: Publication) -> Lane:
-        """A lane; `route` says for each topic how records come there."""
-        parts = self.parts
+    def lane(
+        self,
+        partition: Partition,
+        publisher: Publisher,
+        failed: Callable[[Exception], None],
+        publication: Publication,
+    ) -> Lane:
+        """Make a lane whose outputs go to `publisher`; `failed` is called with why one does not arrive."""
+        parts, number = self.parts, partition.number
         if parts.sessions is not None:
-            parts.sessions.missed()  # the owner before may not have come to write all it published
+            parts.sessions.missed()  # the previous owner may not have written all that it published
+
+        def count(topic: str, records: int) -> None:
+            parts.numbers.add("tokenmill_records_produced_total", topic, by=records)
 
         def outbox(topic: str, settle: Callable[[], None]) -> Outbox:
             def acknowledged(records: int) -> None:
-                parts.numbers.add("tokenmill_records_produced_total", topic, by=records)
+                count(topic, records)
                 settle()
 
-            publisher, failed = route(topic)
-            number = partition.number
-            if topic == partition.topic:
-                return Inbox(publisher, topic, number, acknowledged=acknowledged, failed=failed)
             if parts.sessions is not None and topic == parts.config.topics.sessions:
                 return SessionOutbox(
                     publisher, topic, number, writer=parts.sessions, acknowledged=acknowledged, failed=failed
                 )
             return Outbox(publisher, topic, number, acknowledged=acknowledged, failed=failed)
 
-        line = self._writer.line(partition)
-        return Lane(line, self._topics, outbox, parts.numbers, publication, parts.telemetry)
+        tokens = partition.topic
+        inbox = Inbox(parts.producer, tokens, number, acknowledged=partial(count, tokens), failed=parts.fail)
+        snapshots = self._writer.of_lane(partition)
+        return Lane(snapshots, self._topics, outbox, inbox, parts.numbers, publication, parts.telemetry)
 
 
 class AtLeastOnce(Delivery):
     """One idempotent producer for all partitions; offsets are committed by the member of the group."""
 
     def __init__(self, parts: Parts, writer: SnapshotWriter) -> None:
-        options = parts.committing(parts.config.worker.commit_interval_ms)
-        committer = OffsetCommitter(parts.consumer, writer, **options)
-        super().__init__(parts, writer, committer)
+        super().__init__(parts, writer, OffsetCommitter(parts, writer, parts.config.worker.commit_interval_ms))
 
     def producers(self) -> list[AIOKafkaProducer]:
-        """The one."""
+        """Return the one."""
         return [self.parts.producer]
 
     def make_lane(self, partition: Partition) -> Lane:
-        """Its outputs go out at once."""
-        route = Route(self.parts.producer, self.parts.fail)
-        return self.lane(partition, lambda _: route, AtOnce())
+        """Make a lane that sends its outputs immediately."""
+        return self.lane(partition, self.parts.producer, self.parts.fail, AtOnce())
 
     async def take_over(self, lanes: Collection[Lane], generation: int) -> None:
-        """Nobody is fenced: an owner before may publish something again, as this one may."""
+        """Fence nobody: a previous owner may publish something again, as this one may."""
         numbers = [lane.partition.number for lane in lanes]
         await find_partitions(self.parts.producer, [*self._topics, self.parts.config.topics.tokens], numbers)
         for lane in lanes:
-            lane.line.epoch = generation
+            lane.snapshots.epoch = generation

@@ -4,12 +4,12 @@
     2 parse        `Lane.process`           `Partition.process`: outputs are a function of state and record (P3)
     3 publish      `Lane.publish`           outputs go into record batches, several on their way
     4 acknowledge  `Lane.settle`            the broker has them, all replicas included
-    5 mark         `Lane.mark`              what a commit of this offset would say
-    6 commit       `Committer.commit`       offset and mark, only behind acknowledged outputs
-    7 snapshot     `SnapshotWriter.write`   only behind a commit
+    5 mark         `Lane.mark`              what a commit of this offset would hold
+    6 commit       `Committer.commit`       offset and mark, only after acknowledged outputs
+    7 snapshot     `SnapshotWriter.write`   only after a commit
 
-Reading goes on while 3 to 7 are under way for what was read before. SIGKILL between any two steps repeats outputs,
-byte for byte, and loses none (P4). How 3 to 6 are done is the `Delivery`'s: with exactly-once they are one transaction.
+Reading continues while 3 to 7 are under way for what was read before. SIGKILL between any two steps repeats outputs,
+byte for byte, and loses none (P4). The `Delivery` decides how 3 to 6 are done: exactly-once makes them one transaction.
 """
 
 import asyncio
@@ -26,48 +26,44 @@ from tokenmill.kafka.fetched import unwrap_fetched
 from tokenmill.kafka.leader_epochs import LeaderEpochs
 from tokenmill.limits import MIB
 from tokenmill.records import Record
-from tokenmill.worker.delivery import STOP_S, AtLeastOnce, Delivery, Parts
+from tokenmill.worker.delivery import STOP_S, AtLeastOnce, Delivery
 from tokenmill.worker.exactly_once import ExactlyOnce
 from tokenmill.worker.lane import Lane, Phase
 from tokenmill.worker.ownership import Ownership
+from tokenmill.worker.parts import Parts
 from tokenmill.worker.snapshots import SnapshotWriter
 
 log = logging.getLogger(__name__)
 
 POLL_MS = 200
-"""How long a read waits when there is nothing."""
+"""Milliseconds that a read waits when there is nothing."""
 
 SLICE_RECORDS = 1_000
 """Records parsed in one go: some milliseconds, then the sender and the heartbeat have their turn."""
 
 LANE_UNACKED_BYTES = 8 * MIB
-"""Output of one partition that may wait for the broker; above it the partition is paused until half is through."""
+"""Bytes of output of one partition that may wait for the broker; above it the partition pauses until half is left."""
 
 READ_ERROR_PAUSE_S = 0.5
-"""The client raises errors of the group at once and without a pause."""
+"""Seconds until the next read after one that failed: the client raises errors of the group without a pause."""
 
 READING = (Phase.LIVE, Phase.REPLAYING)
 """Phases in which a lane is given what is read."""
 
 DELIVERIES = {"at-least-once": AtLeastOnce, "exactly-once": ExactlyOnce}
-"""By `worker.delivery`."""
+"""Kinds of delivery, by `worker.delivery`."""
 
 
 class Engine:
     """One worker's part of the group: reads, parses, publishes, commits."""
 
     def __init__(self, parts: Parts) -> None:
-        config = parts.config
-        self.settings = parts.settings
+        self.config = config = parts.config
         self.consumer = parts.consumer
         self.producer = parts.producer
         self.store = parts.store
         self.numbers = parts.numbers
-        self.hooks = parts.hooks
-        self.fail = parts.fail
-        self.sessions = parts.sessions
         self.output_partitions = parts.output_partitions
-        self.config = config
         self.clock = parts.clock
         self.draining = False
         self.writer = SnapshotWriter(
@@ -75,9 +71,11 @@ class Engine:
         )
         self.delivery: Delivery = DELIVERIES[config.worker.delivery](parts, self.writer)
         self.committer = self.delivery.committer
-        self.ownership = Ownership(self, config.kafka, patience=config.worker.stall_timeout_s, clock=parts.clock)
+        self.ownership = Ownership(parts, self.delivery)
+        self._parts = parts
         self._leader_epochs = LeaderEpochs()
         self._failing_since: float | None = None
+        self._reading: asyncio.Task[None] | None = None
         self._tasks: list[asyncio.Task[None]] = []
 
     @property
@@ -87,11 +85,11 @@ class Engine:
 
     @property
     def ready(self) -> bool:
-        """Whether this worker does its part: in the group, everything restored, not on its way out."""
+        """Whether this worker does its part: in the group, everything restored, not draining."""
         return self.ownership.settled and not self.draining
 
     def subscribe(self) -> None:
-        """Say which topic is read; must be done before the consumer starts."""
+        """Subscribe to the input; must be done before the consumer starts."""
         self._leader_epochs.listen(self.consumer)
         self.consumer.subscribe([self.config.topics.tokens], listener=self.ownership)
 
@@ -99,29 +97,31 @@ class Engine:
 
     def start(self) -> None:
         """Start the tasks; the consumer is started already."""
-        steps = {"read": self._read_on, "commit": self._commit, "snapshots": self.writer.run}
-        if self.sessions is not None:
-            steps["sessions"] = self.sessions.run
-        self._tasks = [self.watched(step(), name) for name, step in steps.items()]
+        self._reading = self.watched(self._read_on(), "read")
+        self._tasks = [self._reading]
+        self.add_task(self._commit(), "commit")
+        self.add_task(self.writer.run(), "snapshots")
+        if self._parts.sessions is not None:
+            self.add_task(self._parts.sessions.run(), "sessions")
 
-    def also(self, work: Awaitable[None], name: str) -> None:
-        """One more task of this kind."""
+    def add_task(self, work: Awaitable[None], name: str) -> None:
+        """Start one more task that must not end before the engine does."""
         self._tasks.append(self.watched(work, name))
 
     def watched(self, work: Awaitable[None], name: str) -> "asyncio.Task[None]":
-        """A task that must not end: returning, being cancelled or raising ends the worker, loudly."""
+        """Start a task that must not end: returning, being cancelled or raising ends the worker, loudly."""
 
         async def run() -> None:
             try:
                 await work
             except asyncio.CancelledError:
                 if not self.draining:
-                    self.fail(FatalError(f"task {name!r} was cancelled"))
+                    self._parts.fail(FatalError(f"task {name!r} was cancelled"))
                 raise
             except Exception as problem:  # noqa: BLE001 -- whatever it is, nobody would do this work now
-                self.fail(problem)
+                self._parts.fail(problem)
             else:
-                self.fail(FatalError(f"task {name!r} returned"))
+                self._parts.fail(FatalError(f"task {name!r} returned"))
 
         return asyncio.create_task(run(), name=name)
 
@@ -130,11 +130,11 @@ class Engine:
             for tp, records in (await self.read()).items():
                 self.take(tp, records)
             self.balance()
-            await asyncio.sleep(0)  # a read that finds data does not wait, and others want a turn
+            await asyncio.sleep(0)  # a read that finds data does not wait, and other tasks need a turn
         await asyncio.Event().wait()
 
     async def read(self) -> dict[TopicPartition, Sequence[Record]]:
-        """Step 1. Also the place where the client says that something is wrong."""
+        """Step 1. The client raises here when something is wrong."""
         unwrap_fetched(self.consumer)
         before = positions(self.consumer)
         try:
@@ -143,14 +143,14 @@ class Engine:
             )
         except OffsetOutOfRangeError as problem:
             for tp in problem.args[0]:
-                log.warning("%s/%d: the topic no longer holds what comes next", *tp)
+                log.warning("%s/%d: the topic no longer holds the next record", *tp)
             await self.ownership.begin_again([self.lanes[tp] for tp in problem.args[0] if tp in self.lanes])
         except NoOffsetForPartitionError:
             log.debug("a partition without a commit; its lane decides where to begin")
         except KafkaError as problem:
             self._read_again(before)
             await self._read_failed(problem)
-        except RuntimeError as problem:  # of a heartbeat: the client joins anew, or the watch notices that it does not
+        except RuntimeError as problem:  # of a heartbeat: the client joins again, or the watch notices that it does not
             if CLOSED not in str(problem):
                 raise
             await self._read_failed(problem)
@@ -160,10 +160,10 @@ class Engine:
         return {}
 
     def _read_again(self, before: Mapping[TopicPartition, int | None]) -> None:
-        """Go back to what nobody was given in a read that failed.
+        """Go back to the records that a failed read did not return.
 
-        The client reads one partition after the other. At a batch that is broken it raises, drops what it has of those
-        before, and their positions stay behind that. A position that has not moved may be behind transaction markers.
+        The client reads one partition after the other. At a broken batch it raises and drops the records of those
+        before, whose positions are past them already. One that has not moved may be past transaction markers.
         """
         for tp, now in positions(self.consumer).items():
             lane = self.lanes.get(tp)
@@ -191,10 +191,10 @@ class Engine:
         if records and lane.phase is Phase.LIVE:
             lane.process(records)
             self.numbers.add("tokenmill_records_consumed_total", by=len(records))
-            self.hooks.processed(tp.topic, tp.partition, len(records))
+            self._parts.hooks.processed(tp.topic, tp.partition, len(records))
 
     def balance(self) -> None:
-        """Pause partitions whose outputs pile up, resume those that are through; restore those that failed, and end
+        """Pause partitions whose outputs pile up, resume those that have caught up; restore those that failed, and end
         replays that met no new record.
         """
         for tp, lane in list(self.lanes.items()):
@@ -212,21 +212,21 @@ class Engine:
                     lane.paused = False
 
     def pause(self, lane: Lane) -> None:
-        """Take nothing more from this partition until `balance` finds that it can go on."""
+        """Take nothing more from this partition until `balance` resumes it."""
         self.consumer.pause(lane.topic_partition)
         lane.paused = True
 
     async def _commit(self) -> None:
         await self.committer.run(lambda: list(self.lanes.values()))
 
-    # What the client knows of a partition
+    # What the client reports of a partition
 
     def position(self, tp: TopicPartition) -> int:
-        """The next offset that the consumer gives, behind transaction markers too; -1 while it does not know."""
+        """Return the next offset of the consumer, past transaction markers too; -1 while it is not known."""
         return position(self.consumer, tp)
 
     def end(self, tp: TopicPartition) -> int | None:
-        """The offset behind the last record that can be read, as of the last fetch."""
+        """Return the offset after the last record that can be read, as of the last fetch."""
         if tp not in self.consumer.assignment():
             return None
         stable: int | None = self.consumer.last_stable_offset(tp)
@@ -241,26 +241,29 @@ class Engine:
     # Ending
 
     async def drain(self, seconds: float) -> None:
-        """Stop reading, finish, commit and snapshot what is in flight, leave. Bounded, but for what a client does."""
+        """Stop reading, finish, commit and snapshot what is in flight, leave.
+
+        Bounded in time, except for what the Kafka client does.
+        """
         self.draining = True
-        self.hooks.draining()
-        for task in self._tasks[:1]:
-            task.cancel()  # reading; parsing has no point where it could be cut
-            await asyncio.wait([task])
+        self._parts.hooks.draining()
+        if self._reading is not None:
+            self._reading.cancel()  # parsing has no point where it could be cut
+            await asyncio.wait([self._reading])
         try:
             await self.ownership.give_up(seconds)
         finally:
             await self.close()
 
     async def close(self) -> None:
-        """Let go of everything, each within its own deadline."""
+        """Close everything, each within its own deadline."""
         self.draining = True
         for task in self._tasks:
             task.cancel()
         await self.ownership.stop_restoring()
         await stopped(self.consumer, STOP_S)
         await self.delivery.close()
-        for store in (self.sessions, self.store):
+        for store in (self._parts.sessions, self.store):
             try:
                 if store is not None:
                     async with asyncio.timeout(STOP_S):

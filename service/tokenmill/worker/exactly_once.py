@@ -2,27 +2,27 @@
 
 The cycle is that of `engine`, and the order of its steps the same. What differs is where a step waits:
 
-    3 publish      records collect in the outboxes; step 5 lets go those that belong to its mark
+    3 publish      records collect in the outboxes; step 5 releases those that belong to its mark
     4 acknowledge  awaited before the transaction ends, because the broker would commit without what is missing
     6 commit       outputs, offset and mark become visible together, to readers with `read_committed`
 
-A transaction of a lane begins as soon as there is something to say and the one before is over. What comes meanwhile is
-in the next one, so they grow with the load by themselves; a lane that catches up makes one at each interval, as there
-the time is better spent on records. Transactions of different lanes know nothing of each other.
+A transaction of a lane begins as soon as there is something to publish and the one before is over. What comes meanwhile
+is in the next one, so they grow with the load by themselves; a lane that catches up makes one at each interval, as its
+time is better spent on records. Transactions of different lanes are independent.
 
-Records go on being parsed meanwhile; they belong to the next transaction. When one goes wrong, nothing of it was seen,
-and the next owner does the same again. That is this worker itself, for this lane alone, unless it is fenced: whoever
-fenced it has the partition, and the process ends.
+Parsing continues meanwhile; those records belong to the next transaction. When one fails, no reader has seen any of it,
+and the next owner repeats it. That is this worker itself, for this lane alone, unless it is fenced: then another worker
+has the partition, and the process ends.
 
-Control records on the input topic go through the worker's other producer, outside of transactions. They are input: what
-comes of them is the same whether a worker wrote one once or twice, as the second finds its message ended. In a
-transaction they would hold back the readers of the input, and vanish with one that is aborted.
+Control records on the input topic go through the worker's other producer, outside of transactions. They are input: the
+result is the same whether one is written once or twice, as the second finds its message ended. In a transaction they
+would hold back the readers of the input, and vanish with one that is aborted.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterable
 from functools import partial
-from typing import Any, cast
+from typing import cast
 
 from aiokafka import AIOKafkaProducer, TopicPartition
 from aiokafka.structs import OffsetAndMetadata
@@ -32,20 +32,21 @@ from tokenmill.kafka.clients import find_partitions, make_producer
 from tokenmill.kafka.transaction import Transaction, transactional_id
 from tokenmill.partition import Mark, Partition
 from tokenmill.worker.commit import Committer, offsets_of
-from tokenmill.worker.delivery import Delivery, Parts, Route
+from tokenmill.worker.delivery import Delivery
 from tokenmill.worker.lane import Lane, Phase
 from tokenmill.worker.outbox import Outbox
+from tokenmill.worker.parts import Parts
 from tokenmill.worker.sizes import batch_bytes
 from tokenmill.worker.snapshots import SnapshotWriter
 
 CATCHING_UP = 1_000
-"""Records that were parsed during one transaction, which takes some milliseconds: the lane was behind."""
+"""Records parsed during one transaction, of some milliseconds, that show that the lane is behind."""
 
 OPENINGS = 8
 """Producers opened side by side: each makes connections of its own."""
 
 CLOSE_S = 5.0
-"""For letting go of a producer."""
+"""Seconds for closing a producer."""
 
 
 class InTransactions:
@@ -54,11 +55,11 @@ class InTransactions:
     def __init__(
         self, transaction: Transaction, wake: Callable[[Lane], None], retire: Callable[[Transaction], None]
     ) -> None:
-        """`wake` is told that a lane has something to commit, `retire` that it is closed."""
+        """`wake` is called when a lane has something to commit, `retire` when it is closed."""
         self._news = asyncio.Event()
         self.transaction = transaction
         self.one_at_a_time = asyncio.Lock()
-        """Held while it is marked and committed."""
+        """Held while the lane is marked and committed."""
         self.due = 0.0
         """When its next transaction may begin, on the committer's clock."""
         self.soon: asyncio.Task[None] | None = None
@@ -67,11 +68,11 @@ class InTransactions:
         self._retire = retire
 
     def appended(self, lane: Lane) -> None:
-        """Nothing leaves yet: which records belong to a transaction is known when its mark is taken."""
+        """Send nothing yet: which records belong to a transaction is known when its mark is taken."""
         self._wake(lane)
 
     def marked(self, lane: Lane) -> None:
-        """The next transaction ends with this mark. What was published up to here leaves."""
+        """Send what was published up to this mark, with which the next transaction ends."""
         for box in lane.outboxes.values():
             box.cut()
 
@@ -79,13 +80,13 @@ class InTransactions:
         self._news.set()
 
     async def drained(self, lane: Lane) -> None:
-        """A commit covers everything at any time, as it waits for the acknowledgements itself."""
+        """Return: a commit covers everything at any time, as it waits for the acknowledgements itself."""
 
     def committable(self, lane: Lane) -> Mark | None:
         return next((each.mark for each in lane.slices if each.mark is not None), None)
 
     async def commit(self, lane: Lane, mark: Mark, committing: Callable[[], None] = lambda: None) -> None:
-        """Steps 4 and 6: once all is acknowledged, which `committing` is told, outputs and offset are one commit."""
+        """Steps 4 and 6: once all is acknowledged, call `committing`, and commit outputs and offset as one."""
         needs = next(each.needs for each in lane.slices if each.mark is mark)
         offset = OffsetAndMetadata(mark.offset, mark.encode())
 
@@ -97,13 +98,13 @@ class InTransactions:
         lane.commit_done(mark)
 
     def committed(self, lane: Lane, mark: Mark) -> None:
-        """Everything up to this mark can be read now."""
+        """Settle everything up to this mark: it can be read now."""
         now = lane.now_ms()
         while lane.done(now) is not mark:
             pass
 
     def close(self) -> None:
-        """The next owner's producer aborts what is not committed."""
+        """Close the producer; the next owner's aborts what is not committed."""
         self._retire(self.transaction)
 
     async def _acknowledged(self, needs: Iterable[tuple[Outbox, int]]) -> None:
@@ -113,23 +114,23 @@ class InTransactions:
 
 
 def in_transactions(lane: Lane) -> InTransactions:
-    """How a lane of this delivery publishes."""
+    """Return how a lane of this delivery publishes."""
     return cast(InTransactions, lane.publication)
 
 
 class TransactionCommitter(Committer):
     """Ends transactions: each lane's at its own pace, side by side."""
 
-    def __init__(self, *args: Any, **options: Any) -> None:
-        """As `Committer`; its patience is that with each partition."""
-        super().__init__(*args, **options)
+    def __init__(self, parts: Parts, writer: SnapshotWriter, interval_ms: int) -> None:
+        """As `Committer`; its patience counts for each partition by itself."""
+        super().__init__(parts, writer, interval_ms)
         self._failing: dict[TopicPartition, tuple[float, float]] = {}
         """When the transactions of a partition began to fail, and when the last one did."""
         self._failed: asyncio.Future[None] | None = None
         """What ends it, while it runs."""
 
     async def run(self, lanes: Callable[[], Collection[Lane]]) -> None:
-        """Let lanes commit when they `wake` it; and look at all of them now and then, as some have news without."""
+        """Let lanes commit when they `wake` it, and look at all of them at each interval: some have news unasked."""
         self._failed = asyncio.get_running_loop().create_future()
         try:
             while not self._failed.done():
@@ -144,7 +145,7 @@ class TransactionCommitter(Committer):
                     soon.cancel()
 
     def wake(self, lane: Lane) -> None:
-        """Commit what the lane has, as soon as it may; while that is under way it is looked at afterwards anyway."""
+        """Commit what the lane has, as soon as it may. One that is being committed is looked at again afterwards."""
         own = in_transactions(lane)
         if self._failed is None or own.soon is not None or lane.phase is not Phase.LIVE:
             return
@@ -198,7 +199,7 @@ class TransactionCommitter(Committer):
             self._hooks.committed(offsets)
 
     def _failing_since(self, place: TopicPartition) -> float:
-        """One more failed. What is long over says nothing: the partition may have been another worker's since."""
+        """Note a failure; return when they began. Old ones don't count: the partition may have been elsewhere since."""
         now = self._clock()
         since, last = self._failing.get(place, (now, now))
         since = now if now - last > self._patience else since
@@ -210,18 +211,18 @@ class ExactlyOnce(Delivery):
     """One transactional producer for each owned partition; a new owner's fences the old owner's."""
 
     def __init__(self, parts: Parts, writer: SnapshotWriter) -> None:
-        committer = TransactionCommitter(writer, **parts.committing(parts.config.worker.transaction_interval_ms))
+        committer = TransactionCommitter(parts, writer, parts.config.worker.transaction_interval_ms)
         super().__init__(parts, writer, committer)
         self._wake = committer.wake
         self._open: set[Transaction] = set()
         self._closing: set[asyncio.Task[None]] = set()
 
     def producers(self) -> list[AIOKafkaProducer]:
-        """That for control records, and one for each partition."""
+        """Return the one for control records, and one for each partition."""
         return [self.parts.producer, *(each.producer for each in self._open if each.producer is not None)]
 
     def make_lane(self, partition: Partition) -> Lane:
-        """With a producer of its own, which `take_over` opens."""
+        """Make a lane with a producer of its own, which `take_over` opens."""
 
         def failed(problem: Exception) -> None:
             if isinstance(problem, Unavailable):
@@ -232,22 +233,18 @@ class ExactlyOnce(Delivery):
         transaction = self._transaction(partition.number, failed)
         self._open.add(transaction)
 
-        def route(topic: str) -> Route:
-            if topic == partition.topic:
-                return Route(self.parts.producer, self.parts.fail)
-            return Route(transaction, transaction.failed)
-
-        lane = self.lane(partition, route, InTransactions(transaction, self._wake, self._retire))
+        publication = InTransactions(transaction, self._wake, self._retire)
+        lane = self.lane(partition, transaction, transaction.failed, publication)
         return lane
 
-    async def take_over(self, lanes: Collection[Lane], generation: int) -> None:  # noqa: ARG002 -- no fence by it
-        """Fence the owners before, all of them, so that what they committed can be read then."""
+    async def take_over(self, lanes: Collection[Lane], generation: int) -> None:  # noqa: ARG002 -- it does not fence here
+        """Fence all previous owners, so that what they committed can be read then."""
         places = asyncio.Semaphore(OPENINGS)
 
         async def one(lane: Lane) -> None:
             transaction = in_transactions(lane).transaction
             async with places:
-                lane.line.epoch = await transaction.open()
+                lane.snapshots.epoch = await transaction.open()
                 await find_partitions(transaction.client, self._topics, [lane.partition.number])
 
         numbers = [lane.partition.number for lane in lanes]
@@ -258,7 +255,7 @@ class ExactlyOnce(Delivery):
                 raise problem
 
     async def close(self) -> None:
-        """Let go of all producers."""
+        """Close all producers."""
         for transaction in list(self._open):
             self._retire(transaction)
         if self._closing:

@@ -11,7 +11,7 @@ from tokenmill.worker.lane import Phase
 
 
 def read_gauges(numbers: Numbers, engine: Engine) -> None:
-    """Let the numbers ask this engine."""
+    """Have the numbers read these gauges from the engine."""
 
     def live() -> list[Partition]:
         return [lane.partition for lane in engine.lanes.values() if lane.phase is Phase.LIVE]

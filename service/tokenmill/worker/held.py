@@ -1,4 +1,4 @@
-"""Input partitions that wait until the outputs have as many (see `output_partitions`), and go on then."""
+"""Input partitions that wait until the outputs have as many (see `output_partitions`), and then continue."""
 
 import logging
 
@@ -13,17 +13,17 @@ from tokenmill.worker.lane import Phase
 log = logging.getLogger(__name__)
 
 ROUND_S = 2.0
-"""Between two looks at the outputs, while something is held."""
+"""Seconds between two looks at the outputs while something is held."""
 
 
 class HeldWatch:
-    """Watches the outputs while partitions are held, and lets those go on that have a place."""
+    """Watches the outputs while partitions are held, and releases those that have a place."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
     async def look(self) -> None:
-        """Ask how many partitions the outputs have, if something waits for more. It is asked again the next time."""
+        """Look up how many partitions the outputs have, if something waits for more. The next look tries again."""
         held = {tp: lane for tp, lane in self._engine.lanes.items() if lane.phase is Phase.HELD}
         if not held:
             return

@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 
 
 class BootStrategy(BaseBootStrategy):
-    """No consumer, producer, tables or topics of Faust's."""
+    """Faust without its consumer, producer, tables and topics."""
 
     enable_kafka = False
 
@@ -42,7 +42,7 @@ class App(faust.App):
     logger = logging.getLogger("faust.app")
 
     def _create_directories(self) -> None:
-        """Make none: they are for tables of Faust's, and a killed worker would leave them behind."""
+        """Make none: they are for Faust's tables, and a killed worker would leave them behind."""
 
 
 class Worker(faust.Worker):
@@ -58,17 +58,17 @@ class Worker(faust.Worker):
         super()._on_sigterm()
 
     def _on_sigint(self) -> None:
-        self._on_sigterm()  # the host's own way of saying it writes to the terminal
+        self._on_sigterm()  # the host's own handler writes to the terminal
 
     def _on_sigusr2(self) -> None:
         log.warning("SIGUSR2 ignored: a debugger would hang the process")
 
     def _setup_logging(self) -> None:
-        """Ours is set up already, and standard output stays what it is."""
+        """Do nothing: ours is set up already, and standard output stays as it is."""
 
 
 def run_worker(config: Config, hooks: Hooks | None = None) -> int:
-    """Run until SIGTERM or SIGINT (0) or until something makes going on impossible (1). Takes over the process.
+    """Run until SIGTERM or SIGINT (0) or until the worker can't continue (1). Takes over the process.
 
     Raises `ConfigError` and `MissingExtra` before anything is started.
     """
@@ -100,11 +100,11 @@ def run_worker(config: Config, hooks: Hooks | None = None) -> int:
 
 
 def make_app(config: Config, service: Service, numbers: Numbers, loop: asyncio.AbstractEventLoop) -> App:
-    """Faust's application; every setting that could be read from elsewhere is set here."""
+    """Return Faust's application; every setting that could be read from elsewhere is set here."""
     app = App(
         "tokenmill",
         loop=loop,
-        env={},  # Faust would let variables with names as common as WEB_PORT go over what is said here
+        env={},  # Faust would let variables with names as common as WEB_PORT override what is set here
         autodiscover=False,
         broker="kafka://unused",
         store="memory://",
@@ -129,9 +129,9 @@ def make_app(config: Config, service: Service, numbers: Numbers, loop: asyncio.A
 
 
 def _port(bind: str, port: int) -> int:
-    """The port to listen on. For 0 one that nobody listens on: Faust has no word for that.
+    """Return the port to listen on; for 0 a free one, as Faust has no option for that.
 
-    Raises `FatalError` if it can't be had, before anything is started: the web server would say it in a trace.
+    Raises `FatalError` if it can't be had, before anything is started: the web server would report it in a trace.
     """
     with bound(bind, port, "worker") as probe:
         had: int = probe.getsockname()[1]

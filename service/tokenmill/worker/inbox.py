@@ -1,6 +1,6 @@
-"""The way back to the input, for records that end what is idle or too old.
+"""The way back to the input, for records that end messages which are idle or too old.
 
-One that the broker does not take ends no worker: whoever wrote it finds the same idle the next time.
+A timestamp that the broker rejects does not end the worker: the next look finds the same messages.
 """
 
 import asyncio
@@ -17,22 +17,17 @@ log = logging.getLogger(__name__)
 
 
 class Inbox(Outbox):
-    """As an outbox, but for times that the broker does not believe."""
+    """An outbox that survives timestamps which the broker rejects."""
 
-    __slots__ = ("misdated",)
+    WHAT = "time-out records"
 
-    WHAT = "records that end what is idle"
-
-    def __init__(self, *args: Any, **options: Any) -> None:
-        """As an outbox."""
-        super().__init__(*args, **options)
-        self.misdated = False
-        """A record was refused for its time: this host's clock is not the broker's."""
+    misdated = False
+    """Whether a record was refused for its timestamp: this host's clock is not the broker's."""
 
     def flush(self) -> None:
-        """As an outbox, but one batch at a time.
+        """As `Outbox.flush`, but one batch at a time.
 
-        The client numbers what it sends, and what follows a batch that was refused must have the number of that.
+        The client numbers what it sends, and what follows a batch that was refused must have that batch's number.
         """
         self._until = self.acked + 1
         super().flush()
@@ -47,9 +42,9 @@ class Inbox(Outbox):
             return
         take_back(self._producer, TopicPartition(self._topic, self._partition), records)
         self.misdated = True
-        self.acked += 1  # nobody waits for it any more
+        self.acked += 1  # nothing waits for it any longer
         log.warning(
-            "%s/%d: the broker does not take the time of %d records that end what is idle; they are written again with "
-            "that of the partition's last record: is this host's clock right?",
+            "%s/%d: the broker rejected the timestamps of %d time-out records; they are written again with that of the "
+            "partition's last record: is this host's clock right?",
             *(self._topic, self._partition, records),
         )

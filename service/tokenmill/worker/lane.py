@@ -1,8 +1,8 @@
 """One input partition that this worker owns: from its records to what may be committed.
 
 Steps 2 to 5 of the cycle (see `engine`). A slice of records is parsed, its outputs are appended to the outboxes, and it
-is remembered which batches they are in. When those are acknowledged, in order, the newest mark behind them can be
-committed. Several slices are on their way at once; none is settled before those in front of it.
+is remembered which batches they are in. When those are acknowledged, in order, the newest mark after them can be
+committed. Several slices are on their way at once; none is settled before an earlier one.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
-from typing import NamedTuple, Protocol, cast
+from typing import NamedTuple, Protocol
 
 from aiokafka import TopicPartition
 
@@ -22,8 +22,8 @@ from tokenmill.partition import Mark, Partition, TimeoutControl
 from tokenmill.records import Output, Record
 from tokenmill.worker.inbox import Inbox
 from tokenmill.worker.outbox import Outbox
-from tokenmill.worker.snapshots import SnapshotLine
-from tokenmill.worker.tracing import tell
+from tokenmill.worker.snapshots import LaneSnapshots
+from tokenmill.worker.tracing import record_span
 
 log = logging.getLogger(__name__)
 
@@ -36,20 +36,20 @@ class Phase(Enum):
     """How far a lane is after its assignment."""
 
     RESTORING = "restoring"
-    """The state is on its way; nothing is read."""
+    """The state is being restored; nothing is read."""
     REPLAYING = "replaying"
     """Records below the committed offset are read again, silently."""
     HELD = "held"
-    """An output has no partition for what would be read (see `output_partitions`); nothing is."""
+    """An output has no partition for what would be read (see `output_partitions`); nothing is read."""
     LIVE = "live"
     FAILED = "failed"
-    """The broker did not take what it said, and may another time: it begins anew with what is committed."""
+    """The broker refused its output for now; it restarts from what is committed."""
     CLOSED = "closed"
     """Revoked or drained: whatever still arrives for it is ignored."""
 
 
 class Slice(NamedTuple):
-    """Records that were processed together, or a mark behind such."""
+    """Records that were processed together, or a mark after them."""
 
     needs: list[tuple[Outbox, int]]
     """Outboxes, and how many batches each must have acknowledged."""
@@ -59,32 +59,32 @@ class Slice(NamedTuple):
 
 
 class Publication(Protocol):
-    """When what a lane says leaves, and when it is done. Each kind of delivery has its own."""
+    """When a lane's outputs are sent, and when they are done. Each kind of delivery has its own."""
 
     def appended(self, lane: "Lane") -> None:
-        """There is more in the lane's outboxes."""
+        """React to new records in the lane's outboxes."""
 
     def marked(self, lane: "Lane") -> None:
-        """A mark stands behind all that was appended."""
+        """React to a mark after all that was appended."""
 
     def acknowledged(self, lane: "Lane") -> None:
-        """Something may be done now."""
+        """React to an acknowledgement: slices may be done."""
 
     def committable(self, lane: "Lane") -> Mark | None:
-        """The mark that a commit may say, if it is not committed yet."""
+        """Return the mark to commit, if it is not committed yet."""
 
     def committed(self, lane: "Lane", mark: Mark) -> None:
-        """The broker has this mark."""
+        """Note that the broker has this mark."""
 
     async def drained(self, lane: "Lane") -> None:
         """Wait until a commit would cover everything that was processed."""
 
     def close(self) -> None:
-        """The lane is given up."""
+        """React to the lane being given up."""
 
 
 class AtOnce:
-    """Outputs leave at once and are done when they are acknowledged, in order; the newest mark behind them is ready."""
+    """Outputs are sent immediately, and done when acknowledged, in order; the newest mark after them is ready."""
 
     def __init__(self) -> None:
         self._ready: Mark | None = None
@@ -126,40 +126,43 @@ class Lane:
 
     def __init__(
         self,
-        line: SnapshotLine,
+        snapshots: LaneSnapshots,
         topics: Iterable[str],
         outbox: Callable[[str, Callable[[], None]], Outbox],
+        inbox: Inbox,
         numbers: Numbers,
         publication: Publication,
         telemetry: Telemetry = NO_TELEMETRY,
         wall: Callable[[], float] = time.time,
     ) -> None:
-        """`outbox` makes the way to a topic, given what to call after each acknowledgement; `wall` is in seconds."""
-        self.partition = partition = line.partition
-        self.line = line
+        """`outbox` makes the way to a topic, given what to call after each acknowledgement; `inbox` is the way back to
+        the input. `wall` is in seconds.
+        """
+        self.partition = partition = snapshots.partition
+        self.snapshots = snapshots
         self.publication = publication
         self.outboxes = {topic: outbox(topic, self.settle) for topic in topics}
         self._appends = {topic: box.append for topic, box in self.outboxes.items()}
-        self.inbox = cast(Inbox, outbox(partition.topic, lambda: None))
-        """Leads back to the input: for control records."""
+        self.inbox = inbox
+        """For control records."""
         self.topic_partition = TopicPartition(partition.topic, partition.number)
         self.phase = Phase.RESTORING
         self.placed = False
-        """It is one of the few that are restored at a time, or was: others wait for their turn."""
+        """It has had one of the few places for restoring; others still wait."""
         self.committed: Mark | None = None
         """What the broker has, as far as we know."""
         self.next_read = 0
-        """Offset from which on the consumer has given nothing yet, since it was told where to begin."""
+        """Offset of the next record that the consumer returns, since it was placed."""
         self.paused = False
         self.ending = False
         """What it has read is being finished, and it is given nothing more: the log may be another one by now."""
         self.hold = 0
-        """How many batches the inbox must have acknowledged before a paused lane goes on."""
+        """Batches of the inbox that must be acknowledged before a paused lane continues."""
         self.slices: deque[Slice] = deque()
         """What is on its way, the oldest first."""
         self._marked = -1
         self._read_at = 0.0
-        """When something was read last, on a clock that nobody sets."""
+        """When something was read last, on the monotonic clock."""
         self._numbers = numbers
         self._telemetry = telemetry
         self._wall = wall
@@ -183,18 +186,18 @@ class Lane:
 
     @property
     def unmarked(self) -> bool:
-        """Whether anything was processed behind the last mark."""
+        """Whether anything was processed after the last mark."""
         return self.partition.offset != self._marked
 
-    def adopt(self, partition: Partition, line: SnapshotLine | None = None) -> None:
-        """Take over a state that was had elsewhere: parked, from the store, or empty at another offset."""
+    def adopt(self, partition: Partition, snapshots: LaneSnapshots | None = None) -> None:
+        """Take over a state from elsewhere: parked, from the store, or empty at another offset."""
         self.partition = partition
-        if line is not None:
-            self.line = line
-        self.line.partition = partition
+        if snapshots is not None:
+            self.snapshots = snapshots
+        self.snapshots.partition = partition
 
     def go_live(self) -> None:
-        """The state is that of `partition.offset`. Unless the broker has just that, it is committed anew."""
+        """Go live with the state of `partition.offset`. Unless the broker has exactly that, it is committed again."""
         self._marked = self.committed.offset if self.committed else -1
         self._read_at = time.monotonic()
         self.phase = Phase.LIVE
@@ -216,7 +219,7 @@ class Lane:
         self.settle()
 
     def write_controls(self, controls: Sequence[TimeoutControl]) -> None:
-        """Put these on the input, to be read like any other record."""
+        """Write these to the input, to be read like any other record."""
         timestamp = self._control_time()
         for control in controls:
             self.inbox.append(timestamp, control.key, control.value, control.headers)
@@ -225,14 +228,14 @@ class Lane:
             self._numbers.add("tokenmill_timeouts_written_total", by=len(controls))
 
     def _control_time(self) -> int:
-        """This host's; where the broker did not take that, the log's, whose last record it took."""
+        """Return this host's time; if the broker rejected that, the log's, counted on from its last record."""
         now = int(self.now_ms())
         if not self.inbox.misdated:
             return now
         return min(now, self.partition.time + int((time.monotonic() - self._read_at) * 1000))
 
     def mark(self) -> None:
-        """Step 5: note what a commit of the present offset would say, if there is anything new to commit."""
+        """Step 5: note what a commit of the present offset would hold, if there is anything new to commit."""
         if self.unmarked:
             mark = self.partition.mark()
             self._marked = mark.offset
@@ -241,15 +244,15 @@ class Lane:
         self.publication.marked(self)
 
     def settle(self) -> None:
-        """Step 4: something was acknowledged."""
+        """Step 4: settle what is acknowledged."""
         self.publication.acknowledged(self)
 
     def committable(self) -> Mark | None:
-        """The mark that a commit may say, if the lane is live and the broker does not have it yet."""
+        """Return the mark to commit, if the lane is live and the broker does not have it yet."""
         return self.publication.committable(self) if self.phase is Phase.LIVE else None
 
     def commit_done(self, mark: Mark) -> None:
-        """The broker has this mark."""
+        """Note that the broker has this mark."""
         self.committed = mark
         self.publication.committed(self, mark)
 
@@ -258,18 +261,18 @@ class Lane:
         await self.publication.drained(self)
 
     def done(self, now: float) -> Mark | None:
-        """The oldest slice is done, at `now` in milliseconds: its mark, if it is one."""
+        """Remove the oldest slice, done at `now` in milliseconds; return its mark, if it is one."""
         done = self.slices.popleft()
         self._latency.observe_since(done.timestamps, now)
         self._first_event.observe_since(done.opened, now)
         return done.mark
 
     def now_ms(self) -> float:
-        """The time that records' timestamps are compared with."""
+        """Return the time that records' timestamps are compared with."""
         return self._wall() * 1000
 
     def fail(self, problem: Unavailable) -> None:
-        """What it said may not have come to the broker: nothing more of this state is sent or committed."""
+        """Note that output may not have reached the broker: nothing more of this state is sent or committed."""
         if self.phase is Phase.LIVE:
             log.warning("%s/%d: %s", *self.topic_partition, problem)
             self.phase = Phase.FAILED
@@ -288,12 +291,12 @@ class Lane:
         tally = self.partition.drain()
         self._numbers.take(tally)
         for ended in tally.ended:
-            tell(self._telemetry, ended, self.topic_partition)
+            record_span(self._telemetry, ended, self.topic_partition)
         for trace in tally.traces:
             log.debug("%s, message %s: %s\nbecame %s", *trace)
         for where in tally.failed:
             failures.error("%s/%d: %s; please report it", *self.topic_partition, where)
-        for offset, code in tally.rejected:  # what is wrong may quote what a record says, which is for no log
+        for offset, code in tally.rejected:  # what is wrong may quote the record, which must not be logged
             where = f"{self.partition.topic}/{self.partition.number}@{offset}"
             rejections.getChild(code).warning(  # so that many of one code hide none of another
                 "dead letter, %s: %s; `tokenmill dlq list` shows what is wrong with it", code, where

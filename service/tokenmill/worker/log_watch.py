@@ -1,7 +1,7 @@
-"""Whether the topic still is the log that is being read: looked at once a second (design 4.13).
+"""Whether the topic is still the log that is being read, checked once a second (design 4.13).
 
-Nothing else would tell. The client asks for partitions by the topic's name and for records by their offsets, and both
-are there as well in a topic that was made anew, or in a log that lost its end and went on otherwise.
+Nothing else would show it. The client asks for partitions by the topic's name and for records by their offsets. Both
+exist in a topic that was made again, and in a log that lost its end and continued with other records.
 """
 
 import logging
@@ -16,7 +16,7 @@ from tokenmill.worker.lane import Lane, Phase
 log = logging.getLogger(__name__)
 
 ROUND_S = 1.0
-"""Between two looks: one small question to one broker."""
+"""Seconds between two looks: one small request to one broker."""
 
 
 class LogWatch:
@@ -25,11 +25,11 @@ class LogWatch:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._checked: dict[tuple[str, int], int] = {}
-        """Up to which leader's epoch it was asked, by the topic's id and partition: another log counts anew."""
+        """Last leader epoch checked, by topic id and partition; a recreated topic starts over."""
         self._answered = True
 
     async def look(self) -> None:
-        """Look once. What can't be answered now is asked again the next time."""
+        """Look once. What can't be answered now is asked again at the next look."""
         lanes = {tp.partition: lane for tp, lane in self._engine.lanes.items() if lane.phase is Phase.LIVE}
         if not lanes:
             return
@@ -48,12 +48,12 @@ class LogWatch:
         gone = [lane for lane in lanes.values() if lane.partition.log.is_another(found.log)]
         gone = gone or await self._cut(found, lanes)
         for lane in gone:
-            log.warning("%s/%d: the log is not what was read any more", *lane.topic_partition)
+            log.warning("%s/%d: the log is no longer the one that was read", *lane.topic_partition)
         if gone:
             await self._engine.ownership.begin_again(gone)
 
     async def _cut(self, found: TopicLog, lanes: dict[int, Lane]) -> list[Lane]:
-        """Lanes that have read what their log, under a new leader, does not hold."""
+        """Return the lanes that have read what their log, under a new leader, does not hold."""
         epochs = {number: leader.epoch for number, leader in found.leaders.items() if number in lanes}
         log_id = found.log.topic
         checked = {number: self._checked.get((log_id, number), lanes[number].partition.epoch) for number in epochs}
@@ -68,6 +68,6 @@ class LogWatch:
 
 
 def _mark(lane: Lane) -> Mark:
-    """Where it stands, as if that were committed."""
+    """Return the mark of where it stands, as if that were committed."""
     partition = lane.partition
     return Mark(partition.offset, partition.offset, "", log=partition.log, epoch=partition.epoch)

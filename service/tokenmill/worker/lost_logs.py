@@ -1,7 +1,7 @@
-"""What was open in a log that is gone: whoever waits for it is told, once (design 4.13).
+"""Messages that were open in a log that is gone: they are announced as lost, once (design 4.13).
 
-It is known from the lane that was live or parked here, or from the snapshot, which is of no other use then. What was
-opened after that, in another worker, is known nowhere.
+They are known from the lane that was live or parked here, or from the snapshot, which has no other use then. What
+another worker opened after that is not known.
 """
 
 import logging
@@ -22,15 +22,14 @@ log = logging.getLogger(__name__)
 
 _WHAT = {
     "another": "it is another log under the same name, and is read from its first record",
-    "cut": "it has lost its end, and is gone on with from where it agrees with what was committed",
-    "unknown": "it ends below what is committed; nobody can tell whether it is another log; it is read from its first "
-    "record",
+    "cut": "it has lost its end; reading continues from where it agrees with what was committed",
+    "unknown": "it ends below what is committed, and may be another log; it is read from its first record",
 }
-"""By change: what is said of the log that is there now."""
+"""What is logged of the log that is there now, by change."""
 
 
 class LostLogNotices:
-    """Keeps the last state of each partition, and says what was open in it if its log is gone."""
+    """Keeps the last state of each partition, and announces what was open in it if its log is gone."""
 
     def __init__(self, settings: PartitionSettings, numbers: Numbers) -> None:
         self._settings = settings
@@ -39,22 +38,22 @@ class LostLogNotices:
         self._said: dict[TopicPartition, list[Output]] = {}
 
     def remember(self, place: TopicPartition, partition: Partition) -> None:
-        """The state that a lane had when it was closed."""
+        """Keep the state that a lane had when it was closed."""
         self._last[place] = partition
 
     def keep(self, places: Collection[TopicPartition]) -> None:
-        """Forget all others: somebody else has them. Of nothing at all nothing follows: the topic may be gone."""
+        """Forget all others, which another worker has. No places at all forget nothing: the topic may be gone."""
         if places:
             self._last = {place: last for place, last in self._last.items() if place in places}
 
     async def consider(
         self, place: TopicPartition, commit: Committed | None, extent: Extent, chosen: Plan, snapshot: Snapshot | None
     ) -> Plan:
-        """Say what has become of the log, if it is not simply the one that was committed; returns the plan with it."""
+        """Announce what became of the log, if it is not the one that was committed; return the plan with that."""
         last, mark = self._last.pop(place, None), commit.mark if commit else None
         before = mark.log if mark else await self._log_before(last, snapshot)
         if not chosen.change and mark is None and before.is_another(extent.log):
-            chosen = chosen._replace(change="another")  # with its topic the broker forgets what was committed of it
+            chosen = chosen._replace(change="another")  # with a topic the broker deletes the commits of it
         if not chosen.change:
             return chosen
         opened_from = chosen.mark.offset if chosen.change == "cut" else 0
@@ -68,11 +67,11 @@ class LostLogNotices:
         if old is None:
             log.error("%s/%d: which messages were open is not known%s", *place, open_there)
         else:
-            log.error("%s/%d: %d open messages are said to be lost%s", *place, told, open_there)
+            log.error("%s/%d: %d open messages are announced as lost%s", *place, told, open_there)
         return chosen
 
     def said(self, place: TopicPartition) -> list[Output]:
-        """What is to be published of the log that is gone, once."""
+        """Return what is to be published of the log that is gone, once."""
         return self._said.pop(place, [])
 
     async def _log_before(self, last: Partition | None, snapshot: Snapshot | None) -> LogId:
@@ -84,7 +83,7 @@ class LostLogNotices:
             return LogId()
 
     async def _partition(self, place: TopicPartition, before: LogId, snapshot: Snapshot | None) -> Partition | None:
-        """As the snapshot has it, if that is of the log that is gone."""
+        """Return the partition as the snapshot has it, if that is of the log that is gone."""
         if snapshot is None:
             return None
         mark = Mark(offset=snapshot.head.offset, low_water=0, fingerprint="", log=before)

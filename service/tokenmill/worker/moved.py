@@ -1,8 +1,8 @@
-"""Offsets set by hand, or by a foreign consumer: what such a commit means, and what is said of it (design 4.14).
+"""Offsets set by hand, or by a foreign consumer: what such a commit means, and what is reported of it (design 4.14).
 
-A commit without a mark is an order to begin there. It says nothing of the state, so that is rebuilt from a record which
-is older than any message can be. It does not say either what was processed before. The output does: the last event on
-it is of the last record that made one. So what was skipped is known, and what is published again.
+A commit without a mark is an order to begin there. It has nothing of the state, so that is rebuilt from a record which
+is older than any message can be. Nor does it show what was processed before. The output does: its last event is of the
+last record that made one. So it is known what was skipped, and what is published again.
 """
 
 import asyncio
@@ -31,10 +31,10 @@ START_S = 30.0
 POLL_MS = 500
 
 TAIL = 64
-"""Offsets at the end of an output that are looked at first for an event; then four times as many, and so on ..."""
+"""Offsets at the end of an output that are searched for an event first; then four times as many, and so on."""
 
 LONGEST_TAIL = 64 * 4**8
-"""... up to so many: dead producers' transactions leave nothing else."""
+"""Most offsets that are searched: only transactions of dead producers leave that many without an event."""
 
 
 async def understand(
@@ -43,7 +43,7 @@ async def understand(
     committed: Mapping[TopicPartition, Committed],
     extents: Mapping[TopicPartition, Extent],
 ) -> dict[TopicPartition, Committed]:
-    """The commits without a mark, each with one that leads to its state. Raises `Unavailable`; then try again."""
+    """Return the commits without a mark, each with one that leads to its state. Raises `Unavailable`; try again."""
     bare = {tp: found.offset for tp, found in committed.items() if found.mark is None}
     bare = {tp: offset for tp, offset in bare.items() if offset <= extents[tp].agreed}
     if not bare:
@@ -66,7 +66,7 @@ class _Looking:
         self._consumer = consumer
 
     async def at(self, tp: TopicPartition, offset: int, extent: Extent) -> Committed:
-        """The commit at that offset, understood."""
+        """Return the commit at that offset, understood."""
         reach = await self._reach(tp, offset, extent.first)
         # What the topic no longer holds may have had the beginning of something that is still open.
         low_water = reach - 1 if 0 < reach == extent.first else reach
@@ -74,7 +74,7 @@ class _Looking:
         return Committed(offset, mark, await self._move(tp))
 
     async def _reach(self, tp: TopicPartition, offset: int, first: int) -> int:
-        """From where on the log holds all that can be open at the offset, or remembered as ended.
+        """Return from where on the log holds all that can be open at the offset, or remembered as ended.
 
         Nothing is older than `worker.max_age_s`, and an end is remembered for some records.
         """
@@ -87,12 +87,12 @@ class _Looking:
         return first if found is None else max(first, min(found, base))
 
     async def _since(self, tp: TopicPartition, timestamp: int) -> int | None:
-        """The first offset with that timestamp or a later one."""
+        """Return the first offset with that timestamp or a later one."""
         found = await deadline(self._consumer.offsets_for_times({tp: timestamp}), "offsets by time")
         return None if found[tp] is None else int(found[tp].offset)
 
     async def _move(self, tp: TopicPartition) -> Move:
-        """What the output says of how far it came."""
+        """Return what the output shows of how far processing came."""
         place = TopicPartition(self._events, tp.partition)
         self._consumer.assign([place])
         first = (await deadline(self._consumer.beginning_offsets([place]), "first offsets"))[place]
@@ -108,7 +108,7 @@ class _Looking:
         return Move() if last is None or since is None else Move(last._replace(since=since))
 
     async def _last(self, place: TopicPartition, first: int, end: int) -> Published | None:
-        """The last event of an output that has a number."""
+        """Return the last event of an output that has a number."""
         tail = TAIL
         while True:
             start = max(first, end - tail)
@@ -123,7 +123,7 @@ class _Looking:
     async def _read(
         self, place: TopicPartition, start: int, end: int, *, all_of_it: bool = True
     ) -> Sequence[ConsumerRecord]:
-        """The records from one offset to another, or some at the beginning."""
+        """Return the records from one offset to another, or only some of the first."""
         consumer, found = self._consumer, list[ConsumerRecord]()
         consumer.assign([place])
         consumer.seek(place, start)
@@ -137,7 +137,7 @@ class _Looking:
 
 
 def event_of(record: ConsumerRecord | InputRecord) -> Published | None:
-    """What a record says of its event; None for one without a number, and for what no worker wrote."""
+    """Return which event a record is of; None for one without a number, and for what no worker wrote."""
     message_id, choice, seq = (header(record.headers, f"tm-{name}") for name in ("message-id", "choice", "seq"))
     key = record.key or b""
     try:
@@ -146,8 +146,8 @@ def event_of(record: ConsumerRecord | InputRecord) -> Published | None:
         return None
 
 
-def tell(numbers: Numbers, place: TopicPartition, until: int, moved: Moved | None) -> None:
-    """Count and say what became of an offset that was not committed by a worker."""
+def report_move(numbers: Numbers, place: TopicPartition, until: int, moved: Moved | None) -> None:
+    """Count and log what became of an offset that was not committed by a worker."""
     if moved is None:
         return
     numbers.add("tokenmill_offsets_moved_total", moved.direction)
@@ -156,7 +156,7 @@ def tell(numbers: Numbers, place: TopicPartition, until: int, moved: Moved | Non
 
 
 def sentence(moved: Moved, until: int) -> str:
-    """What became of it."""
+    """Describe what became of it."""
     if moved.direction == "forward":
         first, last = moved.skipped
         lost = len(moved.lost)
@@ -167,4 +167,4 @@ def sentence(moved: Moved, until: int) -> str:
     return {
         "back": f"what was published from {until} on is published again",
         "none": "no events are skipped or published again; dead letters from there on are written again",
-    }.get(moved.direction, "nothing says what was processed before, so what is skipped, if anything is, is not said")
+    }.get(moved.direction, "what was processed before is not known, nor whether anything is skipped")

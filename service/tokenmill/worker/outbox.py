@@ -1,10 +1,10 @@
 """Output records of one partition of one topic: collected into batches, sent in order, several on their way.
 
-While batches before are on their way, records join the batch that is still open; so batches grow with the load by
+While earlier batches are on their way, records join the batch that is still open; so batches grow with the load by
 themselves, and nothing waits for a timer. Every record has the input record's own timestamp.
 
-Where outputs are published in transactions, nothing is flushed: records collect until a `cut` lets go what belongs to
-one.
+Where outputs are published in transactions, nothing is flushed: records collect until a `cut` releases what belongs
+to one.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from tokenmill.records import Headers
 from tokenmill.worker.topic_checks import taking_all
 
 ALL = float("inf")
-"""Batches that may be sent, where no transaction says how many."""
+"""Batches that may be sent, where no transaction limits them."""
 
 
 class Publisher(Protocol):
@@ -32,7 +32,7 @@ class Publisher(Protocol):
         """An empty record batch."""
 
     async def send_batch(self, batch: Any, topic: str, *, partition: int) -> "asyncio.Future[Any]":
-        """Answers with the future of its acknowledgement."""
+        """Send it; return the future of its acknowledgement."""
 
 
 class Outbox:
@@ -84,13 +84,13 @@ class Outbox:
         self._until: float = ALL
         self._closed = False
         self._broken = False
-        """A batch did not arrive: none that comes later stands for it, so none is sent or counted."""
+        """A batch did not arrive: a later one must not count in its place, so none is sent or counted."""
         self.begun = 0
         """Batches that have at least one record."""
         self.acked = 0
         """Batches that the broker has acknowledged, all replicas included."""
         self.end = 0
-        """The topic's offset behind them, as far as the broker said; 0 before the first one."""
+        """The topic's offset after them, as far as the broker reported it; 0 before the first one."""
 
     @property
     def unacked_bytes(self) -> int:
@@ -102,16 +102,16 @@ class Outbox:
         batch = self._open
         if batch is None or batch.append(batch.records, timestamp, key, value, headers) is None:
             batch = self._begin()
-            batch.append(0, timestamp, key, value, headers)  # an empty batch takes whatever it is
+            batch.append(0, timestamp, key, value, headers)  # an empty batch takes a record of any size
         batch.records += 1
 
     def flush(self) -> None:
-        """Let what was appended go out as soon as the producer can take it."""
+        """Send what was appended as soon as the producer can take it."""
         if self._waiting and self._pump is None and not self._closed and not self._broken:
             self._pump = asyncio.create_task(self._send())
 
     def cut(self) -> None:
-        """Let go what was appended, and nothing that comes after: that begins a batch, which waits for the next cut."""
+        """Release what was appended so far; what comes later begins a batch that waits for the next cut."""
         self._open = None
         self._until = self.begun
         self.flush()
@@ -143,21 +143,21 @@ class Outbox:
                 # Waits while the producer has a batch for this partition that is not on the wire yet.
                 self._last = await self._producer.send_batch(batch.client, self._topic, partition=self._partition)
                 self._last.add_done_callback(partial(self._done, size=size, records=batch.records))
-        except Exception as problem:  # noqa: BLE001 -- whatever it is, order would be lost by going on
+        except Exception as problem:  # noqa: BLE001 -- whatever it is, continuing would break the order
             self._break(problem)
         finally:
             self._pump = None
 
     def _why(self, problem: BaseException, size: int) -> Exception:
-        """What is said of a batch of that size that was refused."""
+        """Return the error to report for a refused batch of that size."""
         if isinstance(problem, MessageSizeTooLargeError):
             return FatalError(
-                f"topic {self._topic} takes no {size} bytes any more: its max.message.bytes was lowered; "
-                f"{self.WHAT} are fitted to it at the next start"
+                f"topic {self._topic} no longer accepts {size} bytes: its max.message.bytes was lowered; "
+                f"restart the worker to fit {self.WHAT} to it"
             )
         if isinstance(problem, InvalidTimestampError):
             return FatalError(
-                f"topic {self._topic} does not take the time of a record, which is that of its input: "
+                f"topic {self._topic} rejects the timestamp of a record, which is that of its input: "
                 f"{taking_all(self._topic)}"
             )
         return problem if isinstance(problem, Exception) else RuntimeError(repr(problem))
@@ -173,7 +173,7 @@ class Outbox:
             self.end = _end(future.result(), records)
             self._acknowledged(records)
 
-    def _not_taken(self, problem: BaseException, size: int, records: int) -> None:  # noqa: ARG002 -- an inbox goes on
+    def _not_taken(self, problem: BaseException, size: int, records: int) -> None:  # noqa: ARG002 -- an inbox needs them
         """A batch of that size and number of records was refused, or did not arrive."""
         self._break(self._why(problem, size))
 
@@ -183,5 +183,5 @@ class Outbox:
 
 
 def _end(sent: RecordMetadata | None, records: int) -> int:
-    """Behind so many records. Of a batch that was sent twice the broker may not know where the first one is."""
+    """Return the offset after a batch; 0 where the broker has it twice and does not report where the first one is."""
     return sent.offset + records if sent is not None and sent.offset >= 0 else 0

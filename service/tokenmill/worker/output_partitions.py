@@ -2,8 +2,8 @@
 
 Every output record goes to the partition with its input's number. Where partitions were added to the input first, the
 outputs have none for the new ones: a record from there can't be published, and a worker that tried would take the other
-partitions down with it. So they wait; log, `/readyz` and a gauge say for what; and they go on once the outputs have
-grown.
+partitions down with it. So they wait, and continue once the outputs have grown; log, `/readyz` and a gauge show what
+they wait for.
 """
 
 import logging
@@ -16,7 +16,7 @@ from tokenmill.worker.lane import Lane, Phase
 log = logging.getLogger(__name__)
 
 UNLIMITED = 1 << 31
-"""More partitions than a topic can have: of outputs that nobody has counted."""
+"""More partitions than a topic can have: stands for outputs that were not counted."""
 
 
 class OutputPartitions:
@@ -29,23 +29,23 @@ class OutputPartitions:
 
     @property
     def partitions(self) -> int:
-        """An input partition with this number, or a higher one, is held."""
+        """How many partitions every output has: input partitions from this number on are held."""
         outputs = [count for topic, count in self._counts.items() if topic != self._tokens]
         return min(outputs, default=UNLIMITED)
 
     def hold(self, lanes: Iterable[Lane], consumer: AIOKafkaConsumer) -> list[TopicPartition]:
-        """Hold those lanes, which are paused, that have no place in an output; returns which."""
+        """Hold those of the paused lanes whose partition an output lacks; return which."""
         held = [lane for lane in lanes if lane.partition.number >= self.partitions]
         for lane in held:
             lane.phase = Phase.HELD
-            consumer.seek(lane.topic_partition, 0)  # anywhere: without a position every read would ask for one
+            consumer.seek(lane.topic_partition, 0)  # any offset: without a position every read would ask for one
         if held:
             numbers = sorted(lane.partition.number for lane in held)
             log.error("partitions %s are held: %s", numbers, self.sentence(numbers[-1]), extra={"partitions": numbers})
         return [lane.topic_partition for lane in held]
 
     def learn(self, counts: Mapping[str, int]) -> None:
-        """Take note of how many there are now. A topic that nobody can see at the moment has what it had."""
+        """Take over new counts; a topic that is missing among them keeps its count."""
         self._counts = {**self._counts, **counts}
 
     def sentence(self, number: int) -> str:

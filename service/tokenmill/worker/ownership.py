@@ -11,29 +11,26 @@ Rules (design 4.8; the callbacks are measured pitfalls of the client):
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import partial
-from typing import Protocol
 
-from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, TopicPartition
+from aiokafka import ConsumerRebalanceListener, TopicPartition
 
-from tokenmill.config import Config, Kafka
 from tokenmill.errors import Unavailable
 from tokenmill.garbage import gc_paused
 from tokenmill.kafka.aiokafka_inside import generation_of, member_id_of
 from tokenmill.kafka.calls import until_available
 from tokenmill.kafka.group import still_a_member
 from tokenmill.kafka.topic_log import Extent
-from tokenmill.observe import Hooks, Numbers
-from tokenmill.partition import DISAGREES, Partition, PartitionSettings
+from tokenmill.partition import DISAGREES, Partition
 from tokenmill.records import Output, Record
-from tokenmill.store import GuardedStore, Snapshot
+from tokenmill.store import Snapshot
 from tokenmill.worker.delivery import Delivery
 from tokenmill.worker.lane import Lane, Phase
 from tokenmill.worker.lost_logs import LostLogNotices
-from tokenmill.worker.moved import tell, understand
-from tokenmill.worker.output_partitions import OutputPartitions
-from tokenmill.worker.positions import Committed, Extents, commits
+from tokenmill.worker.moved import report_move, understand
+from tokenmill.worker.parts import Parts
+from tokenmill.worker.positions import BelievedExtents, Committed, commits
 from tokenmill.worker.restore import Plan, rebuild, still_committed
 from tokenmill.worker.static_membership import StaticMembership
 
@@ -43,74 +40,61 @@ RESTORES = 8
 """Partitions restored side by side: enough to hide the round trips, few enough for the store's connections."""
 
 REVOKE_S = 15.0
-"""At most, for finishing what is in flight on revocation; the others of the group wait for it."""
-
-
-class Worker(Protocol):
-    """What the ownership needs of the worker around it."""
-
-    config: Config
-    settings: PartitionSettings
-    consumer: AIOKafkaConsumer
-    delivery: Delivery
-    store: GuardedStore
-    numbers: Numbers
-    hooks: Hooks
-    output_partitions: OutputPartitions
-
-    def fail(self, problem: Exception) -> None: ...
+"""Most seconds for finishing what is in flight on revocation; the group's other members wait for it."""
 
 
 class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base class
     """The lanes of this worker, by partition."""
 
-    def __init__(self, worker: Worker, kafka: Kafka, *, patience: float, clock: Callable[[], float]) -> None:
+    def __init__(self, parts: Parts, delivery: Delivery) -> None:
+        kafka = parts.config.kafka
         self.lanes: dict[TopicPartition, Lane] = {}
         self.assignments = 0
-        """How often the group gave us partitions, be it none."""
+        """Number of assignments by the group, empty ones included."""
         self.outside = True
-        """Between a revocation, or the start, and the next assignment: nothing is begun."""
-        self._worker = worker
-        self._static_membership = StaticMembership(kafka, clock)
+        """Whether the next assignment is still to come, after a revocation or the start: nothing is begun."""
+        self._parts = parts
+        self._delivery = delivery
+        self._static_membership = StaticMembership(kafka, parts.clock)
         self._revoke_seconds = min(kafka.rebalance_timeout_ms / 2000, REVOKE_S)
-        self._patiently = partial(until_available, seconds=patience)
-        self._clock = clock
-        self._extents = Extents(worker.consumer, clock)
-        self._lost_logs = LostLogNotices(worker.settings, worker.numbers)
+        self._patiently = partial(until_available, seconds=parts.config.worker.stall_timeout_s)
+        self._clock = parts.clock
+        self._extents = BelievedExtents(parts.consumer, parts.clock)
+        self._lost_logs = LostLogNotices(parts.settings, parts.numbers)
         self._distrusted: set[TopicPartition] = set()
         self._parked: dict[TopicPartition, Lane] = {}
-        self._marks: dict[TopicPartition, Plan] = {}
+        self._plans: dict[TopicPartition, Plan] = {}
         self._assigned_at = 0.0
         self._restoring: set[asyncio.Task[None]] = set()
 
     @property
     def settled(self) -> bool:
-        """Whether the group has spoken and every owned partition is live, or waits for its outputs."""
+        """Whether the group has assigned partitions, and each is live or waits for its outputs."""
         return self.assignments > 0 and all(lane.phase in (Phase.LIVE, Phase.HELD) for lane in self.lanes.values())
 
-    # What the group says
+    # Callbacks of the group
 
     async def on_partitions_revoked(self, revoked: Iterable[TopicPartition]) -> None:  # noqa: ARG002 -- always all
         """Finish what is in flight, commit, snapshot, park."""
         try:
-            self._worker.hooks.revoked(len(self.lanes))
+            self._parts.hooks.revoked(len(self.lanes))
             await self.give_up(self._revoke_seconds)
         except Exception as problem:  # noqa: BLE001 -- the client would swallow it
-            self._worker.fail(problem)
+            self._parts.fail(problem)
 
     async def give_up(self, seconds: float) -> None:
-        """Flush and close all lanes; those that are fully committed are parked. None begins anew meanwhile."""
+        """Flush and close all lanes; those that are fully committed are parked. None is restored meanwhile."""
         self.outside = True
         await self.stop_restoring()
         lanes = list(self.lanes.values())
-        done = await self._worker.delivery.committer.flush(lanes, seconds)
+        done = await self._delivery.committer.flush(lanes, seconds)
         for lane in lanes:
             self._close(lane)
         self._parked = {lane.topic_partition: lane for lane in done}
-        self.lanes, self._marks = {}, {}
+        self.lanes, self._plans = {}, {}
 
     async def stop_restoring(self) -> None:
-        """Lanes that are on their way to live stay where they are: nothing is opened for them any more."""
+        """Leave lanes that are not live yet as they are: nothing is opened for them any longer."""
         for task in self._restoring:
             task.cancel()
         if self._restoring:
@@ -122,43 +106,43 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
         lane.close()
 
     def on_partitions_assigned(self, assigned: Iterable[TopicPartition]) -> None:
-        """Pause, return at once; the rest is a task's, because no heartbeat is sent before this returns."""
+        """Pause and return; a task does the rest, because no heartbeat is sent before this returns."""
         try:
             self._take(sorted(assigned))
         except Exception as problem:  # noqa: BLE001 -- the client would swallow it
-            self._worker.fail(problem)
+            self._parts.fail(problem)
 
     def _take(self, assigned: Sequence[TopicPartition]) -> None:
-        worker = self._worker
-        worker.consumer.pause(*assigned)
-        generation = generation_of(worker.consumer)
-        self._static_membership.joined(member_id_of(worker.consumer), generation)
+        parts = self._parts
+        parts.consumer.pause(*assigned)
+        generation = generation_of(parts.consumer)
+        self._static_membership.joined(member_id_of(parts.consumer), generation)
         self._assigned_at = self._clock()
         self.lanes = {
-            tp: worker.delivery.make_lane(Partition(worker.settings, tp.topic, tp.partition)) for tp in assigned
+            tp: self._delivery.make_lane(Partition(parts.settings, tp.topic, tp.partition)) for tp in assigned
         }
         self._lost_logs.keep(self.lanes)
-        worker.store.keep(self.lanes.keys())
+        parts.store.keep(self.lanes.keys())
         self.assignments += 1
         self.outside = False
-        worker.numbers.add("tokenmill_rebalances_total")
-        worker.hooks.assigned(len(assigned))
+        parts.numbers.add("tokenmill_rebalances_total")
+        parts.hooks.assigned(len(assigned))
         partitions = [tp.partition for tp in assigned]
         log.info("generation %d: %d partitions", generation, len(assigned), extra={"partitions": partitions})
-        held = worker.output_partitions.hold(self.lanes.values(), worker.consumer)
+        held = parts.output_partitions.hold(self.lanes.values(), parts.consumer)
         self._begin({tp: lane for tp, lane in self.lanes.items() if tp not in held}, generation)
 
     def _owns(self, lane: Lane) -> bool:
-        """Whether something may be begun for it."""
+        """Whether something may be begun for the lane."""
         return not self.outside and self.lanes.get(lane.topic_partition) is lane
 
     def let_go(self, lanes: dict[TopicPartition, Lane]) -> None:
-        """Lanes that were held go on, those that are still ours."""
+        """Restore lanes that were held, those that are still ours."""
         ours = {tp: lane for tp, lane in lanes.items() if self._owns(lane)}
         for lane in ours.values():
             lane.phase = Phase.RESTORING
         self._assigned_at = self._clock()
-        self._begin(ours, generation_of(self._worker.consumer))
+        self._begin(ours, generation_of(self._parts.consumer))
 
     def _begin(self, lanes: dict[TopicPartition, Lane], generation: int) -> None:
         task = asyncio.create_task(self._restore_all(lanes, generation))
@@ -168,13 +152,13 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
     # From assigned to live
 
     async def _restore_all(self, lanes: dict[TopicPartition, Lane], generation: int) -> None:
-        worker, consumer, partitions = self._worker, self._worker.consumer, list(lanes)
+        parts, consumer, partitions = self._parts, self._parts.consumer, list(lanes)
         try:
-            # First keep the owner before from committing, then ask what it committed: never the other way round.
+            # First keep the previous owner from committing, then ask what it committed: never the other way round.
             await self._patiently(lambda: self._take_over(list(lanes.values()), generation))
             committed = await self._patiently(lambda: commits(consumer, partitions))
             ends = await self._patiently(lambda: self._extents.of(partitions, committed))
-            committed |= await self._patiently(lambda: understand(worker.config, worker.settings, committed, ends))
+            committed |= await self._patiently(lambda: understand(parts.config, parts.settings, committed, ends))
             places = asyncio.Semaphore(RESTORES)
 
             async def one(tp: TopicPartition) -> None:
@@ -187,55 +171,54 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
                     for tp in partitions:
                         group.create_task(one(tp))
         except Exception as problem:  # noqa: BLE001 -- whatever it is, these partitions would stay unread
-            self._worker.fail(problem)
+            self._parts.fail(problem)
         self._parked = {}
 
     async def _take_over(self, lanes: Collection[Lane], generation: int) -> None:
-        """Before each try the group is asked: what was ours may be another's since the last one."""
-        await still_a_member(self._worker.consumer)
-        await self._worker.delivery.take_over(lanes, generation)
+        """Take over, asking the group before each try: what was ours may be another's since the last one."""
+        await still_a_member(self._parts.consumer)
+        await self._delivery.take_over(lanes, generation)
 
     async def begin_again(self, lanes: Iterable[Lane]) -> None:
-        """The topic does not hold what these were to read next: finish what they have read, then decide anew.
+        """Finish what these have read, whose next record the topic does not hold, and restore them again.
 
-        A lane that is only being restored has still to look at the topic itself: nothing is begun beside that.
+        A lane that is still being restored has yet to look at the topic itself: nothing is begun beside that.
         """
         reading = [lane for lane in lanes if self._owns(lane) and lane.phase in (Phase.LIVE, Phase.REPLAYING)]
-        self._worker.consumer.pause(*(lane.topic_partition for lane in reading))
+        self._parts.consumer.pause(*(lane.topic_partition for lane in reading))
         for lane in reading:
             lane.ending = True
-        await self._worker.delivery.committer.flush(reading, self._revoke_seconds)
+        await self._delivery.committer.flush(reading, self._revoke_seconds)
         for lane in reading:
             self.restore_again(lane)
 
     def restore_again(self, lane: Lane) -> None:
-        """Begin anew with what is committed; where all is being given up, this lane is closed before the others."""
+        """Restart from what is committed; while all lanes are given up, only close this one."""
         tp = lane.topic_partition
         if self.lanes.get(tp) is not lane:
             return
         self._close(lane)
         if not self.outside:
-            self._worker.consumer.pause(tp)
-            self.lanes[tp] = self._worker.delivery.make_lane(Partition(self._worker.settings, tp.topic, tp.partition))
-            self._begin({tp: self.lanes[tp]}, lane.line.epoch)
+            self._parts.consumer.pause(tp)
+            self.lanes[tp] = self._delivery.make_lane(Partition(self._parts.settings, tp.topic, tp.partition))
+            self._begin({tp: self.lanes[tp]}, lane.snapshots.epoch)
 
     async def _restore(self, lane: Lane, committed: Committed | None, extent: Extent) -> None:
-        """Parked state, else what `plan` says; then read on from there."""
+        """Use the parked state, else follow `plan`; then read from there."""
         tp = lane.topic_partition
         parked = self._parked.pop(tp, None)
         if parked is not None and still_committed(parked.committed, committed, extent):
-            epoch, due = lane.line.epoch, lane.line.due
-            lane.adopt(parked.partition, parked.line)
-            lane.line.epoch, lane.line.due = epoch, due
+            parked.snapshots.owned_again(lane.snapshots.epoch, lane.snapshots.due)
+            lane.adopt(parked.partition, parked.snapshots)
             lane.committed = parked.committed
             self._go_live(lane, "memory", extent)
             return
         chosen = await self._rebuild(lane, committed, extent)
         if chosen.lost:
-            self._worker.numbers.add("tokenmill_records_lost_total", by=chosen.lost)
+            self._parts.numbers.add("tokenmill_records_lost_total", by=chosen.lost)
             log.error("%s/%d: %d records were gone before they were processed", *tp, chosen.lost)
         lane.partition.begin_replay(chosen.mark, lossy=chosen.lossy, move=chosen.move)
-        self._marks[tp] = chosen
+        self._plans[tp] = chosen
         lane.phase = Phase.REPLAYING
         if chosen.start >= chosen.mark.offset:
             self.finish_replay(lane, extent)
@@ -244,24 +227,24 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
             self._read_from(lane, chosen.start)
 
     async def _rebuild(self, lane: Lane, committed: Committed | None, extent: Extent) -> Plan:
-        """The partition as the store has it, or an empty one, at the offset where the replay starts."""
+        """Make the partition as the store has it, or an empty one, at the offset where the replay starts."""
         topic, number = lane.topic_partition
         snapshot = await self._load(lane)
-        found = await rebuild(self._worker.settings, (topic, number), committed, extent, snapshot)
+        found = await rebuild(self._parts.settings, (topic, number), committed, extent, snapshot)
         if found.refused:
             log.warning("%s/%d: the snapshot can't be used: %s", topic, number, found.refused)
         chosen = await self._lost_logs.consider(lane.topic_partition, committed, extent, found.plan, snapshot)
         lane.adopt(found.partition)
         if snapshot is not None and found.plan.source == "redis":
-            lane.line.restored(snapshot.head)
+            lane.snapshots.restored(snapshot.head)
         return chosen
 
     async def _load(self, lane: Lane) -> Snapshot | None:
-        tp, line = lane.topic_partition, lane.line
+        tp, kept = lane.topic_partition, lane.snapshots
         try:
-            snapshot = None if tp in self._distrusted else await self._worker.store.load(*tp)
-            line.head = snapshot.head if snapshot else await self._worker.store.head(*tp)
-            line.known = True
+            snapshot = None if tp in self._distrusted else await self._parts.store.load(*tp)
+            kept.head = snapshot.head if snapshot else await self._parts.store.head(*tp)
+            kept.known = True
         except Unavailable as problem:
             log.warning("%s/%d: restored without a snapshot: %s", *lane.topic_partition, problem)
             return None
@@ -270,49 +253,49 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
     # Replay
 
     def replay(self, lane: Lane, records: Sequence[Record]) -> Sequence[Record]:
-        """Read records below the committed offset again, silently; returns those that are new."""
-        until = self._marks[lane.topic_partition].mark.offset
+        """Read records below the committed offset again, silently; return those that are new."""
+        until = self._plans[lane.topic_partition].mark.offset
         old = [record for record in records if record.offset < until]
         lane.partition.process(old, [])
         lane.partition.mark()  # else it would note each message that it passes, until it is live
-        lane.partition.drain()  # what is read again counts as nothing
-        self._worker.numbers.add("tokenmill_records_replayed_total", by=len(old))
-        self._worker.hooks.replayed(lane.partition.topic, lane.partition.number, len(old))
+        lane.partition.drain()  # what is read again is not counted
+        self._parts.numbers.add("tokenmill_records_replayed_total", by=len(old))
+        self._parts.hooks.replayed(lane.partition.topic, lane.partition.number, len(old))
         if lane.partition.offset >= until or len(old) < len(records):
             self.finish_replay(lane)
         return records[len(old) :]
 
     def reached(self, lane: Lane, position: int) -> None:
-        """The consumer stands at `position`: records up to there may be missing from the log, but are behind us."""
-        if position >= self._marks[lane.topic_partition].mark.offset:
+        """End the replay if the consumer's position is past its mark: records before that may be missing."""
+        if position >= self._plans[lane.topic_partition].mark.offset:
             self.finish_replay(lane)
 
     def finish_replay(self, lane: Lane, extent: Extent | None = None) -> None:
         """The state is that of the committed offset: announce what was lost, compare, go live.
 
-        `extent` is given where nothing had to be replayed. So it is where the topic no longer holds what comes next.
+        `extent` is given where nothing had to be replayed, as where the topic no longer holds the next record.
         """
-        chosen = self._marks.pop(lane.topic_partition)
+        chosen = self._plans.pop(lane.topic_partition)
         out: list[Output] = []
         end = lane.partition.end_replay(out, extent.first if extent else 0)
-        tell(self._worker.numbers, lane.topic_partition, chosen.mark.offset, end.moved)
+        report_move(self._parts.numbers, lane.topic_partition, chosen.mark.offset, end.moved)
         found = lane.partition.mark()
         if chosen.check and not end.agrees:
-            self._worker.numbers.add("tokenmill_replay_mismatches_total")
+            self._parts.numbers.add("tokenmill_replay_mismatches_total")
             log.error("%s/%d: replay gave %r, committed was %r", *lane.topic_partition, found, chosen.mark)
             if chosen.source == "redis":
-                log.error("%s/%d: the snapshot is thrown away, all is read again", *lane.topic_partition)
+                log.error("%s/%d: the snapshot is discarded, all is read again", *lane.topic_partition)
                 self._distrusted.add(lane.topic_partition)
                 self.restore_again(lane)
                 return
             lost = lane.partition.lose_open(out, DISAGREES)
-            log.error("%s/%d: %d messages are open by it and are said to be lost", *lane.topic_partition, lost)
+            log.error("%s/%d: %d messages that it has open are announced as lost", *lane.topic_partition, lost)
         self._distrusted.discard(lane.topic_partition)
         if end.lost:
-            log.error("%s/%d: the state of %d messages is lost and said to be", *lane.topic_partition, end.lost)
+            log.error("%s/%d: %d messages are announced as lost: their state is gone", *lane.topic_partition, end.lost)
         if end.missing:
             log.error(
-                "%s/%d: of %d open messages nothing could be read again: those that go on are said to be lost",
+                "%s/%d: %d open messages could not be read again: those that continue are announced as lost",
                 *(*lane.topic_partition, end.missing),
             )
         if chosen.check and chosen.mark == found:
@@ -322,18 +305,18 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
             lane.publish(out, [])
 
     def _go_live(self, lane: Lane, source: str, extent: Extent | None) -> None:
-        worker, tp = self._worker, lane.topic_partition
+        parts, tp = self._parts, lane.topic_partition
         lane.go_live()
         seconds = self._clock() - self._assigned_at
-        worker.numbers.add("tokenmill_restores_total", source)
-        worker.numbers.add("tokenmill_messages_restored_total", source, by=lane.partition.open_messages)
-        worker.numbers.histograms["tokenmill_restore_seconds"].observe(seconds)
-        worker.hooks.restored(tp.topic, tp.partition, source, lane.partition.offset)
+        parts.numbers.add("tokenmill_restores_total", source)
+        parts.numbers.add("tokenmill_messages_restored_total", source, by=lane.partition.open_messages)
+        parts.numbers.histograms["tokenmill_restore_seconds"].observe(seconds)
+        parts.hooks.restored(tp.topic, tp.partition, source, lane.partition.offset)
         log.info("%s/%d: live at %d after %.3f s, from %s", *tp, lane.partition.offset, seconds, source)
         if extent is not None:  # nothing was replayed, so the consumer has to be told where to begin
             self._read_from(lane, max(lane.partition.offset, extent.first))
 
     def _read_from(self, lane: Lane, offset: int) -> None:
         lane.next_read = offset
-        self._worker.consumer.seek(lane.topic_partition, offset)
-        self._worker.consumer.resume(lane.topic_partition)
+        self._parts.consumer.seek(lane.topic_partition, offset)
+        self._parts.consumer.resume(lane.topic_partition)

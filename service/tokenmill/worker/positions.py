@@ -12,8 +12,8 @@ from tokenmill.kafka.topic_log import Extent, extents_of
 from tokenmill.partition import Mark, Move
 
 BELIEF_S = 5.0
-"""For so long it is asked again whether a log is shorter than what is committed, where no epoch tells whom to believe:
-longer than a broker that woke up needs to hear of the others."""
+"""Seconds for which a log that ends below what is committed is looked at again, where no epoch shows whether its leader
+is up to date: longer than a broker that woke up needs to hear of the others."""
 
 
 class Committed(NamedTuple):
@@ -21,19 +21,19 @@ class Committed(NamedTuple):
 
     offset: int
     mark: Mark | None
-    """None: the offset was set by something else than a worker."""
+    """None: the offset was set by something other than a worker."""
     move: Move | None = None
     """Such an offset, understood: the mark is made up (see `moved`), and this is known of what was processed before."""
 
 
 async def commits(consumer: AIOKafkaConsumer, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, Committed]:
-    """Offsets with their marks."""
+    """Return offsets with their marks."""
     found = await committed_offsets(consumer, partitions)
     return {tp: Committed(item.offset, Mark.decode(item.metadata)) for tp, item in found.items()}
 
 
-class Extents:
-    """What the topic holds, asked until it can be believed."""
+class BelievedExtents:
+    """What the topic holds, looked up until it can be believed."""
 
     def __init__(self, consumer: AIOKafkaConsumer, clock: Callable[[], float]) -> None:
         self._consumer = consumer
@@ -43,7 +43,7 @@ class Extents:
     async def of(
         self, partitions: Sequence[TopicPartition], commits: Mapping[TopicPartition, Committed]
     ) -> dict[TopicPartition, Extent]:
-        """By partition. Raises `Unavailable` where it can't be believed yet; then it is to be asked again."""
+        """Return the extents by partition. Raises `Unavailable` while one can't be believed; try again then."""
         marks = {tp: _mark(commits.get(tp)) for tp in partitions}
         found = await extents_of(network(self._consumer), marks)
         self._doubt(found, commits)
@@ -59,7 +59,7 @@ class Extents:
             tp = short[0]
             raise Unavailable(
                 f"Kafka: {tp.topic}/{tp.partition} ends at {found[tp].end}, below what is committed, "
-                f"{commits[tp].offset}, and nobody can tell whether its leader has heard of all"
+                f"{commits[tp].offset}, and nothing shows whether its leader is up to date"
             )
 
 
@@ -68,7 +68,7 @@ def _mark(commit: Committed | None) -> Mark | None:
 
 
 def _doubtful(commit: Committed, extent: Extent) -> bool:
-    """Whether the end is below the commit, and neither the topic's id nor an epoch says why."""
+    """Whether the end is below the commit, and neither the topic's id nor an epoch explains it."""
     mark = commit.mark
     if commit.offset <= extent.end or extent.shared is not None:
         return False

@@ -1,4 +1,4 @@
-"""What a restore of the partitions would do now, found out by doing it, on the side and silently.
+"""What a restore of the partitions would do now, found out by doing it without publishing or committing.
 
 Everything is only read: the group's commits without joining the group, the snapshots, the topic. The decision, the
 partition and the replay are those of a worker (`restore.rebuild`, `Partition`).
@@ -32,7 +32,7 @@ START_S = 30.0
 POLL_MS = 500
 
 COORDINATOR_S = 0.2
-"""Between two questions to a group's coordinator that is not there yet."""
+"""Seconds between two requests while the group has no coordinator yet."""
 
 
 class Recovery(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,12 +44,12 @@ class Recovery(msgspec.Struct, frozen=True, kw_only=True):
     low_water: int | None
     """Where a replay without a snapshot begins. None: the offset was not committed by a worker."""
     same_settings: bool
-    """Whether the commit was made under settings that make the same events."""
+    """Whether the commit was made under settings that give the same events."""
     first: int
-    """The topic holds the records from here on."""
+    """Offset of the first record that the topic holds."""
     end: int
     snapshot: int | None
-    """Offset of the one in the store."""
+    """Offset of the store's snapshot. None: it has none that can be used."""
     refused: str
     """Why a restore would not use the snapshot, or could not read it; empty if it would, or there is none."""
     source: str
@@ -59,24 +59,24 @@ class Recovery(msgspec.Struct, frozen=True, kw_only=True):
     replayed: int
     """Records that were read again."""
     open_messages: int
-    """What would be open afterwards, each choice for itself; lost ones included."""
+    """Messages that would be open afterwards, each choice counted; lost ones included."""
     lost_messages: int
-    """Messages that would be announced as lost, at once or when they go on."""
+    """Messages that would be announced as lost, immediately or when they continue."""
     lost_records: int
     """Records that the topic dropped before they were processed."""
     agrees: bool
     """Whether the state is the one that the commit describes."""
     moved: str = ""
-    """What becomes of an offset that was set by something else than a worker; empty if one committed it."""
+    """What becomes of an offset that something other than a worker set; empty if a worker committed it."""
 
     @property
     def sound(self) -> bool:
-        """Nothing would be lost."""
+        """Whether nothing would be lost."""
         return self.agrees and not self.lost_messages and not self.lost_records
 
 
 async def recoveries(config: Config, store: SnapshotStore | None, number: int | None = None) -> list[Recovery]:
-    """Of all partitions of the input, or of one. `store` is None where snapshots die with their worker.
+    """Return those of all partitions of the input, or of one. `store` is None where snapshots die with their worker.
 
     Raises `Unavailable` if Kafka does not answer, `FatalError` if there is no such partition.
     """
@@ -99,7 +99,7 @@ async def recoveries(config: Config, store: SnapshotStore | None, number: int | 
 
 
 async def _offsets(admin: AIOKafkaAdminClient, group: str) -> dict[TopicPartition, Any]:
-    """What the group committed; a cluster that has just got its first group takes a moment to find who knows."""
+    """Return what the group committed; a cluster with its first group takes a moment to have a coordinator."""
     while True:
         try:
             return dict(await admin.list_consumer_group_offsets(group))
@@ -168,7 +168,7 @@ class _Trial:
         return snapshot, "" if snapshot or head is None else f"the one of offset {head.offset} is not complete"
 
     async def _replay(self, tp: TopicPartition, partition: Partition, chosen: Plan, extent: Extent) -> int:
-        """Read the records below the mark again; returns how many there were."""
+        """Read the records below the mark again; return how many there were."""
         partition.begin_replay(chosen.mark, lossy=chosen.lossy, move=chosen.move)
         until = min(chosen.mark.offset, extent.end)
         self._consumer.seek(tp, chosen.start)
@@ -185,7 +185,7 @@ class _Trial:
 
 
 def sentences(recovery: Recovery) -> Iterable[str]:
-    """The same for people, a fact a line."""
+    """Describe a recovery for people, one fact per line."""
     yield f"partition {recovery.partition}: the topic holds {recovery.first} to {recovery.end}"
     if recovery.committed is None:
         yield "  commit:   none; it would be read from its first record"

@@ -1,15 +1,15 @@
-"""How a partition's state is had again after an assignment (design 4.4), as one decision over plain values.
+"""How a partition's state is restored after an assignment (design 4.4), as one decision over plain values.
 
     L .......... O .......... C ..........
     low water    snapshot     committed
 
-A snapshot at O needs the records from O to C, nothing at all needs those from L to C; both give the same state, because
-state is a function of the log. What the topic no longer holds makes the replay lossy: messages whose opening was not
-seen are announced as lost, never passed over in silence.
+With a snapshot at O the records from O to C are read again, without one those from L to C; both give the same state,
+because state is a function of the log. What the topic no longer holds makes the replay lossy: messages whose opening
+was not seen are announced as lost, never passed over in silence.
 
-All that is so in one log alone (design 4.13). What is committed may be of another one, whose topic is gone: then
-nothing of it holds, and the topic is read from its first record. Or the log has lost its end, as the brokers did that
-had it, and went on otherwise from there: then the state is that of where the two agree, as well as it can be had.
+All this holds within one log (design 4.13). The commit may be of another one, whose topic is gone: then nothing of it
+is valid, and the topic is read from its first record. Or the log has lost its end, together with the brokers that held
+it, and continued with other records: then the state is restored, as well as possible, to where the two agree.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 
 class Plan(NamedTuple):
-    """From where to rebuild the state, and up to where."""
+    """From where to where the state is rebuilt."""
 
     source: str
     """One of `observe.RESTORE_SOURCES`."""
@@ -38,17 +38,17 @@ class Plan(NamedTuple):
     """Records from its offset on are new."""
     lossy: bool = False
     lost: int = 0
-    """Records that were never processed and that the topic dropped, or that it forgot to have."""
+    """Records that the topic dropped before they were processed, or lost with its end."""
     check: bool = False
-    """Whether the mark is the broker's, and so says what the state must be after the replay."""
+    """Whether the mark is the broker's, so that the state after the replay must match it."""
     log: LogId = UNKNOWN_LOG
-    """Which log the state is of."""
+    """The log that the state is of."""
     epoch: int = UNKNOWN_EPOCH
-    """No leader is older that had the records below `mark.offset`."""
+    """No leader older than this had the records below `mark.offset`."""
     change: str = ""
-    """One of `observe.LOG_CHANGES`, if what is committed is not simply of this log."""
+    """One of `observe.LOG_CHANGES`, if the commit is not of this log as it is now."""
     move: Move | None = None
-    """The mark's offset was set by something else than a worker."""
+    """What is known of an offset that something other than a worker set."""
 
 
 class Rebuilt(NamedTuple):
@@ -70,8 +70,8 @@ async def rebuild(
 ) -> Rebuilt:
     """Decide, and make the partition `place` (topic and number) that the replay begins with.
 
-    It takes a second for a hundred thousand messages; the loop turns meanwhile, as others have live partitions,
-    heartbeats and time-outs.
+    It takes a second for a hundred thousand messages; meanwhile the loop turns for live partitions, heartbeats and
+    time-outs.
     """
     chosen = plan(committed, extent, snapshot.head.offset if snapshot else None, settings.fingerprint())
     refused = ""
@@ -93,7 +93,7 @@ async def rebuild(
 
 
 async def in_turns(steps: Generator[None, None, T]) -> T:
-    """Go through steps, and let others have a turn after each; returns what they come to."""
+    """Go through steps, letting other tasks run after each; return their result."""
     while True:
         try:
             next(steps)
@@ -113,7 +113,7 @@ def plan(committed: Committed | None, extent: Extent, snapshot: int | None, fing
     if committed.offset > extent.agreed:
         missing = committed.offset - extent.agreed
         if mark is None or not (mark.log.topic and extent.log.topic):
-            # It lost its end, or was made anew: nobody can tell. Records twice are better than none.
+            # It lost its end or was made again; nothing shows which. Records twice are better than none.
             return _anew(extent, fingerprint, "unknown", missing)
         return _cut(mark, extent, snapshot, missing)
     check = mark is not None and committed.move is None
@@ -125,14 +125,14 @@ def plan(committed: Committed | None, extent: Extent, snapshot: int | None, fing
 
 
 def _move(move: Move | None, snapshot: int | None) -> Move | None:
-    """Where the output does not say what was processed before, a snapshot does, about."""
+    """Return the move; where the output does not show what was processed before, a snapshot does, roughly."""
     return Move(done=snapshot) if move == Move() and snapshot is not None else move
 
 
 def still_committed(mark: Mark | None, committed: Committed | None, extent: Extent) -> bool:
     """Whether the broker has exactly this commit, which a parked lane made, and the log holds what comes next.
 
-    It must be the log that the commit is of, and nothing behind it be gone, of which somebody has to hear.
+    It must be the log of the commit, and no record after that may be gone, which would have to be announced.
     """
     if committed is None or committed.mark is None:
         return False
@@ -141,7 +141,7 @@ def still_committed(mark: Mark | None, committed: Committed | None, extent: Exte
 
 
 def _lead(mark: Mark, extent: Extent, snapshot: int | None, low_water: int) -> Plan:
-    """From the snapshot to the mark, if it is not below `low_water`; else from the mark's own low water."""
+    """Plan from the snapshot to the mark, if it is not below `low_water`; else from the mark's own low water."""
     lost = max(0, extent.first - mark.offset)
     if snapshot is not None and low_water <= snapshot <= mark.offset and snapshot >= min(extent.first, mark.offset):
         return Plan("redis", snapshot, mark, lost=lost)
@@ -152,15 +152,15 @@ def _lead(mark: Mark, extent: Extent, snapshot: int | None, low_water: int) -> P
 
 
 def _anew(extent: Extent, fingerprint: str, change: str = "", lost: int = 0) -> Plan:
-    """From the first record on."""
+    """Plan from the first record on."""
     mark = _fresh(extent.first, fingerprint)
     return Plan("empty", extent.first, mark, lost=lost, log=extent.log, change=change)
 
 
 def _cut(mark: Mark, extent: Extent, snapshot: int | None, missing: int) -> Plan:
-    """From where the log agrees with what was committed. What was open there may have ended in what is missing.
+    """Plan from where the log agrees with what was committed. What was open there may have ended in what is missing.
 
-    So the low-water mark says nothing of it, and a replay from there may lack beginnings; a snapshot has all.
+    So the low-water mark does not cover it, and a replay from there may lack beginnings; a snapshot has all.
     """
     at = extent.agreed
     left = msgspec.structs.replace(

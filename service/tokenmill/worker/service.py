@@ -20,13 +20,13 @@ from tokenmill.partition import LogId, PartitionSettings
 from tokenmill.store import GuardedStore, MemoryStore, RedisStore, SnapshotStore
 from tokenmill.store.configured import configured
 from tokenmill.store.sessions import RedisSessions
-from tokenmill.worker.delivery import Parts
 from tokenmill.worker.engine import Engine
 from tokenmill.worker.gauges import read_gauges
 from tokenmill.worker.held import ROUND_S, HeldWatch, held
 from tokenmill.worker.log_watch import ROUND_S as LOG_ROUND_S
 from tokenmill.worker.log_watch import LogWatch
 from tokenmill.worker.output_partitions import OutputPartitions
+from tokenmill.worker.parts import Parts
 from tokenmill.worker.sessions import SessionWriter
 from tokenmill.worker.sizes import batch_bytes, fitting_limits
 from tokenmill.worker.timeouts import AGE_ROUNDS, IDLE_ROUNDS, AgeCloser, IdleCloser
@@ -43,16 +43,16 @@ from tokenmill.worker.watch import Pulse, Watch
 log = logging.getLogger(__name__)
 
 STORE_DEADLINE_S = 10.0
-"""For one whole operation on the store: a load may take many pages, each with its own short time-out."""
+"""Seconds for one whole operation on the store: a load may take many pages, each with its own short time-out."""
 
 MARGIN_S = 5.0
-"""Of the shutdown time, kept for leaving the group and closing connections."""
+"""Seconds of the shutdown time that are kept for leaving the group and closing connections."""
 
 
 class WorkerService(Service):
-    """Starts the engine as soon as Kafka can be had, and ends the process when it can't go on."""
+    """Starts the engine as soon as Kafka can be reached, and ends the process when it can't continue."""
 
-    logger = logging.getLogger("mode.worker")  # what the host says of its services is its own business
+    logger = logging.getLogger("mode.worker")  # under which the host logs of its services
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class WorkerService(Service):
         failing: Callable[[], None],
         **options: Any,
     ) -> None:
-        """`failing` is called once, when something made going on impossible."""
+        """`failing` is called once, when the worker can't continue."""
         super().__init__(**options)
         self._config = config
         self._numbers = numbers
@@ -93,23 +93,23 @@ class WorkerService(Service):
     # Start
 
     async def on_start(self) -> None:
-        """Return at once: the web endpoints must answer while Kafka is waited for."""
+        """Return immediately: the web endpoints must answer while the worker waits for Kafka."""
         self._pulse.watch()
         self._starting = asyncio.create_task(self._begin())
 
     async def _begin(self) -> None:
-        waiting = asyncio.create_task(self._pulse.beat(_nothing))  # the loop turns, for as long as Kafka is waited for
+        waiting = asyncio.create_task(self._pulse.beat(_nothing))  # the loop turns while Kafka is away
         try:
             engine = await until_available(self._connect, self._config.kafka.startup_timeout_s)
             read_gauges(self._numbers, engine)
             engine.start()
             idle = IdleCloser(engine)
             watch = Watch(engine, self._config.worker.stall_timeout_s)
-            engine.also(self._pulse.beat(watch.look), "watch")
-            engine.also(_every(ROUND_S, HeldWatch(engine).look), "held")
-            engine.also(_every(LOG_ROUND_S, LogWatch(engine).look), "log")
-            engine.also(_every(IDLE_ROUNDS.seconds(self._config.worker.idle_timeout_s), idle.look), "idle")
-            engine.also(_every(AGE_ROUNDS.seconds(self._config.worker.max_age_s), AgeCloser(engine).look), "age")
+            engine.add_task(self._pulse.beat(watch.look), "watch")
+            engine.add_task(_every(ROUND_S, HeldWatch(engine).look), "held")
+            engine.add_task(_every(LOG_ROUND_S, LogWatch(engine).look), "log")
+            engine.add_task(_every(IDLE_ROUNDS.seconds(self._config.worker.idle_timeout_s), idle.look), "idle")
+            engine.add_task(_every(AGE_ROUNDS.seconds(self._config.worker.max_age_s), AgeCloser(engine).look), "age")
             self._engine = engine
         except Exception as problem:  # noqa: BLE001 -- the host would not hear of it
             self._fail(problem)
@@ -117,7 +117,7 @@ class WorkerService(Service):
             waiting.cancel()
 
     async def _connect(self) -> Engine:
-        """Steps of a start; each may find Kafka unavailable, and then all are done again."""
+        """Take the steps of a start; when one finds Kafka unavailable, all are taken again."""
         config = self._config
         settings = PartitionSettings.from_config(config)
         async with make_admin(config.kafka) as admin:
@@ -132,7 +132,7 @@ class WorkerService(Service):
             input_bytes = largest.pop(config.topics.tokens, BATCH_BYTES)
             settings = fitting_limits(settings, largest)
             log_id = self._identified(await look(network(admin), config.topics.tokens))
-        size = min(batch_bytes(settings), input_bytes)  # what ends the idle goes to the input in batches, too
+        size = min(batch_bytes(settings), input_bytes)  # control records go to the input in batches, too
         seconds = config.kafka.rebalance_timeout_ms / 1000
         producer = await started(lambda: make_producer(config.kafka, size), "start the producer", seconds)
         engine: Engine | None = None
@@ -161,12 +161,12 @@ class WorkerService(Service):
         return engine
 
     def _identified(self, found: TopicLog) -> LogId:
-        """Say what can't be recognised of a broker that does not tell all."""
+        """Warn about what this broker does not report; return the log's identity."""
         self._warn(f"the broker {lost}" for lost in unrecognised(found))
         return found.log
 
     def _warn(self, sentences: Iterable[str]) -> None:
-        """Say each once, however often a start is tried."""
+        """Log each once, however often a start is tried."""
         for sentence in sentences:
             if sentence not in self._said:
                 log.warning("%s", sentence)
@@ -187,7 +187,7 @@ class WorkerService(Service):
     # End
 
     def _fail(self, problem: Exception) -> None:
-        """Going on is impossible: say it, and end with exit code 1. What is uncommitted is published again."""
+        """Log why the worker can't continue, and end with exit code 1. What is uncommitted is published again."""
         if self.failure is not None or self._stopping:
             log.info("while ending: %r", problem)
             return
@@ -198,7 +198,7 @@ class WorkerService(Service):
         self.add_future(self.crash(problem))
 
     async def on_stop(self) -> None:
-        """Drain if all is well; after a failure only let go."""
+        """Drain if all is well; after a failure only close."""
         self._stopping = True
         self._pulse.stop()
         seconds = max(self._config.worker.shutdown_timeout_s - MARGIN_S, 1.0)
@@ -216,7 +216,7 @@ class WorkerService(Service):
 
 
 def _nothing() -> None:
-    """There is nothing to look at yet."""
+    """Do nothing: there is no engine to watch yet."""
 
 
 async def _every(seconds: float, look: Callable[[], Awaitable[None] | None]) -> None:

@@ -1,7 +1,7 @@
-"""The copy of the topic `sessions` in Redis: written behind the acknowledgement, off the token path.
+"""The copy of the topic `sessions` in Redis: written after the acknowledgement, off the token path.
 
-Nobody waits for it. A record that could not be written is no loss, as the topic has it; but readers must not take what
-Redis has for all there is, so the generation of what is there is ended first (see `store.sessions`).
+Nobody waits for it. A record that could not be written is not lost, as the topic has it; but readers must not take an
+incomplete copy for the whole, so the copy's generation is ended first (see `store.sessions`).
 """
 
 import asyncio
@@ -15,12 +15,12 @@ from tokenmill.observe import Numbers
 from tokenmill.records import Headers
 from tokenmill.store.guarded import Breaker
 from tokenmill.store.sessions import PAGE_RECORDS, Named, SessionStore
-from tokenmill.worker.outbox import Outbox
+from tokenmill.worker.outbox import Outbox, Publisher
 
 log = logging.getLogger(__name__)
 
 WAITING_RECORDS = 20_000
-"""Records that wait for Redis, at most: some MiB, and seconds of it at a rate of answers that no worker has."""
+"""Records that may wait for Redis: some MiB, and seconds of it at a rate of answers that no worker reaches."""
 
 OP = "session"
 """Label of the metric of failures."""
@@ -28,12 +28,11 @@ OP = "session"
 CALL_S = 5.0
 """Deadline of one call to the store."""
 
-
 LAST_S = 3.0
-"""For the records that wait when the worker ends."""
+"""Seconds for writing the records that wait when the worker ends."""
 
 RENEW_S = 1.0
-"""For saying that some are missing, after that; both are within an end's own deadline."""
+"""Seconds for then marking the copy as incomplete; both fit into the shutdown deadline."""
 
 
 class SessionWriter:
@@ -42,7 +41,7 @@ class SessionWriter:
     def __init__(
         self, store: SessionStore, numbers: Numbers, breaker: Breaker | None = None, pause: float = 0.2
     ) -> None:
-        """`pause` in seconds: between two looks at a store that failed."""
+        """`pause`: seconds between two attempts at a store that failed."""
         self._store = store
         self._numbers = numbers
         self._breaker = breaker or Breaker()
@@ -52,12 +51,12 @@ class SessionWriter:
         self._missed = False
 
     def missed(self) -> None:
-        """Records may be on the topic that the store does not get."""
+        """Note that the store may lack records of the topic."""
         self._missed = True
         self._work.set()
 
     def take(self, record: Named) -> None:
-        """Write this, soon."""
+        """Queue a record for writing."""
         if len(self._waiting) >= WAITING_RECORDS:
             self._waiting.clear()
             self.missed()
@@ -65,14 +64,14 @@ class SessionWriter:
         self._work.set()
 
     async def run(self) -> None:
-        """Write what there is, for ever."""
+        """Write what waits, for ever."""
         while True:
             await self._work.wait()
             if self._breaker.open or not await self.write():
                 await asyncio.sleep(self._pause)
 
     async def write(self) -> bool:
-        """Write a page of what waits. False if the store does not answer."""
+        """Write a page of what waits; return False if the store does not answer."""
         page = [self._waiting.popleft() for _ in range(min(len(self._waiting), PAGE_RECORDS))]
         began = self._breaker.clock()
         try:
@@ -87,7 +86,7 @@ class SessionWriter:
             self._numbers.add("tokenmill_redis_errors_total", OP)
             log.warning("%d session records are not in Redis: %s", len(page), problem)
             return False
-        except BaseException:  # cut off: how much of it is there is not known, and writing it again changes nothing
+        except BaseException:  # cancelled: how much was written is not known, and writing it again changes nothing
             self._waiting.extendleft(reversed(page))
             raise
         self._breaker.succeeded()
@@ -96,7 +95,7 @@ class SessionWriter:
         return True
 
     async def close(self) -> None:
-        """Write the last records, and let go of the store. Where it does not get all, its generation ends."""
+        """Write the last records and close the store. If it does not get all of them, its generation ends."""
         with suppress(TimeoutError):
             async with asyncio.timeout(LAST_S):
                 while self._waiting and not self._breaker.open and await self.write():
@@ -114,14 +113,21 @@ class SessionOutbox(Outbox):
     __slots__ = ("_sent", "_writer")
 
     def __init__(
-        self, *args: object, writer: SessionWriter, acknowledged: Callable[[int], None], **options: object
+        self,
+        producer: Publisher,
+        topic: str,
+        partition: int,
+        *,
+        writer: SessionWriter,
+        acknowledged: Callable[[int], None],
+        failed: Callable[[Exception], None],
     ) -> None:
         def through(records: int) -> None:
             for _ in range(records):
                 writer.take(self._sent.popleft())
             acknowledged(records)
 
-        super().__init__(*args, acknowledged=through, **options)  # type: ignore[arg-type] # -- those of `Outbox`
+        super().__init__(producer, topic, partition, acknowledged=through, failed=failed)
         self._sent: deque[Named] = deque()
         self._writer = writer
 
@@ -132,7 +138,7 @@ class SessionOutbox(Outbox):
 
 
 def _named(key: bytes, value: bytes, headers: Headers) -> Named:
-    """From a key that ends with the ids which are in the headers."""
+    """Split a key, which ends with the ids that are in the headers."""
     ids = dict(headers)
     answer = b"%b/%b" % (ids["tm-message-id"], ids.get("tm-choice", b"0"))
     return Named(key[: len(key) - len(answer) - 1], answer, value)

@@ -16,11 +16,11 @@ from tokenmill.partition.cloud_events import CLOUD_EVENT_BYTES
 log = logging.getLogger(__name__)
 
 RECORD_OVERHEAD = 1 * KIB
-"""What a record batch of one record needs beside key, value and headers: 61 bytes of batch and some lengths."""
+"""Bytes that a batch of one record needs beside key, value and headers: 61 of the batch, and some lengths."""
 
 
 def fitting_limits(settings: PartitionSettings, largest: Mapping[str, int]) -> PartitionSettings:
-    """Settings whose outputs fit every topic. `largest` is the `max.message.bytes` of each.
+    """Return settings whose outputs fit every topic. `largest` is the `max.message.bytes` of each.
 
     Raises `FatalError` if a call or a delta could not be published whole then.
     """
@@ -47,10 +47,10 @@ def fitting_limits(settings: PartitionSettings, largest: Mapping[str, int]) -> P
 
 
 def raising(topic: str, limits: Limits) -> str:
-    """The command that lets a topic take what the limits allow."""
+    """Return the command that lets a topic take what the limits allow."""
     return altering(topic, f"max.message.bytes={limits.output_bytes + SPARE}")
 
 
 def batch_bytes(settings: PartitionSettings) -> int:
-    """Largest record batch for outputs: all of a topic's limit may be one record."""
+    """Return the bytes of the largest record batch for outputs: one record may take all of a topic's limit."""
     return min(BATCH_BYTES, settings.limits.output_bytes)

@@ -1,13 +1,13 @@
 """Two processes with one `kafka.group_instance_id` take each other's place in the group again and again, and both read.
 
-The broker does not refuse the second: to it this is the first one, restarted, and who restarts must not wait. So each
+The broker does not refuse the second: it takes it for the first one, restarted, and a restart must not wait. So each
 newcomer gets the place, under a new member id in the same generation; the process that had it notices with its next
-heartbeat and takes it back in the same way. That a member id changes while the generation does not is the sign: a
+heartbeat and takes it back in the same way. The sign is a member id that changes while the generation does not: a
 member whose session ran out comes back in a new one.
 
-1. A newcomer that is replaced within its first session ends: somebody else was there before and is alive.
-2. One that has been there for longer stays, and ends only when it does not stop. Then both have been there for long,
-   as after one of them was suspended.
+1. A newcomer that is replaced within its first session ends: another process was there before and is alive.
+2. One that has been there for longer stays, and ends only if the replacements do not stop. Then both have been there
+   for long, as when one of them was suspended.
 """
 
 from collections import deque
@@ -17,11 +17,11 @@ from tokenmill.config import Kafka
 from tokenmill.errors import FatalError
 
 REPLACEMENTS = 5
-"""Within so many times ...."""
+"""Replacements after which a member that has been there for long ends, if they come within `HEARTBEATS`."""
 
 HEARTBEATS = 20
-"""... so many heartbeats a member that has been there for long may be replaced. Two that fight do it every other one; a
-newcomer that ends, and is started again with growing pauses, does not come so often."""
+"""Heartbeats within which those replacements are a fight. Two that fight replace each other at every other one; a
+newcomer that ends, and is started again with growing pauses, comes less often."""
 
 
 class StaticMembership:
@@ -37,7 +37,7 @@ class StaticMembership:
         self._replaced: deque[float] = deque(maxlen=REPLACEMENTS)
 
     def joined(self, member_id: str, generation: int) -> None:
-        """The group has given this process a place. Raises `FatalError` if another process is fighting for it."""
+        """Note the place that the group gave this process. Raises `FatalError` if another process fights for it."""
         now, before = self._clock(), self._place
         self._place = (member_id, generation)
         if self._since is None:

@@ -1,14 +1,13 @@
 """Messages that are idle for too long, or too old, are closed through the log (design 4.1).
 
-Time and memory enter through the log alone: what is to end gets a record in its own partition. The record comes round
-like any other and only then ends the message, so that a replay does the same. One for an idle message names the last
-offset that its message had, and is ignored if newer chunks have come before it.
+Time and memory enter through the log alone: a message that is to end gets a record in its own partition. The record is
+read like any other and only then ends the message, so that a replay does the same. One for an idle message names the
+message's last offset, and is ignored if newer chunks came before it.
 
-A message that never ends, or a stream that nobody ends, gets chunks and is not idle, but holds the low-water mark:
-replays become longer and longer, and one day retention takes the beginning. Its age is told by the log, so that it goes
-on counting through restarts: the broker knows the first record that is younger than `worker.max_age_s`, and what opened
-before that is too old. One producer's clock can't close anything by itself, as every record before that one is older by
-its own timestamp.
+A message or stream that never ends gets chunks, so it is not idle, but it holds the low-water mark: replays become
+longer and longer, and one day retention deletes the beginning. Its age is taken from the log, so that it counts through
+restarts: the broker finds the first record that is younger than `worker.max_age_s`, and what opened before that is too
+old. One producer's clock can't close anything by itself, as every record before that one is older by its own timestamp.
 """
 
 import logging
@@ -28,26 +27,26 @@ from tokenmill.worker.lane import Lane, Phase
 log = logging.getLogger(__name__)
 
 RELIEF = 10
-"""When memory runs short, one message or stream in so many is closed, the longest idle ones first."""
+"""When memory runs short, one message or stream in this many is closed, the longest idle ones first."""
 
 
 class Rounds(NamedTuple):
-    """How often to look: so many times within a time-out, but not more or less often than the bounds."""
+    """How often to look: this many times within a time-out, with bounds for the pause between."""
 
     number: int
     shortest_s: float
     longest_s: float
 
     def seconds(self, timeout: float) -> float:
-        """Between two looks."""
+        """Return the seconds between two looks."""
         return min(max(timeout / self.number, self.shortest_s), self.longest_s)
 
 
 IDLE_ROUNDS = Rounds(10, 0.2, 5.0)
-"""Of looks at messages, within the idle timeout."""
+"""Looks at messages within the idle timeout."""
 
 AGE_ROUNDS = Rounds(100, 0.5, 60.0)
-"""Of questions to the broker, within the greatest age."""
+"""Requests to the broker within the greatest age."""
 
 
 class IdleCloser:
@@ -60,10 +59,10 @@ class IdleCloser:
         self._state_bytes = worker.state_mib * MIB
 
     def look(self) -> None:
-        """Close what is idle; when all that is open is over its cap, also the longest idle of what is not.
+        """Close what is idle; when all that is open exceeds its cap, also the longest idle of the rest.
 
-        What has ended does not count: no message would make it smaller by ending, and no pause. A lane that has
-        still to read what closes its longest idle is left alone.
+        What has ended does not count: neither an end nor a pause would make it smaller. A lane that has yet to read
+        the records that close its longest idle is left alone.
         """
         live = [lane for lane in self._engine.lanes.values() if lane.phase is Phase.LIVE]
         current = [lane for lane in live if _came_round(lane)]
@@ -75,7 +74,7 @@ class IdleCloser:
             self._relieve(current)
 
     def _relieve(self, lanes: Iterable[Lane]) -> None:
-        log.warning("what is open takes more than worker.state_mib: input pauses, and the longest idle is closed")
+        log.warning("open messages exceed worker.state_mib: pausing input and closing the longest idle")
         for lane in lanes:
             if held := lane.partition.open_messages + lane.partition.open_streams:
                 lane.write_controls(lane.partition.longest_idle(max(1, held // RELIEF)))
@@ -84,9 +83,9 @@ class IdleCloser:
 
 
 def _came_round(lane: Lane) -> bool:
-    """Whether it has read what was written here before.
+    """Whether it has read the control records that were written here before.
 
-    Behind a backlog that takes a while, and until then nothing ends: more of it would only be more backlog.
+    Behind a backlog that takes a while, and until then nothing ends: more records would only be more backlog.
     """
     return lane.inbox.acked == lane.inbox.begun and lane.partition.offset >= lane.inbox.end
 
@@ -112,11 +111,11 @@ class AgeCloser:
                 lane.write_controls(lane.partition.opened_before(young[tp].offset))
 
     def _current(self, tp: TopicPartition, lane: Lane) -> bool:
-        """Whether all is read, what was written here before included."""
+        """Whether everything is read, the control records that were written here before included."""
         return lane.phase is Phase.LIVE and lane.inbox.acked == lane.inbox.begun and self._engine.caught_up(tp)
 
     async def _first_young(self, places: Iterable[TopicPartition]) -> dict[TopicPartition, Any]:
-        """The first record of each that is not too old, None where there is none."""
+        """Return the first record of each that is not too old, None where there is none."""
         times = dict.fromkeys(places, max(0, int(time.time() * 1000) - self._max_age_ms))
         if not times:
             return {}

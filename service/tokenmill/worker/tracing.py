@@ -1,7 +1,7 @@
-"""Messages that are part of a trace, as OpenTelemetry is told of them: one span each, from its first record to its end.
+"""Spans of messages that are part of a trace: one for each, from its first record to its end.
 
-A span a batch would say more, and be one a token where answers come slowly. Nothing of a span is kept while a message
-is open, so it needs no state: a message that another worker began is told as well.
+A span for each batch would show more, but that is one for each token where answers come slowly. Nothing of a span is
+kept while its message is open, so it needs no state: a message that another worker began gets its span, too.
 """
 
 from aiokafka import TopicPartition
@@ -11,8 +11,8 @@ from tokenmill.observe.telemetry import Telemetry, Value
 from tokenmill.partition.trace_context import EndedMessage
 
 
-def tell(telemetry: Telemetry, ended: EndedMessage, source: TopicPartition) -> None:
-    """Tell of a message that has ended, and was read from there."""
+def record_span(telemetry: Telemetry, ended: EndedMessage, source: TopicPartition) -> None:
+    """Record the span of a message that has ended; `source` is where it was read."""
     if not telemetry.on:
         return
     envelope, finish = ended.envelope, ended.finish

@@ -1,6 +1,6 @@
-"""Nothing dies silently (design 4.11): what the client would pass over is looked at once a second.
+"""Nothing dies silently (design 4.11): what the client would pass over is checked once a second.
 
-Each check gives a sentence about what is wrong, if anything is. A sentence ends the process with exit code 1, and the
+Each check yields a sentence about what is wrong, if anything is. A sentence ends the process with exit code 1, and the
 supervisor starts a new one, which recovers. The event loop itself is watched from a thread: if it does not turn,
 nothing else here does.
 """
@@ -24,15 +24,15 @@ from tokenmill.worker.lane import Lane, Phase
 LOOK_S = 1.0
 
 LONGEST_LOOK_S = 10.0
-"""What a look counts for at most: a process that was suspended saw nothing stand still meanwhile."""
+"""Seconds that a look counts for at most: while a process was suspended it saw nothing stand still."""
 
 
 class Seen(NamedTuple):
-    """What was looked at, and since when it has been so."""
+    """A value that was looked at, and since when it has been the same."""
 
     value: object
     since: float
-    """By the seconds that were watched."""
+    """In seconds that were watched."""
 
 
 class Watch:
@@ -53,7 +53,7 @@ class Watch:
             raise FatalError(problem)
 
     def problems(self) -> Iterator[str]:
-        """Everything that is wrong now. What is not looked at this time begins anew the next."""
+        """Yield everything that is wrong now. What is not looked at this time starts over the next time."""
         self._before, self._now = self._now, {}
         looked_at = self._engine.clock()
         self._watched_s += min(looked_at - self._looked_at, LONGEST_LOOK_S)
@@ -65,20 +65,20 @@ class Watch:
             yield from self._stuck(tp, lane)
 
     def _dead_tasks(self) -> Iterator[str]:
-        """The client's background tasks: `getmany` and `send` go on without them, doing nothing."""
+        """The client's background tasks: without them `getmany` and `send` still run, and do nothing."""
         consumer = self._engine.consumer
         tasks = [*reading_tasks(consumer).items()]
         tasks += [("sending", sending_task(producer)) for producer in self._engine.delivery.producers()]
         for name, task in tasks:
             if task.done():
                 yield f"the Kafka client's {name} task has ended: {_reason(task)}"
-        # It also ends when the group has forgotten this member; then the client joins anew, which takes a moment.
+        # It also ends when the group has forgotten this member; then the client joins again, which takes a moment.
         heartbeats = heartbeat_task(consumer)
         if heartbeats is not None and heartbeats.done() and self._too_long("heartbeats", heartbeats):
             yield f"the Kafka client has sent no heartbeats for {self._patience:g} s"
 
     def _outside(self) -> Iterator[str]:
-        """Nobody to ask for the group, or no answer to whoever wants to join it."""
+        """No coordinator of the group, or no answer to a member that wants to join it."""
         coordinator = coordinator_id(self._engine.consumer)
         if coordinator is None and self._too_long("coordinator", None):
             yield f"no coordinator of the group for {self._patience:g} s"
@@ -88,14 +88,14 @@ class Watch:
             yield f"no place in the group for {allowed:g} s"
 
     def _silent(self, tp: TopicPartition, lane: Lane) -> Iterator[str]:
-        """Not even empty answers come, of which fetches get many a second; nor is the partition's end known then."""
+        """Not even empty answers come, of which fetches get many a second; the end of the partition is unknown then."""
         consumer = self._engine.consumer
         read = lane.phase is Phase.LIVE and not lane.paused and tp in consumer.assignment()
         if read and self._too_long((tp, "silence"), consumer.last_poll_timestamp(tp)):
             yield f"{tp.topic}/{tp.partition}: no answer to a fetch for {self._patience:g} s"
 
     def _stuck(self, tp: TopicPartition, lane: Lane) -> Iterator[str]:
-        """Lag, a restore, or unacknowledged output, and nothing moves. Input may go on while outputs do not."""
+        """Lag, a restore, or unacknowledged output, and nothing moves. Input may move on while outputs do not."""
         end, offset, phase = self._engine.end(tp), lane.partition.offset, lane.phase
         behind = end is not None and max(offset, self._engine.position(tp)) < end
         done: tuple[object, ...]
@@ -114,8 +114,8 @@ class Watch:
     def _restoring(self, lane: Lane) -> tuple[tuple[object, ...], float]:
         """What moves while a lane is restored, and how long it may stand still.
 
-        A few have their turn, each for as long as a load of its snapshot may take and some more. The others move when
-        one of these is through. Before the first has its turn only Kafka is asked.
+        A few have their turn, each for as long as a load of its snapshot may take and some more. The others advance
+        when one of these is done. Before the first has its turn only Kafka is asked.
         """
         turns = sum(each.placed for each in self._engine.lanes.values())
         done = ("in turn",) if lane.placed else ("waiting", turns)
@@ -130,7 +130,7 @@ class Watch:
 
 
 class Pulse:
-    """The event loop's: beaten by the loop, felt by a thread.
+    """The event loop's pulse: beaten by the loop, felt by a thread.
 
     The thread counts its own looks, so that a process that was suspended is not taken for dead.
     """
@@ -143,7 +143,7 @@ class Pulse:
         numbers.read("tokenmill_event_loop_lag_seconds", lambda: [((), self._lag)])
 
     async def beat(self, look: Callable[[], None]) -> None:
-        """Beat once a second and have a look each time."""
+        """Beat once a second and call `look` each time."""
         loop = asyncio.get_running_loop()
         while True:
             due = loop.time() + LOOK_S
@@ -157,7 +157,7 @@ class Pulse:
         threading.Thread(target=self._feel, name="pulse", daemon=True).start()
 
     def stop(self) -> None:
-        """The loop ends on purpose."""
+        """Stop the thread: the loop ends on purpose."""
         self._stopped.set()
 
     def _feel(self) -> None:

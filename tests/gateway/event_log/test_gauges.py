@@ -1,8 +1,7 @@
 """What is asked of the parts of a gateway when somebody looks."""
 
 from tests.support.topics import make_topics
-from tokenmill.client import Connection
-from tokenmill.config import Gateway
+from tokenmill.config import Gateway, Kafka
 from tokenmill.gateway.event_log.entry import Entry
 from tokenmill.gateway.event_log.gauges import read_gauges
 from tokenmill.gateway.event_log.log_readers import LogReaders
@@ -18,8 +17,8 @@ async def test_gauges_say_what_is_held_and_what_may_be(kafka: str, unique: str) 
     """Memory beside its cap, readers beside theirs, and nothing uncommitted on a topic without transactions."""
     topic = f"events-{unique}"
     await make_topics(kafka, topic, partitions=2)
-    numbers, windows, connection = Numbers(GATEWAY_METRICS), Windows(1 << 20, 60), Connection(kafka)
-    tail, log_readers = Tail(connection, topic, windows, Hub(), list[int]().extend), LogReaders(connection, topic, 3)
+    numbers, windows, place = Numbers(GATEWAY_METRICS), Windows(1 << 20, 60), Kafka(bootstrap_servers=kafka)
+    tail, log_readers = Tail(place, topic, windows, Hub(), list[int]().extend), LogReaders(place, topic, 3)
     read_gauges(numbers, SETTINGS, tail, log_readers, windows)
     await tail.start(20)
     try:

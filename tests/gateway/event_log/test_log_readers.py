@@ -13,7 +13,7 @@ from aiokafka.admin import RecordsToDelete
 from tests.support.event_log import START_MS, EventLog, of, spoken
 from tests.support.stage import until
 from tests.support.topics import admin_of, make_topics
-from tokenmill.client import Connection
+from tokenmill.config import Kafka
 from tokenmill.errors import Unavailable
 from tokenmill.gateway.event_log import log_readers
 from tokenmill.gateway.event_log.entry import Entry
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.integration
 
 @asynccontextmanager
 async def readers_of(bootstrap: str, topic: str, count: int = 2) -> AsyncIterator[LogReaders]:
-    readers = LogReaders(Connection(bootstrap), topic, count)
+    readers = LogReaders(Kafka(bootstrap_servers=bootstrap), topic, count)
     try:
         yield readers
     finally:

@@ -13,7 +13,7 @@ from tests.support.event_log import EventLog, frames_of, of, spoken
 from tests.support.pipes import FakePipe, stream_of
 from tests.support.stage import until
 from tests.support.topics import grow_topics, make_anew, make_topics
-from tokenmill.client import Connection
+from tokenmill.config import Kafka
 from tokenmill.dialects.native import NATIVE
 from tokenmill.errors import FatalError, Unavailable
 from tokenmill.gateway.event_log import tail as module
@@ -36,7 +36,7 @@ class Rig:
     def __init__(self, bootstrap: str, topic: str) -> None:
         self.windows, self.hub = Windows(1 << 30, 1e9), Hub()
         self.told = list[int]()
-        self.tail = Tail(Connection(bootstrap), topic, self.windows, self.hub, self.told.extend)
+        self.tail = Tail(Kafka(bootstrap_servers=bootstrap), topic, self.windows, self.hub, self.told.extend)
 
     @asynccontextmanager
     async def window(self, partition: int) -> AsyncIterator[Window]:

@@ -203,3 +203,9 @@ async def test_kafka_that_is_not_there_is_said_at_once() -> None:
     """Nothing listens on port 1; the server tries again."""
     with pytest.raises(Unavailable, match="connect"):
         await Producer(Kafka(bootstrap_servers="127.0.0.1:1"), ["tokens"]).start()
+
+
+async def test_a_start_that_takes_too_long_names_what_is_written_to(kafka: str, topic: str) -> None:
+    """Gateways, fronts and callers have one: only the topics tell them apart."""
+    with pytest.raises(Unavailable, match=f"start the producer for {topic}, tokens: no answer within"):
+        await Producer(Kafka(bootstrap_servers=kafka), [topic, "tokens"], Bounds(start_s=1e-6)).start()

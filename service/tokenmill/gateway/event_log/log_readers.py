@@ -12,12 +12,13 @@ from typing import Any, TypeVar
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
-from tokenmill.client import Connection
+from tokenmill.config import Kafka
 from tokenmill.errors import Unavailable
 from tokenmill.gateway.event_log.entry import Entry, entries
 from tokenmill.gateway.event_log.unresponsive import UnresponsivePartitions
 from tokenmill.gateway.fairness import FairSemaphore
 from tokenmill.kafka.calls import deadline, started, stopped
+from tokenmill.kafka.clients import make_reader
 
 T = TypeVar("T")
 
@@ -58,8 +59,8 @@ class LogReaders:
     Raises `Unavailable` when Kafka does not answer.
     """
 
-    def __init__(self, connection: Connection, topic: str, readers: int) -> None:
-        self._connection = connection
+    def __init__(self, kafka: Kafka, topic: str, readers: int) -> None:
+        self._kafka = kafka
         self._topic = topic
         self._turns = FairSemaphore(readers)
         self._unresponsive = UnresponsivePartitions(max(1, readers // 2))
@@ -143,12 +144,7 @@ class LogReaders:
             ended.add_done_callback(lambda _: self._turns.release())
 
     def _client(self) -> AIOKafkaConsumer:
-        return AIOKafkaConsumer(
-            isolation_level="read_committed",
-            auto_offset_reset="earliest",  # retention may pass a reader: see `_must_reach`
-            enable_auto_commit=False,
-            **self._connection.consuming(fetch_max_wait_ms=FETCH_WAIT_MS),
-        )
+        return make_reader(self._kafka, wait_ms=FETCH_WAIT_MS)  # retention may pass a reader: see `_must_reach`
 
     async def read(
         self, partition: int, start: int, key: bytes, stop: float = inf, most: int = BATCH, name: str = ""

@@ -17,14 +17,15 @@ from typing import Protocol
 from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
 from aiokafka.errors import OffsetOutOfRangeError
 
-from tokenmill.client import Connection
+from tokenmill.config import Kafka
 from tokenmill.errors import FatalError, Unavailable
 from tokenmill.gateway.event_log.entry import Entry, entries
 from tokenmill.gateway.event_log.window import Window, Windows
 from tokenmill.kafka.aiokafka_inside import fresh_metadata
 from tokenmill.kafka.calls import deadline, started, stopped, stopped_on_failure
+from tokenmill.kafka.clients import make_reader
 from tokenmill.kafka.fetched import unwrap_fetched
-from tokenmill.kafka.lookup import partition_of
+from tokenmill.kafka.lookup import assign_at, partition_of
 from tokenmill.kafka.topics import FewerPartitions
 
 POLL_MS = 200
@@ -72,13 +73,13 @@ class Tail:
 
     def __init__(
         self,
-        connection: Connection,
+        kafka: Kafka,
         topic: str,
         windows: Windows,
         hub: Listeners,
         told: Callable[[Iterable[int]], None],
     ) -> None:
-        self._connection = connection
+        self._kafka = kafka
         self._topic = topic
         self._windows = windows
         self._hub = hub
@@ -94,7 +95,7 @@ class Tail:
     async def start(self, seconds: float) -> None:
         """Connect and find the partitions. It may be tried again."""
         self.polled_at = self.polled_at or asyncio.get_running_loop().time()
-        self._consumer = await started(self._client, self._connection.connecting, seconds)
+        self._consumer = await started(self._reader, f"connect to {self._kafka.bootstrap_servers}", seconds)
         async with stopped_on_failure(self._consumer):
             count = await self._count()
             if not count:
@@ -246,13 +247,12 @@ class Tail:
                 self._windows.drop(partition)
 
     def _assign(self, count: int) -> None:
-        """All partitions, each where it was: an assignment forgets the places of the one before."""
+        """Assign all partitions, those that are read at the ends of their windows; pause the others."""
         consumer = self._started()
         places = [TopicPartition(self._topic, number) for number in range(count)]
-        consumer.assign(places)
         open_ = {partition: window.end for partition, window in self._windows}
-        for place in places:  # the client asks for a place of those that are paused, too
-            consumer.seek(place, open_.get(place.partition, 0))
+        # The client asks for an offset of those that are paused, too.
+        assign_at(consumer, {place: open_.get(place.partition, 0) for place in places})
         consumer.pause(*(place for place in places if place.partition not in open_))
         self._partitions = count
 
@@ -260,13 +260,8 @@ class Tail:
         known = await deadline(fresh_metadata(self._started()), f"look up the partitions of {self._topic!r}")
         return len(known.partitions_for_topic(self._topic) or ())
 
-    def _client(self) -> AIOKafkaConsumer:
-        return AIOKafkaConsumer(
-            isolation_level="read_committed",
-            auto_offset_reset="none",
-            enable_auto_commit=False,
-            **self._connection.consuming(fetch_max_wait_ms=FETCH_WAIT_MS),
-        )
+    def _reader(self) -> AIOKafkaConsumer:
+        return make_reader(self._kafka, wait_ms=FETCH_WAIT_MS, reset="none")
 
     def _started(self) -> AIOKafkaConsumer:
         if self._consumer is None:

@@ -41,18 +41,12 @@ from tokenmill.gateway.ingest.in_flight import (
 from tokenmill.gateway.problems import TOO_LARGE, Refused
 from tokenmill.kafka.aiokafka_inside import sending_task
 from tokenmill.kafka.calls import started, stopped
-from tokenmill.kafka.clients import make_admin, producer_options
+from tokenmill.kafka.clients import BATCH_BYTES, METADATA_MS, make_admin, producer_options
 from tokenmill.kafka.topics import largest_records
-from tokenmill.limits import KIB, MIB
+from tokenmill.limits import MIB
 from tokenmill.records import Headers
 
 log = logging.getLogger(__name__)
-
-BATCH_BYTES = 512 * KIB
-"""Largest record batch. The broker's default limit for one is 1 MiB."""
-
-METADATA_MS = 30_000
-"""How old the client's view of topics may be: so long it takes until partitions that were added are written to."""
 
 LARGEST_BYTES = 1_048_588
 """The broker's default of `max.message.bytes`, where it does not tell."""
@@ -122,7 +116,8 @@ class Producer:
     async def start(self) -> None:
         """Reach Kafka. Raises `Unavailable` when it does not answer; then it may be tried again."""
         self._largest = dict.fromkeys(self._topics, LARGEST_BYTES) | await self._allowed()
-        self._client = await started(self._make, "start the gateway's producer", self._bounds.start_s)
+        doing = f"start the producer for {', '.join(self._topics)}"
+        self._client = await started(self._make, doing, self._bounds.start_s)
         self._ready.set()
 
     async def stop(self) -> None:
