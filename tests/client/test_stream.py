@@ -2,7 +2,8 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterable
+import threading
+from collections.abc import AsyncIterator, Iterable, Iterator
 from typing import Any
 
 import pytest
@@ -224,6 +225,23 @@ async def test_a_source_that_fails_leaves_an_answer_that_failed(publisher: Publi
     done = await parsed(publisher)
     assert (done.text, done.errors) == ("Hel", [("upstream", "ConnectionError: gone")])
     assert [reason for reason, _ in done.ends] == ["error"]
+
+
+async def test_what_is_iterated_without_async_is_published_as_it_comes(publisher: Publisher) -> None:
+    """As from the synchronous client of an SDK, which waits for its model in the middle of the answer."""
+    read = threading.Event()
+
+    def source() -> Iterator[str]:
+        yield "Hel"
+        assert read.wait(15), "nothing came of the first item"
+        yield "lo"
+
+    publishing = asyncio.create_task(publish_stream(publisher, "c1", source()))
+    while not publishing.done() and not read.is_set():
+        if await read_topic(publisher.connection.bootstrap_servers, publisher.topic):
+            read.set()
+    await publishing
+    assert (await parsed(publisher)).text == "Hello"
 
 
 async def test_a_source_that_is_cancelled_leaves_an_answer_that_was(publisher: Publisher) -> None:

@@ -1,12 +1,16 @@
 """Spans and measurements as OpenTelemetry's own SDK keeps them; a collector is asked in tests/integration."""
 
 import asyncio
+import socket
+import time
 
 import pytest
 from opentelemetry.trace import SpanKind, StatusCode
 
 from tests.support.spans import HEADERS, PARENT, TRACE, Kept, ids_of
-from tokenmill.observe.otel import LATEST_MS
+from tokenmill.config import TelemetrySection
+from tokenmill.observe.otel import CLOSE_S, LATEST_MS, OpenTelemetry
+from tokenmill.process import EXIT_S
 
 
 def test_a_span_is_part_of_the_trace_that_came() -> None:
@@ -110,3 +114,20 @@ def test_the_environment_goes_over_what_is_said_of_the_process(monkeypatch: pyte
     with kept.telemetry.span("a", "client", (), {}):
         pass
     assert kept.only.resource.attributes["service.name"] == "mine"
+
+
+@pytest.mark.parametrize("listens", [True, False], ids=["silent", "refused"])
+def test_a_collector_that_does_not_answer_holds_the_end_up_for_seconds(listens: bool) -> None:
+    """However much is left: a process that has drained has few seconds more."""
+    with socket.create_server(("127.0.0.1", 0)) as collector:
+        port = collector.getsockname()[1]
+        if not listens:
+            collector.close()
+        telemetry = OpenTelemetry(TelemetrySection(endpoint=f"http://127.0.0.1:{port}"), "test")
+        for _ in range(2_000):  # of its queue nearly all, and several batches
+            with telemetry.span("a", "client", (), {}):
+                pass
+        began = time.monotonic()
+        telemetry.close()
+        assert CLOSE_S < EXIT_S
+        assert time.monotonic() - began < EXIT_S

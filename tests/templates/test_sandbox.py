@@ -1,8 +1,15 @@
 """What a template finds in its process."""
 
+import json
+import signal
+import subprocess
+import sys
+
 import pytest
 
 from tokenmill.templates.rendering import render
+
+ENDLESS = "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"
 
 
 @pytest.mark.parametrize(
@@ -40,3 +47,19 @@ def test_what_goes_wrong_is_told(template: str, problem: str) -> None:
     (rendering,) = render(template, [{}])
     assert rendering.text is None
     assert problem in rendering.problem
+
+
+def test_what_renders_all_the_time_ends_by_itself_when_one_takes_too_long() -> None:
+    """Nobody may be left who watches it. Time between two requests does not count."""
+    command = [sys.executable, "-m", "tokenmill.templates.sandbox", "--serve", "1.5"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            for template in ("a", ENDLESS):
+                process.stdin.write(json.dumps({"template": template, "conversations": [{}]}) + "\n")
+                process.stdin.flush()
+            assert json.loads(process.stdout.readline()) == [{"text": "a"}]
+            assert process.wait(30) == -signal.SIGALRM
+        finally:
+            process.kill()

@@ -85,6 +85,7 @@ class Renderer:
                 "-m",
                 "tokenmill.templates.sandbox",
                 "--serve",
+                str(2 * self._render_s),  # after ours is over, or nobody is left to have one
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.DEVNULL,

@@ -12,7 +12,7 @@
 """
 
 import asyncio
-from collections.abc import AsyncIterable, AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Collection, Iterable, Mapping
 from contextlib import suppress
 from typing import Any, TypeAlias
 from uuid import uuid4
@@ -33,6 +33,9 @@ NATIVE = "native"
 """The one codec in which a null value says nothing."""
 
 _Raw: TypeAlias = bytes | bytearray | memoryview | str
+
+_END = object()
+"""Stands for the end of what is iterated in a thread."""
 
 _SAID_AGAIN = ("content.", "refusal.", "logprobs.", "tool_calls.")
 """What the types of events begin with that say again what a chunk of OpenAI's said."""
@@ -57,7 +60,8 @@ async def publish_stream(
         publisher: an entered `Publisher`.
         conversation_id: key of the records.
         source: strings; objects of the SDKs of OpenAI (chat completions, Responses) and Anthropic; dictionaries or
-            bytes of the codec that is named. One string, dictionary or piece of bytes is an answer of one item.
+            bytes of the codec that is named. One string, dictionary or piece of bytes is an answer of one item. What
+            is iterated without `async` is asked for each item in a thread, as it may wait for a model.
         codec: needed for dictionaries and bytes; the objects of an SDK say it themselves.
         message_id: of an answer to which its provider gives none; without it a random one.
         open: options of the message.
@@ -83,8 +87,12 @@ async def _each(source: Source) -> AsyncIterator[Any]:
     if isinstance(source, AsyncIterable):
         async for item in source:
             yield item
-    else:
+    elif isinstance(source, Collection):  # it is all there
         for item in (source,) if isinstance(source, _Raw | Mapping) else source:
+            yield item
+    else:
+        items = iter(source)
+        while (item := await asyncio.to_thread(next, items, _END)) is not _END:
             yield item
 
 

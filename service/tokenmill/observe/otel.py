@@ -8,6 +8,7 @@ Threads of the SDK send what was said. A collector that does not answer costs no
 dropped.
 """
 
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -31,8 +32,11 @@ from tokenmill.config import TelemetrySection
 from tokenmill.observe.telemetry import Attributes, Kind, Measure, Span, Telemetry
 from tokenmill.records import Headers
 
-CLOSE_S = 5.0
-"""For the last spans to be sent: less than a process has for its end."""
+SEND_S = 5.0
+"""Seconds for the collector to take what is sent at once."""
+
+CLOSE_S = 3.0
+"""Seconds to send what is left at the end, after which it is dropped: less than a process has after its drain."""
 
 LATEST_MS = (2**63 - 1) // 1_000_000
 """The last time that a span can say: it counts nanoseconds in 64 bits."""
@@ -116,10 +120,10 @@ class OpenTelemetry(Telemetry):
             ParentBased(TraceIdRatioBased(settings.sample)), resource, shutdown_on_exit=False
         )
         self._tracers.add_span_processor(
-            processor or BatchSpanProcessor(OTLPSpanExporter(f"{endpoint}/v1/traces", timeout=CLOSE_S))
+            processor or BatchSpanProcessor(OTLPSpanExporter(f"{endpoint}/v1/traces", timeout=SEND_S))
         )
         reader = reader or PeriodicExportingMetricReader(
-            OTLPMetricExporter(f"{endpoint}/v1/metrics", timeout=CLOSE_S), settings.interval_s * 1000
+            OTLPMetricExporter(f"{endpoint}/v1/metrics", timeout=SEND_S), settings.interval_s * 1000
         )
         self._meters = MeterProvider([reader], resource, shutdown_on_exit=False)
         self._tracer = self._tracers.get_tracer("tokenmill", release)
@@ -162,9 +166,12 @@ class OpenTelemetry(Telemetry):
 
     def close(self) -> None:
         until = time.monotonic() + CLOSE_S
-        self._tracers.force_flush(int(CLOSE_S * 1000))
-        self._tracers.shutdown()
-        self._meters.shutdown(max(0.1, until - time.monotonic()) * 1000)
+        # Both send all that they still have, one batch after another, and neither looks at a limit for the whole.
+        ending = [threading.Thread(target=each.shutdown, daemon=True) for each in (self._tracers, self._meters)]
+        for each in ending:
+            each.start()
+        for each in ending:
+            each.join(max(0.0, until - time.monotonic()))
 
 
 def _told(time_ms: int) -> int:

@@ -1,7 +1,7 @@
 """The process in which a template runs: requests as JSON on the standard input, what they render on the output.
 
-It renders one request and ends; with `--serve` one a line, for whoever renders all the time and watches the time that
-each takes. A template gets what transformers gives it: the filter `tojson`, `raise_exception`, `strftime_now`, `break`
+It renders one request and ends. With `--serve SECONDS` it renders one request a line, and ends if one takes that long.
+A template gets what transformers gives it: the filter `tojson`, `raise_exception`, `strftime_now`, `break`
 and `continue` in loops, and the tag `generation`, which marks the model's part and means nothing here. The date is that
 of the request, in seconds since the epoch, and always the same where it has none.
 """
@@ -9,6 +9,7 @@ of the request, in seconds since the epoch, and always the same where it has non
 import json
 import re
 import resource
+import signal
 import sys
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -40,15 +41,22 @@ class Refused(Exception):
 def main() -> None:
     """Render every conversation of the request: for each its text, or what went wrong."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
-    if sys.argv[1:] == ["--serve"]:
-        for line in sys.stdin:
-            sys.stdout.write(json.dumps(_rendered(**json.loads(line))) + "\n")
-            sys.stdout.flush()
+    if sys.argv[1:2] == ["--serve"]:
+        _serve(float(sys.argv[2]))
         return
     request = json.load(sys.stdin)
     cpu_s = request["cpu_s"]
     resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s))
     json.dump(_rendered(request["template"], request["conversations"]), sys.stdout)
+
+
+def _serve(limit_s: float) -> None:
+    """Render one request a line. Whoever asked may be gone, so the time that one takes is limited here, too."""
+    for line in sys.stdin:
+        signal.setitimer(signal.ITIMER_REAL, limit_s)  # the signal ends the process
+        sys.stdout.write(json.dumps(_rendered(**json.loads(line))) + "\n")
+        sys.stdout.flush()
+        signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 def _rendered(template: str, conversations: list[dict[str, Any]], time: float | None = None) -> list[dict[str, str]]:
