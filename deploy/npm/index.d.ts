@@ -145,7 +145,7 @@ export interface ToolInputEnd extends Envelope {
   id: string;
 }
 
-/** A complete call. `arguments` is coerced by the tool's schema; `repaired` says that its source was not valid and was read leniently. A call with a `problem` follows the `error` of the same id and should not be executed. */
+/** A complete call. Values in `arguments` that the format writes as plain text have the types of the tool's schema; those that it writes as JSON or Python keep their own. `repaired` says that the source was not valid and was read leniently. A call with a `problem` follows the `error` of the same id and should not be executed. */
 export interface ToolCall extends Envelope {
   type: "tool-call";
   id: string;

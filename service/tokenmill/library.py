@@ -23,7 +23,7 @@ from tokenmill.parser.run.state import State
 from tokenmill.parser.spec import Format
 from tokenmill.parser.values.repair import single_halves
 
-SNAPSHOT_VERSION = 4
+SNAPSHOT_VERSION = 5
 
 IDENTITY_BYTES = 12
 """Of a random identity: as many as an id made of it has."""

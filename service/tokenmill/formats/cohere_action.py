@@ -38,7 +38,9 @@ COHERE_ACTION = Format(
         json_calls(
             marker("<|START_ACTION|>"),
             marker("<|END_ACTION|>"),
-            JsonCall(name=("tool_name", "name"), arguments=("parameters", "arguments"), id=("tool_call_id",)),
+            JsonCall(
+                name=("tool_name", "name"), arguments=("parameters", "arguments"), id=("tool_call_id",), closed=True
+            ),
         ),
     ),
 )

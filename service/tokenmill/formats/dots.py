@@ -25,7 +25,7 @@ DOTS = Format(
         Section(
             open=marker("<dots_function_call>"),
             close=marker("</dots_function_call>"),
-            calls=(invoke(trim="strip"), Call(open=marker("{"), body=JsonCall())),
+            calls=(invoke(trim="strip"), Call(open=marker("{"), body=JsonCall(closed=True))),
             framing=(marker("["), marker(","), marker("]")),
         ),
     ),

@@ -22,7 +22,7 @@ GIGACHAT3 = Format(
         json_calls(
             marker(_ROLE, f"<|message_sep|>\n\n{_ROLE}", "<|function_call|>"),
             marker("</s>", "<|message_sep|>"),
-            JsonCall(required=True),
+            JsonCall(required=True, closed=True),
         ),
     ),
 )

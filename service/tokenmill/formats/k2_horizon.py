@@ -42,9 +42,10 @@ K2_HORIZON = Format(
             close=marker("</ifm|tool_calls>"),
             calls=(
                 Call(
-                    open=marker(*(f"<ifm|tool_call>{begin}" for begin in _JSON), spaces=True), body=JsonCall(typed=True)
+                    open=marker(*(f"<ifm|tool_call>{begin}" for begin in _JSON), spaces=True),
+                    body=JsonCall(typed=True, closed=True),
                 ),
-                Call(open=marker("{", *_JSON[2:], spaces=True), body=JsonCall(typed=True), inside=True),
+                Call(open=marker("{", *_JSON[2:], spaces=True), body=JsonCall(typed=True, closed=True), inside=True),
                 Call(
                     open=marker("<ifm|tool_call>"),
                     header=Header(

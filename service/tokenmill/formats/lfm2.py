@@ -30,7 +30,9 @@ LFM2 = Format(
     sections=(
         msgspec.structs.replace(
             marked_calls(
-                marker("<|tool_call_start|>"), marker("<|tool_call_end|>"), Call(open=marker("{"), body=JsonCall())
+                marker("<|tool_call_start|>"),
+                marker("<|tool_call_end|>"),
+                Call(open=marker("{"), body=JsonCall(closed=True)),
             ),
             again="body",
         ),

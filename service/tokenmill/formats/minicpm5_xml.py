@@ -1,6 +1,6 @@
 """`<function name=…>` with `<param name=…>` values as XML; a call must fit its tool, else it is text.
 
-Tokenizers of this family leave characters of their own where a space was, or nothing.
+Tokenizers of this family leave `Ġ` where a space was, or nothing, and `Ċ` where a new line was.
 """
 
 from tokenmill.formats.notations import TOOL_RESPONSE, tags_history
@@ -9,6 +9,8 @@ from tokenmill.parser.bodies import Params
 from tokenmill.parser.bodies.closings import XML
 from tokenmill.parser.markers import marker
 from tokenmill.parser.spec import Call, Format, Header, Region, Section
+
+_PARAMS = ("<param name=", "<paramĠname=", "<paramname=")
 
 MINICPM5_XML = Format(
     name="minicpm5_xml",
@@ -33,9 +35,9 @@ MINICPM5_XML = Format(
                     open=marker("<function name=", "<functionĠname=", "<functionname=", spaces=True),
                     header=Header(until=marker(">"), before=marker("<"), pattern=NAME),
                     body=Params(
-                        open=marker("<param name=", "<paramĠname=", "<paramname=", spaces=True),
+                        open=marker(*_PARAMS, *(f"Ċ{tag}" for tag in _PARAMS), spaces=True),
                         close=marker("</param>", spaces=True),
-                        end=marker("</function>", spaces=True),
+                        end=marker("</function>", "Ċ</function>", spaces=True),
                         key=KEY,
                         trim="none",
                         escapes=XML,

@@ -3,6 +3,7 @@
 from tokenmill.limits import NAME_CHARS
 from tokenmill.parser.bodies import Body, JsonCall
 from tokenmill.parser.markers import Marker, ahead, marker
+from tokenmill.parser.modes.section import closes_calls
 from tokenmill.parser.spec import Call, Region, Section
 
 THINK = Region(marker("<think>"), marker("</think>"))
@@ -53,7 +54,7 @@ def json_calls(open: Marker, close: Marker | None, body: Body | None = None) -> 
     return Section(
         open=open,
         close=close,
-        calls=(Call(open=marker("{"), body=body or JsonCall()),),
+        calls=(Call(open=marker("{"), body=body or JsonCall(closed=close is not None and closes_calls(close))),),
         framing=(marker("["), marker(","), marker("]"), *([marker("}")] if close else [])),
     )
 

@@ -22,7 +22,7 @@ _BARE = (Options(), Options(stream_tool_input=True))
 """Of a message that says nothing, and of one that streams by its own word, whatever the defaults: what `resolved` makes
 of them tells all that dialects ask of any message."""
 
-EVENTS_VERSION = 2
+EVENTS_VERSION = 3
 """Raised whenever the same input gives other events or other state: a replay by a newer worker would not fit then."""
 
 

@@ -13,7 +13,7 @@ from tokenmill.partition.message import Choice, Ended, Ident, Lost, Message, Ope
 from tokenmill.partition.recovery import Gaps
 from tokenmill.partition.trace_context import TraceContext
 
-SCHEMA = 11
+SCHEMA = 12
 """Raised whenever one of these structs, or the state of a parser, changes its meaning. Other versions are not read."""
 
 

@@ -33,6 +33,40 @@ NAMED_OUTSIDE = Format(
 )
 
 
+BROKEN = '<tool_call>{"name": "f", "arguments": {"a": "x}}</tool_call>'
+GOOD = '<tool_call>{"name": "g", "arguments": {"b": 1}}</tool_call>'
+
+
+@pytest.mark.parametrize("content_arguments", [[], ["*"]])
+@pytest.mark.parametrize("broken", [BROKEN, BROKEN.replace('"a": "x', '"a: 1'), BROKEN.replace('"x', '["x')])
+def test_a_string_that_does_not_end_takes_no_more_than_the_next_call_with_it(
+    broken: str, content_arguments: list[str]
+) -> None:
+    """It runs on to the first quote of that; the calls after it and the answer come at once."""
+    text = f"{broken}{GOOD}{GOOD} The answer"
+    compiled = grammar("hermes", content_arguments=content_arguments)
+    events = MessageParser.of(compiled, "identity").feed(text)
+    assert [call.name for call in named(events, ToolCall)] == ["g"]
+    assert (text_of(events), codes_of(events)) == (f"{broken}{GOOD} The answer", ["malformed-call"])
+    for chunks in all_cuts(text):
+        assert merged(parse(compiled, chunks)) == merged(parse(compiled, [text]))
+
+
+def test_a_broken_object_in_a_list_takes_none_of_the_others_with_it() -> None:
+    """Quotes that are not escaped come in pairs: the object is read to its end, so the next one is found."""
+    broken = '[{"name": "f", "arguments": {"a": "say "hi" now"}}'
+    events = parse(grammar("hermes"), [f'<tool_call>{broken}, {{"name": "g", "arguments": {{}}}}]</tool_call>'])
+    assert [call.name for call in named(events, ToolCall)] == ["g"]
+    assert (text_of(events), codes_of(events)) == (f"<tool_call>{broken}", ["malformed-call"])
+
+
+def test_no_call_is_read_in_what_is_left_of_a_broken_one() -> None:
+    """Without a marker that closes it, its source ends with its bracket: an object inside of it is no call."""
+    text = '{"name": "f", "parameters": {"a": "say "hi" now", "o": {"name": "g", "parameters": {}}}}'
+    events = parse(grammar("llama3_json"), [text])
+    assert (named(events, ToolCall), text_of(events), codes_of(events)) == ([], text, ["malformed-call"])
+
+
 def source_of_call(format_: Any, text: str, **options: Any) -> str:
     """All argument source that was sent."""
     return "".join(event.delta for event in named(parse(grammar(format_, **options), [text]), ToolInputDelta))

@@ -1,5 +1,7 @@
 """Following JSON without building it."""
 
+from collections.abc import Iterable
+
 import pytest
 
 from tests.support.parsing import all_cuts
@@ -197,6 +199,37 @@ def test_staying_nested_is_the_same_as_stepping(text: str) -> None:
     assert scan.stays(states[0], text)
     assert scan.step(states[1], text, 0)[1] == Token.MORE
     assert states[0] == states[1]
+
+
+@pytest.mark.parametrize("behind", [",", " :", "\n]", "]", "/**/ x", " <", "", " "])
+@pytest.mark.parametrize(("depth", "phase"), [(0, Phase.DEEP), (1, Phase.VALUE)])
+def test_what_may_follow_a_string(behind: str, depth: int, phase: int) -> None:
+    """A separator, a bracket that closes, a comment, a stop, the end: nothing of these breaks a strict text."""
+    for chunks in ([f'"a"{behind}'], *all_cuts(f'"a"{behind}')):
+        assert Token.BAD not in strictly(depth, phase, chunks), chunks
+
+
+@pytest.mark.parametrize("behind", ["b", ' "', " {", "\n[", "1", ";", "'"])
+@pytest.mark.parametrize(("depth", "phase"), [(0, Phase.DEEP), (1, Phase.VALUE)])
+def test_what_follows_no_string_breaks_a_strict_text(behind: str, depth: int, phase: int) -> None:
+    """A quote is missing, or one that is content is not escaped, wherever the text is cut."""
+    for chunks in ([f'"a"{behind}'], *all_cuts(f'"a"{behind}')):
+        assert strictly(depth, phase, chunks)[-1] == Token.BAD, chunks
+
+
+def strictly(depth: int, phase: int, chunks: Iterable[str]) -> list[int]:
+    """What is told of the chunks of a strict text, which are read at once where they can be."""
+    scan, state = scanner(depth, "<"), JsonState(stack="[", phase=phase, strict=True)
+    told = []
+    for chunk in chunks:
+        position, token = (len(chunk), Token.MORE) if scan.stays(state, chunk) else scan.step(state, chunk, 0)
+        told.append(token)
+        while token not in (Token.MORE, Token.BAD, Token.WATCHED):
+            position, token = scan.step(state, chunk, position)
+            told.append(token)
+        if token == Token.BAD:
+            break
+    return told
 
 
 @pytest.mark.parametrize("text", ["abc", "a\\", "\\\\", '\\"', 'n\\"\\'])

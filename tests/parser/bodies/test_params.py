@@ -24,7 +24,12 @@ TOOL = {
     "function": {
         "name": "f",
         "parameters": {
-            "properties": {"s": {"type": "string"}, "n": {"type": ["string", "null"]}, "i": {"type": "integer"}}
+            "properties": {
+                "s": {"type": "string"},
+                "n": {"type": ["string", "null"]},
+                "i": {"type": "integer"},
+                "m": {"type": ["string", "integer", "null"]},
+            }
         },
     }
 }
@@ -212,12 +217,19 @@ PAIRS = Format(
         ('<key type="obj">a</key><value>[1]</value><key>b</key><value>{}</value>', {"a": [1], "b": {}}),
         ('<key type="str">i</key><value>7</value>', {"i": 7}),
         ('<key type="str">n</key><value> null </value>', {"n": None}),
+        ('<key type="str">m</key><value>00123</value>', {"m": "00123"}),
+        ('<key type="str">m</key><value>null</value>', {"m": None}),
+        ('<key type="obj">m</key><value>123</value>', {"m": 123}),
+        ("<key>m</key><value>123</value>", {"m": 123}),
         ("<key>s</key><value>  null</value>", {"s": "null"}),
         ("", {}),
     ],
 )
 def test_pairs_of_tags(pairs: str, expected: dict[str, Any]) -> None:
-    """Key and value in tags of their own; the schema gives the type, then the tag, then the value's look."""
+    """Key and value in tags of their own; the schema gives the type, then the tag, then the value's look.
+
+    If the schema allows text among other types, a tag that marks the value as text decides.
+    """
     text = f"<call><name>f|{pairs}</name></call>"
     compiled = grammar(PAIRS, tools=[TOOL], content_arguments=["*"])
     whole = merged(parse(compiled, [text]))

@@ -47,6 +47,33 @@ def test_strings_grow(arguments: str, expected: dict[str, Any]) -> None:
         assert merged(parse(compiled, chunks)) == whole
 
 
+@pytest.mark.parametrize(
+    "calls",
+    [
+        '[f(a="x), g(b="y")]',
+        '[f(a="x, b="y")]',
+        "[f(a='x, b = 'y', c='z')]",
+        '[f(a=["x"], b="x, c="y")]',
+        r'[f(a="\"x, b="y")]',
+        '[f(a="x)]<|tool_call_end|>\n<|tool_call_start|>[g(b="y")]',
+    ],
+)
+def test_a_string_without_its_closing_quote_breaks_its_call(calls: str) -> None:
+    """It would hold the next argument, or the next call, up to the quote that opens a string there."""
+    text = f"<|tool_call_start|>{calls}<|tool_call_end|>"
+    compiled = grammar("lfm2")
+    whole = merged(parse(compiled, [text]))
+    assert (named(whole, ToolCall), codes_of(whole), text_of(whole)) == ([], ["malformed-call"], text)
+    for chunks in all_cuts(text):
+        assert merged(parse(compiled, chunks)) == whole
+
+
+@pytest.mark.parametrize("code", ['foo(a="b")', 'it"s', 'say c="x', 'a, b="c" "d'])
+def test_bare_quotes_that_open_no_argument_stay_in_their_string(code: str) -> None:
+    """Pairs of quotes are content, and so is a single one elsewhere than at the beginning of an argument's string."""
+    assert [call.arguments for call in named(parse(grammar("lfm2"), [call(f'a="{code}"')]), ToolCall)] == [{"a": code}]
+
+
 def test_what_is_certain_is_sent_at_once() -> None:
     """Only half an escape, and a quote that may end the string, wait."""
     parser = MessageParser.of(grammar("lfm2", content_arguments=["*"]), "identity")

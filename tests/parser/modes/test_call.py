@@ -5,6 +5,7 @@ import pytest
 from tests.support.parsing import all_cuts, codes_of, grammar, merged, named, parse, reasoning_of, text_of
 from tokenmill.events import ToolCall
 from tokenmill.limits import NAME_CHARS, Limits
+from tokenmill.parser import MessageParser
 from tokenmill.parser.modes.call import HEADER_CHARS
 
 
@@ -56,6 +57,14 @@ def test_words_about_calls_take_no_call_with_them(format_name: str, text: str, r
     assert (reasoning_of(whole), text_of(whole), codes_of(whole)) == (reasoning, out, [])
     for chunks in all_cuts(text):
         assert merged(parse(compiled, chunks)) == merged(whole)
+
+
+def test_an_answer_after_a_header_that_its_section_closes_comes_at_once() -> None:
+    """Inside of a section, too, a header ends in front of what no header holds: the text after it waits for nothing."""
+    section = "<|tool_calls_section_begin|><|tool_call_begin|>functions.f:0<|tool_call_end|><|tool_calls_section_end|>"
+    parser = MessageParser.of(grammar("kimi_k2"), "identity")
+    events = [*parser.feed(section), *parser.feed("The answer")]
+    assert (text_of(events), codes_of(events)) == (f"{section}The answer", ["malformed-call"])
 
 
 def test_a_cap_smaller_than_the_opening() -> None:

@@ -136,8 +136,8 @@ OPEN_ENDED = {
 CLOSINGS = {"gigachat3": "<|message_sep|>"}
 """What closes a call where the format's sample ends without it."""
 
-QUOTE = '<|"|>'
-"""What `gemma4` quotes with: one that is torn apart leaves a text open, up to the next."""
+QUOTES = {"gemma4": '<|"|>', **dict.fromkeys(("lfm2", "llama4_pythonic", "olmo3", "pythonic"), '"')}
+"""What these formats quote with: one that is torn apart, or missing, leaves a text open, up to the next."""
 
 WHOLE = {"structured_output", "tool_choice"}
 """The whole answer is the call: nothing stands behind it."""
@@ -167,8 +167,9 @@ def _broken(name: str) -> Iterator[tuple[str, str]]:
         for at in (begin, begin + len(word) + 1) if begin >= 0 else ():
             for junk in JUNK:
                 broken = call[:at] + junk + call[at:]
+                unquoted = name in QUOTES and broken.count(QUOTES[name]) % 2
                 answer = f"{before}{broken}{rest} and then prose.\n{call}{rest}"
-                if broken.count(QUOTE) % 2 == 0 and "malformed-call" in codes_of(parse(grammar(name), [answer])):
+                if not unquoted and "malformed-call" in codes_of(parse(grammar(name), [answer])):
                     yield answer, broken
 
 

@@ -29,14 +29,17 @@ REFERENCES = {
         ({"const": 3}, {"integer"}),
         ({"anyOf": [{"type": "string"}, {"type": "null"}]}, {"string", "null"}),
         ({"oneOf": [{"type": "array"}], "allOf": [{"type": "object"}]}, {"array", "object"}),
+        ({"properties": {"k": {"type": "integer"}}}, {"object"}),
+        ({"$ref": "#/$defs/list"}, {"array"}),
+        ({"type": ["string", "null"], "items": {}}, {"string", "null"}),
         ({"anyOf": "nonsense"}, set()),
         ({}, set()),
         ("nonsense", set()),
     ],
 )
 def test_types_of_a_parameter(schema: Any, expected: set[str]) -> None:
-    """Every type that a schema allows, wherever it says so."""
-    assert Tool("f", {"properties": {"a": schema}}).types("a") == expected
+    """Every type that a schema allows, wherever it says so; without any, its keywords tell."""
+    assert Tool("f", {"properties": {"a": schema}, "$defs": {"list": {"items": {}}}}).types("a") == expected
 
 
 COMBINED = {

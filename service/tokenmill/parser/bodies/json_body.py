@@ -24,6 +24,9 @@ from tokenmill.parser.values.repair import decode_json, decode_string
 ARGUMENTS = ("arguments", "parameters", "args", "input")
 """What models call the arguments of a call, whatever its format does."""
 
+_LIST_SIGNS = frozenset("[,")
+"""What stands in front of an object in a list. A broken one is read to its end, since others may follow."""
+
 _JSON = "[]{},: \n"
 """Characters that JSON has, too: a marker of nothing else can't end it."""
 
@@ -38,6 +41,8 @@ class JsonCall(msgspec.Struct, frozen=True):
     """Values written as strings are read as the schema wants them; elsewhere JSON values keep their type."""
     required: bool = False
     """Without arguments, or with `null` for them, it is no call."""
+    closed: bool = False
+    """A marker that is not JSON closes its section: the source of a broken object ends there."""
 
     def compile(self, stops: Sequence[Marker]) -> Reader:
         """The reader of this body."""
@@ -173,6 +178,9 @@ class JsonReader:
             if first != "{":
                 return Verdict.FAILED
             state.root = reading.base + position
+            state.strict = self._keys is None or (
+                self._keys.closed and _LIST_SIGNS.isdisjoint(reading.call.source.text())
+            )
         if level == self._level and (self._keys is None or state.key in self._keys.arguments):
             if state.begin >= 0:  # a second value: which of them is meant can't be told
                 return Verdict.FAILED

@@ -8,7 +8,9 @@
 4. `stops` are markers that end the text outside strings. The scanner tells of characters that can begin one; the caller
    looks at them and, where they begin none, goes on with `passed` at their position.
 5. Each string is Python's from the first in single quotes on, as its decoder has it: see `repair.Spelling`.
-6. While `capture` is set, raw string content is added to `text`; the caller takes it from there.
+6. In a `strict` text only a separator, a closing bracket, a comment or a stop may follow a string. Anything else shows
+   that a quote is missing.
+7. While `capture` is set, raw string content is added to `text`; the caller takes it from there.
 """
 
 import re
@@ -35,6 +37,12 @@ CONTENT = {
     '"': re.compile(r'(?:[^"\\]++|\\.)*+', re.DOTALL),
     "'": re.compile(r"(?:[^'\\]++|\\.)*+", re.DOTALL),
 }
+_FOLLOWERS = frozenset(",:]}/")
+"""What may follow a string; a slash begins a comment."""
+_CLOSED = {
+    quote: re.compile(rf"{content.pattern}(?:({quote})(?=[,:\]}}/]))?", re.DOTALL) for quote, content in CONTENT.items()
+}
+"""Content of a string, and its quote as a group if a character that may follow one comes right after it."""
 COMMENTS = "/\n*"
 """What `quote` is inside a comment: the slash that may begin one, then the kind's end or its first character."""
 
@@ -72,7 +80,7 @@ class Token:
     WATCHED = 4
     """A watched character stands here, outside strings."""
     BAD = 5
-    """What can't stand here: a bracket that does not match, nesting that is too deep."""
+    """What can't stand here: a bracket that does not match, nesting that is too deep, or what can't follow a string."""
     WHOLE = 6
     """The outermost object ended before this position."""
 
@@ -98,10 +106,13 @@ class JsonScan:
         """
         size = len(buffer)
         while position < size:
-            if state.quote and state.quote in COMMENTS:
-                position, token = comment(state, buffer, position), None
-            elif state.quote:
-                position, token = self._string(state, buffer, position)
+            if quote := state.quote:
+                if quote in CONTENT:
+                    position, token = self._string(state, buffer, position)
+                else:
+                    position, token = comment(state, buffer, position), None
+            elif state.escaped:
+                position, token = self._after_string(state, buffer, position)
             elif state.phase == Phase.DEEP:
                 position, token = self._nested(state, buffer, position, passed)
             elif state.phase in (Phase.SCALAR, Phase.BARE_KEY):
@@ -127,7 +138,7 @@ class JsonScan:
                 return True
         elif state.phase != Phase.DEEP or text[0] == "/":  # what a slash is may depend on what is in front of it
             return False
-        move = _known(self, text, state.stack, state.phase, quote, state.escaped)
+        move = _known(self, text, state.stack, state.phase, quote, state.escaped, state.strict)
         if move is None:
             return False
         state.stack, state.quote, state.escaped, spelling = move
@@ -140,10 +151,15 @@ class JsonScan:
         if state.escaped:
             state.escaped = False
             position += 1
-        content = CONTENT[state.quote].match(buffer, position)
+        content = _CLOSED[state.quote].match(buffer, position)
         assert content is not None  # the pattern matches the empty string, too
         end = content.end()
-        if end < len(buffer) and buffer[end] == "\\":  # the buffer ends inside an escape
+        if content.lastindex:
+            if state.phase == Phase.DEEP:
+                state.quote = ""
+                return end, None
+            end -= 1
+        elif end < len(buffer) and buffer[end] == "\\":  # the buffer ends inside an escape
             state.escaped = True
             end += 1
         if state.capture and len(state.text) <= CAPTURE_CHARS:
@@ -151,6 +167,7 @@ class JsonScan:
         if end == len(buffer):
             return end, None
         state.quote = ""
+        state.escaped = state.strict and content.lastindex is None
         if state.phase == Phase.DEEP:
             return end + 1, None
         if state.phase == Phase.KEY:
@@ -158,6 +175,15 @@ class JsonScan:
             return end + 1, Token.KEY
         state.phase = Phase.AFTER
         return end + 1, Token.END
+
+    def _after_string(self, state: JsonState, buffer: str, position: int) -> tuple[int, int | None]:
+        """Check the first character after a string that is no white space."""
+        found = _NOT_SPACE.search(buffer, position)
+        if found is None:
+            return len(buffer), None
+        sign = found.group()
+        state.escaped = False
+        return found.start(), None if sign in _FOLLOWERS or sign in self._watched else Token.BAD
 
     def _find(self, signs: re.Pattern[str], state: JsonState, buffer: str, position: int) -> re.Match[str] | None:  # noqa: ARG002 -- a scanner of words needs it
         """The next character that means something outside of strings."""
@@ -279,9 +305,17 @@ def in_string(opened: str) -> bool | None:
 
 
 @lru_cache(REMEMBERED)
-def _known(scan: JsonScan, text: str, stack: str, phase: int, quote: str, escaped: bool) -> Known | None:  # noqa: FBT001 -- keys of the cache
+def _known(
+    scan: JsonScan,
+    text: str,
+    stack: str,
+    phase: int,
+    quote: str,
+    escaped: bool,  # noqa: FBT001 -- keys of the cache, as the next
+    strict: bool,  # noqa: FBT001 -- as above
+) -> Known | None:
     """What a chunk leads to; None if there is something to tell of it."""
-    state = JsonState(stack=stack, phase=phase, quote=quote, escaped=escaped)
+    state = JsonState(stack=stack, phase=phase, quote=quote, escaped=escaped, strict=strict)
     _, token = scan.step(state, text, 0)
     if token != Token.MORE or state.phase != phase or state.capture:
         return None

@@ -3,8 +3,9 @@
 1. A value is raw text up to its closing marker: there is no escape. See `closings` for what only looks like one, and
    for those that are forgotten.
 2. White space at the sides of a value may belong to the layout; `trim` says how much.
-3. The tool's schema gives the value its type once the call is complete, else its tag does, else `untyped`. Only a value
-   that is certain to be text is sent as it grows; where `null` is allowed, too, it waits while it can still be that.
+3. The tool's schema gives the value its type once the call is complete, else its tag does, else `untyped`. If the
+   schema allows several types and the tag marks the value as text, it is text. Only a value that is certain to be text
+   is sent as it grows; where `null` is allowed, too, it waits while it can still be that.
 """
 
 import re
@@ -262,8 +263,12 @@ class ParamsReader:
         return bool(key) and not may_wrap(rules, tool, key) and (not self._params.declared or rules.takes(tool, key))
 
     def _types(self, rules: Rules, call: OpenCall, key: str, wire_type: str) -> frozenset[str]:
-        """The JSON types that a value may have: by the schema, else by its tag, else by the format."""
-        return rules.types(call.name, key) or self._wire_types.get(wire_type, self._untyped)
+        """The JSON types that a value may have: by the schema, else by its tag, else by the format.
+
+        If the schema allows `string` among others and the tag marks the value as text, `string` and `null` are left.
+        """
+        types, tagged = rules.types(call.name, key), self._wire_types.get(wire_type, self._untyped)
+        return types & _TEXT_OR_NULL if tagged == _TEXT and "string" in types else types or tagged
 
     def _certain(self, state: ParamsState, text: str) -> str:
         """What of a value's text can't be layout at its end; the rest waits in `tail`."""
@@ -337,6 +342,8 @@ WRAPPERS = frozenset({"arguments", "input", "parameters", "properties"})
 """Names that models give to a single parameter that holds all arguments."""
 
 _OBJECT = frozenset({"object"})
+_TEXT = frozenset({"string"})
+_TEXT_OR_NULL = frozenset({"string", "null"})
 
 
 def may_wrap(rules: Rules, tool: str, key: str) -> bool:

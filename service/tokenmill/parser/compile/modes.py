@@ -279,9 +279,10 @@ def _call_mode(layout: _Layout, number: int, section: Section, at: int, limits: 
 
 
 def _beyond(layout: _Layout, section: Section, call: Call, header: Header) -> list[Marker]:
-    """What shows that a header is none: the call's own opening, and what opens or closes what is around it."""
+    """The markers that no header holds: the call's own opening, framing, and what opens or closes what is around it."""
     around = [mark for mark in (call.open, section.open, section.close) if mark]
-    return [mark for mark in (*around, *_closes(layout)) if closes_calls(mark) and not _may_hold(header, mark)]
+    marks = (*around, *section.framing, *_closes(layout))
+    return [mark for mark in marks if closes_calls(mark) and not _may_hold(header, mark)]
 
 
 def _may_hold(header: Header, mark: Marker) -> bool:

@@ -47,7 +47,7 @@ class HeaderEnd(Enum):
 
 
 class Headed(NamedTuple):
-    """A call's header, and what can stand in none outside of a section: words about calls go on up to there."""
+    """A call's header, and the markers that no header holds: they show that it was none."""
 
     header: Header
     beyond: Sequence[Marker] = ()
@@ -84,7 +84,7 @@ class CallMode:
         self._call_chars = limits.call_chars
         header = headed.header if headed else None
         self._pattern = re.compile(header.pattern, re.DOTALL) if header else None
-        self._header_end = Scanner(_ends(headed, bare=False)), Scanner(_ends(headed, bare=True))
+        self._header_end = Scanner(_ends(headed))
         self._unescape = unescape if header and header.unescape else str
         # Made once, as every open call keeps one of them.
         self._in_body: Quick = self._content
@@ -123,7 +123,7 @@ class CallMode:
         call: OpenCall = state.call  # type: ignore[assignment] # -- as above
         if call.source.size + len(text) > self._call_chars or len(call.header) + len(text) > HEADER_CHARS:
             return None
-        if self._header_end[call.bare].doubt(text):
+        if self._header_end.doubt(text):
             return None
         call.header += text
         call.source.add(text)
@@ -174,7 +174,7 @@ class CallMode:
         room = HEADER_CHARS - len(call.header)
         if len(buffer) - position > room + MARKER_CHARS:  # what is behind is not looked at: there may be many headers
             return position + self._header(run, call, buffer[position : position + room + MARKER_CHARS], 0)
-        hit = self._header_end[call.bare].find(buffer, position, final=run.final)
+        hit = self._header_end.find(buffer, position, final=run.final)
         stop = len(buffer) if hit is None else hit.start
         if stop - position > room:
             call.source.add(buffer[position : position + room])
@@ -274,10 +274,10 @@ class CallMode:
         state.mode = state.origin
 
 
-def _ends(headed: Headed | None, *, bare: bool) -> list[tuple[Marker, HeaderEnd]]:
-    """What ends a header; a call inside of its section was meant, whatever stands in its header."""
+def _ends(headed: Headed | None) -> list[tuple[Marker, HeaderEnd]]:
+    """What ends a header."""
     if headed is None:
         return []
     header, beyond = headed
     own = [(header.until, HeaderEnd.UNTIL), *([(header.before, HeaderEnd.BEFORE)] if header.before else ())]
-    return [*own, *((mark, HeaderEnd.BROKEN) for mark in beyond if bare)]
+    return [*own, *((mark, HeaderEnd.BROKEN) for mark in beyond)]

@@ -21,7 +21,8 @@ class JsonState(msgspec.Struct, array_like=True, gc=False):
     quote: str = ""
     """Quote of the open string."""
     escaped: bool = False
-    """The character before was an escaping backslash, or a slash that may begin a comment."""
+    """The character before was an escaping backslash, or a slash that may begin a comment. Outside of strings and
+    comments: a string ended in a strict text, and only white space has come since."""
     capture: bool = False
     """The open string or scalar is wanted: its raw text is collected."""
     text: str = ""
@@ -46,6 +47,8 @@ class JsonState(msgspec.Struct, array_like=True, gc=False):
     """Incomplete escape at the end of a string that is being decoded."""
     spelling: int = 0
     """How strings are written from here on: a `repair.Spelling`."""
+    strict: bool = False
+    """A character that can't follow a string breaks the text immediately."""
 
 
 class Growing(msgspec.Struct, array_like=True, gc=False):

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from tokenmill.parser.values.checked import compiled_for, nulls_allowed, patterns_read
-from tokenmill.parser.values.schema import WRAPPER, Shape, lists_key, resolve, value_shapes
+from tokenmill.parser.values.schema import WRAPPER, Shape, kinds, lists_key, resolve, value_shapes
 
 MESSAGE_CHARS = 400
 """A mismatch is told in one sentence; the library quotes the value, which may be a whole file."""
@@ -30,9 +30,9 @@ class Tool:
         self._types: dict[str, frozenset[str]] = {}
 
     def types(self, parameter: str) -> frozenset[str]:
-        """Every JSON type that the parameter may have; empty if the schema does not say."""
+        """Every JSON type that the parameter may have; empty if the schema gives none, by `type` or by its keywords."""
         if parameter not in self._types:
-            found = frozenset[str]().union(*(inner.types for inner in value_shapes(self.shape, parameter)))
+            found = frozenset[str]().union(*(kinds(inner) for inner in value_shapes(self.shape, parameter)))
             if len(self._types) == 1000:  # noqa: PLR2004 # names come from the model: no cache without a bound
                 return found
             self._types[parameter] = found

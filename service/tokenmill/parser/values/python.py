@@ -9,6 +9,8 @@ text that has such quotes.
 
 Models forget what stands between calls, too. So a quote in front of the call's bracket and another call also ends its
 string, but only the first bare one in it: behind others this may as well be code in the string.
+
+A string whose closing quote is missing runs on to a quote of the next argument's. Its call is broken.
 """
 
 import math
@@ -202,6 +204,9 @@ _BETWEEN = r"(?:\s|\\\r?\n|#[^\n]*+\n)"
 _JOINED = re.compile(rf"{_PLAIN}(?:(?:{_BETWEEN}*+\+{_BETWEEN}*+|{_BETWEEN}++){_PLAIN})++\Z", re.DOTALL)
 """Strings side by side or added. Without white space a quote behind a quote is one that was doubled to escape it."""
 
+_ARGUMENT = re.compile(r"[(,]\s*+[^\W\d]\w*+\s*+=\s*+\Z")
+"""What stands in front of an argument's value."""
+
 _BEGIN = re.compile(rf"\s*+(?:([\[({{])\s*+|{_QUOTE}|([^\s,:'\"()\[\]{{}}]++))")
 """A value's bracket, or its prefix and quote, or the word that it is."""
 
@@ -264,9 +269,15 @@ class _Values:
         return self._decoded(raw, prefix, quote)
 
     def _torn(self, source: str) -> None:
-        """A string has bare quotes, unless it is several."""
+        """A string has bare quotes. Raises `ValueError` if it is several, or if its closing quote is missing.
+
+        A missing quote leaves an odd number of bare ones; the last of them opens the string of the next argument.
+        """
         if _JOINED.match(source):
             raise ValueError(f"not one string: {source[:80]!r}")
+        *pieces, _ = blotted(source[1:-1], source[0]).split(source[0])
+        if len(pieces) % 2 and _ARGUMENT.search(pieces[-1]):
+            raise ValueError(f"a string's closing quote is missing: {source[:80]!r}")
         self.repaired = True
 
     def _read(self, around: str) -> Any:
