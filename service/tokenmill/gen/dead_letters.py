@@ -16,8 +16,8 @@ def page() -> str:
             ("header", "holds"),
             [
                 (markdown.code("tm-error-code"), "one of the codes below"),
-                (markdown.code("tm-error"), "a sentence that says what is wrong"),
-                (markdown.code("tm-source-topic"), "where the record came from"),
+                (markdown.code("tm-error"), "a sentence about the problem"),
+                (markdown.code("tm-source-topic"), "the record's topic"),
                 (markdown.code("tm-source-partition"), "its partition, decimal"),
                 (markdown.code("tm-source-offset"), "its offset, decimal"),
                 (markdown.code("tm-truncated"), "`1` if the value was left out because the record would be too large"),
