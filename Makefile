@@ -2,7 +2,7 @@
 # Needed: make and Python 3.11 or later; for the tests also Go, and a Docker daemon or java and mvn (docs/contributing.md).
 
 SHELL := /bin/bash
-# What is compiled is kept, whatever the environment says: hundreds of processes would do it again.
+# Keep bytecode, whatever the environment says: hundreds of processes would compile again.
 export PYTHONDONTWRITEBYTECODE :=
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -33,7 +33,7 @@ demo: $(INSTALLED) ## The whole flow on this machine: embedded broker and Redis,
 	@$(BIN)/tokenmill demo
 
 .PHONY: demo-front
-demo-front: $(INSTALLED) ## OpenAI's and Anthropic's APIs before a model server that only writes text, on this machine
+demo-front: $(INSTALLED) ## OpenAI's and Anthropic's APIs in front of a model server that only writes text, on this machine
 	@$(BIN)/tokenmill demo --front
 
 .PHONY: up
@@ -54,7 +54,7 @@ image: ## Both images, with version and revision in their labels (needs Docker)
 	docker build -f deploy/Dockerfile -t tokenmill-tools:$(VERSION) --build-arg LOCK=tools.lock $(LABELS) .
 
 .PHONY: test
-test: $(KAFKA_CLASSES) lint types layers gen-check pytest ## Everything that has to pass
+test: $(KAFKA_CLASSES) lint types layers gen-check pytest ## Everything that must pass
 
 .PHONY: lint
 lint: $(INSTALLED) ## Style and formatting
@@ -73,26 +73,26 @@ layers: $(INSTALLED) ## Imports go one way; the pure packages reach no I/O
 gen-check: $(INSTALLED) ## Generated files are up to date
 	$(BIN)/python -m tokenmill.gen --check
 
-# Four processes for two processors: a third of the tests' time is waiting for servers.
+# Four processes for two processors: a third of the tests' time is spent waiting for servers.
 .PHONY: pytest
 pytest: $(INSTALLED) $(JUDGES_INSTALLED) $(KAFKA_CLASSES) ## The tests alone, in processes, or some: make pytest PYTEST_ARGS="tests/parser -x"
 	$(BIN)/pytest -n 4 --dist loadgroup --no-loadscope-reorder $(PYTEST_ARGS)
 
-# Tests that want one of these build it, too. Beside them it is there before they come to it, where there is Go.
+# Tests that need one of these also build it. Run alongside the tests, this has it ready before, if Go is installed.
 .PHONY: judges
-judges: ## The programs in Go that judge the chart, the compose files and the traces, built; minutes the first time
+judges: ## Build the Go programs that judge the chart, the compose files and the traces; minutes the first time
 	@for name in $(GO_JUDGES); do nice -n 19 deploy/tools/go-program $$name >/dev/null || exit 1; done
 
 .PHONY: quick
-quick: $(INSTALLED) ## The tests that need no server and try no thousands of cases, for the time between two edits
+quick: $(INSTALLED) ## The tests that need no server and not thousands of cases, to run between edits
 	@$(BIN)/pytest -n 3 -q --quick $(PYTEST_ARGS)
 
 .PHONY: chart
-chart: $(INSTALLED) ## The Helm chart: lint, schemas, scores, what is rendered, a worker started as it says
+chart: $(INSTALLED) ## The Helm chart: lint, schemas, scores, rendered objects, a worker started from them
 	$(BIN)/pytest tests/chart tests/gen/test_chart.py $(PYTEST_ARGS)
 
 .PHONY: chart-apiserver
-chart-apiserver: $(INSTALLED) ## The chart on a real API server; the first time it builds one, for minutes
+chart-apiserver: $(INSTALLED) ## The chart on a real API server, which takes minutes to build the first time
 	@deploy/tools/kube-apiserver >/dev/null
 	$(BIN)/pytest -m apiserver tests/apiserver $(PYTEST_ARGS)
 
@@ -101,11 +101,11 @@ fuzz: $(INSTALLED) ## Three million random inputs against the promises; less or 
 	$(BIN)/python -m tests.properties.fuzz $(FUZZ_ARGS)
 
 .PHONY: chaos
-chaos: $(INSTALLED) ## Faults of every kind, minutes with each delivery; longer: make chaos CHAOS_ARGS="--minutes 60 --seed 7"
+chaos: $(INSTALLED) ## Faults of every kind, for minutes with each delivery; longer: make chaos CHAOS_ARGS="--minutes 60 --seed 7"
 	$(BIN)/python -m tests.chaos $(CHAOS_ARGS)
 
 .PHONY: cuts
-cuts: $(INSTALLED) ## A thousand cuts between the gateway and its clients, and between fronts and theirs, while everything is killed
+cuts: $(INSTALLED) ## A thousand cuts between gateway or fronts and their clients, while everything is killed
 	TOKENMILL_CUTS=500 $(BIN)/pytest tests/integration/test_gateway_cuts.py $(PYTEST_ARGS)
 	TOKENMILL_FRONT_CUTS=1000 $(BIN)/pytest tests/chaos/test_front.py $(PYTEST_ARGS)
 
@@ -127,19 +127,19 @@ format: $(INSTALLED) ## Format the code and apply safe fixes
 	$(BIN)/ruff check --fix
 
 .PHONY: gen
-gen: $(INSTALLED) ## Write the generated files again
+gen: $(INSTALLED) ## Write the generated files
 	$(BIN)/python -m tokenmill.gen
 
 .PHONY: site
-site: $(INSTALLED) ## The pages as a site with a search, in build/site
+site: $(INSTALLED) ## Build the pages as a searchable site, in build/site
 	$(BIN)/sphinx-build --fail-on-warning --quiet --conf-dir docs/site . build/site $(SITE_ARGS)
 
 .PHONY: pictures
-pictures: $(INSTALLED) ## The pictures of the inspector in the pages, taken again (needs Chromium)
+pictures: $(INSTALLED) ## Retake the pages' pictures of the inspector (needs Chromium)
 	TOKENMILL_PICTURES=write $(BIN)/pytest tests/integration/test_inspector_pictures.py $(PYTEST_ARGS)
 
 .PHONY: bench
-bench: $(INSTALLED) ## The benchmarks, each beside its reference
+bench: $(INSTALLED) ## The benchmarks, each against its reference
 	$(BIN)/tokenmill bench parser
 	$(BIN)/tokenmill bench pipeline --latency
 	$(BIN)/tokenmill bench scale
@@ -150,13 +150,13 @@ bench: $(INSTALLED) ## The benchmarks, each beside its reference
 	$(BIN)/tokenmill bench tools
 
 .PHONY: bench-guard
-bench-guard: $(INSTALLED) ## Processor time beside what is kept; more: make bench-guard BENCH_GUARD_ARGS="--kafka --write"
+bench-guard: $(INSTALLED) ## Processor time against the kept figures; more: make bench-guard BENCH_GUARD_ARGS="--kafka --write"
 	@$(BIN)/tokenmill bench guard $(BENCH_GUARD_ARGS)
 
 .PHONY: install
 install: $(INSTALLED) $(JUDGES_INSTALLED) ## .venv with tokenmill and everything for development
 
-# Extras stay in the pins: pip looks "coverage[toml]" up on its own, and takes a newer one where only "coverage" is pinned.
+# Keep extras in the pins: pip resolves "coverage[toml]" separately, to a newer version if only "coverage" is pinned.
 COMPILE := uv pip compile --universal --python-version 3.11 --quiet --generate-hashes --no-emit-index-url \
     --no-strip-extras --custom-compile-command "make lock"
 
@@ -172,7 +172,7 @@ DIST := dist
 RELEASE := build/release
 
 .PHONY: dist
-dist: $(RELEASE)/.installed ## What a release is made of: wheel, sdist, SBOMs and checksums, built and checked
+dist: $(RELEASE)/.installed ## Build and check a release: wheel, sdist, SBOMs and checksums
 	@rm -rf $(DIST) && mkdir -p $(DIST)
 	$(RELEASE)/bin/hatchling build --directory $(DIST)
 	$(RELEASE)/bin/twine check --strict $(DIST)/*.whl $(DIST)/*.tar.gz
@@ -189,14 +189,14 @@ $(RELEASE)/.installed: deploy/release.lock | $(INSTALLED)
 	@touch $@
 
 .PHONY: audit
-audit: ## Known vulnerabilities of what requirements.lock pins, hashes checked (needs uv and PyPI)
+audit: ## Known vulnerabilities of the packages in requirements.lock, hashes checked (needs uv and PyPI)
 	@command -v uvx >/dev/null || { echo "make audit needs uv: python3 -m pip install uv" >&2; exit 1; }
 	@uvx --quiet pip-audit==$(PIP_AUDIT) --version >/dev/null || { echo "pip-audit can't be fetched: is PyPI reachable?" >&2; exit 1; }
 	@uvx --quiet pip-audit==$(PIP_AUDIT) --requirement requirements.lock --require-hashes --disable-pip --strict \
-	    --progress-spinner off $(AUDIT_ARGS) || { echo "not sound, or not known: what can't be looked up counts as a failure" >&2; exit 1; }
+	    --progress-spinner off $(AUDIT_ARGS) || { echo "vulnerable, or unknown: a package that can't be looked up counts as a failure" >&2; exit 1; }
 
 .PHONY: clean
-clean: ## Remove everything that was made here
+clean: ## Remove everything that was built here
 	rm -rf $(VENV) $(JUDGES)/node_modules build dist htmlcov .coverage .coverage.* .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -208,20 +208,20 @@ $(INSTALLED): requirements.lock pyproject.toml
 	[ -x $(BIN)/python ] || $$python -m venv $(VENV) || { \
 	    echo "$$python can't make virtual environments; on Debian: apt-get install python3-venv" >&2; exit 1; }
 	@echo "installing into $(VENV), about a minute the first time"
-	@# The lock is whole, so nothing is to be resolved; and what is imported is compiled then.
+	@# The lock is complete, so there is nothing to resolve; modules are compiled when imported.
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-compile --require-hashes \
 	    --requirement requirements.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --editable .
 	@touch $@
 
-# Where Java is: brokers of tests start in half the time.
+# With Java: test brokers start in half the time.
 $(KAFKA_CLASSES): deploy/kafka-test-server/pom.xml | $(INSTALLED)
 	@if command -v java >/dev/null && command -v mvn >/dev/null; then \
 	    echo "writing down Kafka's classes" && $(BIN)/python -m tests.support.kafka_classes $@; fi
 
-# Where Node is: the clients that judge what dialects write.
+# With Node: the clients that judge what dialects write.
 $(JUDGES_INSTALLED): $(JUDGES)/package-lock.json
 	@if command -v npm >/dev/null; then \
 	    echo "installing the clients for Node into $(JUDGES)/node_modules" && \
 	    npm ci --prefix $(JUDGES) --ignore-scripts --no-audit --no-fund --silent && touch $@; \
-	else echo "no npm here: the tests with clients for Node are left out"; fi
+	else echo "npm is missing: the tests with Node clients are skipped"; fi

@@ -99,7 +99,7 @@ class TooLarge(RecordError):
 
 
 class Defect(RecordError):
-    """A mistake in tokenmill, or in a plug-in: the record met an error that nobody foresaw. Please report it."""
+    """A bug in tokenmill, or in a plug-in: the record caused an unexpected error. Please report it."""
 
     code = "internal"
 

@@ -27,4 +27,4 @@ def test_both_ways_are_told_beside_the_budgets() -> None:
         "200 answers at once: 42% of the time the front was ready to work, and others had the processors",
         "the model server is left 20 ms (p50) and 130 ms (p99) after a cancel, of 100 (budget: at most 300 (p99))",
     ]
-    assert "`gateway.flush_ms` is\n25" in summary.about
+    assert "`gateway.flush_ms` of the front is 25" in summary.about

@@ -62,7 +62,7 @@ def test_latencies_where_they_were_measured() -> None:
     told = [str(finding) for finding in summary.findings]
     assert "the p99 of at-least-once is 1.50 times the pass-through's (budget: at most 1.5)" in told
     assert "exactly-once adds 70 ms to its p99 (budget: at most 110 ms)" in told
-    assert not any("others used the machine" in each for each in told)
+    assert not any("other processes used the machine" in each for each in told)
 
 
 def test_figures_of_a_crowded_machine_are_said_to_be() -> None:
@@ -70,7 +70,7 @@ def test_figures_of_a_crowded_machine_are_said_to_be() -> None:
     waited = {side: [msgspec.structs.replace(run, queued=0.5) for run in runs] for side, runs in LATENCIES.items()}
     summary = pipeline_summary(msgspec.structs.replace(REPORT, latencies=waited))
     assert summary.tables[1].rows[0][-1] == "50%"
-    assert any("others used the machine" in str(finding) for finding in summary.findings)
+    assert any("other processes used the machine" in str(finding) for finding in summary.findings)
 
 
 def test_what_is_unknown_is_said_to_be() -> None:
@@ -78,4 +78,4 @@ def test_what_is_unknown_is_said_to_be() -> None:
     runs = {side: [Run(1.0, None, None)] for side in REPORT.runs}
     summary = pipeline_summary(msgspec.structs.replace(REPORT, runs=runs))
     assert summary.tables[0].rows[0][-2:] == ("unknown", "unknown")
-    assert "unknown, this system does not tell processor times" in str(summary.findings[3])
+    assert "unknown: this system does not report processor times" in str(summary.findings[3])

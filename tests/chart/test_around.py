@@ -226,9 +226,9 @@ def test_the_notes_have_commands_that_can_be_typed() -> None:
 
 def test_the_notes_warn_of_what_may_be_forgotten() -> None:
     """No encryption, no topics, no metrics, no lasting names; and say nothing where all is well."""
-    assert "WARNING: nobody logs in to Kafka" in notes()
+    assert "WARNING: there is no login to Kafka" in notes()
     said = notes(MINIMAL)
-    for sentence in ("this release makes no topics", "each restart moves partitions", "nobody collects the metrics"):
+    for sentence in ("this release creates no topics", "each restart moves partitions", "nothing scrapes the metrics"):
         assert sentence in said
     assert "panels stay empty" in notes(MONITORING, {"metrics.rules.enabled": False})
     assert "panels stay empty" not in notes(MONITORING)

@@ -41,7 +41,7 @@ def with_upstream(**more: Any) -> Values:
 
 def test_the_notes_say_where_fronts_call_models_too() -> None:
     """Callers with pods of their own are not instead of those in the fronts, which then have keys and a way, too."""
-    said = "NOTE: fronts call the models, too, and have their keys: see front.caller"
+    said = "NOTE: fronts also call the models, and have their keys: see front.caller"
     assert said in notes(FULL, {"front.caller": True})
     assert said not in notes(FULL) + notes(FULL, {"front.enabled": False, "front.caller": True})
     assert said not in notes(CHART / "ci" / "front-values.yaml")

@@ -260,13 +260,13 @@ def test_the_release_s_own_test_asks_it_too() -> None:
 def test_the_notes_say_where_clients_come_to() -> None:
     """By https where something ends TLS; and that nobody calls models, if so."""
     tls: Values = {"gateway.tls.existingSecret": "gateway-tls"}
-    assert "come to the front at https://mill-tokenmill-front.streams:80, with keys" in notes(MINIMAL, tls)
-    assert "come to the front at http://models.example.com, with keys" in notes(FULL, {"front.ingress.tls": []})
-    assert "come to the front at https://models.example.com, with keys or tokens" in notes(FULL)
-    assert "come to the front at http://mill-tokenmill-front.streams:80, with keys" in notes(MINIMAL)
-    assert "come to the front at http://example.com/llm, with keys" in notes(WITHOUT_CALLERS)
-    assert "nobody in this release calls the models" in notes(FULL, {"front.caller": False})
-    assert "nobody in this release" not in notes(FULL) + notes(WITHOUT_CALLERS) + notes()
+    assert "connect to the front at https://mill-tokenmill-front.streams:80, with keys" in notes(MINIMAL, tls)
+    assert "connect to the front at http://models.example.com, with keys" in notes(FULL, {"front.ingress.tls": []})
+    assert "connect to the front at https://models.example.com, with keys or tokens" in notes(FULL)
+    assert "connect to the front at http://mill-tokenmill-front.streams:80, with keys" in notes(MINIMAL)
+    assert "connect to the front at http://example.com/llm, with keys" in notes(WITHOUT_CALLERS)
+    assert "nothing in this release calls the models" in notes(FULL, {"front.caller": False})
+    assert "nothing in this release" not in notes(FULL) + notes(WITHOUT_CALLERS) + notes()
 
 
 @pytest.mark.parametrize(

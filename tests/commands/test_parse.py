@@ -89,7 +89,7 @@ def test_a_captured_stream_goes_through_its_codec() -> None:
 
 def test_records_that_can_not_be_used_fail_the_command_at_its_end() -> None:
     """All events come out; then what was wrong is said."""
-    with pytest.raises(FatalError, match=r"no records of the codec native:\n  record 2: .*not a native chunk"):
+    with pytest.raises(FatalError, match=r"not records of the codec native:\n  record 2: .*not a native chunk"):
         run("--codec", "native", text='{"delta": "a"}\n{"delta": 1}\n{"delta": "b"}\n')
     result = CliRunner().invoke(command, ["--codec", "native"], input='{"delta": "a"}\n{"delta": 1}\n{"delta": "b"}\n')
     assert visible(lines(result)) == "ab"
@@ -136,14 +136,14 @@ def test_a_line_that_is_no_json_is_wrong_usage(arguments: tuple[str, ...], line:
     """The message says which one; so it is with one that is nested deeper than the stack bears."""
     result = run(*arguments, text=f"{{}}\n{line}\n" if arguments != ("--records",) else f"{line}\n")
     assert result.exit_code == 2
-    assert "is no JSON object" in result.stderr
+    assert "is not a JSON object" in result.stderr
 
 
 def test_a_record_with_fields_missing_is_wrong_usage() -> None:
     """The message says which line and field."""
     result = run("--records", text='{"topic": "tokens"}\n')
     assert result.exit_code == 2
-    assert "line 1 is no record: Object missing required field `partition`" in result.stderr
+    assert "line 1 is not a record: Object missing required field `partition`" in result.stderr
 
 
 def test_only_one_way_to_print_at_a_time() -> None:
@@ -164,7 +164,7 @@ def test_an_option_that_changes_nothing_is_refused(mode: list[str], unused: list
     """Whoever gives it expects something else."""
     result = run(*mode, *unused, text="{}")
     assert (result.exit_code, result.stdout) == (2, "")
-    assert f"{unused[0]} changes nothing beside {mode[0]}" in result.stderr
+    assert f"{unused[0]} has no effect with {mode[0]}" in result.stderr
 
 
 def test_a_call_is_explained() -> None:

@@ -134,7 +134,7 @@ def test_what_would_change_nothing_is_refused(option: str) -> None:
     """Lines of a captured stream are sent as they are, their end included."""
     run = CliRunner().invoke(command, ["--codec", "openai", option, "--bootstrap", "127.0.0.1:1"])
     assert run.exit_code == 2
-    assert f"{option.partition('=')[0]} changes nothing beside --codec" in run.output
+    assert f"{option.partition('=')[0]} has no effect with --codec" in run.output
 
 
 def test_an_unreachable_kafka_is_said() -> None:

@@ -51,7 +51,7 @@ def test_rejected_records_fail_it_at_its_end(tmp_path: Path, capsys: pytest.Capt
         assert "text-delta" in shown
         said.append(error)
     assert said[0] == said[1]
-    assert said[0].startswith("tokenmill: no records of the codec openai:\n  record 2: ")
+    assert said[0].startswith("tokenmill: these are not records of the codec openai:\n  record 2: ")
 
 
 def test_it_is_an_option_of_parse(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -132,7 +132,7 @@ def test_a_screen_is_left_when_its_time_is_over_or_somebody_goes(topic: Topic) -
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["c1", "--live"], "stdout is no terminal; without --live events are JSON lines"),
+        (["c1", "--live"], "stdout is not one; without --live events are JSON lines"),
         (["c1", "--live", "--raw"], "--live draws answers, --raw prints records"),
         (["--live"], "--live shows one CONVERSATION"),
     ],

@@ -108,9 +108,9 @@ async def test_a_word_names_its_call_in_full(calls: Calls, name: str) -> None:
     calls.runner().start()
     await calls.call("one")
     await until(lambda: _all_of(calls, "one"), "it waits")
-    with pytest.raises(click.BadParameter, match="is too short: give all 12 characters"):
+    with pytest.raises(click.BadParameter, match="is too short: give at least the 12 characters"):
         await said(calls, "approve", name)
-    with pytest.raises(click.UsageError, match="say which"):
+    with pytest.raises(click.UsageError, match="--refuse needs an APPROVAL"):
         await said(calls, "approve", "--refuse")
     assert list(await waiting(calls)) == ["one"]
 

@@ -21,4 +21,4 @@ def test_the_page_says_what_every_kind_of_server_is_told() -> None:
 
 def test_values_that_are_taken_are_told() -> None:
     """As a client writes them."""
-    assert 'Taken, as it asks for nothing: `["text"]`.' in apis.page()
+    assert 'Accepted, as it changes nothing: `["text"]`.' in apis.page()

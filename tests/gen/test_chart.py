@@ -15,7 +15,7 @@ def test_values_have_path_comment_and_default() -> None:
     found = {value.path: value for value in chart.values()}
     assert found["image.pullPolicy"] == (
         "image.pullPolicy",
-        "What a node does that has the image already.",
+        "Pull policy.",
         "IfNotPresent",
     )
     assert found["topics.create"].text.endswith("`none` leaves it to you.")
@@ -32,7 +32,7 @@ def test_the_readme_has_every_value() -> None:
 def test_the_schema_describes_every_value() -> None:
     """With the comment of values.yaml."""
     whole = json.loads(chart.schema())
-    assert whole["properties"]["worker"]["properties"]["replicas"]["description"].startswith("Workers, where nothing")
+    assert whole["properties"]["worker"]["properties"]["replicas"]["description"].startswith("Number of workers")
 
 
 def test_the_schema_of_the_configuration_is_the_applications() -> None:

@@ -1,4 +1,4 @@
-{{/* What has to hold between values; the schema sees each of them alone. */}}
+{{/* Checks across values; the schema sees each of them alone. */}}
 
 {{- define "tokenmill.graceSeconds" -}}
 {{- $needed := add .Values.worker.preStopSeconds (ceil .Values.config.worker.shutdown_timeout_s) 5 | int -}}
@@ -18,7 +18,7 @@
 {{ default $needed $given }}
 {{- end }}
 
-{{/* Of who is let in. */}}
+{{/* Checks of the access rules. */}}
 {{- define "tokenmill.rightsChecks" -}}
 {{- $auth := .Values.config.gateway.auth | default "none" -}}
 {{- if eq $auth "none" -}}
@@ -29,7 +29,7 @@
 {{- end -}}
 {{- end }}
 
-{{/* What a process may hold is far less than its container: the process itself, and what is on its way, come on top. */}}
+{{/* State must be far less than the container's memory: the process itself and data in flight come on top. */}}
 {{- define "tokenmill.memoryChecks" -}}
 {{- $units := dict "" 1 "k" 1e3 "M" 1e6 "G" 1e9 "T" 1e12 "Ki" 1024 "Mi" 1048576 "Gi" 1073741824 "Ti" 1099511627776 -}}
 {{- $limit := toString (default "" .limit) -}}
@@ -108,7 +108,7 @@
 {{- end -}}
 {{- end }}
 
-{{/* Of a server that the release runs: its name is part of objects' names and stands in mcpServers. */}}
+{{/* Checks of a server that the release runs: its name is part of objects' names and of mcpServers. */}}
 {{- define "tokenmill.toolsServerChecks" -}}
 {{- if not (regexMatch "^[a-z0-9]([a-z0-9-]*[a-z0-9])?$" .server) -}}
 {{- fail (printf "tools.servers: %q is no name for objects: take lower-case letters, digits and -, with no - at either end" .server) -}}

@@ -30,7 +30,7 @@
 {{- end }}
 {{- end }}
 
-{{/* The file: sections are tables, outputs and upstreams are several. A section of one part is in the file of that .part
+{{/* The file: sections are tables, outputs and upstreams are lists. A section of one part is in the file of that .part
 alone: others would look for secrets, and start anew when it changes. For whom they make events, workers have to know, and
 who makes topics how long requests are. Callers know a repeated request for as long as fronts do, and a gateway with the
 inspector shows questions for as long as runners wait. A front without callers only has to know which models there are. */}}
@@ -85,7 +85,7 @@ inspector shows questions for as long as runners wait. A front without callers o
 {{- end }}
 {{- end }}
 
-{{/* Of the folder /etc/tokenmill: the Secrets beside the file. */}}
+{{/* The Secrets beside the file in the folder /etc/tokenmill. */}}
 {{- define "tokenmill.kafkaSecrets" -}}
 {{- if .Values.kafka.login.existingSecret }}
 - secret:
@@ -127,7 +127,7 @@ inspector shows questions for as long as runners wait. A front without callers o
 {{- end }}
 {{- end }}
 
-{{/* Variables that name the files. What nobody else can know goes over the file; extraEnv goes over all of it. */}}
+{{/* Variables that name the files. What only the chart can know overrides the file; extraEnv overrides everything. */}}
 {{- define "tokenmill.kafkaEnv" -}}
 - name: TOKENMILL_CONFIG
   value: /etc/tokenmill/tokenmill.toml

@@ -1,4 +1,4 @@
-{{/* Whom the pods talk to: names, brokers, and a collector of OpenTelemetry where one is named; workers to Redis besides. */}}
+{{/* Egress of the pods: DNS, brokers, and an OpenTelemetry collector if configured; for workers also Redis. */}}
 {{- define "tokenmill.egressNames" -}}
 - ports:
     - {port: 53, protocol: UDP}

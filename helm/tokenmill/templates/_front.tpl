@@ -10,7 +10,7 @@
 {{- end }}
 {{- end }}
 
-{{/* Chat templates: who knows the models reads them at its start. */}}
+{{/* Chat templates, for fronts and callers, which read them at start. */}}
 {{- define "tokenmill.upstreamTemplates" -}}
 {{- range $name, $from := .Values.upstreams.templates }}
 - configMap:
@@ -35,7 +35,7 @@
 {{- include "tokenmill.upstreamTemplates" . }}
 {{- end }}
 
-{{/* It listens for the Service; who may come in says config.gateway.auth. */}}
+{{/* It listens for the Service; config.gateway.auth sets the access rules. */}}
 {{- define "tokenmill.frontEnv" -}}
 - name: TOKENMILL_FRONT__BIND
   value: 0.0.0.0
@@ -53,7 +53,7 @@
 {{- end }}
 {{- end }}
 
-{{/* Where model servers are: the ports of their URLs, unless others are said. */}}
+{{/* Egress to model servers: the ports of their URLs, unless set. */}}
 {{- define "tokenmill.egressUpstreams" -}}
 {{- $ports := list }}
 {{- range .Values.config.upstreams }}

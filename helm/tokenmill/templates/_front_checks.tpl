@@ -1,4 +1,4 @@
-{{/* What has to hold between values of fronts, callers and model servers. */}}
+{{/* Checks across values of fronts, callers and model servers. */}}
 
 {{/* With callers in it, a front lets its readers go while their answers end. */}}
 {{- define "tokenmill.frontGraceSeconds" -}}

@@ -1,6 +1,6 @@
-{{/* What only pods of the gateway have, and with its rights those of the front. */}}
+{{/* What only pods of the gateway have, and those of the front, which share its access rules. */}}
 
-{{/* Secrets that say who is let in, and the certificate, in the folder /etc/tokenmill. */}}
+{{/* Secrets of the access rules, and the certificate, in the folder /etc/tokenmill. */}}
 {{- define "tokenmill.rightsSecrets" -}}
 {{- if .Values.gateway.keys.existingSecret }}
 - secret:
@@ -56,7 +56,7 @@
 {{- end }}
 {{- end }}
 
-{{/* It listens for the Service; who may come in says config.gateway.auth. */}}
+{{/* It listens for the Service; config.gateway.auth sets the access rules. */}}
 {{- define "tokenmill.gatewayEnv" -}}
 - name: TOKENMILL_GATEWAY__BIND
   value: 0.0.0.0
@@ -67,7 +67,7 @@
 {{- end }}
 {{- end }}
 
-{{/* Those of an Ingress: ingress-nginx talks HTTP to the pods unless it is told that they end TLS themselves. */}}
+{{/* Annotations of an Ingress: ingress-nginx talks HTTP to the pods unless told that they terminate TLS themselves. */}}
 {{- define "tokenmill.ingressAnnotations" -}}
 {{- $tls := dict "nginx.ingress.kubernetes.io/backend-protocol" "HTTPS" -}}
 {{- merge (dict) (.annotations | default dict) (ternary $tls (dict) (ne .Values.gateway.tls.existingSecret "")) | toYaml -}}

@@ -1,6 +1,6 @@
 {{/* Names, labels, image: what objects are called. */}}
 
-{{/* Short enough for the longest that is made of it: a label holds a StatefulSet's name and 11 characters more. */}}
+{{/* Short enough for the longest name made from it: a label holds a StatefulSet's name and 11 characters more. */}}
 {{- define "tokenmill.fullname" -}}
 {{- $name := default .Chart.Name .Values.nameOverride -}}
 {{- $own := ternary .Release.Name (printf "%s-%s" .Release.Name $name) (contains $name .Release.Name) -}}
@@ -40,7 +40,7 @@ app.kubernetes.io/component: gateway
 app.kubernetes.io/component: front
 {{- end }}
 
-{{/* What only the Service of the operators' port has, where clients come to another one. */}}
+{{/* What only the Service of the operators' port has, if clients use another one. */}}
 {{- define "tokenmill.opsService" -}}
 tokenmill/service: ops
 {{- end }}
@@ -63,7 +63,7 @@ app.kubernetes.io/component: caller
 app.kubernetes.io/component: tools
 {{- end }}
 
-{{/* Of the server of tools that is called .server. */}}
+{{/* Name of the tool server .server. */}}
 {{- define "tokenmill.toolsServer" -}}
 {{ include "tokenmill.tools" . }}-{{ .server }}
 {{- end }}
@@ -78,7 +78,7 @@ tokenmill/server: {{ .server | quote }}
 {{ include "tokenmill.toolsServerComponent" . }}
 {{- end }}
 
-{{/* Labels of pods: nothing that a new version of the chart alone would change, and with it the pods. */}}
+{{/* Labels of pods: none that a new chart version alone would change, which would replace the pods. */}}
 {{- define "tokenmill.podLabels" -}}
 {{ include "tokenmill.selector" . }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
@@ -101,7 +101,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end -}}
 {{- end }}
 
-{{/* That of runners of tools. */}}
+{{/* Image of the tool runners. */}}
 {{- define "tokenmill.toolsImage" -}}
 {{- $repository := .Values.tools.image.repository | default (printf "%s-tools" .Values.image.repository) -}}
 {{- if .Values.tools.image.digest -}}
@@ -119,7 +119,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end -}}
 {{- end }}
 
-{{/* Where clients of a .part come to. An Ingress ends TLS with certificates of its own, and else the pods do. */}}
+{{/* Address for clients of a .part. An Ingress terminates TLS with its own certificates, otherwise the pods do. */}}
 {{- define "tokenmill.address" -}}
 {{- $part := get .Values .part -}}
 {{- $tls := ternary $part.ingress.tls .Values.gateway.tls.existingSecret $part.ingress.enabled -}}

@@ -1,6 +1,6 @@
 {{/* What the pods of worker, gateway, tools, front, caller, topics job and test share. */}}
 
-{{/* First lines of a pod's spec; with other rights if .podSecurityContext says so. */}}
+{{/* First lines of a pod's spec, with .podSecurityContext if there is one. */}}
 {{- define "tokenmill.pod" -}}
 automountServiceAccountToken: false
 enableServiceLinks: false
@@ -12,7 +12,7 @@ securityContext:
   {{- toYaml (.podSecurityContext | default .Values.podSecurityContext) | nindent 2 }}
 {{- end }}
 
-{{/* First lines of a container; its command is the image's own program. The image is the chart's, unless there is .image. */}}
+{{/* First lines of a container; its command is the image's own program. The image is the chart's unless there is .image. */}}
 {{- define "tokenmill.container" -}}
 image: {{ .image | default (include "tokenmill.image" .) }}
 imagePullPolicy: {{ .Values.image.pullPolicy }}

@@ -1,4 +1,4 @@
-{{/* How many pods of a .part there are, and how many of them an eviction may take. */}}
+{{/* The number of pods of a .part, and how many of them may be evicted. */}}
 
 {{/* Where nothing scales them, .replicas. An autoscaler's number stays what it was when this was rendered, also 0, with
 which somebody paused them: a field that is left out would be 1, and all other pods would end before it looks again. */}}
@@ -13,7 +13,7 @@ replicas: {{ .replicas }}
 {{- end -}}
 {{- end }}
 
-{{/* Of two limits the one that says who has to stay counts. Without any the API server takes it, and it limits nothing. */}}
+{{/* Of two limits, minAvailable counts. Without any, the API server accepts it, and it limits nothing. */}}
 {{- define "tokenmill.podDisruptionBudget" -}}
 {{- $limit := "" -}}
 {{- range $name := list "maxUnavailable" "minAvailable" -}}

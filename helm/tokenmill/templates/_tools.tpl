@@ -1,6 +1,6 @@
-{{/* What only runners of tools have, and the servers that the release runs. */}}
+{{/* What only tool runners have, and the servers that the release runs. */}}
 
-{{/* tools.servers as JSON: each with everything that it does not say itself. Keys replace those of the defaults whole. */}}
+{{/* tools.servers as JSON: each completed by the defaults, whose keys it replaces as a whole. */}}
 {{- define "tokenmill.toolsServers" -}}
 {{- $servers := dict -}}
 {{- range $name, $said := .Values.tools.servers -}}
@@ -13,7 +13,7 @@
 {{ toJson $servers }}
 {{- end }}
 
-{{/* The servers file of runners: entries of others as they are, and where those of the release are reached. */}}
+{{/* The servers file of runners: other entries unchanged, and the addresses of the release's servers. */}}
 {{- define "tokenmill.serversFile" -}}
 {{- $entries := deepCopy .Values.tools.mcpServers -}}
 {{- range $name, $server := include "tokenmill.toolsServers" . | fromJson -}}

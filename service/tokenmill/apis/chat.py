@@ -20,22 +20,22 @@ RANGES: Mapping[str, tuple[float, float]] = {
 NO_EFFORT = "none"
 """The effort of a model that is told not to think."""
 
-CAPPED = "reasoning included; the server gets it by the name that it knows"
-"""What is said of it in the table of each API; so are the others here."""
+CAPPED = "reasoning included; the server gets it under the name that it knows"
+"""Text for the tables of all APIs, like the others here."""
 
-SHAPED = "of raw text it leaves no room for calls or reasoning: see below"
+SHAPED = "with raw text it leaves no room for calls or reasoning: see below"
 
-UNTHINKING = "`none` tells its template not to think, too"
+UNTHINKING = "`none` also tells its template not to think"
 
-TEXT = "an answer is what the model writes, and nothing else."
+TEXT = "an answer is only what the model writes."
 PROBABILITIES = "events carry no probabilities."
-NUMBERS = "events carry no numbers of tokens."
-ONE_PROMPT = "the prompt is made of `messages`."
+NUMBERS = "events carry no token ids."
+ONE_PROMPT = "the prompt is made from `messages`."
 ONE_TEMPLATE = "the prompt is made by the model's own template."
-SEVERAL = "ask for several answers by `n`."
-ITS_OWN = "servers know each other by their own settings."
-ITS_MODEL = "ask for another model by `model`."
-ITS_PLACE = "where a server keeps a request is its own to say."
+SEVERAL = "ask for several answers with `n`."
+ITS_OWN = "servers find each other by their own settings."
+ITS_MODEL = "choose another model with `model`."
+ITS_PLACE = "the server decides where it keeps a request."
 NO_CODE = "a request brings no code to a server."
 
 SERVERS_OWN = (
@@ -57,9 +57,9 @@ SERVERS_OWN = (
     Field("return_tokens_as_token_ids", "refused", NUMBERS, accepts=(False,)),
     Field("return_hidden_states", "refused", "events carry no states.", accepts=(False,)),
     Field("return_routed_experts", "refused", "events carry no states.", accepts=(False,)),
-    Field("request_id", "refused", "an id is the front's to give."),
-    Field("rid", "refused", "an id is the front's to give."),
-    Field("priority", "refused", "no client goes before the others.", accepts=(0,)),
+    Field("request_id", "refused", "the front assigns ids."),
+    Field("rid", "refused", "the front assigns ids."),
+    Field("priority", "refused", "no client has priority.", accepts=(0,)),
     Field("lora_path", "refused", ITS_MODEL),
     Field("lora", "refused", ITS_MODEL, accepts=([],)),
     Field("logits_processors", "refused", NO_CODE, accepts=([],)),
@@ -84,19 +84,19 @@ SGLang and llama.cpp, and in OpenAI's completions, which the kind `completions` 
 """
 
 FIELDS = Fields(
-    Field("model", "used", "which model, and with it which server"),
+    Field("model", "used", "the model, and with it the server"),
     Field("messages", "used", "system, developer, user, assistant and tool; text and images (`image_url`)"),
     Field("tools", "used", "functions"),
     Field("tool_choice", "used", "`none`, `auto`, `required`, a function, or `allowed_tools`"),
     Field(
         "parallel_tool_calls",
         "used",
-        "whether an answer may have several calls; of raw text those behind the first are dropped",
+        "whether an answer may have several calls; with raw text, calls after the first are dropped",
     ),
     Field("response_format", "used", f"`text`, `json_object` or `json_schema`; {SHAPED}"),
-    Field("n", "used", "so many answers, 1 to 128; their tools, which each repeats, may have 8 MiB in all"),
+    Field("n", "used", "number of answers, 1 to 128; their tools, repeated in each, may have 8 MiB in all"),
     Field("max_completion_tokens", "used", f"how long an answer may be, {CAPPED}"),
-    Field("max_tokens", "used", "the same by its old name; the new one goes before it"),
+    Field("max_tokens", "used", "the same under its old name; the new one takes precedence"),
     Field("temperature", "used", "0 to 2"),
     Field("top_p", "used", "0 to 1"),
     Field("presence_penalty", "used", "-2 to 2"),
@@ -109,31 +109,27 @@ FIELDS = Fields(
     Field(
         "stream_options.include_usage",
         "used",
-        "a chunk with counts of tokens behind each answer's end; of several answers each has those of all, where the "
-        "server counts them together",
+        "a chunk with token counts after each answer's end; each of several answers has the total, if the server "
+        "counts them together",
     ),
     Field("stream_options.continuous_usage_stats", "noted", "tokens are counted at the end"),
     Field("stream_options.include_obfuscation", "noted", "pieces are not padded"),
     Field("metadata", "used", "strings by name; they are not kept"),
     Field("metadata.conversation_id", "used", "the conversation of the answer, and the key of its records"),
     Field("store", "noted", "an answer is kept as long as its topic keeps it"),
-    Field("prompt_cache_options", "noted", "the model's server caches as it is set up to"),
-    Field("prompt_cache_retention", "noted", "the model's server caches as it is set up to"),
-    Field("logit_bias", "forwarded", "numbers of tokens are the model's own"),
-    Field("prediction", "forwarded", "may make an answer come sooner"),
+    Field("prompt_cache_options", "noted", "caching follows the model server's own settings"),
+    Field("prompt_cache_retention", "noted", "caching follows the model server's own settings"),
+    Field("logit_bias", "forwarded", "token ids are the model's own"),
+    Field("prediction", "forwarded", "may make an answer faster"),
     Field("prompt_cache_key", "forwarded", "may lead to a server that has the prompt"),
-    Field("safety_identifier", "forwarded", "who asks"),
-    Field("user", "forwarded", "who asks"),
-    Field(
-        "cache_salt", "forwarded", "keeps a cached prompt from whoever does not know it; no other client loses by it"
-    ),
-    Field(
-        "chat_template_kwargs", "forwarded", "what the template knows; no `chat_template`, which is refused in it, too"
-    ),
-    Field("vllm_xargs", "forwarded", "what is refused here is refused in it, too"),
+    Field("safety_identifier", "forwarded", "the user"),
+    Field("user", "forwarded", "the user"),
+    Field("cache_salt", "forwarded", "keeps a cached prompt from clients without it; other clients are not affected"),
+    Field("chat_template_kwargs", "forwarded", "the template's variables; `chat_template` in it is refused, too"),
+    Field("vllm_xargs", "forwarded", "what is refused here is also refused in it"),
     Field("verbosity", "forwarded", "a word that the model knows"),
-    Field("functions", "refused", "it is of an older API; declare `tools`."),
-    Field("function_call", "refused", "it is of an older API; use `tool_choice`.", accepts=("auto", "none")),
+    Field("functions", "refused", "it belongs to an older API; declare `tools`."),
+    Field("function_call", "refused", "it belongs to an older API; use `tool_choice`.", accepts=("auto", "none")),
     Field("logprobs", "refused", "events carry no probabilities.", accepts=(False,)),
     Field("top_logprobs", "refused", "events carry no probabilities.", accepts=(0,)),
     Field("modalities", "refused", "answers are text.", accepts=(["text"],)),

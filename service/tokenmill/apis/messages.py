@@ -21,32 +21,32 @@ NAMES: Mapping[str, str] = {
 
 FIELDS = Fields(
     Field("model", "used", "which model, and with it which server"),
-    Field("max_tokens", "used", f"how long an answer may be, {CAPPED}; it has to be there"),
+    Field("max_tokens", "used", f"how long an answer may be, {CAPPED}; required"),
     Field("messages", "used", "user, assistant and system; text, images, calls, their results, and thinking"),
     Field(
         "system",
         "used",
-        "a string or blocks of text; a first line `x-anthropic-billing-header: …`, as Claude Code's, goes to the kind "
-        "`anthropic` alone: with it no prompt would begin as the one before did, and caches find nothing",
+        "a string or blocks of text; a first line `x-anthropic-billing-header: …`, as Claude Code's, goes only to the "
+        "kind `anthropic`: elsewhere it would keep prompts from sharing a prefix, and caches from working",
     ),
     Field("tools", "used", "tools of the client, which have an `input_schema`"),
     Field(
         "tools.eager_input_streaming",
         "used",
-        "true of any: a stream tells calls as they grow, and one that breaks off stays cut off; else each comes whole",
+        "true for any tool: calls are streamed as they grow, and one that breaks off stays cut off; default: whole",
     ),
     Field("tools.input_examples", "noted", "templates have no place for them"),
     Field(
         "tool_choice",
         "used",
-        "`auto`, `any`, `none` or a tool; with `disable_parallel_tool_use` raw text has its first call alone",
+        "`auto`, `any`, `none` or a tool; with `disable_parallel_tool_use` only the first call of raw text counts",
     ),
     Field("thinking", "used", "see its members"),
     Field(
         "thinking.type", "used", "`disabled` tells the model's template not to think; the others leave it to the model"
     ),
-    Field("thinking.budget_tokens", "noted", "models count no thoughts apart; `max_tokens` bounds them, too"),
-    Field("thinking.display", "noted", "thinking is told as the model's server tells it"),
+    Field("thinking.budget_tokens", "noted", "models do not count reasoning separately; `max_tokens` limits it, too"),
+    Field("thinking.display", "noted", "thinking is passed on as the model server sends it"),
     Field("output_config", "used", "see its members"),
     Field("output_config.effort", "used", "a word that the model knows"),
     Field("output_config.format", "used", f"`json_schema`; {SHAPED}"),
@@ -56,9 +56,9 @@ FIELDS = Fields(
     Field("top_k", "forwarded", "servers of open models know it"),
     Field("stream", "used", "whether the answer comes in pieces"),
     Field("metadata", "used", "strings by name; they are not kept"),
-    Field("metadata.user_id", "noted", "nothing is kept about who asks"),
+    Field("metadata.user_id", "noted", "nothing is stored about the user"),
     Field("metadata.conversation_id", "used", "the conversation of the answer, and the key of its records"),
-    Field("cache_control", "noted", "here and in every block: the model's server caches as it is set up to"),
+    Field("cache_control", "noted", "here and in every block: caching follows the model server's own settings"),
     Field("container", "refused", "nothing runs code here."),
     Field("context_management", "used", "see its members"),
     Field(

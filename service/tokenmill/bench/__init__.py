@@ -1,1 +1,3 @@
-"""Benchmarks that run their reference beside them: machines are shared and noisy, so only the ratio means something."""
+"""Benchmarks that run in turns with their reference: machines are shared and noisy, so only the ratio means
+something.
+"""

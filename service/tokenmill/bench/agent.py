@@ -1,7 +1,7 @@
-"""What it costs to stream calls to an agent's page, and that it costs nothing while nobody asks for it.
+"""The cost of streaming calls to an agent's page, and that it is nothing while no message asks for it.
 
 A partition writes two outputs, native and `agent`, and reads calls in chunks of four characters. *Without* is a run in
-which the events of the feature never come to the dialect; *off* is what a deployment does unless a message asks; *on*
+which the feature's events never reach the dialect; *off* is what a deployment does unless a message asks for it; *on*
 is a message that asks.
 """
 
@@ -27,7 +27,7 @@ _OTHERS = frozenset(str(event.__struct_config__.tag) for event in EVENT_TYPES) -
 
 
 class StreamingCost(msgspec.Struct, frozen=True):
-    """Microseconds for one chunk."""
+    """Microseconds per chunk."""
 
     without_us: float
     off_us: float
@@ -35,17 +35,17 @@ class StreamingCost(msgspec.Struct, frozen=True):
 
     @property
     def off(self) -> float:
-        """How much longer a run takes that could stream and does not."""
+        """Return how many times as long a run takes that could stream but does not."""
         return self.off_us / self.without_us
 
     @property
     def on(self) -> float:
-        """How much longer one takes that does."""
+        """Return how many times as long a streaming run takes."""
         return self.on_us / self.without_us
 
 
 def run_agent(*, rounds: int, progress: Callable[[str], None]) -> StreamingCost:
-    """Measure the three, turn by turn; `progress` hears what comes next."""
+    """Measure the three in turns; `progress` is called with what comes next."""
     progress("calls streamed to an agent's page")
     asked = _records({"stream_tool_input": True})
     plain = _records({})
@@ -63,7 +63,7 @@ def run_agent(*, rounds: int, progress: Callable[[str], None]) -> StreamingCost:
 
 
 def _records(asked: Mapping[str, Any]) -> list[InputRecord]:
-    """Messages of one long call each."""
+    """Return messages of one long call each."""
     records: list[InputRecord] = []
     sample = samples()["json_call"]
     opening = {"format": sample.format_name, "tools": TOOLS, **asked}
@@ -77,7 +77,7 @@ def _records(asked: Mapping[str, Any]) -> list[InputRecord]:
 
 
 def _process(records: list[InputRecord], events: frozenset[str] | None) -> int:
-    """Run a new partition over the records; the number of rows for the page."""
+    """Run a new partition over the records; return the number of rows for the page."""
     outputs = (OutputSpec("events"), OutputSpec(LIVE, "agent", events))
     out: list[Output] = []
     Partition(PartitionSettings(outputs=outputs), "tokens", 0).process(records, out)

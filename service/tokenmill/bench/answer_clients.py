@@ -1,8 +1,8 @@
-"""Clients of chat completions in one process, cheap enough not to be what is measured: each asks again and again.
+"""Clients of chat completions in one process, too cheap to affect what is measured: each asks again and again.
 
-Run as `python -m tokenmill.bench.answer_clients`, with the job as a line of JSON on standard input. It says on standard
-output when the measuring begins, when it is over, and, once the last answers are, what they got. A client keeps its
-connection, as the pool of an SDK does; of events only the times are read that are the tokens' text.
+Run as `python -m tokenmill.bench.answer_clients`, with the job as a line of JSON on standard input. It reports on
+standard output when the measurement begins, when it is over, and, after the last answers, the results. A client keeps
+its connection, as an SDK's pool does; of events it reads only the times that are the tokens' text.
 """
 
 import asyncio
@@ -23,44 +23,44 @@ from tokenmill.servers.process import STOP_S
 PATH = "/v1/chat/completions"
 
 DRAIN_S = 60.0
-"""For answers that have begun to end."""
+"""Seconds for answers that have begun to end."""
 
 BEGUN, OVER = "begun", "over"
 
 _SENT = re.compile(rb" (\d{16})")
-"""Several tokens may have become one event."""
+"""The time at which a token was sent; one event may have several tokens."""
 
 _OK = b"HTTP/1.1 200 "
 
 _LAST = b"\n0\r\n\r\n"
-"""The end of what is sent in chunks."""
+"""The end of a chunked body."""
 
 
 class Job(msgspec.Struct, frozen=True):
-    """Whom to ask, how often."""
+    """The server to ask, and how often."""
 
     port: int
     clients: int
     tokens: int
-    """Of each answer."""
+    """Tokens of each answer."""
     spread_s: float
-    """In this time the clients begin, one after the other."""
+    """Seconds over which the clients start, one after the other."""
     warm_up_s: float
     measured_s: float
 
 
 class Got(msgspec.Struct):
-    """What all of them got while it was measured."""
+    """What all clients received during the measurement."""
 
     seconds: float = 0
     answers: int = 0
-    """That ended."""
+    """Answers that ended."""
     first_ms: list[float] = []
-    """Of answers asked for: until their first token."""
+    """Milliseconds from each request to its first token."""
     token_ms: list[float] = []
-    """Of tokens that came: since they were sent."""
+    """Milliseconds since each received token was sent."""
     asked: int = 0
-    """Answers from first to last, the time before and after included."""
+    """Answers from first to last, including those before and after the measurement."""
 
 
 class _Tally:
@@ -81,7 +81,7 @@ class _Tally:
 
 
 class _Connection(asyncio.Protocol):
-    """Of one client: answers one after the other."""
+    """One client's connection: answers one after the other."""
 
     def __init__(self, tokens: int, tally: _Tally) -> None:
         self._tokens = tokens
@@ -92,7 +92,7 @@ class _Connection(asyncio.Protocol):
         self._transport = cast("asyncio.Transport", transport)
 
     async def answer(self, request: bytes) -> None:
-        """Ask, and wait for all of it. Raises `FatalError` if a token is missing."""
+        """Ask, and wait for the whole answer. Raises `FatalError` if a token is missing."""
         self._rest = self._tail = self._head = b""
         self._count = 0
         self._over = asyncio.get_running_loop().create_future()
@@ -101,7 +101,7 @@ class _Connection(asyncio.Protocol):
         await self._over
 
     def close(self) -> None:
-        """Ask no more."""
+        """Stop asking."""
         self._transport.close()
 
     def data_received(self, data: bytes) -> None:
@@ -140,7 +140,7 @@ def _now() -> int:
 
 
 def request_of(port: int, prompt: str, tokens: int) -> bytes:
-    """The bytes that ask for an answer."""
+    """Return the bytes of a request for an answer."""
     said = {"model": MODEL, "messages": [{"role": "user", "content": prompt}], "stream": True, "max_tokens": tokens}
     body = msgspec.json.encode(said)
     head = f"POST {PATH} HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\ncontent-type: application/json\r\n"
@@ -148,7 +148,7 @@ def request_of(port: int, prompt: str, tokens: int) -> bytes:
 
 
 async def ask(job: Job) -> Got:
-    """Until the time is over, and every answer has come to its end. Raises `FatalError` if one lacks a token."""
+    """Ask until the time is over and every answer has ended. Raises `FatalError` if an answer lacks a token."""
     tally, enough = _Tally(), asyncio.Event()
     async with asyncio.TaskGroup() as group:
         for number in range(job.clients):
@@ -176,7 +176,7 @@ async def _client(job: Job, number: int, tally: _Tally, enough: asyncio.Event) -
 
 
 class AnswerClients:
-    """The process, from outside: `begun`, `over` and `got`, in this order."""
+    """The process, from outside: call `begun`, `over` and `got`, in this order."""
 
     def __init__(self, folder: Path, job: Job) -> None:
         self._errors = folder / "answer-clients.log"
@@ -193,19 +193,19 @@ class AnswerClients:
 
     @property
     def pid(self) -> int:
-        """Of the process."""
+        """Return the process id."""
         return self._process.pid
 
     def begun(self) -> None:
-        """Wait until the measuring begins. Raises `FatalError` if it does not, as do the others."""
+        """Wait until the measurement begins. Raises `FatalError` if it does not, as do the other methods."""
         self._expect(BEGUN)
 
     def over(self) -> None:
-        """Wait until it is over."""
+        """Wait until the measurement is over."""
         self._expect(OVER)
 
     def got(self) -> Got:
-        """What they got, once every answer has ended."""
+        """Return what the clients received, once every answer has ended."""
         return msgspec.json.decode(self._line(), type=Got)
 
     def _expect(self, word: str) -> None:

@@ -1,4 +1,4 @@
-"""The reference of the gateway's benchmark: the least that a server of aiohttp can do that sends all clients bytes.
+"""The reference of the gateway's benchmark: the least work with which an aiohttp server can send bytes to all clients.
 
 A client's stream is a `StreamResponse`; what is posted is written to each of them, one after the other. Run as
 `python -m tokenmill.bench.bare_server PORT`.
@@ -49,7 +49,7 @@ async def _serve(port: int) -> None:
 
 
 class BareServer(Server):
-    """The process."""
+    """The bare server as a child process."""
 
     name = "the bare server"
 

@@ -12,13 +12,13 @@ Timed = Callable[[], object]
 
 
 def in_turns(functions: Mapping[str, Timed], rounds: int) -> dict[str, list[float]]:
-    """Seconds of processor time that each function takes in each round, turn by turn: A B A B ….
+    """Return the seconds of processor time that each function takes in each round, in turns: A B A B ….
 
-    So a slow moment of the machine hits all of them, and that other programs run, too, hits none.
+    So a slow moment of the machine affects all of them, and other programs affect none.
     """
     times: dict[str, list[float]] = {name: [] for name in functions}
     gc.collect()
-    gc.freeze()  # each round searches what it made: all that a large process holds takes seconds
+    gc.freeze()  # collect only what a round made: all objects of a large process take seconds
     with gc_paused():
         for _ in range(rounds):
             for name, function in functions.items():
@@ -30,12 +30,12 @@ def in_turns(functions: Mapping[str, Timed], rounds: int) -> dict[str, list[floa
 
 
 def median_ratio(of: Sequence[float], to: Sequence[float]) -> float:
-    """The median of the ratios of times taken in turns: what is slow in one round is so in both."""
+    """Return the median of the ratios of times taken in turns: a slow round is slow for both."""
     return median(one / other for one, other in zip(of, to, strict=True))
 
 
 def growth_exponent(sizes: Sequence[float], seconds: Sequence[float]) -> float:
-    """Slope of log(seconds) over log(size): 1 is linear, 2 quadratic."""
+    """Return the slope of log(seconds) over log(size): 1 is linear, 2 quadratic."""
     xs, ys = [math.log(size) for size in sizes], [math.log(taken) for taken in seconds]
     middle_x, middle_y = fmean(xs), fmean(ys)
     rise = sum((x - middle_x) * (y - middle_y) for x, y in zip(xs, ys, strict=True))

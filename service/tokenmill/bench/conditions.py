@@ -9,11 +9,11 @@ from pathlib import Path
 from tokenmill.errors import FatalError
 
 PACKAGES = ("tokenmill", "aiokafka", "msgspec", "redis", "uvloop")
-"""Their versions are part of a result."""
+"""Packages whose versions are part of a result."""
 
 
 def conditions() -> dict[str, str]:
-    """What the figures depend on besides the code."""
+    """Return what the figures depend on besides the code."""
     return {
         "python": platform.python_version(),
         "processors": f"{os.cpu_count()} of {processor()}",
@@ -23,7 +23,7 @@ def conditions() -> dict[str, str]:
 
 
 def commit_of(checkout: Path) -> str:
-    """The commit of a checkout, short. Raises `FatalError` where git does not tell."""
+    """Return the short commit of a checkout. Raises `FatalError` if git can't name it."""
     command = ["git", "-C", str(checkout), "rev-parse", "--short", "HEAD"]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     if run.returncode:
@@ -32,7 +32,7 @@ def commit_of(checkout: Path) -> str:
 
 
 def processor() -> str:
-    """The processor by its maker's name where the system tells it, else its architecture."""
+    """Return the processor by its maker's name if the system has it, else its architecture."""
     known = Path("/proc/cpuinfo")
     lines = known.read_text(encoding="utf-8").splitlines() if known.exists() else []
     names = (value.strip() for key, _, value in (line.partition(":") for line in lines) if key.strip() == "model name")

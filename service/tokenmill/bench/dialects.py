@@ -1,4 +1,4 @@
-"""What a dialect takes to encode an event, beside the cheapest loop that CPython could run over as many chunks.
+"""The time a dialect takes to encode an event, compared with CPython's cheapest loop over as many chunks.
 
 The events are those of an agent's turn: reasoning, prose, and a call whose arguments are streamed, in chunks of four
 characters.
@@ -24,23 +24,23 @@ STARTED_MS = 1_760_000_000_000
 
 
 class DialectCost(msgspec.Struct, frozen=True):
-    """Microseconds for one event."""
+    """Microseconds per event."""
 
     name: str
     loop_us: float
     dialect_us: float
     ratio: float
-    """How many loops the dialect costs, in the same round."""
+    """The dialect's time over the loop's, in the same round."""
 
 
 def run_dialects(*, rounds: int, progress: Callable[[str], None]) -> list[DialectCost]:
-    """Measure every dialect; `progress` hears what comes next."""
+    """Measure every dialect; `progress` is called with what comes next."""
     progress("what dialects cost")
     return [_measure(dialect, rounds) for dialect in DIALECTS]
 
 
 def grammar_for(dialect: Dialect) -> Grammar:
-    """The grammar of a worker that has this dialect beside the native one."""
+    """Return the grammar of a worker that has this dialect beside the native one."""
     settings = PartitionSettings(outputs=(OutputSpec("events"), OutputSpec("wire", dialect.name)))
     options = Options(
         format=samples()["json_call"].format_name, tools=TOOLS, model="some-model", stream_tool_input=True
@@ -49,7 +49,7 @@ def grammar_for(dialect: Dialect) -> Grammar:
 
 
 def events_of(grammar: Grammar) -> list[Event]:
-    """The events of one turn."""
+    """Return the events of one turn."""
     reasoning, prose = running_text(PLAIN, REASONING_CHARS), running_text(PLAIN, PROSE_CHARS)
     text = f"<think>{reasoning}</think>{prose}{call_text(samples()['json_call'], FILE, CALL_CHARS)}"
     parser = MessageParser.of(grammar, "bench")
@@ -60,7 +60,7 @@ def events_of(grammar: Grammar) -> list[Event]:
 
 
 def encode(dialect: Dialect, grammar: Grammar, events: Sequence[Event], messages: int) -> int:
-    """Encode the events as those of so many messages; the number of payloads."""
+    """Encode the events as those of `messages` messages; return the number of payloads."""
     payloads = 0
     for number in range(messages):
         state = dialect.state_type() if dialect.state_type is not None else None

@@ -1,7 +1,7 @@
-"""What the front costs and how much it delays, beside the same clients straight at the same model server.
+"""The front's cost and delay, compared with the same clients directly at the same model server.
 
-Processes: a Kafka, a Redis, a worker, a front with its caller, a model server that costs little, and clients. Both ways
-are taken in turns, by the same code.
+Processes: a Kafka, a Redis, a worker, a front with its caller, a cheap model server, and clients. The same code takes
+both ways in turns.
 """
 
 import asyncio
@@ -30,16 +30,16 @@ from tokenmill.servers.worker import WorkerProcess
 WARM_UP_S, MEASURED_S = 3.0, 10.0
 
 SPREAD_S = 1.0
-"""In which clients begin whose answers take no time."""
+"""Seconds over which clients start whose answers take no time."""
 
 PLACES = 10_000
-"""More than there are answers at once, wherever there is a limit."""
+"""A limit above the number of concurrent answers."""
 
 Progress: TypeAlias = Callable[[str], None]
 
 
 def run_front_bench(*, rounds: int, stops: int, flush_ms: int, progress: Progress) -> Report:
-    """Measure with a Kafka and a Redis of its own (java and mvn needed)."""
+    """Measure with its own Kafka and Redis (java and mvn needed)."""
     with tempfile.TemporaryDirectory(prefix="tokenmill-bench-") as name, ExitStack() as running:
         bench = _Bench(Path(name), flush_ms, running)
         compared = [bench.compared(load, rounds, progress) for load in LOADS]
@@ -48,7 +48,7 @@ def run_front_bench(*, rounds: int, stops: int, flush_ms: int, progress: Progres
 
 
 class _Bench:
-    """All processes but the clients."""
+    """All processes except the clients."""
 
     def __init__(self, folder: Path, flush_ms: int, running: ExitStack) -> None:
         self._folder = folder
@@ -67,7 +67,7 @@ class _Bench:
         self.front = running.enter_context(FrontProcess(folder / "front", settings))
 
     def compared(self, load: Load, rounds: int, progress: Progress) -> Compared:
-        """Both ways under a load."""
+        """Measure both ways under a load."""
         compared = Compared(load, [], [])
         for number in range(1, rounds + 1):
             progress(f"{load.name}, round {number} of {rounds}: the model server")
@@ -95,7 +95,7 @@ class _Bench:
 
 
 def _spent(pids: Mapping[str, int]) -> dict[str, float]:
-    """Seconds of processor time so far."""
+    """Return the seconds of processor time so far."""
     found = {name: processor_seconds(pid) for name, pid in pids.items()}
     if None in found.values():
         raise FatalError("this system does not tell the processor time of another process")

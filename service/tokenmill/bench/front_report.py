@@ -10,7 +10,7 @@ RATE = 50
 
 
 class Load(msgspec.Struct, frozen=True):
-    """So many answers at once, each of so many tokens."""
+    """A number of concurrent answers, each of a number of tokens."""
 
     name: str
     clients: int
@@ -34,15 +34,15 @@ class Side(msgspec.Struct, frozen=True):
     answers_s: float
     tokens_s: float
     first_p50_ms: float
-    """From asking until the first token."""
+    """Milliseconds from the request until the first token."""
     first_p99_ms: float
     token_p50_ms: float
-    """From a token's way out of the model server until the client has it."""
+    """Milliseconds from the model server's sending a token until the client has it."""
     token_p99_ms: float
     costs_us: Mapping[str, float]
     """Processor time for each token, by process."""
     in_line: float = 0.0
-    """Share of the time in which the server that is asked was ready to work, and others had the processors."""
+    """Share of the time in which the server was ready to work, but other processes had the processors."""
 
 
 Figure = Callable[[Side], float]
@@ -56,20 +56,20 @@ class Compared(msgspec.Struct, frozen=True):
     front: list[Side]
 
     def added(self, figure: Figure) -> float:
-        """By how much more the front has of a figure: the median of all rounds."""
+        """Return how much the front adds to a figure: the median of all rounds."""
         return median(figure(ours) - figure(bare) for ours, bare in zip(self.front, self.direct, strict=True))
 
     def share(self, figure: Figure) -> float:
-        """The front's figure over the other's: the median of all rounds."""
+        """Return the front's figure over the direct one: the median of all rounds."""
         return median(figure(ours) / figure(bare) for ours, bare in zip(self.front, self.direct, strict=True))
 
     def costs(self) -> dict[str, float]:
-        """Microseconds for each token through the front, by process: medians."""
+        """Return the microseconds for each token through the front, by process: medians."""
         return {name: median(side.costs_us[name] for side in self.front) for name in self.front[0].costs_us}
 
 
 class Stops(msgspec.Struct, frozen=True):
-    """From asking that an answer be cancelled until the model server's connection was closed."""
+    """Times from a cancel request until the model server's connection was closed."""
 
     count: int
     p50_ms: float
@@ -77,7 +77,7 @@ class Stops(msgspec.Struct, frozen=True):
 
 
 class Report(msgspec.Struct, frozen=True):
-    """All of it."""
+    """All results."""
 
     compared: list[Compared]
     stops: Stops

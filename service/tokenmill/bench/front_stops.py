@@ -1,4 +1,4 @@
-"""How soon a model server is left, once somebody cancels its answer at the front."""
+"""How soon the connection to a model server is closed after a client cancels its answer at the front."""
 
 import asyncio
 import time
@@ -13,22 +13,22 @@ from tokenmill.bench.model_server import MODEL, ModelServer
 from tokenmill.errors import FatalError
 
 TOKENS = 10_000
-"""Of an answer: more than it lives to say."""
+"""Tokens of an answer: more than it can write before it is cancelled."""
 
 UNDER_WAY = 5
-"""Tokens that come before it is cancelled."""
+"""Tokens that arrive before the answer is cancelled."""
 
 AT_ONCE = 5
-"""Answers that are cancelled side by side."""
+"""Answers that are cancelled at the same time."""
 
 CLOSED_S = 10.0
-"""For the model server to see the end of all connections."""
+"""Seconds for the model server to see the end of all connections."""
 
 LOOK_S = 0.05
 
 
 async def measure_stops(url: str, server: ModelServer, count: int) -> Stops:
-    """Cancel so many answers. Raises `FatalError` if one goes on."""
+    """Cancel `count` answers. Raises `FatalError` if one continues."""
     stopped: dict[str, int] = {}
     async with aiohttp.ClientSession() as session:
         for start in range(0, count, AT_ONCE):
@@ -41,7 +41,7 @@ async def measure_stops(url: str, server: ModelServer, count: int) -> Stops:
 
 
 async def _cancelled(session: aiohttp.ClientSession, url: str, prompt: str) -> int:
-    """Begin an answer, and cancel it; when that was, in microseconds since the epoch."""
+    """Begin an answer, and cancel it; return the time of the cancel, in microseconds since the epoch."""
     body = {"model": MODEL, "input": prompt, "stream": True, "max_output_tokens": TOKENS}
     async with session.post(f"{url}/v1/responses", json=body) as answer:
         if not answer.ok:
@@ -56,7 +56,7 @@ async def _cancelled(session: aiohttp.ClientSession, url: str, prompt: str) -> i
 
 
 async def _under_way(lines: aiohttp.StreamReader) -> str:
-    """The answer's id, once some tokens have come."""
+    """Return the answer's id, once some tokens have arrived."""
     id_, tokens = "", 0
     while tokens < UNDER_WAY:
         line = await lines.readline()
@@ -70,7 +70,7 @@ async def _under_way(lines: aiohttp.StreamReader) -> str:
 
 
 async def _closed(server: ModelServer, prompts: AbstractSet[str]) -> dict[str, int]:
-    """When the connections of these answers were closed, once all of them were."""
+    """Return when the connections of these answers were closed, once all of them were."""
     until = time.monotonic() + CLOSED_S
     while time.monotonic() < until:
         closed = (await asyncio.to_thread(server.seen)).closed

@@ -1,4 +1,4 @@
-"""What the front's benchmark found, for people."""
+"""The results of the front's benchmark, for people."""
 
 from collections.abc import Iterator, Sequence
 from statistics import median
@@ -8,22 +8,21 @@ from tokenmill.bench.summary import Finding, Summary, Table
 from tokenmill.caller.pace import MOST_S
 
 ABOUT = """\
-A model server that costs little writes {rate} tokens a second of each answer, by OpenAI's chat completions, to clients
-that ask it straight, and to the same clients behind `tokenmill front`: its caller asks the server as it asks vLLM, a
-worker reads the text in the format `hermes`, on a real Kafka and with a real Redis. Each client asks again as soon as
-its answer is over, on a connection that is there already. It is no SDK, which would cost more than what is measured,
-but reads of the events only a token's text: the time at which the server sent it. A test has it measure what OpenAI's
-SDK does.
+A cheap model server writes {rate} tokens a second of each answer, by OpenAI's chat completions, to clients that ask it
+directly, and to the same clients through `tokenmill front`: its caller asks the server as it asks vLLM, and a worker
+reads the text in the format `hermes`, on a real Kafka and with a real Redis. Each client asks again as soon as its
+answer is over, on the same connection. It is not an SDK, which would cost more than what is measured: of the events it
+reads only a token's text, the time at which the server sent it. A test checks that it measures what OpenAI's SDK does.
 
-The first token comes so long after the request was sent; for each token counts how long it was on its way. All
-processes share the machine, clients and model server included. Figures are medians of all rounds, in which both ways
-take turns; what is added is the median of the differences of each round. Of the front `gateway.flush_ms` is
-{flush_ms}: so long it collects tokens for one write, but not an answer's first and last. Where Kafka is slow to
-acknowledge, a caller leaves an answer alone for up to {pause_ms:g} ms, and writes together what came meanwhile."""
+First token: the time since the request was sent. Each token: the time since the model server sent it. All processes
+share the machine, clients and model server included. Figures are medians of all rounds, in which both ways take turns;
+what the front adds is the median of the differences of each round. `gateway.flush_ms` of the front is {flush_ms}: it
+collects tokens this long for one write, except an answer's first and last. While Kafka is slow to acknowledge, a caller
+holds an answer back for up to {pause_ms:g} ms, and then writes all its new tokens together."""
 
 
 def front_summary(report: Report) -> Summary:
-    """Tables and findings."""
+    """Return the tables and findings."""
     command = "tokenmill bench front --write"
     about = ABOUT.format(rate=RATE, flush_ms=report.flush_ms, pause_ms=1000 * MOST_S)
     tables = [_times(report.compared), _costs(report.compared)]

@@ -1,6 +1,6 @@
-"""What a client of the gateway costs, beside a bare server of the same library that writes the same bytes.
+"""What a client of the gateway costs, compared with a bare server of the same library that writes the same bytes.
 
-Processor time of the serving process counts, not the wall's: broker, clients and both servers share the machine.
+Processor time of the serving process counts, not wall time: broker, clients and both servers share the machine.
 Records are native events with their headers, as a worker publishes them; the two sides take turns.
 """
 
@@ -39,29 +39,29 @@ TOPIC = "events"
 WARM_UP_S, MEASURED_S = 1.0, 5.0
 
 SETTLE_S = 1.0
-"""For what is on its way to arrive."""
+"""Seconds for data in flight to arrive."""
 
 IDLE_S = 20.0
-"""Long enough for each idle connection to have a heartbeat."""
+"""Seconds that are long enough for each idle connection to have a heartbeat."""
 
 HEARTBEAT_S = 15
 
 START = {"type": "message-start", "model": "", "format": "plain"}
 
 STALLED = 1_000
-"""Clients that ask and never read, of a conversation with more than their sockets hold."""
+"""Clients that ask and never read, of a conversation with more data than their sockets hold."""
 
 STALLED_NAME = "nobody-reads"
 
 STALLED_BYTES = 4_096
-"""Of each of its records: 160 kB in a second."""
+"""Bytes of each of its records: 160 kB per second."""
 
 FULL_BYTES = 512 * 1024
-"""After so much the sockets of those who never read are full. Up to then they are served like all others, which is a
-load of its own: 160 MB in a second."""
+"""Bytes that fill the sockets of clients that never read. Until then these are served like all others, which is a
+considerable load: 160 MB per second."""
 
 FULL_S = 30.0
-"""For that to be sent: it takes some three seconds."""
+"""Seconds for that to be sent: it takes about three."""
 
 _SLOW = re.compile(r'^tokenmill_gateway_streams_ended_total\{reason="slow"\} (\S+)$', re.MULTILINE)
 
@@ -69,7 +69,7 @@ Progress = Callable[[str], None]
 
 
 def run_gateway_bench(*, rounds: int, connections: int, progress: Progress) -> Report:
-    """Measure with a Kafka of its own (java and mvn needed)."""
+    """Measure with its own Kafka (java and mvn needed)."""
     with tempfile.TemporaryDirectory(prefix="tokenmill-bench-") as name, ExitStack() as stack:
         folder = Path(name)
         kafka = stack.enter_context(KafkaServer(folder / "kafka"))
@@ -104,7 +104,7 @@ class _Bench:
         return Report(compared, idle, beside, waits, *follower)
 
     def _gateway(self, name: str) -> GatewayProcess:
-        """One that writes every frame at once."""
+        """Return a gateway that writes every frame immediately."""
         kafka = {"bootstrap_servers": self._bootstrap}
         settings = {"flush_ms": 0, "heartbeat_s": HEARTBEAT_S}
         return GatewayProcess(self._folder / name, {"kafka": kafka, "gateway": settings})
@@ -139,7 +139,7 @@ class _Bench:
         return Side((after - before) * 1e6 / (sent * load.clients), got.p50_ms, got.p99_ms)
 
     async def _feed(self, load: Load, send: Callable[[list[bytes]], Any], seq: int, seconds: float) -> int:
-        """Send at a steady rate; returns the next number."""
+        """Send at a steady rate; return the next number."""
         started, ticks = time.monotonic(), round(seconds * TICKS)
         for tick in range(ticks):
             await asyncio.sleep(max(0.0, started + tick / TICKS - time.monotonic()))
@@ -180,7 +180,7 @@ class _Bench:
             async def measure() -> Side:
                 return await self._measure(gateway, load, lambda events: self._publish(producer, load, events))
 
-            await measure()  # what is slow once, and is not because of anybody
+            await measure()  # warm up: some things are slow only once
             alone, before = await measure(), resident_bytes(gateway.pid)
             with Clients(self._folder, Job(gateway.port, paths, reads=False)):
                 full = asyncio.Event()
@@ -196,7 +196,7 @@ class _Bench:
         return Beside(load.clients, STALLED, int(float(closed[1])) if closed else 0, alone, crowded, bytes_each)
 
     async def _flood(self, producer: AIOKafkaProducer, full: asyncio.Event) -> None:
-        """Until cancelled."""
+        """Send until cancelled."""
         message, event = self._message, START
         for seq in itertools.count():
             await self._send(producer, STALLED_NAME, message, _event(event, message, seq))
@@ -236,7 +236,7 @@ def _event(fields: Mapping[str, object], message: int, seq: int) -> bytes:
 
 
 async def _push(session: aiohttp.ClientSession, port: int, events: list[bytes]) -> None:
-    """The same bytes as the gateway frames them, in one write to each client."""
+    """Send the bytes as the gateway frames them, in one write to each client."""
     frames = (Frame(number, 1, 0, event, b"") for number, event in enumerate(events))
     data = b"".join(SSE.frame(NATIVE, 0, frame) for frame in frames)
     async with session.post(f"http://127.0.0.1:{port}/push", data=data) as answer:

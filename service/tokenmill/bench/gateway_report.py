@@ -7,7 +7,7 @@ from typing import Self
 import msgspec
 
 TICKS = 40
-"""Writes to each client in a second: a fast model's tokens, or groups of four of a stream that is collected."""
+"""Writes to each client per second: a fast model's tokens, or groups of four tokens."""
 
 
 class Load(msgspec.Struct, frozen=True):
@@ -17,10 +17,10 @@ class Load(msgspec.Struct, frozen=True):
     clients: int
     conversations: int
     together: int = 1
-    """Records that come at once, and are written at once."""
+    """Records that arrive and are written together."""
     budget: int = 0
-    """Frames a second of a core, at least, where each is made of a record of its own: the bare server reads none. With
-    0 it is half of the bare server's."""
+    """Minimum of frames per second and core if each is made from its own record, as the bare server reads none. 0
+    stands for half of the bare server's rate."""
 
 
 LOADS = (
@@ -35,13 +35,13 @@ class Side(msgspec.Struct, frozen=True):
     """One server under one load."""
 
     us_per_frame: float
-    """Microseconds of its processor time."""
+    """Microseconds of the server's processor time."""
     p50_ms: float
     p99_ms: float
 
     @property
     def frames_per_core(self) -> float:
-        """In a second of one processor."""
+        """Return the frames per second of one processor."""
         return 1e6 / self.us_per_frame
 
 
@@ -54,17 +54,17 @@ class Compared(msgspec.Struct, frozen=True):
 
     @property
     def ratio(self) -> float:
-        """The gateway's rate over the bare server's: the median of all rounds."""
+        """Return the gateway's rate over the bare server's: the median of all rounds."""
         return median(bare.us_per_frame / ours.us_per_frame for ours, bare in zip(self.gateway, self.bare, strict=True))
 
 
 class Idle(msgspec.Struct, frozen=True):
-    """Connections on which nothing happens but heartbeats."""
+    """Connections that carry only heartbeats."""
 
     connections: int
     bytes_each: float
     core_share: float
-    """Of one processor."""
+    """Share of one processor."""
 
 
 class Beside(msgspec.Struct, frozen=True):
@@ -73,38 +73,38 @@ class Beside(msgspec.Struct, frozen=True):
     readers: int
     stalled: int
     closed: int
-    """Of those, how many the gateway had closed as slow in the end."""
+    """Number of those that the gateway had closed as slow by the end."""
     alone: Side
     crowded: Side
     bytes_each: float
-    """Of memory, for each of those that never read."""
+    """Bytes of memory for each client that never reads."""
 
 
 class Wait(msgspec.Struct, frozen=True):
-    """How long somebody waits, one at a time."""
+    """How long a client waits, measured one at a time."""
 
     name: str
     p50_ms: float
     p99_ms: float
     budget_ms: float = 0
-    """For the last hundredth; 0: it is there to compare with."""
+    """Budget of the p99; 0 for a wait that is only a reference."""
     size: int = 0
     """Bytes of the longest answer."""
 
     @classmethod
     def of(cls, name: str, took: Sequence[float], budget_ms: float = 0, size: int = 0) -> Self:
-        """From seconds."""
+        """Make one from times in seconds."""
         percentiles = quantiles(took, n=100)
         return cls(name, percentiles[49] * 1_000, percentiles[98] * 1_000, budget_ms, size)
 
 
 class Report(msgspec.Struct, frozen=True):
-    """All of it."""
+    """All results."""
 
     compared: list[Compared]
     idle: Idle
     beside: Beside
     waits: list[Wait]
     follower_p50_ms: float
-    """From a record's timestamp to a reader of the topic, under the load of the first row."""
+    """Milliseconds from a record's timestamp to a reader of the topic, under the load of the first row."""
     follower_p99_ms: float

@@ -1,4 +1,4 @@
-"""What the gateway's benchmark found, for people."""
+"""The results of the gateway's benchmark, for people."""
 
 from collections.abc import Iterator, Sequence
 from statistics import median
@@ -8,19 +8,19 @@ from tokenmill.bench.summary import Finding, Summary, Table
 from tokenmill.limits import KIB
 
 ABOUT = """\
-A gateway on a real Kafka, with `flush_ms = 0`, and a bare server of the same library, which writes to the same number
-of clients the same bytes in the same rhythm, from memory. Each frame is a native event of some 160 bytes. Rates are
-those of one processor: frames over the processor time of the serving process. For the gateway that includes reading
-the topic. Times are from a record's timestamp until a client has the frame; all processes share the machine.
+A gateway on a real Kafka, with `flush_ms = 0`, and a bare server of the same library, which writes the same bytes from
+memory, to the same number of clients in the same rhythm. Each frame is a native event of some 160 bytes. Rates are per
+processor: frames over the processor time of the serving process. For the gateway that includes reading the topic. Times
+are from a record's timestamp until a client has the frame; all processes share the machine.
 
-Waits are those of one client after the other, behind a worker: until the first event of an answer that somebody comes
-back to, until all of one that somebody is late to, from a stop to the last event. One gateway was there while the
-answers were written, the other came later and reads the log. What is asked for behind an answer's end is what asking
-takes by itself."""
+Waits are measured for one client after another, with a worker: until the first event of an answer that a client comes
+back to, until all of an answer that a client joins late, from a stop to the last event. One gateway ran while the
+answers were written, the other started later and reads the log. A request after an answer's end shows the cost of
+asking alone."""
 
 
 def gateway_summary(report: Report) -> Summary:
-    """Tables and findings."""
+    """Return the tables and findings."""
     columns = ("load", "gateway, frames/s of a core", "bare server", "ratio", "p50 ms", "p99 ms", "bare p99 ms")
     rows = [_row(compared) for compared in report.compared]
     command = "tokenmill bench gateway --write"

@@ -1,7 +1,7 @@
-"""How long somebody waits for a gateway: who comes back to the middle of an answer, who comes late, who stops one.
+"""How long clients wait for a gateway: to come back to the middle of an answer, to join late, to stop one.
 
-A worker and two gateways share a Kafka: the first is there while the answers are written, and has them in its window;
-the second comes behind them and reads the log. One client asks at a time, over a connection of its own each time, with
+A worker and two gateways share a Kafka: the first runs while the answers are written, and has them in its window; the
+second starts after them and reads the log. One client asks at a time, over a connection of its own each time, with
 the standard library; what that takes by itself is in the row of who asks for what there is nothing of.
 """
 
@@ -30,15 +30,15 @@ SHORT, LONG = 400, 4_000
 """Tokens of an answer: a page of text, and about as much as a model writes."""
 
 DIALECTS = ("native", "ai_sdk_ui")
-"""Without a state, and with one that begins with the message."""
+"""A dialect without a state, and one whose state begins with the message."""
 
 TIMES, STOPS = 200, 150
-"""So often is each measured, that the last hundredth is some."""
+"""Number of measurements of each kind: enough for a p99."""
 
 BUDGETS_MS = {"window": 5.0, "log": 50.0}
 LATE_MS = 100.0
 STOP_MS = 250.0
-"""The most that the last hundredth should wait."""
+"""Milliseconds that the p99 of a stop should not exceed."""
 
 TIMEOUT_S = 30.0
 
@@ -46,7 +46,7 @@ _ID = re.compile(rb"^id: ?(\S+)$", re.MULTILINE)
 
 
 def measure_waits(folder: Path, bootstrap: str) -> list[Wait]:
-    """Each kind of wait, on this Kafka."""
+    """Measure each kind of wait, on this Kafka."""
     with ExitStack() as stack:
         redis = stack.enter_context(RedisServer(folder / "redis"))
         return asyncio.run(_measured(folder, bootstrap, redis.url))
@@ -85,7 +85,7 @@ def _gateway(folder: Path, settings: Settings) -> Iterator["_Client"]:
 
 
 async def _answered(publisher: Publisher, window: "_Client", tokens: int) -> list[str]:
-    """The ids of an answer's frames, which somebody reads as they come."""
+    """Return the ids of an answer's frames, read as they come."""
     path = f"{_events(tokens)}&from=start"
     reading = asyncio.create_task(asyncio.to_thread(window.all, path))
     message = publisher.message(_conversation(tokens), open={"format": "plain"})
@@ -107,14 +107,14 @@ def _events(tokens: int) -> str:
 
 
 class _Client:
-    """Asks one gateway."""
+    """A client of one gateway."""
 
     def __init__(self, port: int) -> None:
         self._port = port
 
     @contextmanager
     def asked(self, path: str, last: str = "", body: bytes | None = None) -> Iterator[HTTPResponse]:
-        """The answer, as it begins; with a body it is posted."""
+        """Return the start of the answer; a request with a body is posted."""
         connection = HTTPConnection("127.0.0.1", self._port, timeout=TIMEOUT_S)
         headers = {"content-type": "application/json"} | ({"last-event-id": last} if last else {})
         try:
@@ -127,14 +127,14 @@ class _Client:
             connection.close()
 
     def all(self, path: str) -> bytes:
-        """All that comes."""
+        """Return the whole answer."""
         with self.asked(path) as answer:
             return answer.read()
 
     def waited(self, ask: "_Ask", last: str) -> tuple[float, int]:
-        """Seconds until what is waited for is there, and bytes of all of the answer.
+        """Return the seconds until the awaited part is there, and the bytes of the whole answer.
 
-        It is read to its end in any case: a gateway is not asked while it still works for somebody who left.
+        The answer is read to its end in any case: a gateway is not asked while it still works for a client that left.
         """
         began = time.perf_counter()
         with self.asked(ask.path, last) as answer:
@@ -151,15 +151,15 @@ def _until(words: bytes, answer: HTTPResponse) -> bytes:
 
 
 class _Ask(NamedTuple):
-    """Something that is asked many times."""
+    """A request that is made many times."""
 
     name: str
     client: _Client
     path: str
     lasts: Sequence[str] = ("",)
-    """Ids, one of which somebody has."""
+    """Last event ids, one of which the client has."""
     whole: bool = False
-    """All of the answer is waited for; otherwise its first event."""
+    """Whether to wait for the whole answer, not for its first event."""
     budget_ms: float = 0
 
 
@@ -176,13 +176,13 @@ def _asks(ids: Mapping[int, Sequence[str]], gateways: Mapping[str, _Client]) -> 
 
 
 def _waited(ask: _Ask, dice: random.Random) -> Wait:
-    """One after the other; what the first waits for, connections and caches, is not counted."""
+    """Ask one after another; the first wait, for connections and caches, is not counted."""
     waits = [ask.client.waited(ask, dice.choice(ask.lasts)) for _ in range(TIMES + 1)][1:]
     return Wait.of(ask.name, [took for took, _ in waits], ask.budget_ms, max(size for _, size in waits))
 
 
 async def _stops(publisher: Publisher, window: _Client) -> Wait:
-    """From asking for it until the answer's last event is there; each after its first token."""
+    """Measure from each stop, after the first token, until the answer's last event."""
     took = []
     for number in range(STOPS):
         message = publisher.message(f"stopped-{number}", open={"format": "plain"})

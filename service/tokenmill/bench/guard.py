@@ -1,12 +1,11 @@
-"""Whether anything takes more processor time than it did: what is measured beside figures that the repository keeps.
+"""Compare the processor time of what every record passes through with figures that the repository keeps.
 
 Rules of this file:
 
 1. A figure is processor time over that of a reference which runs in turns with it: the median of the ratios of all
-   rounds. So neither other programs nor a slow machine count for much.
-2. Nothing is said to cost more before it was measured again, in more rounds: the lower figure counts.
-3. References are not slowed and quickened by another processor or another Python as what is measured is: there the
-   tolerance is wider.
+   rounds. So neither other programs nor a slow machine matter much.
+2. Nothing is reported as costing more before it is measured again, in more rounds: the lower figure counts.
+3. Another processor or another Python does not change references and figures alike: there the tolerance is wider.
 """
 
 import platform
@@ -23,43 +22,43 @@ from tokenmill.bench.workbench import PASS_THROUGH, SIDES, Progress
 from tokenmill.errors import FatalError
 
 KEPT = Path(__file__).with_name("guard.json")
-"""The figures, which `bench guard --write` writes."""
+"""File of the figures, written by `bench guard --write`."""
 
 TOLERANCE = 1.25
-"""How many times its kept figure one may be. On a machine with six times as many programs as processors, six runs gave
-0.95 to 1.07 times their median."""
+"""Factor of the kept figure that is tolerated. With six times as many programs as processors, six runs gave 0.95 to
+1.07 times their median."""
 
 ELSEWHERE = 1.6
 """The same on another processor, or with another Python: figures of `bench parser` on an AMD EPYC were 1.2 to 1.35
-times those on an Intel Xeon. And for whole workers, whose batches are as large as the moment has it."""
+times those on an Intel Xeon. And for whole workers, whose batch sizes vary."""
 
 COSTS_MORE = "costs more"
 
 AGAIN = 3
-"""So many times as many rounds when something is measured again."""
+"""Factor by which the rounds grow when something is measured again."""
 
 RECORDS, ROUNDS = 200_000, 3
-"""Of whole workers on a real Kafka: about a minute."""
+"""Records and rounds for whole workers on a real Kafka: about a minute."""
 
 
 class Kept(msgspec.Struct, frozen=True):
-    """What the repository keeps."""
+    """The figures that the repository keeps."""
 
     python: str
     processor: str
     figures: dict[str, float]
     on_kafka: dict[str, float] = {}
-    """Those of whole workers."""
+    """Figures of whole workers."""
 
     @property
     def tolerance(self) -> float:
-        """That for a comparison on this machine."""
+        """Return the tolerance for a comparison on this machine."""
         same = self.processor == processor() and _minor(self.python) == _minor(platform.python_version())
         return TOLERANCE if same else ELSEWHERE
 
 
 class Figure(msgspec.Struct, frozen=True):
-    """One line of a comparison. What is not kept, or not measured any more, is None."""
+    """One line of a comparison. A figure that is not kept, or no longer measured, is None."""
 
     name: str
     unit: str
@@ -69,26 +68,26 @@ class Figure(msgspec.Struct, frozen=True):
 
     @property
     def ratio(self) -> float | None:
-        """How many times the kept figure it is."""
+        """Return the figure over the kept one."""
         return self.now / self.kept if self.now is not None and self.kept is not None else None
 
     @property
     def verdict(self) -> str:
-        """What is to be said of it."""
+        """Return the verdict in a word."""
         if self.ratio is None:
             return "not kept" if self.kept is None else "not measured"
         return COSTS_MORE if self.ratio > self.tolerance else "ok"
 
 
 class Comparison(msgspec.Struct, frozen=True):
-    """All of them."""
+    """All figures of a comparison."""
 
     kept: Kept
     figures: list[Figure]
 
     @property
     def problems(self) -> list[str]:
-        """What must not be, a sentence each."""
+        """Return the problems, one sentence each."""
         said = {
             "not kept": "is measured, and no figure of it is kept",
             "not measured": "has a kept figure, and nothing measures it",
@@ -98,7 +97,7 @@ class Comparison(msgspec.Struct, frozen=True):
 
 
 def run_guard(*, rounds: int, kafka: bool, progress: Progress) -> Comparison:
-    """Measure, and compare with what is kept; what would cost more is measured again."""
+    """Measure, and compare with the kept figures; a figure that costs more is measured again."""
     kept = read(KEPT)
     subjects = list(guarded())
     now = measure(subjects, rounds, progress)
@@ -109,7 +108,7 @@ def run_guard(*, rounds: int, kafka: bool, progress: Progress) -> Comparison:
 
 
 def write_guard(*, rounds: int, kafka: bool, progress: Progress) -> Comparison:
-    """Measure, and keep that; returns how it compares with what was kept before."""
+    """Measure, and keep the figures; return how they compare with those kept before."""
     before = read(KEPT) if KEPT.exists() else _kept({}, {})
     subjects = list(guarded())
     now, workers = measure(subjects, rounds, progress), on_kafka(progress) if kafka else None
@@ -119,7 +118,7 @@ def write_guard(*, rounds: int, kafka: bool, progress: Progress) -> Comparison:
 
 
 def read(path: Path) -> Kept:
-    """The figures that are kept. Raises `FatalError`."""
+    """Return the kept figures. Raises `FatalError`."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=Kept)
     except (OSError, msgspec.DecodeError) as problem:
@@ -127,7 +126,7 @@ def read(path: Path) -> Kept:
 
 
 def measure(subjects: Iterable[Guarded], rounds: int, progress: Progress) -> dict[str, float]:
-    """A figure for each."""
+    """Return a figure for each."""
     figures = {}
     for subject in subjects:
         seconds = in_turns({"reference": subject.reference, "subject": subject.run}, rounds)
@@ -138,7 +137,7 @@ def measure(subjects: Iterable[Guarded], rounds: int, progress: Progress) -> dic
 
 
 def on_kafka(progress: Progress) -> dict[str, float]:
-    """Processor time of a record in whole workers on a real Kafka, in times that of a pass-through."""
+    """Return the processor time of a record in whole workers on a real Kafka, relative to a pass-through's."""
     report = run_pipeline(bootstrap=None, records=RECORDS, rounds=ROUNDS, latency=False, progress=progress)
     efforts = {side: report.effort(side, PASS_THROUGH) for side in SIDES if side != PASS_THROUGH}
     return {f"a worker, {side}": effort for side, effort in efforts.items() if effort is not None}
@@ -147,7 +146,7 @@ def on_kafka(progress: Progress) -> dict[str, float]:
 def compare(
     kept: Kept, subjects: Iterable[Guarded], now: Mapping[str, float], workers: Mapping[str, float] | None = None
 ) -> Comparison:
-    """Each figure beside the kept one, and those of which only one is there; of workers if they were measured."""
+    """Compare each figure with the kept one, or with nothing if one is missing; workers' only if they were measured."""
     units = {each.name: each.unit for each in subjects}
     figures = list(_compared(kept.figures, now, units, kept.tolerance))
     if workers is not None:

@@ -1,16 +1,16 @@
-"""What `bench guard` found, for people."""
+"""The results of `bench guard`, for people."""
 
 from tokenmill.bench.guard import Comparison, Figure
 from tokenmill.bench.summary import Table
 
 
 def guard_table(found: Comparison) -> Table:
-    """A row for each figure."""
+    """Return a table with a row for each figure."""
     return Table(("name", "unit", "kept", "now", "ratio", "verdict"), [_row(figure) for figure in found.figures], 2)
 
 
 def guard_sentence(found: Comparison) -> str:
-    """What the figures are compared with."""
+    """Return a sentence about what the figures are compared with."""
     kept = found.kept
     tolerance = f"{kept.tolerance:g} times the kept figure is tolerated"
     return f"{tolerance}, which is of CPython {kept.python} on {kept.processor}"

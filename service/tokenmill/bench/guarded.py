@@ -1,6 +1,6 @@
-"""What `bench guard` keeps figures of: the parser, a partition's records, dialects, snapshots. None needs a server.
+"""The subjects of `bench guard`: the parser, a partition's records, dialects, snapshots. None needs a server.
 
-What is told is processor time beside that of a reference. *Loops* are those of `bench parser`; a *bare record* is a
+Figures are processor time relative to a reference. *Loops* are those of `bench parser`; a *bare record* is a
 record's JSON read, its fields written again, and the bytes kept: no worker can do less. Each turn is so long, some
 milliseconds to some dozen, that it is more than noise.
 """
@@ -22,10 +22,10 @@ from tokenmill.partition import Mark, OutputSpec, Partition, PartitionSettings, 
 from tokenmill.records import InputRecord, Output
 
 CHARS = 10_000
-"""Of a text that is parsed: what `bench parser` has in its second column."""
+"""Characters of a parsed text: the second column of `bench parser`."""
 
 AGAIN = 4
-"""How often it is parsed in a turn."""
+"""Times that the text is parsed in a turn."""
 
 TEXTS = (
     ("none", "plain text"),
@@ -37,20 +37,20 @@ TEXTS = (
     ("pycalls", "a file"),
     (NATIVE, "a file"),
 )
-"""Of the texts of `bench parser`, by grammar: one of each kind of work that a parser has."""
+"""Texts of `bench parser`, by grammar: one of each kind of work that a parser does."""
 
 DIALECTS = ("native", "openai", "anthropic")
 
 DIALECT_MESSAGES = 40
 
 BARE = 4
-"""How often the bare records are gone through in a turn."""
+"""Times that the bare records are read in a turn."""
 
 MESSAGES = 20
-"""Whole ones, in the batch of records that a partition gets."""
+"""Whole messages in the batch of records that a partition gets."""
 
 OPEN = 2_000
-"""Messages of the partition of which snapshots are taken."""
+"""Messages of the partition whose snapshots are taken."""
 
 SETTINGS = PartitionSettings(
     defaults=Options(format="hermes"),
@@ -64,7 +64,7 @@ _read, _write = msgspec.json.Decoder().decode, msgspec.json.Encoder().encode
 
 
 class Guarded(NamedTuple):
-    """One thing of which a figure is kept."""
+    """Something whose figure is kept."""
 
     name: str
     unit: str
@@ -78,7 +78,7 @@ class Guarded(NamedTuple):
 
 
 def guarded() -> Iterator[Guarded]:
-    """All of it, ready to run."""
+    """Yield everything that is guarded, ready to run."""
     chosen = {(subject.grammar, subject.text): subject for subject in subjects()}
     for text in TEXTS:
         yield _parsing(chosen[text])
@@ -94,7 +94,7 @@ def guarded() -> Iterator[Guarded]:
 
 
 def bare_records(values: list[bytes]) -> list[bytes]:
-    """The reference of what a partition does."""
+    """Read and write the records: the reference of what a partition does."""
     kept: list[bytes] = []
     for value in values:
         kept.append(_write(_read(value)))  # noqa: PERF401 -- an append for each, as for outputs
@@ -102,14 +102,14 @@ def bare_records(values: list[bytes]) -> list[bytes]:
 
 
 def live(records: list[InputRecord]) -> list[Output]:
-    """A new partition gets the records."""
+    """Feed the records to a new partition."""
     out: list[Output] = []
     Partition(SETTINGS, "tokens", 0).process(records, out)
     return out
 
 
 def silent(records: list[InputRecord]) -> Partition:
-    """A new partition reads them again."""
+    """Replay the records on a new partition."""
     partition = Partition(SETTINGS, "tokens", 0)
     partition.begin_replay(Mark(len(records), 0, SETTINGS.fingerprint()), lossy=False)
     partition.process(records, [])
@@ -117,7 +117,7 @@ def silent(records: list[InputRecord]) -> Partition:
 
 
 def opened(messages: int) -> Partition:
-    """A partition with so many open messages, those of `bench recovery`."""
+    """Return a partition with `messages` open messages, those of `bench recovery`."""
     partition = Partition(SETTINGS, "tokens", 0)
     for _, key, value in OpenMessages.of(messages):
         partition.process([InputRecord("tokens", 0, partition.offset, STARTED_MS, key, value)], [])
@@ -125,7 +125,7 @@ def opened(messages: int) -> Partition:
 
 
 def restored(mark: Mark, snapshot: SnapshotWrite) -> Partition:
-    """The partition that a snapshot is of, made again."""
+    """Restore the partition of a snapshot."""
     return at_once(Partition.restoring(SETTINGS, "tokens", 0, mark, (snapshot.meta, snapshot.changed)))
 
 

@@ -1,4 +1,4 @@
-"""What the pipeline benchmark asks of Kafka: topics, the load, and how far a consumer group has come."""
+"""The pipeline benchmark's use of Kafka: topics, the load, and the progress of a consumer group."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
@@ -20,17 +20,17 @@ BATCH_BYTES = 256 * 1024
 POLL_MS = 200
 
 LOOK_S = 0.05
-"""Between two looks at the committed offsets: small against a run of seconds."""
+"""Seconds between two looks at the committed offsets: small against a run of seconds."""
 
 IN_FLIGHT = 64
-"""Batches sent before the oldest acknowledgement is waited for."""
+"""Batches sent before the benchmark waits for the oldest acknowledgement."""
 
 
 @asynccontextmanager
 async def created(
     bootstrap: str, topics: Sequence[str], partitions: int = PARTITIONS
 ) -> AsyncIterator[AIOKafkaAdminClient]:
-    """Some topics, from their making to their removal: a Kafka that is used for other things keeps nothing of them."""
+    """Create topics for the block and remove them after it, so that a shared Kafka keeps nothing of them."""
     admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap)
     try:
         await deadline(admin.start(), f"connect to {bootstrap}")
@@ -44,7 +44,7 @@ async def created(
 
 
 async def create_topics(admin: AIOKafkaAdminClient, names: Sequence[str], partitions: int = PARTITIONS) -> None:
-    """Create topics that are not there."""
+    """Create topics."""
     answer = await admin.create_topics([NewTopic(name, partitions, 1) for name in names])
     for name, code, *message in answer.topic_errors:
         if code not in {0, TopicAlreadyExistsError.errno}:
@@ -72,7 +72,7 @@ def filled(
     timestamp_ms: int | None = None,
     partitions: int = PARTITIONS,
 ) -> Iterator[tuple[int, Any]]:
-    """Record batches of these with their partitions: each as soon as it is full, in the end what is in the others."""
+    """Yield record batches with their partitions: each as soon as it is full, and at the end the rest."""
     batches = [producer.create_batch() for _ in range(partitions)]
     for partition, key, value in records:
         if batches[partition].append(key=key, value=value, timestamp=timestamp_ms) is None:
@@ -83,16 +83,16 @@ def filled(
 
 
 async def ends(bootstrap: str, topics: Sequence[str]) -> dict[TopicPartition, int]:
-    """Where the partitions of some topics end."""
+    """Return the end offsets of the partitions of some topics."""
     async with _reader(bootstrap) as consumer:
         partitions = [TopicPartition(topic, number) for topic in topics for number in range(PARTITIONS)]
         return dict(await consumer.end_offsets(partitions))
 
 
 async def written(bootstrap: str, since: Mapping[TopicPartition, int]) -> int:
-    """Records that were written after these offsets, and that readers of what is committed see.
+    """Count the records written after these offsets that readers of committed records see.
 
-    They are read: offsets also count the ends of transactions, and what was aborted.
+    It reads them: offsets also count the ends of transactions, and aborted records.
     """
     async with _reader(bootstrap) as consumer:
         consumer.assign(list(since))
@@ -107,7 +107,7 @@ async def written(bootstrap: str, since: Mapping[TopicPartition, int]) -> int:
 
 @asynccontextmanager
 async def _reader(bootstrap: str) -> AsyncIterator[AIOKafkaConsumer]:
-    """Of what is committed; what it asks for as an end is that of the last transaction that is over."""
+    """Yield a reader of committed records; its end offset is that of the last transaction that is over."""
     consumer = AIOKafkaConsumer(bootstrap_servers=bootstrap, isolation_level="read_committed")
     await consumer.start()
     try:
@@ -117,7 +117,7 @@ async def _reader(bootstrap: str) -> AsyncIterator[AIOKafkaConsumer]:
 
 
 async def committed(admin: AIOKafkaAdminClient, group: str, topic: str, partitions: int = PARTITIONS) -> int:
-    """Records of a topic that a group has committed; 0 if it has not yet."""
+    """Return how many records of a topic a group has committed; 0 if none yet."""
     places = [TopicPartition(topic, number) for number in range(partitions)]
     try:
         offsets = await admin.list_consumer_group_offsets(group, partitions=places)
@@ -129,7 +129,9 @@ async def committed(admin: AIOKafkaAdminClient, group: str, topic: str, partitio
 async def reached(
     admin: AIOKafkaAdminClient, group: str, topic: str, records: int, process: Server, partitions: int = PARTITIONS
 ) -> int:
-    """Wait until the group has committed so many; returns how many. Raises `FatalError` if the process ends before."""
+    """Wait until the group has committed `records`; return how many. Raises `FatalError` if the process ends before
+    that.
+    """
     while (done := await committed(admin, group, topic, partitions)) < records:
         if not process.alive:
             raise FatalError(f"{process.name} ended by itself: {process.log_end()}")

@@ -1,6 +1,6 @@
-"""Benchmark of how long a record takes through a worker, from a trickle to a stream, beside a pass-through.
+"""Benchmark of the time that a record takes through a worker, at low and high rates, compared with a pass-through.
 
-As `pipeline` measures it, at rates that do not depend on how fast the sides are, and on more partitions.
+Measured as in `pipeline`, at rates that do not depend on the sides' speed, and on more partitions.
 """
 
 import asyncio
@@ -16,10 +16,10 @@ from tokenmill.bench.latency import Latency, latency_of
 from tokenmill.bench.workbench import BEFORE, IN_TRANSACTIONS, RE_ENCODING, SIDES, Ground, Progress, ground
 
 PARTITIONS = 8
-"""Twice those of the pipeline: transactions are one for each."""
+"""Twice those of the pipeline, as transactions are per partition."""
 
 RATES = (50, 1_000, 5_000, 15_000)
-"""Records a second: one slow conversation, some, hundreds, and what a worker is sized for."""
+"""Records per second: one slow conversation, some, hundreds, and the rate that a worker is sized for."""
 
 
 class Latencies(msgspec.Struct, frozen=True):
@@ -27,16 +27,16 @@ class Latencies(msgspec.Struct, frozen=True):
 
     partitions: int
     runs: dict[str, dict[int, list[Latency]]]
-    """Of each side, by records a second."""
+    """Runs of each side, by records per second."""
     before: str = ""
-    """The commit of the workers that are called so."""
+    """The commit of the workers called `before`."""
 
     def p50_ms(self, side: str, rate: int) -> float:
-        """Median of the rounds' medians."""
+        """Return the median of the rounds' medians."""
         return median(run.p50_ms for run in self.runs[side][rate])
 
     def p99_ms(self, side: str, rate: int) -> float:
-        """Median of the rounds' 99th percentiles."""
+        """Return the median of the rounds' 99th percentiles."""
         return median(run.p99_ms for run in self.runs[side][rate])
 
 
@@ -48,9 +48,9 @@ def run_latencies(
     progress: Progress,
     before: Path | None = None,
 ) -> Latencies:
-    """Measure on the Kafka at `bootstrap`, or on one started for it, beside the workers of the checkout `before`.
+    """Measure on the Kafka at `bootstrap`, or on one started for it, also with workers of the checkout `before`.
 
-    Raises `FatalError` if a side is late for good.
+    Raises `FatalError` if a side falls behind for good.
     """
     with ground(bootstrap, progress) as servers:
         runs = asyncio.run(_measure(servers, rates, rounds, progress, before))
@@ -58,7 +58,7 @@ def run_latencies(
 
 
 def latency_sides(before: Path | None) -> tuple[str, ...]:
-    """All that are measured, in their order."""
+    """Return all sides that are measured, in order."""
     return (*SIDES, RE_ENCODING, IN_TRANSACTIONS, *(BEFORE if before else ()))
 
 
@@ -70,7 +70,7 @@ async def _measure(
     for number in range(rounds):
         for rate in rates:
             for side in sides:
-                # Each run has topics of its own: a fresh group would first read what is there.
+                # Each run has its own topics: a fresh group would first read what is there.
                 workbench = servers.workbench(PARTITIONS, before)
                 async with created(workbench.bootstrap, workbench.topics, workbench.partitions) as admin:
                     run = await latency_of(workbench, side, float(rate), admin)

@@ -1,4 +1,4 @@
-"""What the benchmark of latencies found, for people."""
+"""The results of the benchmark of latencies, for people."""
 
 from collections.abc import Iterator
 
@@ -14,30 +14,31 @@ from tokenmill.bench.workbench import (
 )
 
 ABOUT = f"""\
-From an input record's timestamp until its output is at a reader of what is committed
-(`isolation.level=read_committed`), at steady rates, on a real Kafka with snapshots to a real Redis. Beside a worker
-with each kind of delivery runs a *pass-through*: aiokafka consumes and publishes one record of the mean event size for
-each input. *Re-encoding* does the same with the contract's JSON and headers, and the *pass-through in transactions* has
-one transactional producer for each partition: they parse nothing, and are the floors of a worker with each kind of
-delivery. Each is a process of its own; they run in turns, on topics of their own. Figures are medians of the rounds.
+From an input record's timestamp until a reader of committed records (`isolation.level=read_committed`) has its output,
+at steady rates, on a real Kafka with snapshots to a real Redis. Alongside a worker with each kind of delivery runs a
+*pass-through*: aiokafka consumes and publishes one record of the mean event size for each input. *Re-encoding* does the
+same with the contract's JSON and headers, and the *pass-through in transactions* has one transactional producer for
+each partition: they parse nothing, and are the floors of a worker with each kind of delivery. Each is a separate
+process; they run in turns, on separate topics. Figures are medians of the rounds.
 
-The pass-through and at-least-once publish at once and commit every {COMMIT_INTERVAL_MS} ms. With exactly-once a record
-waits for the transaction before it, and for its own: five requests one after another, and the broker's markers."""
+The pass-through and at-least-once publish immediately and commit every {COMMIT_INTERVAL_MS} ms. With exactly-once a
+record waits for the transaction before it, and for its own: five requests one after another, and the broker's
+markers."""
 
 P50_MS, P99_MS = 20, 60
-"""The budget of exactly-once, up to `SLOW` records a second."""
+"""Budget of exactly-once, up to `SLOW` records a second."""
 
 SLOW = 1_000
 
 FAST_P99_MS = 150
-"""Of exactly-once above that."""
+"""Budget of exactly-once above `SLOW`."""
 
 TIMES = 1.5
-"""The budget of at-least-once: so many times the pass-through's p99."""
+"""Budget of at-least-once, as a multiple of the pass-through's p99."""
 
 
 def latencies_summary(report: Latencies) -> Summary:
-    """Tables and findings."""
+    """Return the tables and findings."""
     rates = list(report.runs[PASS_THROUGH])
     columns = ["ms from publish to reader, p50 / p99", *(f"{rate:,}/s" for rate in rates)]
     rows = [(side, *(_cell(report, side, rate) for rate in rates)) for side in report.runs]
@@ -66,6 +67,6 @@ def _findings(report: Latencies) -> Iterator[Finding]:
 
 
 def _floor(report: Latencies, side: str, rate: int) -> Iterator[Finding]:
-    """What no worker with that delivery can be below."""
+    """Yield the time below which no worker with that delivery can be."""
     if side in report.runs:
         yield Finding(f"the floor of that, {side}: {_cell(report, side, rate)} ms")

@@ -1,7 +1,7 @@
 """How long a record takes through one side while records keep coming at a steady rate.
 
-Measured from the input record's timestamp to the arrival of its output at a reader of what is committed, on as many
-partitions as it can read without taking the processor from what is measured. The way here is the same for all sides.
+Measured from the input record's timestamp to the arrival of its output at a reader of committed records, on as many
+partitions as it can read without taking processor time from the measured side. The method is the same for all sides.
 """
 
 import asyncio
@@ -23,21 +23,21 @@ from tokenmill.errors import FatalError
 from tokenmill.servers.process import Server
 
 TICK_S = 0.01
-"""Between two batches of input: a tenth of a token's time of a fast model."""
+"""Seconds between two batches of input: a tenth of a fast model's time per token."""
 
 WARM_UP_S, MEASURED_S = 3.0, 8.0
 
 FIRST = 100
-"""Records that show that a side is at work, before any time counts."""
+"""Records that show that a side is working, before timing starts."""
 
 WATCHED_PER_S = 4_000.0
-"""Records that the reader takes, or those of one partition: some percent of a processor."""
+"""Records per second that the reader takes, or those of one partition: some percent of a processor."""
 
 FETCH_WAIT_MS = 50
-"""As the sides read."""
+"""Milliseconds that an empty fetch waits, as in the measured sides."""
 
 BEHIND_S = 60.0
-"""For a side to be at work, and for what is still on its way at the end: half of its load is no reason to be late."""
+"""Seconds for a side to start working, and to finish at the end: half of its load is no reason to be late."""
 
 POLL_S = 0.1
 
@@ -49,11 +49,11 @@ class Latency(msgspec.Struct, frozen=True):
     p50_ms: float
     p99_ms: float
     queued: float | None = None
-    """Seconds per second in which the process could have worked, and another one had the processor."""
+    """Share of the time in which the process could have worked, but another one had the processor."""
 
 
 async def latency_of(workbench: Workbench, side: str, records_per_s: float, admin: AIOKafkaAdminClient) -> Latency:
-    """Feed one side at this rate and follow what it writes. Raises `FatalError` if it does not keep up."""
+    """Feed one side at this rate and follow its output. Raises `FatalError` if it does not keep up."""
     group = new_group()
     process = workbench.process(side, group)
     count = min(workbench.partitions, max(1, int(WATCHED_PER_S * workbench.partitions / records_per_s)))
@@ -83,7 +83,7 @@ async def latency_of(workbench: Workbench, side: str, records_per_s: float, admi
 async def following(
     bootstrap: str, watched: Sequence[TopicPartition]
 ) -> AsyncIterator[tuple[AIOKafkaConsumer, list[tuple[float, int]]]]:
-    """A reader of what is committed there from now on, and when each record arrives and its input was sent."""
+    """Yield a reader of records committed from now on, and the times when each arrived and its input was sent."""
     consumer = AIOKafkaConsumer(
         bootstrap_servers=bootstrap, isolation_level="read_committed", fetch_max_wait_ms=FETCH_WAIT_MS
     )
@@ -101,7 +101,7 @@ async def following(
 
 @asynccontextmanager
 async def feeding(workbench: Workbench) -> AsyncIterator[AIOKafkaProducer]:
-    """A producer of input."""
+    """Yield a producer of input."""
     producer = AIOKafkaProducer(bootstrap_servers=workbench.bootstrap, max_batch_size=BATCH_BYTES)
     await producer.start()
     try:
@@ -113,7 +113,7 @@ async def feeding(workbench: Workbench) -> AsyncIterator[AIOKafkaProducer]:
 async def feed(
     producer: AIOKafkaProducer, workbench: Workbench, records: Iterator[Record], count: int, records_per_s: float
 ) -> None:
-    """So many records at a steady rate, each with the time at which it is sent."""
+    """Send `count` records at a steady rate, each with the time at which it is sent."""
     started, sent = time.monotonic(), 0
     while sent < count:
         due = min(round((time.monotonic() - started) * records_per_s), count) - sent
@@ -131,7 +131,7 @@ async def all_seen(
     consumer: AIOKafkaConsumer,
     late: str,
 ) -> None:
-    """Wait until so many are committed, and the reader has what came of them. Raises `FatalError` if that is late."""
+    """Wait until `records` are committed, and the reader has their outputs. Raises `FatalError` if that is late."""
     await _through(admin, group, workbench, records, process, late)
     ends = await consumer.end_offsets(consumer.assignment())
     while any([await consumer.position(place) < end for place, end in ends.items()]):  # noqa: ASYNC110 -- the client's own task moves it
@@ -141,7 +141,7 @@ async def all_seen(
 async def _through(
     admin: AIOKafkaAdminClient, group: str, workbench: Workbench, records: int, process: Server, late: str
 ) -> None:
-    """Wait until so many are committed: what does not arrive would be missing in the figures."""
+    """Wait until `records` are committed: any that did not arrive would be missing from the figures."""
     try:
         async with asyncio.timeout(BEHIND_S):
             await reached(admin, group, workbench.tokens, records, process, workbench.partitions)

@@ -17,32 +17,32 @@ Record: TypeAlias = tuple[int, bytes, bytes]
 """Partition, key and value."""
 
 OPEN_AT_ONCE = 1_000
-"""Conversations that grow at the same time, each at another place of its message: they begin one after another."""
+"""Conversations that grow at the same time, each at a different place in its message: they begin one after another."""
 
 PLAIN_CHARS = 640
 CALL_CHARS = 160
 """A message is about 200 chunks, a quarter of them in a tool call: what an agent's turn looks like."""
 
 SHAPE_MESSAGES = 50
-"""From so many whole messages the mean number and size of outputs is taken."""
+"""Whole messages from which the mean number and size of outputs is taken."""
 
 STARTED_MS = 1_760_000_000_000
 
 
 class Load(msgspec.Struct, frozen=True):
-    """So many records, spread over conversations and partitions."""
+    """A number of records, spread over conversations and partitions."""
 
     records: int
     partitions: int = PARTITIONS
     tokens: int = 1
-    """Of four characters each, in one record."""
+    """Tokens of four characters in one record."""
 
     def __iter__(self) -> Iterator[Record]:
         return islice(_growing(self.partitions, _values(self.tokens)), self.records)
 
 
 def _growing(partitions: int, values: Sequence[bytes]) -> Iterator[Record]:
-    """Records without end. Consecutive ones belong to different conversations."""
+    """Yield records without end. Consecutive ones belong to different conversations."""
     chunks = len(values)
     starts = [conversation * chunks // OPEN_AT_ONCE for conversation in range(OPEN_AT_ONCE)]
     for time in count():
@@ -55,7 +55,7 @@ def _growing(partitions: int, values: Sequence[bytes]) -> Iterator[Record]:
 
 @cache
 def _values(tokens: int) -> Sequence[bytes]:
-    """The chunks of one message as native JSON; all messages say the same, and each parser knows only its own."""
+    """Return the chunks of one message as native JSON; all messages are equal, and each parser sees only its own."""
     text = running_text(PLAIN, PLAIN_CHARS) + call_text(samples()["json_call"], FILE, CALL_CHARS)
     texts = chunks_of(text, tokens * CHUNK_CHARS)
     last = len(texts)
@@ -86,7 +86,7 @@ def shape_of(settings: PartitionSettings) -> Shape:
 
 
 def whole_messages(count: int) -> Iterator[InputRecord]:
-    """The records of so many messages that begin and end together, all on one partition."""
+    """Yield the records of `count` messages that begin and end together, all on one partition."""
     values = _values(1)
     for number in range(count * MESSAGE_CHUNKS):
         step, conversation = divmod(number, count)

@@ -24,7 +24,7 @@ class Footprint(msgspec.Struct, frozen=True):
 
 
 def measure_memory() -> list[Footprint]:
-    """An idle message after some text, and one inside a call; tools are the same for all, as they are in practice."""
+    """Measure an idle message after some text, and one inside a call; tools are the same for all, as in practice."""
     return [
         Footprint(
             f"open, idle after {IDLE_CHARS} characters of text", _bytes_per_message(running_text(PLAIN, IDLE_CHARS))

@@ -1,7 +1,7 @@
-"""A model server for benchmarks, as cheap as one can be: chat completions of OpenAI's, a token at each tick.
+"""A model server for benchmarks, as cheap as possible: OpenAI's chat completions, a token at each tick.
 
-A token's text is a space and the time at which it was sent, in microseconds since the epoch: whoever reads it knows how
-long it was on its way. The first one comes at once, `max_tokens` says how many there are. Run as
+A token's text is a space and the time at which it was sent, in microseconds since the epoch, so that a reader can tell
+how long it was in transit. The first one comes immediately; `max_tokens` is their number. Run as
 `python -m tokenmill.bench.model_server PORT TOKENS_A_SECOND`; 0 a second means all at once.
 """
 
@@ -40,13 +40,13 @@ _END = _CHUNK % (b"{}", b'"stop"') + b"data: [DONE]\n\n"
 
 
 class Seen(msgspec.Struct):
-    """What a server was asked for since it was started."""
+    """The requests to a server since it started."""
 
     generations: int = 0
     running: int = 0
     tokens: int = 0
     closed: dict[str, int] = {}
-    """Prompts whose answers were not wanted to their end, and when the connection was closed, in microseconds."""
+    """Prompts whose answers were abandoned, and when the connection was closed, in microseconds."""
 
 
 class _Asked(msgspec.Struct):
@@ -59,7 +59,7 @@ class _Asked(msgspec.Struct):
 
 
 class _Connection(asyncio.Protocol):
-    """Of one client: requests one after the other."""
+    """One client's connection: requests one after the other."""
 
     def __init__(self, seen: Seen, rate: float) -> None:
         self._seen = seen
@@ -102,7 +102,7 @@ class _Connection(asyncio.Protocol):
         self._send()
 
     def _send(self) -> None:
-        """The next token, at its time whatever became of the one before."""
+        """Send the next token, at its time, even if the one before was late."""
         self._seen.tokens += 1
         self._left -= 1
         self._transport.write(_framed(_TOKEN % _now()))
@@ -130,7 +130,7 @@ async def _serve(port: int, rate: float) -> None:
 
 
 class ModelServer(Server):
-    """The process. `rate`: tokens a second of each answer."""
+    """The model server as a child process. `rate`: tokens a second of each answer."""
 
     name = "the benchmark's model server"
 
@@ -140,7 +140,7 @@ class ModelServer(Server):
 
     @property
     def url(self) -> str:
-        """Without the API's path."""
+        """Return the address, without the API's path."""
         return f"http://127.0.0.1:{self.port}"
 
     def command(self) -> Sequence[str]:
@@ -150,7 +150,7 @@ class ModelServer(Server):
         return answer_of(f"{self.url}/seen") is not None
 
     def seen(self) -> Seen:
-        """What it was asked for until now."""
+        """Return the requests so far."""
         said = answer_of(f"{self.url}/seen")
         if said is None:
             raise FatalError(f"{self.name} does not answer: {self.log_end()}")

@@ -1,7 +1,7 @@
-"""What open messages take in one process: as many as asked, held as a worker holds them.
+"""The memory of open messages in one process: as many as requested, held as in a worker.
 
 The messages are those of the recovery benchmark: opened with the same tools, some text, then idle. The partitions are
-marked, watched for idle messages and captured for snapshots, as a worker does it.
+marked, watched for idle messages and captured for snapshots, as in a worker.
 """
 
 import gc
@@ -22,7 +22,7 @@ from tokenmill.partition import Partition, PartitionSettings
 from tokenmill.records import InputRecord, Output
 
 STEPS = 10
-"""Looks at the memory while messages are opened."""
+"""Readings of the memory while messages are opened."""
 
 SLICE = 1_000
 """Records between two marks."""
@@ -32,7 +32,7 @@ STARTED_MS = 1_760_000_000_000
 
 
 class Held(msgspec.Struct, frozen=True):
-    """So many open messages, and what the process has more than before the first of them."""
+    """A number of open messages, and the process's growth since before the first of them."""
 
     messages: int
     bytes_per_message: float
@@ -44,17 +44,17 @@ class Crowd(msgspec.Struct, frozen=True):
     partitions: int
     steps: list[Held]
     peak_bytes: int
-    """Of the whole process, with a snapshot of each partition captured in turn."""
+    """Bytes of the whole process, with a snapshot of each partition captured in turn."""
     seconds: float
 
     @property
     def last(self) -> Held:
-        """With all messages open."""
+        """Return the state with all messages open."""
         return self.steps[-1]
 
 
 def run_memory(*, messages: int, progress: Callable[[str], None]) -> Crowd:
-    """Open the messages in this process. Raises `FatalError` where the system does not tell what a process holds."""
+    """Open the messages in this process. Raises `FatalError` if the system does not report a process's memory."""
     started = time.monotonic()
     partitions = [
         Partition(PartitionSettings(defaults=Options(format="hermes")), "tokens", n) for n in range(PARTITIONS)
@@ -73,7 +73,7 @@ def run_memory(*, messages: int, progress: Callable[[str], None]) -> Crowd:
 
 
 def _open(partitions: list[Partition], records: Iterator[tuple[int, InputRecord]], count: int) -> None:
-    """The next so many records, each by its partition."""
+    """Feed the next `count` records, each to its partition."""
     out: list[Output] = []
     for number, (place, record) in zip(range(count), records, strict=False):
         partitions[place].process((record,), out)

@@ -1,4 +1,4 @@
-"""What the memory benchmark found, for people."""
+"""The results of the memory benchmark, for people."""
 
 from tokenmill.bench.open_messages import Crowd
 from tokenmill.bench.summary import Finding, Summary, Table
@@ -6,12 +6,12 @@ from tokenmill.limits import MIB
 
 ABOUT = """\
 Messages are opened in one process, on the partitions of a worker, and none of them ends: the same tools for all, three
-chunks of text, no completions. They are marked, watched for idleness and captured for snapshots, as a worker does it.
-What a message takes is what the process holds (resident memory) more than before the first, by the number of them."""
+chunks of text, no completions. They are marked, watched for idleness and captured for snapshots, as in a worker. The
+memory of a message is the growth of the process (resident memory) since before the first, divided by their number."""
 
 
 def memory_summary(report: Crowd) -> Summary:
-    """Tables and findings."""
+    """Return the tables and findings."""
     rows = [(f"{held.messages:,}", f"{held.bytes_per_message:,.0f}") for held in report.steps]
     last = report.last
     findings = [

@@ -1,4 +1,4 @@
-"""The page of the documentation that tells what the parser costs: written by `tokenmill bench parser --write`."""
+"""The documentation page on the parser's costs, written by `tokenmill bench parser --write`."""
 
 from collections.abc import Mapping
 
@@ -9,15 +9,15 @@ BUDGETS = """\
 The budgets are at most 6 loops for a chunk of plain text, at most 15 for a chunk inside a call, whatever its length,
 an exponent of at most 1.05, and at most 1 ms for the slowest single chunk of a text of 200,000 characters.
 
-The slowest chunk is the last one, with which all arguments are read. What no library reads takes longer than that:
-calls in Python's words, JSON that is none, and XML that is none."""
+The slowest chunk is the last one, with which all arguments are read. Only what no library can read takes longer: calls
+in Python syntax, invalid JSON and invalid XML."""
 
 _INTRO = """\
 Written by `tokenmill bench parser --write`, from one run of it: nothing here is edited.
 
-Each text is parsed in chunks of {chunk_chars} characters. What it costs is told in *loops*: a loop is `str.find` of a
-marker's first character and an append to a list, in CPython, which runs in turns with the parser over the same chunks.
-A figure is the median of the ratios of all rounds. The signs of a text are characters with which markers begin."""
+Each text is parsed in chunks of {chunk_chars} characters. Costs are in *loops*: a loop is `str.find` of a marker's
+first character and an append to a list, in CPython, which runs in turns with the parser over the same chunks. A figure
+is the median of the ratios of all rounds. The signs in a text are characters with which markers begin."""
 
 _GROWTH = """\
 The exponent is that of the total time over the length, from 10,000 characters on: 1 is linear, 2 quadratic."""

@@ -1,4 +1,4 @@
-"""Benchmark of the parser alone, beside the cheapest loop that CPython could run over the same chunks."""
+"""Benchmark of the parser alone, compared with CPython's cheapest loop over the same chunks."""
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -29,46 +29,46 @@ from tokenmill.limits import Limits
 from tokenmill.parser import Grammar, MessageParser, read_options
 
 LONG = 200_000
-"""Characters of a long call; of its chunks the slowest one is told."""
+"""Characters of a long call; the slowest of its chunks is reported."""
 
 SIZES = (1_000, 10_000, LONG, 1_000_000)
 
 GROWTH_FROM = 10_000
-"""Growth is told from this size on: in shorter calls the beginning and the end count."""
+"""Size from which growth is measured: in shorter calls the beginning and the end count."""
 
 LEAST_CHUNKS = 20_000
-"""A short text is parsed again until this many chunks went through, so that a timing is more than noise, and than the
-memory that each round finds cold."""
+"""Chunks that a turn parses at least: a short text is parsed repeatedly, so that a timing is more than noise and cold
+memory."""
 
 SHORT = 3
-"""A text that is parsed again has that many times the rounds: each takes milliseconds, and one of them says little."""
+"""Factor for the rounds of a text that is parsed repeatedly: each takes milliseconds, and one of them says little."""
 
 LOOPS = 8
-"""The reference is that much quicker than a parser: it runs so often that both take about the same time."""
+"""Repetitions of the reference, which is about this many times as fast as a parser, so that both take about as long."""
 
 LIMITS = Limits(call_chars=4 * SIZES[-1])
-"""Above every size: the rest of a call that hit the cap is text, which is cheaper."""
+"""Limits above every size: the rest of a call that hit the cap is text, which is cheaper."""
 
 NATIVE = "tool-call deltas"
-"""Calls that come beside the text, already cut out by the provider."""
+"""Calls that come beside the text, already extracted by the provider."""
 
 Feed = Callable[[MessageParser, Any], list[AnyEvent]]
 
 
 class Line(msgspec.Struct, frozen=True):
-    """One measurement. Times are microseconds for one chunk."""
+    """One measurement. Times are microseconds per chunk."""
 
     grammar: str
-    """What is parsed: the name of a body grammar, or what stands beside them."""
+    """The parsed grammar: the name of a body grammar, or of what is measured beside them."""
     format: str
     text: str
-    """What the text, or the long argument of the call, is."""
+    """The content of the text, or of the call's long argument."""
     chars: int
-    """How many were asked for: the call around them makes a few more."""
+    """Characters requested: the call around them adds a few."""
     loop_us: float
     parser_us: float
     ratio: float
-    """How many loops the parser costs, in the same round."""
+    """The parser's time over the loop's, in the same round."""
     slowest_us: float
     """The slowest single chunk."""
 
@@ -92,20 +92,20 @@ class Report(msgspec.Struct, frozen=True):
 
 
 class Subject(msgspec.Struct, frozen=True):
-    """What is measured at every size."""
+    """A text that is measured at every size."""
 
     grammar: str
     format: str
     text: str
     make: Callable[[int], str]
-    """A text by its least number of characters."""
+    """Function from a minimum number of characters to a text."""
     calls: int = 0
     native: bool = False
-    """The text is the arguments of a call that comes beside the text."""
+    """Whether the text is the arguments of a call that comes beside the text."""
 
 
 def subjects() -> list[Subject]:
-    """Running text, and a call in each grammar."""
+    """Return running text, and a call in each grammar."""
     native = Sample("plain", '{"city": "', '"}', quote='"', calls=1)
     found = [Subject("none", "hermes", name, partial(running_text, line)) for name, line in RUNNING.items()]
     for grammar, sample in samples().items():
@@ -119,7 +119,7 @@ def subjects() -> list[Subject]:
 
 
 def run_parser(*, rounds: int, sizes: Sequence[int] = SIZES, progress: Callable[[str], None]) -> Report:
-    """Measure every subject at every size; `progress` hears what comes next."""
+    """Measure every subject at every size; `progress` is called with what comes next."""
     lines = []
     for subject in subjects():
         for chars in sizes:
@@ -130,7 +130,7 @@ def run_parser(*, rounds: int, sizes: Sequence[int] = SIZES, progress: Callable[
 
 
 def growth_of(lines: Sequence[Line]) -> list[Growth]:
-    """The growth of every subject of which there are long texts; in loops, so that it is not that of the machine."""
+    """Return the growth of every subject with long texts; in loops, so that it is not the machine's."""
     grown: dict[tuple[str, str], list[Line]] = {}
     for line in lines:
         if line.chars >= GROWTH_FROM:
@@ -166,7 +166,7 @@ def count_calls(grammar: Grammar, chunks: Iterable[Any], feed: Feed = MessagePar
 
 
 def parse(grammar: Grammar, chunks: Iterable[Any], feed: Feed = MessageParser.feed) -> list[AnyEvent]:
-    """Parse one message, and do nothing else; the events of its end."""
+    """Parse one message, and do nothing else; return the events of its end."""
     parser = MessageParser.of(grammar, "bench")
     for chunk in chunks:
         feed(parser, chunk)
@@ -201,7 +201,7 @@ def _measure(subject: Subject, chars: int, rounds: int) -> Line:
 
 
 def native_deltas(chunks: Sequence[str]) -> list[list[dict[str, Any]]]:
-    """The arguments of one call as OpenAI tool-call deltas, one for each chunk."""
+    """Return the arguments of one call as OpenAI tool-call deltas, one for each chunk."""
     first = {"index": 0, "id": "call_1", "function": {"name": TOOL, "arguments": ""}}
     return [[first], *([{"index": 0, "function": {"arguments": chunk}}] for chunk in chunks)]
 

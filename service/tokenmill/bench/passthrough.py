@@ -23,7 +23,7 @@ STARTED = "passing through"
 
 
 class Job(msgspec.Struct, frozen=True):
-    """What to pass through, and how."""
+    """Input, output and settings."""
 
     bootstrap: str
     group: str
@@ -35,7 +35,7 @@ class Job(msgspec.Struct, frozen=True):
 
 
 Send: TypeAlias = Callable[[AIOKafkaProducer, str, int, Sequence[ConsumerRecord]], Awaitable[list[asyncio.Future[Any]]]]
-"""Sends one record for each of a partition's to the same partition of a topic."""
+"""Sends one record for each of a partition's records to the same partition of a topic."""
 
 
 async def pass_through(job: Job, send: Send) -> None:
@@ -61,7 +61,7 @@ async def pass_through(job: Job, send: Send) -> None:
 
 
 def made_consumer(job: Job) -> AIOKafkaConsumer:
-    """A reader of what is committed, from the beginning, that commits nothing by itself."""
+    """Return a reader of committed records, from the beginning, that commits nothing by itself."""
     return AIOKafkaConsumer(
         job.source,
         bootstrap_servers=job.bootstrap,
@@ -76,7 +76,7 @@ def made_consumer(job: Job) -> AIOKafkaConsumer:
 async def send_same(
     value: bytes, producer: AIOKafkaProducer, target: str, partition: int, records: Sequence[ConsumerRecord]
 ) -> list[asyncio.Future[Any]]:
-    """All with this value."""
+    """Send the same value for all."""
     sent = []
     batch = producer.create_batch()
     for record in records:

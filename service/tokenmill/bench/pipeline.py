@@ -34,7 +34,7 @@ from tokenmill.bench.workbench import (
 )
 
 HALF_LOAD = 0.5
-"""Of the rate of the slowest side: at which the latency is measured."""
+"""Share of the slowest side's rate at which the latency is measured."""
 
 
 class Pipeline(msgspec.Struct, frozen=True):
@@ -45,57 +45,57 @@ class Pipeline(msgspec.Struct, frozen=True):
     partitions: int
     runs: dict[str, list[Run]]
     latencies: dict[str, list[Latency]]
-    """At half of the slowest side's rate; empty if they were not asked for."""
+    """Runs at half of the slowest side's rate; empty if not requested."""
     before: str = ""
-    """The commit of the workers that are called so."""
+    """The commit of the workers called `before`."""
 
     def rate(self, side: str) -> float:
-        """Median of a side's rates, in records a second."""
+        """Return the median of a side's rates, in records per second."""
         return median(run.records_per_s for run in self.runs[side])
 
     def processor_us(self, side: str) -> float | None:
-        """Median of a side's processor times for one record, in microseconds."""
+        """Return the median of a side's processor times for one record, in microseconds."""
         known = [run.processor_us for run in self.runs[side] if run.processor_us is not None]
         return median(known) if known else None
 
     def share(self, side: str, of: str) -> float:
-        """What part of the other side's rate this one reaches: the median of the rounds, each for itself."""
+        """Return this side's rate over the other's: the median of the ratios of all rounds."""
         return median_ratio(*([run.records_per_s for run in self.runs[each]] for each in (side, of)))
 
     def effort(self, side: str, of: str) -> float | None:
-        """How many times the other side's processor time a record takes on this one; None where it is unknown."""
+        """Return this side's processor time for a record over the other's; None if it is unknown."""
         one, other = self.processor_us(side), self.processor_us(of)
         return one / other if one is not None and other is not None else None
 
     @property
     def worker_share(self) -> float:
-        """Of the pass-through, at-least-once."""
+        """Return at-least-once's share of the pass-through's rate."""
         return self.share(AT_LEAST_ONCE, PASS_THROUGH)
 
     @property
     def exactly_once_share(self) -> float:
-        """Of at-least-once, exactly-once."""
+        """Return exactly-once's share of at-least-once's rate."""
         return self.share(EXACTLY_ONCE, AT_LEAST_ONCE)
 
     def p99_ms(self, side: str) -> float:
-        """Median of a side's 99th percentiles."""
+        """Return the median of a side's 99th percentiles."""
         return median(run.p99_ms for run in self.latencies[side])
 
     @property
     def latency_ratio(self) -> float | None:
-        """How many times the pass-through's 99th percentile is at-least-once's; None if it was not measured."""
+        """Return at-least-once's 99th percentile over the pass-through's; None if it was not measured."""
         if not self.latencies:
             return None
         return median_ratio(*([run.p99_ms for run in self.latencies[each]] for each in (AT_LEAST_ONCE, PASS_THROUGH)))
 
     @property
     def added_ms(self) -> float | None:
-        """What exactly-once adds to the 99th percentile of at-least-once; None if it was not measured."""
+        """Return what exactly-once adds to the 99th percentile of at-least-once; None if it was not measured."""
         return self.p99_ms(EXACTLY_ONCE) - self.p99_ms(AT_LEAST_ONCE) if self.latencies else None
 
 
 def sides_of(*, streams: bool = False, before: Path | None = None) -> tuple[str, ...]:
-    """All whose throughput is measured, in their order."""
+    """Return all sides whose throughput is measured, in order."""
     return (*SIDES, RE_ENCODING, *(BEFORE if before else ()), *(STREAMS if streams else ()))
 
 
@@ -109,7 +109,7 @@ def run_pipeline(
     streams: bool = False,
     before: Path | None = None,
 ) -> Pipeline:
-    """Measure on the Kafka at `bootstrap`, or on one started for it, beside the workers of the checkout `before`.
+    """Measure on the Kafka at `bootstrap`, or on one started for it, also with workers of the checkout `before`.
 
     Raises `FatalError` if a run gets stuck.
     """
@@ -140,9 +140,7 @@ async def _latencies(servers: Ground, rate: float, rounds: int, progress: Progre
     latencies: dict[str, list[Latency]] = {side: [] for side in SIDES}
     for number in range(rounds):
         for side in SIDES:
-            workbench = (
-                servers.workbench()
-            )  # each run on topics of its own: a fresh group would first read what is there
+            workbench = servers.workbench()  # each run on its own topics: a fresh group would first read what is there
             async with created(workbench.bootstrap, workbench.topics) as admin:
                 latencies[side].append(await latency_of(workbench, side, rate, admin))
             progress(f"{side}, latency {number + 1} of {rounds}: p99 {latencies[side][-1].p99_ms:.0f} ms")

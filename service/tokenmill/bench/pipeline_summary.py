@@ -1,4 +1,4 @@
-"""What the pipeline benchmark found, for people."""
+"""The results of the pipeline benchmark, for people."""
 
 from collections.abc import Iterator, Sequence
 from statistics import median
@@ -21,36 +21,36 @@ from tokenmill.bench.workbench import (
 )
 
 BUSY = 0.9
-"""A process that uses more than this of one processor has nothing left to give."""
+"""Share of one processor above which a process is at its limit."""
 
 CROWDED = 0.1
-"""A process that stands in line for a processor longer than this is late because of that."""
+"""Share of its time above which waiting for a processor makes a process late."""
 
 ADDED_MS = TRANSACTION_INTERVAL_MS + 60
-"""The budget of what exactly-once adds: its interval, and a transaction."""
+"""Milliseconds that exactly-once may add: its interval, and a transaction."""
 
 ABOUT = f"""\
-A worker on a real Kafka, with snapshots to a real Redis, beside a *pass-through*: aiokafka consumes and publishes one
-record of the mean event size for each input, in record batches. Each is a process of its own with one event loop. They
-run in turns; a ratio is the median of those of all rounds.
+A worker on a real Kafka, with snapshots to a real Redis, compared with a *pass-through*: aiokafka consumes and
+publishes one record of the mean event size for each input, in record batches. Each is a separate process with one event
+loop. They run in turns; a ratio is the median of the rounds' ratios.
 
 *Re-encoding* is the pass-through with the contract's JSON and headers: each chunk is read into a struct, numbered, and
-written as an event, without a parser, a state or a way to recover. It says how much of the difference is Python's.
-*Kafka Streams*, where it was asked for, does the same on one thread, with a state store.
+written as an event, without a parser, a state or a way to recover. It shows how much of the difference is Python's.
+*Kafka Streams*, if requested, does the same on one thread, with a state store.
 
 - Throughput: the topic is filled before, and each run is timed by the group's committed offsets, from the first tenth
-  of the records on. After each run the outputs are counted by a reader of what is committed.
+  of the records on. After each run a reader of committed records counts the outputs.
 - Latency: records come at a steady rate, half of what the slowest side reached. Measured from the input record's
-  timestamp until its output is at a reader of what is committed (`isolation.level=read_committed`), for all sides.
+  timestamp until a reader of committed records (`isolation.level=read_committed`) has its output, for all sides.
 
 The pass-through and at-least-once commit every {COMMIT_INTERVAL_MS} ms, exactly-once every {TRANSACTION_INTERVAL_MS}
-ms while it catches up and else at once; one transaction is for one partition. *Queueing* is the part of its time in
-which a side could have worked, and another process had the processor: where that is much, the figures are those of the
-queue."""
+ms while it catches up and otherwise immediately; one transaction is for one partition. *Queueing* is the share of time
+in which a side could have worked, but another process had the processor: where it is high, the figures are those of
+the queue."""
 
 
 def pipeline_summary(report: Pipeline) -> Summary:
-    """Tables and findings."""
+    """Return the tables and findings."""
     tables = [_rates(report)]
     if report.latencies:
         tables.append(_latencies(report))
@@ -97,7 +97,9 @@ def _findings(report: Pipeline) -> Iterator[Finding]:
         yield Finding(f"{EXACTLY_ONCE} adds {report.added_ms:.0f} ms to its p99", f"at most {ADDED_MS} ms")
     runs = [run for results in (report.runs, report.latencies) for side in SIDES for run in results.get(side, [])]
     if any((run.queued or 0.0) > CROWDED for run in runs):
-        yield Finding("others used the machine: rates and latencies say little, the processor time of a record more")
+        yield Finding(
+            "other processes used the machine: the processor time of a record says more than rates and latencies"
+        )
     yield from map(Finding, _efforts(report))
     yield from (Finding(f"{side}: {_limit(report.runs[side][-1])}") for side in (AT_LEAST_ONCE, EXACTLY_ONCE))
     shape = report.shape
@@ -108,7 +110,7 @@ def _findings(report: Pipeline) -> Iterator[Finding]:
 
 
 def _beside_others(report: Pipeline) -> Iterator[Finding]:
-    """The floor, the code before, and the peer."""
+    """Compare with the floor, the previous code, and Kafka Streams."""
     if RE_ENCODING in report.runs:
         floor, reached = report.share(RE_ENCODING, PASS_THROUGH), report.share(AT_LEAST_ONCE, RE_ENCODING)
         yield Finding(
@@ -126,7 +128,7 @@ def _beside_others(report: Pipeline) -> Iterator[Finding]:
 
 
 def _efforts(report: Pipeline) -> Iterator[str]:
-    """Says more than rates where others use the machine, too."""
+    """Compare processor times, which say more than rates when other processes use the machine, too."""
     for side, of in ((AT_LEAST_ONCE, PASS_THROUGH), (EXACTLY_ONCE, AT_LEAST_ONCE)):
         effort = report.effort(side, of)
         if effort is not None:
@@ -135,7 +137,7 @@ def _efforts(report: Pipeline) -> Iterator[str]:
 
 def _limit(run: Run) -> str:
     if run.processor is None:
-        return "what limits it is unknown, this system does not tell processor times"
+        return "its limit is unknown: this system does not report processor times"
     said = f"it keeps {run.processor:.2f} processors busy"
     if run.broker_processor is not None:
         said += f", the broker {run.broker_processor:.2f}"

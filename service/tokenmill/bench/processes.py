@@ -1,4 +1,4 @@
-"""What the system knows of a process: processor time and memory."""
+"""The processor time and memory of a process, as the system reports them."""
 
 import os
 from pathlib import Path
@@ -8,7 +8,7 @@ PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
 def processor_seconds(pid: int) -> float | None:
-    """Seconds of processor time that a process has used, all its threads together; None where /proc does not exist."""
+    """Return the seconds of processor time that a process has used, with all its threads; None without /proc."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
     except OSError:
@@ -18,7 +18,7 @@ def processor_seconds(pid: int) -> float | None:
 
 
 def queued_seconds(pid: int) -> float | None:
-    """Seconds that the main thread of a process stood in line for a processor; None where Linux does not tell."""
+    """Return the seconds that a process's main thread waited for a processor; None if the system does not report it."""
     try:
         waited = Path(f"/proc/{pid}/schedstat").read_text(encoding="utf-8").split()[1]
     except OSError:
@@ -27,7 +27,7 @@ def queued_seconds(pid: int) -> float | None:
 
 
 def resident_bytes(pid: int) -> int | None:
-    """Memory that a process holds now; None where /proc does not exist."""
+    """Return the bytes of memory that a process holds now; None without /proc."""
     try:
         resident = Path(f"/proc/{pid}/statm").read_text(encoding="utf-8").split()[1]
     except OSError:

@@ -1,4 +1,4 @@
-"""The floor of the pipeline benchmark: the pass-through with the contract's JSON and headers, and nothing between.
+"""The floor of the pipeline benchmark: the pass-through with the contract's JSON and headers, and nothing else.
 
 It reads each chunk into a struct, numbers it, and writes it as an event with its three headers, by the fastest means
 that a worker has. It parses nothing, keeps no order, knows no repeats, and can't be recovered: what it costs beyond the
@@ -24,7 +24,7 @@ EVENT = b'{"type":"text-delta","id":"t0","delta":%b,"conversation_id":"%b","mess
 
 
 class Chunk(msgspec.Struct):
-    """Of the load."""
+    """A chunk of the load."""
 
     message_id: str
     seq: int
@@ -37,12 +37,12 @@ class Recoder:
 
     def __init__(self) -> None:
         self._numbers = Counter[bytes]()
-        """Events of each conversation."""
+        """Number of events of each conversation."""
 
     async def send(
         self, producer: AIOKafkaProducer, target: str, partition: int, records: Sequence[ConsumerRecord]
     ) -> list[asyncio.Future[Any]]:
-        """As the pass-through's."""
+        """Publish a batch, as the pass-through does."""
         sent, batch = list[asyncio.Future[Any]](), Batch(producer.create_batch())
         decode, encode, numbers = msgspec.json.Decoder(Chunk).decode, msgspec.json.Encoder().encode, self._numbers
         for record in records:
@@ -63,7 +63,7 @@ class Recoder:
 
 
 class Recoding(PassThrough):
-    """It as a child process."""
+    """Re-encoding as a child process."""
 
     name = "the re-encoding"
     module = "tokenmill.bench.recoding"

@@ -1,6 +1,6 @@
-"""How fast a worker has its state again: from snapshots in Redis, and by reading the log again without them.
+"""How fast a worker restores its state: from snapshots in Redis, and without them by reading the log again.
 
-Times are those that the worker itself tells: from its assignment until each partition is live, the slowest of them.
+Times are the worker's own: from its assignment until the slowest of its partitions is live.
 """
 
 import asyncio
@@ -29,16 +29,16 @@ from tokenmill.store import RedisStore
 POLL_S = 0.2
 
 OPENED_S = 600.0
-"""For opening all messages, and for the snapshot of the last of them."""
+"""Seconds for opening all messages, and for the snapshot of the last of them."""
 
 STORE_S = 5.0
-"""For one command to a Redis that holds it all."""
+"""Seconds for one command to a Redis that holds all of it."""
 
 _LIVE = re.compile(r"/(\d+): live at (\d+) after ([\d.]+) s, from (\w+)")
 
 
 class OpenMessages(Load, frozen=True):
-    """So many records of messages that are opened, get some text, and stay open; tools are the same for all."""
+    """Records of messages that are opened, get some text, and stay open; tools are the same for all."""
 
     def __iter__(self) -> Iterator[Record]:
         for number in range(self.messages):
@@ -47,17 +47,17 @@ class OpenMessages(Load, frozen=True):
 
     @property
     def messages(self) -> int:
-        """How many there are."""
+        """Return the number of messages."""
         return self.records // len(_OPENING)
 
     @classmethod
     def of(cls, messages: int) -> "OpenMessages":
-        """The load of so many."""
+        """Return the load of a number of messages."""
         return cls(messages * len(_OPENING))
 
 
 class Unforgotten(Load, frozen=True):
-    """The pipeline's load behind a message on each partition that never ends: a replay has to begin with that."""
+    """The pipeline's load after a message on each partition that never ends, with which a replay has to begin."""
 
     def __iter__(self) -> Iterator[Record]:
         first = ((number, b"unended-%d" % number, _OPENING[0]) for number in range(PARTITIONS))
@@ -86,25 +86,25 @@ class Recovery(msgspec.Struct, frozen=True):
     partitions: int
     messages: int
     bytes_per_message: float
-    """Of the snapshot: names and values of fields."""
+    """Bytes of the snapshot per message: names and values of fields."""
     restored_per_s: list[float]
-    """Open messages, by round."""
+    """Open messages per second, by round."""
     records: int
     replays: list[Replayed]
 
     @property
     def restore_rate(self) -> float:
-        """Median, in open messages a second."""
+        """Return the median, in open messages per second."""
         return median(self.restored_per_s)
 
     @property
     def silent_rate(self) -> float:
-        """Median, in records a second."""
+        """Return the median, in records per second."""
         return median(each.silent_per_s for each in self.replays)
 
     @property
     def replay_ratio(self) -> float:
-        """How many times the live rate a silent replay has: the median of the rounds, each for itself."""
+        """Return the rate of a silent replay over the live rate: the median of the ratios of all rounds."""
         return median_ratio([each.silent_per_s for each in self.replays], [each.live_per_s for each in self.replays])
 
 
@@ -139,7 +139,7 @@ async def _restores(
 
 
 async def _snapshot_bytes(workbench: Workbench, group: str) -> int:
-    """Wait until all that is committed is in Redis; returns what it takes there."""
+    """Wait until everything that is committed is in Redis; return its size there."""
     cluster = await cluster_id(Kafka(bootstrap_servers=workbench.bootstrap))
     store = RedisStore(workbench.redis_url, group=group, cluster=cluster, prefix=group, timeout=STORE_S)
     try:
@@ -185,7 +185,7 @@ async def _replays(
 
 @asynccontextmanager
 async def _worker(workbench: Workbench, group: str) -> AsyncIterator[Server]:
-    """A worker of the group that has all partitions, live."""
+    """Yield a worker of the group that has all partitions, live."""
     worker = workbench.process(AT_LEAST_ONCE, group)
     await asyncio.to_thread(worker.start)
     try:
@@ -195,7 +195,7 @@ async def _worker(workbench: Workbench, group: str) -> AsyncIterator[Server]:
 
 
 def _recovered(worker: Server, source: str) -> float:
-    """Seconds from the worker's assignment until its last partition was live."""
+    """Return the seconds from the worker's assignment until its last partition was live."""
     live = _LIVE.findall(worker.log.read_text(encoding="utf-8"))
     if [found for _, _, _, found in live] != [source] * PARTITIONS:
         raise FatalError(f"not all partitions were restored from {source}: {worker.log_end()}")

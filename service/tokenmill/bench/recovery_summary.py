@@ -1,4 +1,4 @@
-"""What the recovery benchmark found, for people."""
+"""The results of the recovery benchmark, for people."""
 
 from collections.abc import Iterator
 
@@ -6,17 +6,17 @@ from tokenmill.bench.recovery import Recovery
 from tokenmill.bench.summary import Finding, Summary, Table
 
 ABOUT = """\
-A worker that gets its partitions on a real Kafka, in two ways. Times are those that it tells itself: from the
-assignment until the last of its partitions is live. Ratios are the median of those of all rounds.
+A worker gets its partitions on a real Kafka, in two ways. Times are the worker's own: from the assignment until the
+last of its partitions is live. Ratios are medians of the rounds' ratios.
 
-- From Redis: messages that are open, with the same tools, after three chunks of text. Each round is a fresh process.
-- By replay: the load of [the pipeline's benchmark](pipeline-benchmark.md) behind a message on each partition that never
+- From Redis: open messages, with the same tools, after three chunks of text. Each round is a fresh process.
+- By replay: on each partition, the load of [the pipeline's benchmark](pipeline-benchmark.md) after a message that never
   ends, so that all of it has to be read again. It is processed live, timed as in that benchmark; then Redis is emptied,
   and a fresh process of the same group reads it silently up to the commit."""
 
 
 def recovery_summary(report: Recovery) -> Summary:
-    """Tables and findings."""
+    """Return the tables and findings."""
     rounds = [f"run {number + 1}" for number in range(len(report.replays))]
     rows = [
         ("open messages a second, from Redis", *_figures(report.restored_per_s)),

@@ -1,4 +1,4 @@
-"""Benchmark of several workers on one Kafka, up to what the machine carries, and how far a model foretells it.
+"""Benchmark of several workers on one Kafka, up to what the machine carries, and of a model that predicts the results.
 
 The model is one line: workers work side by side, each on one core, until all cores are used, by the broker and Redis
 too. What a record costs each of them is taken from the first cell, and the others show how far that carries. Then a
@@ -27,14 +27,14 @@ from tokenmill.servers.process import Server
 from tokenmill.servers.worker import WorkerProcess
 
 CELL_S = 120.0
-"""For a cell: some seconds, and many times that on a busy machine."""
+"""Seconds for a cell: it takes some, and many times that on a busy machine."""
 
 LOOK_S = 0.1
 
 MOVES_PARTITIONS, MOVES_WORKERS = 32, 2
 MOVES_RATE = 1_000.0
 STEADY_S, MOVES_S = 4.0, 12.0
-"""Before a worker leaves or comes, and from then on: it takes some seconds."""
+"""Seconds before a worker leaves or joins, and from then on: a move takes some seconds."""
 
 
 class Cell(msgspec.Struct, frozen=True):
@@ -43,7 +43,7 @@ class Cell(msgspec.Struct, frozen=True):
     partitions: int
     workers: int
     tokens: int = 1
-    """In a record."""
+    """Tokens in a record."""
 
 
 CELLS = (Cell(4, 1), Cell(4, 2), Cell(32, 1), Cell(32, 2), Cell(32, 3), Cell(128, 2), Cell(32, 2, tokens=16))
@@ -53,13 +53,13 @@ class Cost(msgspec.Struct, frozen=True):
     """Processor time of one record, in microseconds."""
 
     workers: float
-    """Of all together."""
+    """Processor time of all workers together."""
     broker: float
     redis: float
 
     @property
     def all(self) -> float:
-        """On the whole machine."""
+        """Return the processor time on the whole machine."""
         return self.workers + self.broker + self.redis
 
 
@@ -75,38 +75,40 @@ class Scale(msgspec.Struct, frozen=True):
 
     cores: int
     runs: dict[str, list[Run]]
-    """By cell, as `name_of` has it."""
+    """Runs by cell, named by `name_of`."""
     waits: dict[str, float]
-    """What a worker does, and the seconds that a record waited at most."""
+    """The longest wait of a record in seconds, by what a worker does."""
     cells: Sequence[Cell] = CELLS
 
     def rate(self, cell: Cell) -> float:
-        """Median, in records a second."""
+        """Return the median, in records per second."""
         return median(run.records_per_s for run in self.runs[name_of(cell)])
 
     def cost(self, cell: Cell) -> Cost:
-        """Medians."""
+        """Return the medians."""
         costs = [run.cost for run in self.runs[name_of(cell)]]
         return Cost(*(median(getattr(cost, part) for cost in costs) for part in Cost.__struct_fields__))
 
     def foretold(self, cell: Cell) -> float:
-        """Records a second by the model, from the costs of the first cell."""
+        """Return the records per second that the model predicts from the costs of the first cell."""
         return foretell(self.cost(self.cells[0]), cell.workers, self.cores)
 
 
 def foretell(cost: Cost, workers: int, cores: int) -> float:
-    """Records a second of so many workers: of each one core, and all of them with the broker what the machine has."""
+    """Return the records per second of `workers`, each with one core, that share the machine's cores with the
+    broker.
+    """
     return 1e6 * min(workers / cost.workers, cores / cost.all)
 
 
 def name_of(cell: Cell) -> str:
-    """In tables and reports."""
+    """Return a cell's name in tables and reports."""
     tokens = f", {cell.tokens} tokens in a record" if cell.tokens > 1 else ""
     return f"{cell.partitions} partitions, {cell.workers} workers{tokens}".replace(" 1 workers", " 1 worker")
 
 
 def run_scale(*, cells: Sequence[Cell] = CELLS, records: int, rounds: int, progress: Progress) -> Scale:
-    """Measure on a Kafka that is started for it. Raises `FatalError` if a cell does not get through."""
+    """Measure on a Kafka started for it. Raises `FatalError` if a cell does not finish."""
     with ground(None, progress) as servers:
         runs, waits = asyncio.run(_measure(servers, cells, records, rounds, progress))
     return Scale(os.cpu_count() or 1, runs, waits, cells)
@@ -128,7 +130,7 @@ async def _measure(
 
 @asynccontextmanager
 async def _workers(workbench: Workbench, group: str, count: int) -> AsyncIterator[list[WorkerProcess]]:
-    """So many, among which the partitions are shared."""
+    """Yield `count` workers that share the partitions."""
     workers = [workbench.process(AT_LEAST_ONCE, group, number) for number in range(count)]
     ours = [worker for worker in workers if isinstance(worker, WorkerProcess)]
     try:
@@ -142,7 +144,7 @@ async def _workers(workbench: Workbench, group: str, count: int) -> AsyncIterato
 
 
 async def _shared(workers: Sequence[WorkerProcess], partitions: int) -> None:
-    """Wait until each has its part."""
+    """Wait until each worker has its share."""
     while True:
         owned = [await asyncio.to_thread(_owned, worker) for worker in workers if worker.alive]
         if sum(owned) == partitions and min(owned) >= partitions // len(owned):
@@ -214,7 +216,7 @@ async def _complete(workbench: Workbench, load: Load) -> None:
 
 
 async def _moves(servers: Ground) -> dict[str, float]:
-    """What a record waits at most while a worker leaves, and while it comes back."""
+    """Return a record's longest wait while a worker leaves, and while it comes back."""
     workbench, group = servers.workbench(MOVES_PARTITIONS), new_group()
     events = [TopicPartition(workbench.outputs(AT_LEAST_ONCE)[0], number) for number in range(MOVES_PARTITIONS)]
     records = iter(Load(1 << 40, MOVES_PARTITIONS))

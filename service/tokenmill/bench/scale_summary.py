@@ -1,4 +1,4 @@
-"""What the benchmark of several workers found, for people."""
+"""The results of the benchmark of several workers, for people."""
 
 from collections.abc import Iterator
 
@@ -7,19 +7,19 @@ from tokenmill.bench.summary import Finding, Summary, Table
 from tokenmill.capacity import RECORD_US
 
 ABOUT = """\
-Workers with at-least-once delivery on one real Kafka and one real Redis, all on one machine: *cells* of so many
-partitions and workers, up to what the machine carries. All workers have their partitions before the load is there, and
+Workers with at-least-once delivery on one real Kafka and one real Redis, all on one machine: *cells* of a number of
+partitions and workers, up to what the machine carries. All workers have their partitions before the load arrives, and
 begin at the same time; each run is timed by the group's committed offsets, from the first tenth of the records on.
 
-The *model* is one line: each worker works on one core, until workers, broker and Redis use all there are. What a record
-costs each of them is taken from the first cell. `tokenmill capacity` reckons in the same way.
+The *model* is one line: each worker uses one core, until workers, broker and Redis use all cores. The cost of a record
+to each of them is taken from the first cell. `tokenmill capacity` calculates in the same way.
 
-Then a worker leaves in an orderly way, and comes back, while records keep coming at a steady rate. What a record waits
-at most is what that costs, joining and restoring included."""
+Then a worker leaves gracefully, and comes back, while records keep coming at a steady rate. The longest wait of a
+record is the cost of that, joining and restoring included."""
 
 
 def scale_summary(report: Scale) -> Summary:
-    """Tables and findings."""
+    """Return the tables and findings."""
     columns = (
         *("cell", "records a second", "by the model", "measured by model"),
         *("workers, µs a record", "broker, µs", "Redis, µs"),

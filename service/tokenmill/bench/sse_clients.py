@@ -1,7 +1,7 @@
-"""Thousands of readers of server-sent events in one process, cheap enough not to be what is measured.
+"""Thousands of readers of server-sent events in one process, too cheap to affect what is measured.
 
-Run as `python -m tokenmill.bench.sse_clients`, with the job as a line of JSON on standard input. It says on standard
-output when all are connected, and, when another line asks for it, what they got. A stream is only counted, not parsed.
+Run as `python -m tokenmill.bench.sse_clients`, with the job as a line of JSON on standard input. It reports on standard
+output when all are connected, and, when another line asks for them, the results. A stream is only counted, not parsed.
 """
 
 import asyncio
@@ -23,32 +23,32 @@ from tokenmill.servers.process import STOP_S
 CONNECTED = "connected"
 
 CONNECT_S = 60.0
-"""For all to be connected: ten thousand take some seconds."""
+"""Seconds for all to be connected: ten thousand take some seconds."""
 
 AT_ONCE = 200
-"""Connections that are made at a time: fewer than a backlog holds."""
+"""Connections that are made at the same time: fewer than a backlog holds."""
 
 _TIME = re.compile(rb'"time":(\d+)')
 
 
 class Job(msgspec.Struct, frozen=True):
-    """Whom to read, how often."""
+    """The server to read, and how often."""
 
     port: int
     paths: list[str]
-    """One connection for each."""
+    """Paths, one connection for each."""
     reads: bool = True
-    """Without it nothing is read after the first bytes of an answer."""
+    """Whether to read after the first bytes of an answer."""
 
 
 class Got(msgspec.Struct, frozen=True):
-    """What all of them got."""
+    """What all clients received."""
 
     frames: int
     cut: int
     """Connections that ended."""
     p50_ms: float
-    """From the time in the last frame of a read until it was there."""
+    """Milliseconds from the time in the last frame of a read until it arrived."""
     p99_ms: float
 
 
@@ -82,7 +82,7 @@ class _Reader(asyncio.Protocol):
 
 
 async def read(job: Job) -> Got:
-    """Connect, read until a line comes on standard input, and tell."""
+    """Connect, read until a line comes on standard input, and report."""
     loop, ages, readers = asyncio.get_running_loop(), list[float](), list[_Reader]()
     for start in range(0, len(job.paths), AT_ONCE):
         made = [_Reader(path, job, ages) for path in job.paths[start : start + AT_ONCE]]
@@ -102,7 +102,7 @@ def _just(reader: _Reader) -> Callable[[], _Reader]:
 
 
 class Clients:
-    """The process, from outside: a block in which they are connected."""
+    """The process, from outside: clients are connected inside the block."""
 
     def __init__(self, folder: Path, job: Job) -> None:
         self._errors = folder / "clients.log"
@@ -119,7 +119,7 @@ class Clients:
         return self
 
     def got(self) -> Got:
-        """What they got until now; they are gone then. Raises `FatalError` if they failed."""
+        """Return what the clients received so far, and end them. Raises `FatalError` if they failed."""
         self._say(b"")
         try:
             return msgspec.json.decode(self._line(), type=Got)

@@ -1,7 +1,7 @@
 """The peer of the pipeline benchmark: Kafka Streams, which reads chunks as JSON, keeps a state, and writes events.
 
-It does what a worker does around its parser, and parses nothing: `deploy/kafka-streams/Numbering.java` says how. Needs
-a JDK and `mvn`.
+It does what a worker does around its parser, but parses nothing: see `deploy/kafka-streams/Numbering.java`. Needs a JDK
+and `mvn`.
 """
 
 import shutil
@@ -17,13 +17,13 @@ from tokenmill.servers.process import Server
 PROGRAM = CHECKOUT / "deploy" / "kafka-streams"
 
 GUARANTEES = {"at-least-once": "at_least_once", "exactly-once": "exactly_once_v2"}
-"""By delivery: what Kafka Streams calls it."""
+"""Kafka Streams' name for each kind of delivery."""
 
 HEAP = "512m"
 
 
 class Streaming(msgspec.Struct, frozen=True):
-    """What it reads and writes, and how."""
+    """Input, output and settings."""
 
     bootstrap: str
     group: str
@@ -34,7 +34,7 @@ class Streaming(msgspec.Struct, frozen=True):
 
 
 class KafkaStreams(Server):
-    """One process with one thread that works."""
+    """One process with one working thread."""
 
     name = "Kafka Streams"
     start_s = 60.0
@@ -44,7 +44,7 @@ class KafkaStreams(Server):
         self._job = job
 
     def command(self) -> Sequence[str]:
-        """Java compiles the one file by itself. Raises `MissingServer` without a JDK."""
+        """Return the command; Java compiles the single file by itself. Raises `MissingServer` without a JDK."""
         if shutil.which("javac") is None:
             raise MissingServer("no Kafka Streams to start: install a JDK (Debian: default-jdk-headless)")
         job = self._job
@@ -53,5 +53,5 @@ class KafkaStreams(Server):
         return [*run, "-XX:+UseSerialGC", str(PROGRAM / "Numbering.java"), *way, str(self.folder / "state")]
 
     def ready(self) -> bool:
-        """It says so once it has its partitions."""
+        """Whether it has reported its partitions."""
         return b"state RUNNING" in self.log.read_bytes()

@@ -1,4 +1,4 @@
-"""What a benchmark of the service has to say, in one form for the terminal and for a page of the documentation."""
+"""The results of a benchmark of the service, in one form for the terminal and for a page of the documentation."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -10,11 +10,11 @@ class Table(NamedTuple):
     columns: Sequence[str]
     rows: Sequence[Sequence[str]]
     texts: int = 1
-    """How many columns are texts."""
+    """The number of text columns."""
 
 
 class Finding(NamedTuple):
-    """One thing that was found, and what it should be; no budget where it only explains."""
+    """A result and its budget; no budget if it only explains."""
 
     sentence: str
     budget: str = ""
@@ -24,17 +24,17 @@ class Finding(NamedTuple):
 
 
 class Summary(NamedTuple):
-    """All of it. `command` is what makes the page."""
+    """All results. `command` writes the page."""
 
     title: str
     command: str
     about: str
-    """What was measured, and how: prose of the page."""
+    """The page's prose: what was measured, and how."""
     tables: Sequence[Table]
     findings: Sequence[Finding]
 
     def page(self, conditions: Mapping[str, str]) -> str:
-        """The page, in Markdown. `conditions` are what the figures depend on besides the code."""
+        """Return the page, in Markdown. `conditions` are what the figures depend on besides the code."""
         lines = [f"# {self.title}", "", f"Written by `{self.command}`, from one run of it: nothing here is edited.", ""]
         lines += [self.about, ""]
         for table in self.tables:
@@ -45,6 +45,6 @@ class Summary(NamedTuple):
 
 
 def markdown(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    """A table's lines."""
+    """Yield a table's lines."""
     for cells in [columns, ["---"] * len(columns), *rows]:
         yield f"| {' | '.join(cells)} |"

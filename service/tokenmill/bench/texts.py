@@ -1,7 +1,7 @@
-"""What the benchmarks parse: running text, and a tool call of any length in each grammar that calls are written in.
+"""The benchmarks' texts: running text, and a tool call of any length in each grammar of calls.
 
-A call is grown from a format's own sample: one of its arguments is made as long as asked. So nothing here knows how a
-format writes, and a grammar that is new in the list of formats is measured as soon as it stands there.
+A call is grown from a format's own sample: one of its arguments is made as long as requested. So nothing here depends
+on how a format writes, and a new grammar in the list of formats is measured without any change here.
 """
 
 import re
@@ -33,7 +33,7 @@ RUNNING = {"plain text": PLAIN, "text with signs": RICH}
 """Text without a call, by name."""
 
 PAGES = {"a file": FILE, "code with tags": CODE}
-"""What the long argument is, by name."""
+"""The content of the long argument, by name."""
 
 TOOL = "get_weather"
 TOOLS = [
@@ -66,13 +66,13 @@ class Sample(NamedTuple):
     before: str
     after: str
     quote: str
-    """Stands around the argument, and is escaped in it, as are backslashes and new lines; empty if there is none."""
+    """The quote around the argument, escaped in it like backslashes and newlines; empty if there is none."""
     calls: int
     """Calls that the sample makes."""
 
 
 def grammar_of(section: Section | None, body: Body) -> str:
-    """The name of the grammar in which a call is written."""
+    """Return the name of the grammar in which a call is written."""
     if isinstance(body, JsonCall):
         return "json_array" if section is not None and section.close == marker("]") else "json_call"
     if isinstance(body, Params):
@@ -81,7 +81,7 @@ def grammar_of(section: Section | None, body: Body) -> str:
 
 
 def grammars_of(format_: Format) -> set[str]:
-    """The grammars that a format has."""
+    """Return the grammars of a format."""
     routes = format_.channels.routes if format_.channels else ()
     sections = [*format_.sections, *(route.to for route in routes if isinstance(route.to, Section))]
     direct = {grammar_of(None, route.to) for route in routes if not isinstance(route.to, str | Section)}
@@ -90,7 +90,7 @@ def grammars_of(format_: Format) -> set[str]:
 
 @cache
 def samples() -> dict[str, Sample]:
-    """Grammar → the sample that stands for it: of the formats with no other grammar that of the most models."""
+    """Return the sample for each grammar: of formats with no other grammar, that of the most models."""
     alone: dict[str, list[Format]] = {}
     for format_ in FORMATS:
         if len(found := grammars_of(format_)) == 1:
@@ -102,7 +102,7 @@ def samples() -> dict[str, Sample]:
 
 
 def sample_of(format_: Format) -> Sample:
-    """A format's sample, open in the middle of its first text argument."""
+    """Return a format's sample, open in the middle of its first text argument."""
     parser = Parser(format_.name, TOOLS, identity="")
     events = parser.feed(format_.sample) + parser.finish()
     calls = [event for event in events if isinstance(event, ToolCall)]
@@ -115,17 +115,17 @@ def sample_of(format_: Format) -> Sample:
 
 
 def call_text(sample: Sample, page: str, chars: int) -> str:
-    """The sample with an argument that has at least so many characters of source text more, whole pages."""
+    """Return the sample with an argument of at least `chars` more characters of source text, in whole pages."""
     if sample.quote:
         page = page.replace("\\", "\\\\").replace(sample.quote, f"\\{sample.quote}").replace("\n", "\\n")
     return sample.before + page * -(-chars // len(page)) + sample.after
 
 
 def running_text(line: str, chars: int) -> str:
-    """So many characters of prose, line after line."""
+    """Return `chars` characters of prose, line after line."""
     return (line * (chars // len(line) + 1))[:chars]
 
 
 def chunks_of(text: str, chars: int = CHUNK_CHARS) -> list[str]:
-    """The text in chunks of so many characters."""
+    """Return the text in chunks of `chars` characters."""
     return [text[at : at + chars] for at in range(0, len(text), chars)]

@@ -1,7 +1,7 @@
-"""How many records a second one side gets through.
+"""How many records per second a side processes.
 
-A run is timed by its group's committed offsets, from the first tenth of the records on, so that starting and joining do
-not count, and work that is not yet acknowledged and committed does not either.
+A run is timed by its group's committed offsets, from the first tenth of the records on, so that neither starting and
+joining count, nor work that is not yet acknowledged and committed.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ WARM_UP = 0.1
 """Share of the records before the clock starts."""
 
 COMPLETE = 0.95
-"""Of the outputs that whole messages would give; the last messages of the load are cut. A side that writes less is
+"""Share of the outputs of whole messages; the last messages of the load are cut. A side that writes less is
 broken, and its rate means nothing."""
 
 RUN_DEADLINE_S = 300.0
@@ -36,18 +36,20 @@ class Run(msgspec.Struct, frozen=True):
     """Processor time of the process in seconds per second: at 1.0 its one event loop is the limit."""
     broker_processor: float | None
     queued: float | None = None
-    """Seconds per second in which the process could have worked, and another one had the processor."""
+    """Share of the time in which the process could have worked, but another one had the processor."""
 
     @property
     def processor_us(self) -> float | None:
-        """Processor time for one record: says more than the rate where others use the machine, too."""
+        """Return the processor time per record: it says more than the rate when other processes use the machine,
+        too.
+        """
         return None if self.processor is None else self.processor / self.records_per_s * 1e6
 
 
 async def run_side(
     workbench: Workbench, side: str, load: Load, admin: AIOKafkaAdminClient, broker: Server | None, group: str
 ) -> Run:
-    """Run one side as a fresh group over the load on its topic. Raises `FatalError` if it does not get through."""
+    """Run one side as a fresh group over the load on its topic. Raises `FatalError` if it does not finish."""
     process = workbench.process(side, group)
     before = await ends(workbench.bootstrap, workbench.outputs(side))
     try:
@@ -69,8 +71,9 @@ async def timed(
 ) -> tuple[float, list[float | None]]:
     """Wait for the first tenth of the records, and time the rest.
 
-    `reach` waits until so many are committed and returns how many; `used` are counters, None where one is unknown.
-    Returns records a second, and by how much each counter grew in a second. Raises `FatalError` for a load too small.
+    `reach` waits until a number of records is committed and returns how many are; `used` are counters, None for an
+    unknown one. Return the records per second, and each counter's growth per second. Raises `FatalError` for a load
+    that is too small.
     """
     first = await reach(round(records * WARM_UP))
     if first == records:
@@ -86,7 +89,7 @@ async def timed(
 
 
 class _Watch:
-    """Looks at one run from outside."""
+    """Watches one run from outside."""
 
     def __init__(
         self, admin: AIOKafkaAdminClient, group: str, topic: str, process: Server, broker: Server | None

@@ -1,4 +1,4 @@
-"""What the benchmark of tools found, for people."""
+"""The results of the benchmark of tools, for people."""
 
 from collections.abc import Iterator, Sequence
 from statistics import median
@@ -7,14 +7,14 @@ from tokenmill.bench.summary import Finding, Summary, Table
 from tokenmill.bench.tools import A_SECOND, Report, Side
 
 ABOUT = """\
-A tool that does nothing, of a server that is a program, called ten thousand times a minute: by a program with the
-protocol's SDK, and by `tokenmill tools run`, which takes each call from a topic of a real Kafka, claims it in a
-transaction, and publishes its result in another. Times are from asking for a call until its result can be read; all
-processes share the machine. Rows are the medians of all rounds, and the ratio is the median of theirs."""
+A tool that does nothing, on a server that is a program, is called ten thousand times a minute: by a program with the
+protocol's SDK, and by `tokenmill tools run`, which reads each call from a topic of a real Kafka, claims it in a
+transaction, and publishes its result in another. Times are from requesting a call until its result can be read; all
+processes share the machine. Rows are medians of all rounds, and the ratio is the median of their ratios."""
 
 
 def tools_summary(report: Report) -> Summary:
-    """Tables and findings."""
+    """Return the tables and findings."""
     columns = ("who calls", "caller, ms of a core", "server, ms of a core", "both", "p50 ms", "p99 ms")
     rows = [_row("the SDK", report.direct), _row("a runner", report.runner)]
     command = "tokenmill bench tools --write"

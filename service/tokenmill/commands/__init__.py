@@ -10,24 +10,24 @@ from tokenmill.garbage import frozen_imports
 COMMANDS: dict[str, str] = {
     "demo": "The whole flow on this machine, with nothing installed: broker, Redis, worker, sample streams.",
     "worker": "Run the service: tokens in, events out.",
-    "gateway": "Serve events over HTTP, with streams that go on where they were cut.",
+    "gateway": "Serve events over HTTP, with streams that resume where they were cut.",
     "front": "Serve the APIs of OpenAI and Anthropic in front of any model server.",
-    "caller": "Call model servers for fronts, as a process of its own.",
-    "tools": "List and call the tools of servers that speak the Model Context Protocol.",
+    "caller": "Call model servers for fronts, as a separate process.",
+    "tools": "List, call and run the tools of Model Context Protocol servers.",
     "parse": "Parse model text or a captured stream into events, without a broker.",
-    "inspect": "Show in a browser what the parser makes of a text, piece by piece.",
-    "publish": "Put model text on the tokens topic.",
+    "inspect": "Show in a browser how the parser reads a text, piece by piece.",
+    "publish": "Publish model text to the tokens topic.",
     "tail": "Follow a conversation's events, or everything on a topic.",
     "topics": "Create the topics.",
     "dlq": "Look at dead letters and publish them again.",
-    "recover": "Say what a restore of the partitions would do.",
-    "sessions": "What is kept of a conversation after its answers.",
-    "formats": "The formats models write in, with a sample of each and what becomes of it.",
-    "codecs": "The codecs input records may be in, with a sample of each.",
-    "dialects": "The dialects events can be written in, with a sample of each.",
+    "recover": "Show what a restore of the partitions would do.",
+    "sessions": "Show what is kept of a conversation after its answers.",
+    "formats": "List the formats models write in, with a sample of each and its events.",
+    "codecs": "List the codecs of input records, with a sample of each.",
+    "dialects": "List the dialects of events, with a sample of each.",
     "config": "Check the configuration.",
-    "capacity": "Say what a load needs: workers, partitions, memory, Kafka, Redis.",
-    "bench": "Measure the parser, or a whole worker, beside a reference.",
+    "capacity": "Calculate what a load needs: workers, partitions, memory, Kafka, Redis.",
+    "bench": "Measure the parser, or a whole worker, against a reference.",
 }
 """Name → summary, in the order of the help. `tokenmill.commands.NAME` has the click command as `command`."""
 
@@ -47,11 +47,11 @@ EXTRAS: dict[str, str] = {
     "sessions": "worker",
     "bench": "all",
 }
-"""The extra that a command needs, where `cli`, which every command needs, is not enough."""
+"""The extra that a command needs beyond `cli`, which every command needs."""
 
 
 class LazyGroup(click.Group):
-    """A group whose commands are imported when they are asked for, and not for its own help."""
+    """A group whose commands are imported when they are used, and not for its own help."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 -- click's signature
         """Every command's name, in the order of `COMMANDS`."""

@@ -28,12 +28,12 @@ from tokenmill.commands.settings import need_tools, quiet_kafka
 from tokenmill.terminal.progress import steps
 
 DERIVED = ("worker_share", "exactly_once_share", "latency_ratio", "added_ms")
-"""Of the pipeline's figures, those with a budget."""
+"""The pipeline's figures that have a budget."""
 
 
 @click.group()
 def command() -> None:
-    """Measure the parser, or a whole worker, beside a reference where there is one.
+    """Measure the parser, or a whole worker, against a reference if there is one.
 
     Machines differ and are shared, so what counts is the ratio to a reference that runs in turns with it.
     """
@@ -59,10 +59,11 @@ def pipeline(
     target: Path | None,
     as_json: bool,
 ) -> None:
-    """Run a worker over a preloaded topic on a real Kafka, snapshots to a real Redis, with each kind of delivery.
+    """Run a worker over a preloaded topic on a real Kafka, with snapshots to a real Redis and each kind of delivery.
 
-    The reference, a pass-through: consume, one record of the mean event size per input in record batches, commits at
-    the same interval. And the floor of any worker in Python: the same with each chunk read and written as JSON.
+    The reference, a pass-through: consume, publish one record of the mean event size per input in record batches,
+    commit at the same interval. And the floor of any worker in Python: the same with each chunk read and written as
+    JSON.
     """
     quiet_kafka()
     sides = sides_of(streams=streams, before=before)
@@ -87,10 +88,10 @@ def pipeline(
 @page_option("latency-benchmark")
 @as_json
 def latency(*, bootstrap: str | None, rounds: int, before: Path | None, target: Path | None, as_json: bool) -> None:
-    """Time records from publish to a reader of what is committed, at 50 to 15,000 a second. Some minutes.
+    """Time records from publish to a reader of committed records, at 50 to 15,000 a second. Takes some minutes.
 
-    The reference, a pass-through: consume, and one record of the mean event size per input. And the floors of a worker
-    with each kind of delivery: the same with each chunk read and written as JSON, and the same in transactions.
+    The reference, a pass-through: consume, and publish one record of the mean event size per input. And the floors of a
+    worker with each kind of delivery: the same with each chunk read and written as JSON, and the same in transactions.
     """
     quiet_kafka()
     with steps((bootstrap is None) + rounds * len(latency_sides(before)) * len(RATES)) as progress:
@@ -99,14 +100,16 @@ def latency(*, bootstrap: str | None, rounds: int, before: Path | None, target: 
 
 
 @command.command("scale")
-@click.option("--records", type=click.IntRange(100_000), default=300_000, show_default=True, help="Of each cell.")
+@click.option(
+    "--records", type=click.IntRange(100_000), default=300_000, show_default=True, help="Records in each cell."
+)
 @click.option("--rounds", type=click.IntRange(1), default=3, show_default=True, help="Of these the median counts.")
 @page_option("scale-benchmark")
 @as_json
 def scale(*, records: int, rounds: int, target: Path | None, as_json: bool) -> None:
-    """Run several workers on one Kafka, and look how far a model foretells what they do. Some minutes.
+    """Run several workers on one Kafka, and see how well a model predicts them. Takes some minutes.
 
-    Then one of them leaves and comes back: what a record waits at most.
+    Then one of them leaves and comes back, to measure a record's longest wait.
     """
     quiet_kafka()
     with steps(2 + rounds * len(CELLS)) as progress:
@@ -117,7 +120,9 @@ def scale(*, records: int, rounds: int, target: Path | None, as_json: bool) -> N
 
 @command.command("recovery")
 @bootstrap
-@click.option("--messages", type=click.IntRange(1), default=200_000, show_default=True, help="Open ones, for Redis.")
+@click.option(
+    "--messages", type=click.IntRange(1), default=200_000, show_default=True, help="Open messages, for Redis."
+)
 @click.option("--records", type=click.IntRange(100_000), default=300_000, show_default=True, help="For the replay.")
 @click.option("--rounds", type=click.IntRange(1), default=3, show_default=True, help="Of these the median counts.")
 @page_option("recovery-benchmark")
@@ -125,7 +130,7 @@ def scale(*, records: int, rounds: int, target: Path | None, as_json: bool) -> N
 def recovery(
     *, bootstrap: str | None, messages: int, records: int, rounds: int, target: Path | None, as_json: bool
 ) -> None:
-    """Let a worker get its state again on a real Kafka: from snapshots in a real Redis, and by a silent replay.
+    """Restore a worker's state on a real Kafka: from snapshots in a real Redis, and by a silent replay.
 
     The reference of the replay: the same records live, in the same turn.
     """
@@ -137,11 +142,11 @@ def recovery(
 
 
 @command.command("memory")
-@click.option("--messages", type=click.IntRange(1), default=1_000_000, show_default=True, help="How many are opened.")
+@click.option("--messages", type=click.IntRange(1), default=1_000_000, show_default=True, help="Messages to open.")
 @page_option("memory-benchmark")
 @as_json
 def memory(*, messages: int, target: Path | None, as_json: bool) -> None:
-    """Open a million messages in one process, and tell what each takes. Some minutes, about 2 GiB."""
+    """Open a million messages in one process, and measure their memory. Takes some minutes and about 2 GiB."""
     with steps(STEPS) as progress:
         report = run_memory(messages=messages, progress=progress)
     derived = {"bytes_per_message": report.last.bytes_per_message}
@@ -149,14 +154,14 @@ def memory(*, messages: int, target: Path | None, as_json: bool) -> None:
 
 
 @command.command("gateway")
-@click.option("--connections", type=click.IntRange(1), default=10_000, show_default=True, help="Idle ones.")
+@click.option("--connections", type=click.IntRange(1), default=10_000, show_default=True, help="Idle connections.")
 @click.option("--rounds", type=click.IntRange(1), default=3, show_default=True, help="Of these the median counts.")
 @page_option("gateway-benchmark")
 @as_json
 def gateway(*, connections: int, rounds: int, target: Path | None, as_json: bool) -> None:
-    """Serve streams to hundreds of clients from a real Kafka, and hold ten thousand that wait.
+    """Serve streams to hundreds of clients from a real Kafka, and hold ten thousand idle connections.
 
-    The reference, a bare server of the same library that writes the same bytes to as many clients, in turns.
+    The reference: a bare server of the same library that writes the same bytes to as many clients, in turns.
     """
     quiet_kafka()
     with steps(3 + rounds * len(GATEWAY_LOADS)) as progress:
@@ -167,16 +172,16 @@ def gateway(*, connections: int, rounds: int, target: Path | None, as_json: bool
 
 @command.command("front")
 @click.option("--rounds", type=click.IntRange(1), default=3, show_default=True, help="Of these the median counts.")
-@click.option("--stops", type=click.IntRange(2), default=100, show_default=True, help="Answers that are cancelled.")
+@click.option("--stops", type=click.IntRange(2), default=100, show_default=True, help="Answers to cancel.")
 @click.option(
     "--flush-ms", type=click.IntRange(0), default=25, show_default=True, help="gateway.flush_ms of the front."
 )
 @page_option("front-benchmark")
 @as_json
 def front(*, rounds: int, stops: int, flush_ms: int, target: Path | None, as_json: bool) -> None:
-    """Ask a model server for up to 200 answers at once, through a front on a real Kafka. Some minutes.
+    """Ask a model server for up to 200 answers at once, through a front on a real Kafka. Takes some minutes.
 
-    The reference, the same clients straight at the same model server, in turns.
+    The reference: the same clients directly at the same model server, in turns.
     """
     quiet_kafka()
     with steps(2 * rounds * len(FRONT_LOADS) + 1) as progress:
@@ -186,14 +191,14 @@ def front(*, rounds: int, stops: int, flush_ms: int, target: Path | None, as_jso
 
 
 @command.command("tools")
-@click.option("--calls", type=click.IntRange(100), default=2_500, show_default=True, help="In each round.")
+@click.option("--calls", type=click.IntRange(100), default=2_500, show_default=True, help="Calls in each round.")
 @click.option("--rounds", type=click.IntRange(1), default=3, show_default=True, help="Of these the median counts.")
 @page_option("tools-benchmark")
 @as_json
 def tools(*, calls: int, rounds: int, target: Path | None, as_json: bool) -> None:
     """Call a tool that does nothing ten thousand times a minute, with a runner on a real Kafka.
 
-    The reference, the same calls by a program with the protocol's SDK, in turns. Needs the extra `tools`.
+    The reference: the same calls by a program with the protocol's SDK, in turns. Needs the extra `tools`.
     """
     need_tools()
     from tokenmill.bench.tools import run_tools_bench  # noqa: PLC0415 -- of an extra

@@ -11,18 +11,18 @@ from tokenmill.terminal.progress import steps
 from tokenmill.terminal.tables import print_table
 
 FIGURES = 15
-"""About so many are measured: how far the bar goes."""
+"""Approximate number of figures: the length of the progress bar."""
 
 
 @click.command("guard")
 @click.option("--rounds", type=click.IntRange(1), default=25, show_default=True, help="Of these the median counts.")
 @click.option("--kafka", is_flag=True, help="Also whole workers on a real Kafka, a minute (java and mvn needed).")
-@click.option("--write", is_flag=True, help="Keep what is measured, in a checkout, instead of judging it.")
+@click.option("--write", is_flag=True, help="Keep the figures, in a checkout, instead of judging them.")
 def guard(*, rounds: int, kafka: bool, write: bool) -> None:
-    """Measure the processor time of what each record passes through, beside the figures that are kept. Some seconds.
+    """Compare the processor time of what every record passes through with the kept figures. Takes some seconds.
 
     The references: the loop of `bench parser`, a bare record, whose JSON is read and written again, and for whole
-    workers a pass-through. Exits with 1 where something costs more than it did.
+    workers a pass-through. Exits with 1 if something costs more than before.
     """
     quiet_kafka()
     with steps(FIGURES) as progress:

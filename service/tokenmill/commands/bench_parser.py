@@ -23,8 +23,8 @@ from tokenmill.terminal.tables import print_table
 def parser(*, rounds: int, target: Path | None, as_json: bool) -> None:
     """Parse running text and tool calls of a thousand to a million characters, in chunks of four characters.
 
-    There is a call in each grammar of the formats; and of every dialect, what it takes to write an event of an agent's
-    turn. The reference, a loop: `str.find` of a marker's first character and an append for each chunk.
+    Includes a call in each grammar of the formats, and for every dialect the time to write an event of an agent's turn.
+    The reference, a loop: `str.find` of a marker's first character and an append for each chunk.
     """
     with steps(len(subjects()) * len(SIZES) + 3) as progress:
         report = run_parser(rounds=rounds, progress=progress)

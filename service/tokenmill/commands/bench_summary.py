@@ -1,4 +1,4 @@
-"""What all commands of `tokenmill bench` share: their options, and how they tell what they found."""
+"""What all commands of `tokenmill bench` share: their options and output."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -18,44 +18,44 @@ Option = TypeVar("Option", bound=Callable[..., object])
 as_json = click.option("--json", "as_json", is_flag=True, help="Print the results as one JSON object.")
 
 bootstrap = click.option(
-    "--bootstrap", metavar="HOST:PORT", help="A Kafka to use; else one is started (java and mvn needed)."
+    "--bootstrap", metavar="HOST:PORT", help="A Kafka to use; by default one is started (java and mvn needed)."
 )
 
 
 before = click.option(
     "--before",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="A checkout of another version, whose worker runs as well.",
+    help="A checkout of another version, whose worker is measured, too.",
 )
 
 
 def page_option(page: str) -> Callable[[Option], Option]:
-    """The option that writes a page of the documentation."""
+    """Return the option that writes a page of the documentation."""
     return click.option(
         "--write",
         "target",
         type=click.Path(dir_okay=False, writable=True, path_type=Path),
-        help=f"Also write the page of the documentation, here docs/topics/{page}.md.",
+        help=f"Also write the documentation page, here docs/topics/{page}.md.",
     )
 
 
 def tell(
     summary: Summary, report: msgspec.Struct, derived: Mapping[str, object], *, target: Path | None, as_json: bool
 ) -> None:
-    """What was found, for people or as JSON; `target` is the page to write, if any."""
+    """Print the results, for people or as JSON; `target` is the page to write, if any."""
     if target is not None:
         target.write_text(summary.page(conditions()), encoding="utf-8")
     print_json(report, **derived) if as_json else _print_summary(summary)
 
 
 def print_json(report: msgspec.Struct, **derived: object) -> None:
-    """All figures, the derived ones and what they depend on, as one object."""
+    """Print all figures, the derived ones and what they depend on, as one object."""
     results = {**msgspec.to_builtins(report), **derived, "conditions": conditions()}
     click.echo(msgspec.json.format(msgspec.json.encode(results)))
 
 
 def print_conditions(console: Console) -> None:
-    """What the figures depend on."""
+    """Print what the figures depend on."""
     console.print("  ".join(f"{name} {value}" for name, value in conditions().items()), style="dim", soft_wrap=True)
 
 

@@ -13,8 +13,7 @@ from tokenmill.front.host import run_caller
 def command(*, config_path: Path | None, bootstrap: str | None) -> int:
     """Call the model servers for fronts that run with --no-caller, until SIGTERM or Ctrl-C.
 
-    Several processes share the partitions of `topics.requests`; one that is lost is followed by another. `/metrics`,
-    `/healthz` and `/readyz` are served on `caller.port`. The exit code is 1 when going on became impossible: start it
-    again.
+    Several processes share the partitions of `topics.requests`; if one is lost, another takes over. `/metrics`,
+    `/healthz` and `/readyz` are served on `caller.port`. The exit code is 1 if it can't continue: start it again.
     """
     return run_caller(configuration(config_path, bootstrap))

@@ -1,4 +1,4 @@
-"""What `tokenmill formats --check-template` says: which formats read back what a model's own chat template writes."""
+"""Output of `tokenmill formats --check-template`: the formats that read back what a model's own template writes."""
 
 from pathlib import Path
 
@@ -13,13 +13,13 @@ from tokenmill.terminal.console import echo
 from tokenmill.terminal.visible import visible
 
 _SHOWN = 3
-"""Formats whose misses are told where none reads all."""
+"""Formats whose misses are shown if none reads all."""
 
 
 def check(path: Path, console: Console, *, as_json: bool) -> bool:
-    """Try the template of a file and print what came of it; whether a format reads all.
+    """Try the template of a file and print the results; return whether a format reads all.
 
-    Raises `click.ClickException` where the template can't be tried.
+    Raises `click.ClickException` if the template can't be tried.
     """
     try:
         report = check_template(read_template(path).text)

@@ -10,9 +10,9 @@ from tokenmill.terminal.console import Terminal
 @click.command()
 @click.argument("names", metavar="[NAME]...", nargs=-1)
 def command(names: tuple[str, ...]) -> None:
-    """The codecs input records may be in, with a sample of each.
+    """List the codecs of input records, with a sample of each.
 
-    A sample is the records of one short message, one line each.
+    A sample is the records of one short message, one per line.
     """
     console = Terminal()
     for codec in choose(CODECS, names):

@@ -23,9 +23,9 @@ def command() -> None:
 @click.option("--show", is_flag=True, help="Print every setting with its value, as TOML; secrets are masked.")
 @click.option("--json", "as_json", is_flag=True, help="The same as one JSON object.")
 def check(config_path: Path | None, *, show: bool, as_json: bool) -> None:
-    """Read the configuration and say every problem at once; the exit code is 2 if there is one.
+    """Read the configuration and report all problems; the exit code is 2 if there are any.
 
-    Looks at the file, the environment and at how the settings fit together; asks no broker and no Redis.
+    Checks the file, the environment, and how the settings fit together; contacts neither broker nor Redis.
     """
     config = configuration(config_path)
     PartitionSettings.from_config(config)

@@ -8,14 +8,16 @@ from tokenmill.terminal.console import Terminal
 
 
 @click.command()
-@click.option("--front", is_flag=True, help="Show the front instead: clients' APIs in front of a model server.")
-@click.option("--keep", is_flag=True, help="Stay until Ctrl-C, with an address at which an answer can be read.")
+@click.option(
+    "--front", is_flag=True, help="Show the front instead: the APIs of OpenAI and Anthropic in front of a model server."
+)
+@click.option("--keep", is_flag=True, help="Keep running until Ctrl-C, with an address at which an answer can be read.")
 def command(*, front: bool, keep: bool) -> None:
-    """The whole flow on this machine, with nothing installed.
+    """Run the whole flow on this machine, with nothing installed.
 
-    Starts an embedded broker, an embedded Redis, a worker, a gateway and a runner of tools, publishes sample
-    conversations in every format, shows their events as they come, reads them over HTTP, has a tool run, and ends with
-    the counts. Everything is removed again.
+    Starts an embedded broker, an embedded Redis, a worker, a gateway and a tool runner, publishes sample conversations
+    in every format, shows their events as they come, reads them over HTTP, runs a tool, and ends with the counts.
+    Everything is removed afterwards.
     """
     if front:
         run_front_demo(Terminal(), keep=keep)

@@ -11,15 +11,15 @@ from tokenmill.parser import MessageParser, Options
 from tokenmill.terminal.console import Terminal
 
 TIME_MS = 1_760_000_000_000
-"""A fixed time, so that the samples are the same each day."""
+"""A fixed time, so that the samples never change."""
 
 
 @click.command()
 @click.argument("names", metavar="[NAME]...", nargs=-1)
 def command(names: tuple[str, ...]) -> None:
-    """The dialects events can be written in, with a sample of each.
+    """List the dialects of events, with a sample of each.
 
-    A sample is the same short answer in all of them, one payload a line.
+    A sample is the same short answer in all of them, one payload per line.
     """
     console = Terminal()
     for dialect in choose(DIALECTS, names):

@@ -30,16 +30,16 @@ COLUMNS = ("dead letter", "code", "from", "time", "key", "state", "error", "byte
 COUNTED = ("code", "dead letters")
 
 LISTED = 1_000
-"""Rows of a table that nobody limited: it is held in memory until its columns are as wide as they have to be."""
+"""Default limit of a table's rows: it is held in memory until its columns' widths are known."""
 
 SHOWN_CHARS = 60
-"""Of a key or an error in a table; `--json` has the whole."""
+"""Characters of a key or an error in a table; `--json` has all."""
 
 CODES = [error.code for error in RECORD_ERRORS]
 
 
 def selection_options(function: Function) -> Function:
-    """Which dead letters are meant."""
+    """Add the options that select dead letters."""
     for option in (
         click.option(
             "--since",
@@ -60,10 +60,12 @@ def command() -> None:
 
 
 @command.command("list")
-@click.option("--json", "as_json", is_flag=True, help="JSON lines, each with the whole record.")
-@click.option("--by", type=click.Choice(["code"]), help="Only how many there are of each.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON lines, each with the whole record.")
+@click.option("--by", type=click.Choice(["code"]), help="Print only the number of each.")
 @click.option(
-    "--limit", type=click.IntRange(1), help=f"At most so many records.  [default: {LISTED:,} of a table, else all]"
+    "--limit",
+    type=click.IntRange(1),
+    help=f"At most this many records.  [default: {LISTED:,} in a table, otherwise all]",
 )
 @selection_options
 @kafka_options
@@ -79,11 +81,11 @@ def list_letters(  # noqa: PLR0913 -- one for each option
     config_path: Path | None,
     bootstrap: str | None,
 ) -> None:
-    """List the records that could not be used: where they came from, and what is wrong with them.
+    """List the records that could not be used: their origin, and what is wrong with them.
 
-    The topic is read without a consumer group, so nobody is disturbed. A state other than `new`: `replayed` by
-    `tokenmill dlq replay`; `failed again` after that; `truncated`, the value was too large to be kept;
-    `empty`, there is neither key nor value; `no source`, nothing says where it came from.
+    The topic is read without a consumer group, so other readers are not affected. States other than `new`: `replayed`
+    by `tokenmill dlq replay`; `failed again` after that; `truncated`, the value was too large to be kept; `empty`,
+    there is neither key nor value; `no source`, its origin is unknown.
     """
     quiet_kafka()
     config = configuration(config_path, bootstrap)
@@ -107,11 +109,11 @@ def list_letters(  # noqa: PLR0913 -- one for each option
 
 
 @command.command("replay")
-@click.option("--dry-run", is_flag=True, help="Only say what would be done.")
-@click.option("--to", help="Topic to publish to, instead of the one that each record came from.")
-@click.option("--by-key", is_flag=True, help="Let the key choose the partition, not where the record came from.")
-@click.option("--again", is_flag=True, help="Also those that failed again after a replay.")
-@click.option("--limit", type=click.IntRange(1), help="At most so many records.")
+@click.option("--dry-run", is_flag=True, help="Only print what would be done.")
+@click.option("--to", help="Topic to publish to, instead of each record's origin.")
+@click.option("--by-key", is_flag=True, help="Let the key choose the partition, not the record's origin.")
+@click.option("--again", is_flag=True, help="Also replay records that failed again after a replay.")
+@click.option("--limit", type=click.IntRange(1), help="At most this many records.")
 @selection_options
 @kafka_options
 def replay(  # noqa: PLR0913 -- one for each option
@@ -128,12 +130,11 @@ def replay(  # noqa: PLR0913 -- one for each option
     config_path: Path | None,
     bootstrap: str | None,
 ) -> int:
-    """Publish the original records again, after what was wrong has been fixed.
+    """Publish the original records again, after the problem has been fixed.
 
-    Each goes to the topic and partition that it came from, with its own headers and `tm-replayed`. What was replayed
-    is noted on the dead-letter topic in the same transaction, so a command that is repeated, or was interrupted,
-    publishes no record twice. Records that are truncated, empty or without a source are refused; the exit code is
-    1 then.
+    Each goes to the topic and partition that it came from, with its own headers and `tm-replayed`. Replayed records are
+    noted on the dead-letter topic in the same transaction, so a repeated or interrupted command publishes no record
+    twice. Records that are truncated, empty or without a source are refused; the exit code is then 1.
     """
     quiet_kafka()
     config = configuration(config_path, bootstrap)
@@ -159,7 +160,7 @@ def _selection(codes: Sequence[str], topic: str | None, partition: int | None, s
 async def _replay(
     letters: AsyncGenerator[DeadLetter], replayer: Replayer | None, states: set[str], limit: int | None, bar: Bar
 ) -> Counter[str]:
-    """How many were met in each state, up to the limit; without a replayer nothing is published."""
+    """Count the records in each state, up to the limit; without a replayer nothing is published."""
     met: Counter[str] = Counter()
     batch: list[DeadLetter] = []
     async with replayer or nullcontext(), aclosing(letters):
@@ -204,7 +205,7 @@ async def _print_json(letters: AsyncGenerator[DeadLetter], bar: Bar) -> None:
 
 
 async def _first(letters: AsyncGenerator[DeadLetter], limit: int | None) -> AsyncGenerator[DeadLetter]:
-    """So many at most, or all; reading stops behind the last."""
+    """Yield at most `limit` letters, or all; reading stops after the last."""
     number = 0
     async with aclosing(letters):
         async for letter in letters:
@@ -215,7 +216,7 @@ async def _first(letters: AsyncGenerator[DeadLetter], limit: int | None) -> Asyn
 
 
 async def _counts(letters: AsyncGenerator[DeadLetter]) -> dict[str, int]:
-    """How many there are of each code, the most frequent first."""
+    """Return the number of each code, the most frequent first."""
     counts: Counter[str] = Counter()
     async for letter in letters:
         counts[letter.code] += 1
@@ -230,7 +231,7 @@ def _print_counts(counts: Mapping[str, int], *, as_json: bool) -> None:
 
 
 async def _rows(letters: AsyncGenerator[DeadLetter], limit: int) -> tuple[list[tuple[str, ...]], bool]:
-    """The rows of a table, and whether there are more."""
+    """Return the rows of a table, and whether there are more."""
     found = [_row(letter) async for letter in _first(letters, limit + 1)]
     return found[:limit], len(found) > limit
 
@@ -242,7 +243,7 @@ def _row(letter: DeadLetter) -> tuple[str, ...]:
 
 
 def _time(timestamp: int) -> str:
-    """The number itself where no calendar has it."""
+    """Return the date, or the number itself if it is no valid date."""
     said = date_of(timestamp)
     return str(timestamp) if said is None else said.strftime("%Y-%m-%dT%H:%M:%S")
 
@@ -253,6 +254,6 @@ def _from(letter: DeadLetter) -> str:
 
 
 def _shown(text: str) -> str:
-    """One line without control characters, which a record could use against a terminal."""
+    """Return one line without control characters, which a record could use to attack a terminal."""
     plain = "".join(char if char.isprintable() else "\ufffd" for char in text)
     return plain if len(plain) <= SHOWN_CHARS else f"{plain[: SHOWN_CHARS - 1]}…"

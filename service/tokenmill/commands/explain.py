@@ -1,4 +1,4 @@
-"""`tokenmill parse --explain`: the source of every call beside what was made of it."""
+"""`tokenmill parse --explain`: the source of every call beside what it became."""
 
 from collections.abc import Iterable, Iterator
 from typing import cast
@@ -19,14 +19,14 @@ from tokenmill.terminal.visible import visible
 
 
 class Explained(msgspec.Struct, frozen=True):
-    """A piece of source text and what it became."""
+    """A piece of source text, and what it became."""
 
     source: str
     made: list[str]
 
 
 def explain(options: Options, chunks: Iterable[str], reason: str | None) -> Iterator[Explained]:
-    """Parse a message and give each piece of source that came out neither as text nor as reasoning, or failed."""
+    """Parse a message and yield each piece of source that came out neither as text nor as reasoning, or failed."""
     names = [options.format] if isinstance(options.format, str) else options.format
     parser = MessageParser.of(Grammar(options, [find_format(name) for name in names], Limits(), traced=True), "explain")
     source = ""
@@ -38,7 +38,7 @@ def explain(options: Options, chunks: Iterable[str], reason: str | None) -> Iter
             case Span(kind="dropped"):
                 yield Explained(event.source, ["dropped"])
             case ToolCall() if not source:
-                notes += _call(event)  # one of several calls of one source, which the last of them has
+                notes += _call(event)  # one of several calls from one source, which the last of them has
             case ToolCall():
                 yield Explained(source, [*notes, *_call(event)])
                 source, notes = "", []
@@ -52,7 +52,7 @@ def explain(options: Options, chunks: Iterable[str], reason: str | None) -> Iter
 
 
 def _traced(parser: MessageParser, chunks: Iterable[str], reason: str | None) -> Iterator[AnyEvent | Span]:
-    """A traced grammar puts spans among the events, which the parser's types leave out."""
+    """Parse with a traced grammar, which puts spans among the events; the parser's types leave them out."""
     for chunk in chunks:
         yield from cast("list[AnyEvent | Span]", parser.feed(chunk))
     yield from cast("list[AnyEvent | Span]", parser.finish(reason))
@@ -69,7 +69,7 @@ def _problem(event: Error) -> str:
 
 
 def print_explained(console: Console, pieces: Iterable[Explained]) -> None:
-    """Side by side where a person looks, else one under the other; of a message without calls, that it has none."""
+    """Print the pieces side by side on a terminal, otherwise one below the other; or that there are no calls."""
     number = 0
     for number, piece in enumerate(pieces, 1):
         if console.is_terminal:
@@ -83,6 +83,6 @@ def print_explained(console: Console, pieces: Iterable[Explained]) -> None:
 def _side_by_side(piece: Explained) -> Table:
     table = Table(box=box.SIMPLE_HEAD, expand=True, pad_edge=False)
     table.add_column("source", ratio=1, overflow="fold")
-    table.add_column("made of it", ratio=1, overflow="fold")
+    table.add_column("made", ratio=1, overflow="fold")
     table.add_row(Text(visible(piece.source)), Text(visible("\n".join(piece.made))))
     return table

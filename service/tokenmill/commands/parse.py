@@ -38,20 +38,24 @@ UNUSED = {
     "stepped": ("config_path",),
     "codec": ("chunk", "reason"),
 }
-"""Parameters that are not looked at where another one is given: lines and records bring their own."""
+"""Parameters that are ignored if another one is given: lines and records bring their own."""
 
 
 @click.command()
 @click.argument("file", type=click.File("rb"), default="-")
 @message_options
-@click.option("--codec", metavar="NAME", help="FILE is a captured stream of this codec, a record a line; else text.")
-@click.option("--dialect", metavar="NAME", default="native", show_default=True, help="What is printed.")
-@click.option("--chunk", type=click.IntRange(1), help="Cut the text into so many characters; else it is taken as read.")
+@click.option(
+    "--codec", metavar="NAME", help="FILE is a captured stream of this codec, one record per line; by default text."
+)
+@click.option("--dialect", metavar="NAME", default="native", show_default=True, help="Dialect of the output.")
+@click.option(
+    "--chunk", type=click.IntRange(1), help="Cut the text into pieces of this many characters; by default as read."
+)
 @click.option("--finish", "reason", default="stop", show_default=True, help="Finish reason of the text.")
-@click.option("--explain", "explained", is_flag=True, help="Show the source of every call beside what was made of it.")
-@click.option("--step", "stepped", is_flag=True, help="Show for every piece what it did, what is held, and the state.")
-@click.option("--batch", is_flag=True, help="FILE has a case a line: name, format, open, tools, chunks, per_chunk.")
-@click.option("--records", is_flag=True, help="FILE has whole records, as `tail --raw` prints them; so has the output.")
+@click.option("--explain", "explained", is_flag=True, help="Show the source of every call beside what it became.")
+@click.option("--step", "stepped", is_flag=True, help="Show for every piece its events, the text held, and the state.")
+@click.option("--batch", is_flag=True, help="FILE has one case per line: name, format, open, tools, chunks, per_chunk.")
+@click.option("--records", is_flag=True, help="FILE and the output have whole records, as `tail --raw` prints them.")
 @config_option
 def command(  # noqa: PLR0913 -- one for each option
     *,
@@ -71,8 +75,8 @@ def command(  # noqa: PLR0913 -- one for each option
 ) -> None:
     """Parse model text, or a captured stream, from FILE or stdin, without a broker.
 
-    Events are printed as they come: readably where a person looks, else as JSON lines. The configuration is only read
-    for --records, which answers what the worker would.
+    Events are printed as they come: readably on a terminal, otherwise as JSON lines. The configuration is only read for
+    --records, which prints what the worker would publish.
     """
     if explained + stepped + batch + records > 1:
         raise click.UsageError("--explain, --step, --batch and --records are different things; give one of them")
@@ -106,7 +110,7 @@ def _print_stream(options: dict[str, Any], source: Iterable[Any], codec: str, di
 
 
 def _keeping(source: Iterable[Any], kept: list[str]) -> Iterator[Any]:
-    """The same, with model text written down on the way."""
+    """Yield the same, and keep the model text."""
     for chunk in source:
         if isinstance(chunk, str):
             kept.append(chunk)
@@ -129,7 +133,7 @@ def _text(file: BinaryIO, chunk: int | None, reason: str) -> Iterator[Any]:
 
 
 def _captured(file: BinaryIO, codec: str) -> Iterator[Any]:
-    """Each line as the stream takes a record of that codec."""
+    """Yield each line in the form in which the stream takes a record of that codec."""
     for number, line in enumerate(lines_of(file), 1):
         if codec == "native":
             yield _json(number, line)
@@ -142,7 +146,7 @@ def _records(file: BinaryIO) -> Iterator[InputRecord]:
         try:
             yield record_from_json(_json(number, line))
         except ValueError as problem:
-            raise click.BadParameter(f"line {number} is no record: {problem}", param_hint="FILE") from problem
+            raise click.BadParameter(f"line {number} is not a record: {problem}", param_hint="FILE") from problem
 
 
 def _json(number: int, line: bytes) -> Any:
@@ -154,7 +158,7 @@ def _json(number: int, line: bytes) -> Any:
                 raise
             return msgspec.convert(whole_characters(json.loads(line)), dict[str, Any])
     except (ValueError, RecursionError) as problem:
-        raise click.BadParameter(f"line {number} is no JSON object: {problem}", param_hint="FILE") from problem
+        raise click.BadParameter(f"line {number} is not a JSON object: {problem}", param_hint="FILE") from problem
 
 
 def _print_json(answers: Iterable[Any]) -> None:
@@ -169,5 +173,5 @@ def _print_events(events: Iterable[Any], *, native: bool) -> None:
         if native and terminal.is_terminal:
             printer.show(msgspec.convert(event, AnyEvent))
         else:
-            # What is no JSON object ends a stream in its protocol: `[DONE]`.
+            # A payload that is not a JSON object ends a stream in its protocol: `[DONE]`.
             echo(event if isinstance(event, str) else msgspec.json.encode(event))

@@ -24,17 +24,19 @@ from tokenmill.formats import compile_grammar
 from tokenmill.parser import read_options
 
 UNUSED = {"codec": ("chunk", "reason", "open_ended")}
-"""Parameters that are not looked at where another one is given: lines of a captured stream are sent as they are."""
+"""Parameters that are ignored if another one is given: lines of a captured stream are sent as they are."""
 
 
 @click.command()
 @click.argument("file", type=click.File("rb"), default="-")
-@click.option("--conversation", metavar="ID", help="Conversation id, the records' key; else a random one.")
-@click.option("--message", metavar="ID", help="Message id; else a random one.")
+@click.option("--conversation", metavar="ID", help="Conversation id, the records' key; by default a random one.")
+@click.option("--message", metavar="ID", help="Message id; by default a random one.")
 @message_options
 @click.option("--codec", metavar="NAME", help="FILE is a captured stream of this codec: each line is sent as a record.")
 @click.option("--chunk", type=click.IntRange(1), default=4, show_default=True, help="Characters in a chunk.")
-@click.option("--rate", type=click.FloatRange(0, min_open=True), help="Chunks a second; else as fast as it goes.")
+@click.option(
+    "--rate", type=click.FloatRange(0, min_open=True), help="Chunks per second; by default as fast as possible."
+)
 @click.option("--finish", "reason", default="stop", show_default=True, help="Finish reason of the message.")
 @click.option("--open-ended", is_flag=True, help="Do not end the message.")
 @click.option("--topic", help="Topic, instead of the configured one.")
@@ -56,7 +58,7 @@ def command(  # noqa: PLR0913 -- one for each option
     config_path: Path | None,
     bootstrap: str | None,
 ) -> None:
-    """Put model text from FILE or stdin on the tokens topic.
+    """Publish model text from FILE or stdin to the tokens topic.
 
     The text is cut into chunks, each a record of the native codec; all go to the partition of their conversation. Lines
     of a captured stream are sent as they are, with options and message id in headers.
@@ -65,7 +67,7 @@ def command(  # noqa: PLR0913 -- one for each option
     quiet_kafka()
     config = configuration(config_path, bootstrap)
     options = opening(format_name, tools, pairs)
-    compile_grammar(read_options(options))  # the worker would refuse the message, far from here
+    compile_grammar(read_options(options))  # fail here, not in the worker, which would refuse the message
     headers = _headers(codec, message, options)
     pause_s = 1 / rate if rate else 0.0
     name = conversation or f"conversation-{uuid4().hex[:8]}"
@@ -85,7 +87,7 @@ def command(  # noqa: PLR0913 -- one for each option
 
 
 def _headers(codec: str | None, message: str | None, options: Mapping[str, Any]) -> list[tuple[str, bytes]]:
-    """Of the records of a captured stream, whose codec may have no place for them. Raises `UnknownCodec`."""
+    """Return headers for a captured stream, whose codec may have no place for the options. Raises `UnknownCodec`."""
     headers = []
     if codec is not None:
         headers.append(("tm-codec", find_codec(codec).name.encode()))

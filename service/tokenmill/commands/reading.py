@@ -1,4 +1,4 @@
-"""Read model text as it comes: from a file, or from a pipe whose writer takes its time."""
+"""Read model text as it comes: from a file, or from a pipe with a slow writer."""
 
 import asyncio
 import os
@@ -20,7 +20,7 @@ READ_BYTES = 64 * 1024
 
 
 def pieces_of(file: BinaryIO, chars: int | None) -> Iterator[str]:
-    """Text in pieces of `chars` characters, the last of what has come so far may be shorter; None: as it comes.
+    """Yield text in pieces of `chars` characters, the last of each read may be shorter; None: as it comes.
 
     Bytes that are not UTF-8 become U+FFFD.
     """
@@ -31,12 +31,12 @@ def pieces_of(file: BinaryIO, chars: int | None) -> Iterator[str]:
 
 
 def lines_of(file: BinaryIO) -> Iterator[bytes]:
-    """Lines that are not blank, their ends included."""
+    """Return the lines that are not blank, with their ends."""
     return (line for line in file if line.strip())
 
 
 async def coming_pieces(file: BinaryIO, chars: int | None) -> AsyncIterator[str]:
-    """As `pieces_of`, in a loop that does other things while nothing comes."""
+    """Do the same as `pieces_of` in an event loop, which runs other tasks while nothing comes."""
     decoder = getincrementaldecoder("utf-8")("replace")
     async for block in _coming(file):
         for piece in _cut(decoder.decode(block), chars):
@@ -46,7 +46,7 @@ async def coming_pieces(file: BinaryIO, chars: int | None) -> AsyncIterator[str]
 
 
 async def coming_lines(file: BinaryIO) -> AsyncIterator[bytes]:
-    """As `lines_of`, in a loop that does other things while nothing comes."""
+    """Do the same as `lines_of` in an event loop, which runs other tasks while nothing comes."""
     kept = bytearray()
     async for block in _coming(file):
         kept += block
@@ -61,16 +61,16 @@ async def coming_lines(file: BinaryIO) -> AsyncIterator[bytes]:
 
 
 def refuse(codec: str, rejected: Sequence[str]) -> None:
-    """Raises `FatalError` with all records that the codec could not read, if there are any."""
+    """Raise `FatalError` with all records that the codec could not read, if there are any."""
     if rejected:
-        raise FatalError("\n  ".join([f"no records of the codec {codec}:", *rejected]))
+        raise FatalError("\n  ".join([f"these are not records of the codec {codec}:", *rejected]))
 
 
 @contextmanager
 def reading_bar(file: BinaryIO) -> Iterator[None]:
-    """How much of a regular file has been read, where it takes long and nothing else is seen of it.
+    """Show how much of a regular file has been read, if that takes long and shows no other output.
 
-    The system is asked for the place; reading itself does nothing for it.
+    The position comes from the system, so reading pays nothing for it.
     """
     size = _size(file)
     if size is None or watched(Terminal()):
@@ -82,7 +82,7 @@ def reading_bar(file: BinaryIO) -> Iterator[None]:
 
 
 def _size(file: BinaryIO) -> int | None:
-    """None where nobody knows: of pipes, and of what is no file at all."""
+    """Return the size, or None for pipes and non-files."""
     try:
         status = os.fstat(file.fileno())
     except OSError:
@@ -91,13 +91,13 @@ def _size(file: BinaryIO) -> int | None:
 
 
 def _some(file: BinaryIO) -> bytes:
-    """What is there, without waiting until a whole block is."""
+    """Read what is there, without waiting for a whole block."""
     read: bytes = file.read1(READ_BYTES) if hasattr(file, "read1") else file.read(READ_BYTES)
     return read
 
 
 async def _coming(file: BinaryIO) -> AsyncIterator[bytes]:
-    """Blocks as they come. A thread that reads would not do: a loop waits at its end for those that wait in a read."""
+    """Yield blocks as they come. No thread reads them, as a loop waits at its end for threads blocked in a read."""
     await _readable(file)
     while block := _some(file):
         yield block
@@ -105,12 +105,12 @@ async def _coming(file: BinaryIO) -> AsyncIterator[bytes]:
 
 
 async def _readable(file: BinaryIO) -> None:
-    """Until there is something to read, or the end."""
+    """Wait until there is something to read, or the end."""
     loop, ready = asyncio.get_running_loop(), asyncio.Event()
     try:
         loop.add_reader(file.fileno(), ready.set)
     except (OSError, NotImplementedError):
-        return  # regular files, /dev/null, and what is no file of the system, never let anybody wait; Windows can't say
+        return  # regular files, /dev/null and objects without a descriptor never block; Windows can't tell
     try:
         await ready.wait()
     finally:

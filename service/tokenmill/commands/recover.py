@@ -15,15 +15,15 @@ from tokenmill.worker.recover import Recovery, recoveries, sentences
 
 
 @click.command()
-@click.option("--partition", type=click.IntRange(0), help="Only this one.")
-@click.option("--json", "as_json", is_flag=True, help="JSON lines.")
+@click.option("--partition", type=click.IntRange(0), help="Only this partition.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON lines.")
 @kafka_options
 def command(*, partition: int | None, as_json: bool, config_path: Path | None, bootstrap: str | None) -> int:
-    """What a restore of the input's partitions would do, if a worker were given them now.
+    """Show what a restore of the input's partitions would do, if a worker were given them now.
 
-    It is tried with a worker's own code: commit, snapshot and topic are read, what has to be is replayed, and nothing
-    is changed or published: what really restores is a worker that starts. With workers running, commits and snapshots
-    go on meanwhile. The exit code is 1 if messages or records would be lost.
+    It runs a worker's own code: it reads commit, snapshot and topic, and replays what it has to, but changes and
+    publishes nothing: to restore for real, start a worker. Running workers continue to commit and write snapshots
+    meanwhile. The exit code is 1 if messages or records would be lost.
     """
     quiet_kafka()
     found = asyncio.run(_find(configuration(config_path, bootstrap), partition))

@@ -1,4 +1,4 @@
-"""Print samples of codecs, formats and dialects: with rules and colour where a person looks, else plain lines."""
+"""Print samples of codecs, formats and dialects: with colour on a terminal, otherwise as plain lines."""
 
 from collections.abc import Sequence
 from typing import TypeVar
@@ -13,7 +13,7 @@ AnyNamed = TypeVar("AnyNamed", bound=Named)
 
 
 def choose(known: Registry[AnyNamed], names: Sequence[str]) -> list[AnyNamed]:
-    """Those of these names or aliases, or all if none is given. Raises `click.BadParameter` for an unknown one."""
+    """Return those with these names or aliases, by default all. Raises `click.BadParameter` for an unknown one."""
     return [_named(known, name) for name in names] if names else list(known)
 
 
@@ -25,13 +25,13 @@ def _named(known: Registry[AnyNamed], name: str) -> AnyNamed:
 
 
 def print_title(console: Console, name: str, summary: str) -> None:
-    """The head of one sample."""
+    """Print the heading of one sample."""
     console.print(name, style="bold", end="  ")
     console.print(summary, soft_wrap=True)
 
 
 def print_source(console: Console, text: str) -> None:
-    """Text as it is, each line indented."""
+    """Print text unchanged, each line indented."""
     console.print()
     for line in text.splitlines():
         console.print(f"  {line}", style="dim", soft_wrap=True)
@@ -39,7 +39,7 @@ def print_source(console: Console, text: str) -> None:
 
 
 def print_records(console: Console, records: Sequence[InputRecord]) -> None:
-    """Values of records, one line each, with their headers if they have any."""
+    """Print the values of records, one per line, with their headers if they have any."""
     lines = [
         (repr(record.value) if record.value is None or not _is_text(record.value) else record.value.decode())
         + "".join(f"  [{name}: {value.decode()}]" for name, value in record.headers)

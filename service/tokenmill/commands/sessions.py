@@ -19,16 +19,16 @@ from tokenmill.terminal.console import echo
 
 @click.group()
 def command() -> None:
-    """What is kept of conversations after their answers."""
+    """Show what is kept of conversations after their answers."""
 
 
 @command.command("show")
 @click.argument("conversation")
 @kafka_options
 def show(*, conversation: str, config_path: Path | None, bootstrap: str | None) -> None:
-    """The session of a CONVERSATION as a JSON object: the provider's ids, and totals of its answers.
+    """Print the session of a CONVERSATION as a JSON object: the provider's ids, and totals of its answers.
 
-    It is read from Redis; where Redis does not have all of it, from the topic, and then Redis has it again.
+    It is read from Redis; if Redis does not have all of it, it is read from the topic and stored in Redis again.
     """
     quiet_kafka()
     config = configuration(config_path, bootstrap)

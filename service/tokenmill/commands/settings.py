@@ -1,4 +1,4 @@
-"""What several commands share: the configuration and options of a message, from the command line."""
+"""What several commands share: the configuration, and options of a message, from the command line."""
 
 import logging
 import os
@@ -20,34 +20,41 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def config_option(function: Function) -> Function:
-    """`--config FILE`."""
+    """Add `--config FILE`."""
     return click.option(
         "--config",
         "config_path",
         type=click.Path(exists=True, dir_okay=False, path_type=Path),
-        help="Configuration file (TOML); else the one that TOKENMILL_CONFIG names.",
+        help="Configuration file (TOML); by default the one that TOKENMILL_CONFIG names.",
     )(function)
 
 
 def kafka_options(function: Function) -> Function:
-    """`--config FILE` and `--bootstrap HOST:PORT`."""
-    bootstrap = click.option("--bootstrap", metavar="HOST:PORT", help="Kafka, instead of the configured one.")
+    """Add `--config FILE` and `--bootstrap HOST:PORT`."""
+    bootstrap = click.option("--bootstrap", metavar="HOST:PORT", help="Kafka's address, instead of the configured one.")
     return config_option(bootstrap(function))
 
 
 def message_options(function: Function) -> Function:
-    """`--format`, `--tools` and `--open`: the options of a message."""
+    """Add `--format`, `--tools` and `--open`: the options of a message."""
     for option in (
         click.option(
-            "--open", "pairs", metavar="KEY=VALUE", multiple=True, help="Any other option; VALUE may be JSON."
+            "--open",
+            "pairs",
+            metavar="KEY=VALUE",
+            multiple=True,
+            help="Any other option; VALUE may be JSON. Repeatable.",
         ),
         click.option(
             "--tools",
             type=click.Path(exists=True, dir_okay=False, path_type=Path),
-            help="File with the tools that the model was given: a JSON list as OpenAI takes it.",
+            help="File with the tools that the model was given: a JSON list in OpenAI's form.",
         ),
         click.option(
-            "--format", "format_name", metavar="NAME", help="Format that the model writes: `tokenmill formats`."
+            "--format",
+            "format_name",
+            metavar="NAME",
+            help="Format that the model writes; `tokenmill formats` lists them.",
         ),
     ):
         function = option(function)
@@ -55,9 +62,9 @@ def message_options(function: Function) -> Function:
 
 
 def refuse_unused(unused: Mapping[str, Collection[str]]) -> None:
-    """Raise `click.UsageError` for an option that changes nothing beside another one: it is a misunderstanding.
+    """Raise `click.UsageError` for an option that has no effect beside another one: it is a misunderstanding.
 
-    `unused` has the parameters by the one that they mean nothing beside.
+    `unused` has, for a parameter, those that have no effect beside it.
     """
     context = click.get_current_context()
     options = {option.name or "": option.opts[0] for option in context.command.get_params(context)}
@@ -65,28 +72,28 @@ def refuse_unused(unused: Mapping[str, Collection[str]]) -> None:
         for name, said in options.items():
             given = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
             if context.params[mode] and given and name in others:
-                raise click.UsageError(f"{said} changes nothing beside {options[mode]}")
+                raise click.UsageError(f"{said} has no effect with {options[mode]}")
 
 
 def need_tools() -> None:
-    """Raises `ConfigError` where the protocol's SDK is not installed."""
+    """Raise `ConfigError` if the protocol's SDK is not installed."""
     if find_spec("mcp") is None:
         raise ConfigError(["tools need the protocol's SDK: pip install 'tokenmill[tools]'"])
 
 
 def configuration(config_path: Path | None, bootstrap: str | None = None) -> Config:
-    """The configuration, with another Kafka if one is given. Raises `ConfigError`."""
+    """Return the configuration, with another Kafka if one is given. Raises `ConfigError`."""
     given = {} if bootstrap is None else {f"{PREFIX}KAFKA__BOOTSTRAP_SERVERS": bootstrap}
     return load_config(config_path, os.environ | given)
 
 
 def quiet_kafka() -> None:
-    """What aiokafka logs when a broker is away or a topic is new, a command says in one sentence, if at all."""
+    """Silence aiokafka's log: a command reports a missing broker or a new topic in one sentence, if at all."""
     logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
 
 
 def opening(format_name: str | None, tools: Path | None, pairs: Sequence[str]) -> dict[str, Any]:
-    """The `open` field that these options stand for, checked. Raises `BadOpen` and `click.BadParameter`."""
+    """Return the `open` field for these options, checked. Raises `BadOpen` and `click.BadParameter`."""
     values = dict(_pair(pair) for pair in pairs)
     if format_name is not None:
         names = format_name.split(",")

@@ -1,4 +1,4 @@
-"""`tokenmill parse --step`: the inspector for a terminal, a block of lines for every piece."""
+"""`tokenmill parse --step`: the inspector for a terminal, with a block of lines for every piece."""
 
 from collections.abc import Iterator
 from typing import Any, BinaryIO
@@ -14,13 +14,13 @@ from tokenmill.inspector.watched import Step
 from tokenmill.terminal.readable import compact
 
 STYLES = {"piece": "bold", "event": "green", "source": "dim", "held": "yellow", "state": "dim"}
-"""Of the lines."""
+"""Styles of the lines, by kind."""
 
 
 def asked(
     options: dict[str, Any], file: BinaryIO, codec: str | None, chunk: int | None, reason: str, dialect: str
 ) -> ParseRequest:
-    """What is to be shown: a text as it comes or in pieces, or a captured stream."""
+    """Return what to show: a text as it comes or in pieces, or a captured stream."""
     common = {"open": options, "dialect": dialect, "format": options.get("format", "plain"), "finish": reason}
     if codec:
         return ParseRequest(records=file.read().decode(errors="replace"), codec=codec, **common)
@@ -31,7 +31,7 @@ def asked(
 
 
 def print_steps(console: Console, what: ParseRequest) -> None:
-    """Every piece with what it did; coloured where a person looks. Raises `FatalError` for records that are none."""
+    """Print every piece with its events, coloured on a terminal. Raises `FatalError` for records that can't be read."""
     found = parse_in_steps(what)
     source = found.source
     for number, step in enumerate(found.steps, 1):
@@ -41,7 +41,7 @@ def print_steps(console: Console, what: ParseRequest) -> None:
 
 
 def _lines(source: str, number: int, step: Step) -> Iterator[tuple[str, str]]:
-    """The kinds of the lines of a piece, and the lines."""
+    """Yield the lines of a piece, each with its kind."""
     yield "piece", f"#{number} {step.kind} {compact(step.source)}"
     for made in step.made:
         yield "event", f"  {_event(made)}"

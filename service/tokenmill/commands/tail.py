@@ -25,13 +25,13 @@ Show = Callable[[ConsumerRecord], None]
 
 @click.command()
 @click.argument("conversation", required=False)
-@click.option("--topic", help="Topic, instead of the configured one for events.")
-@click.option("--live", is_flag=True, help="A screen with the latest answers of CONVERSATION as they grow.")
-@click.option("--raw", is_flag=True, help="Whole records as JSON lines, repeats included.")
-@click.option("--from-beginning", is_flag=True, help="Start with the oldest record, not with the next one.")
-@click.option("--until-end", is_flag=True, help="Stop at the end that the topic has now.")
+@click.option("--topic", help="Topic, instead of the configured events topic.")
+@click.option("--live", is_flag=True, help="Draw the latest answers of CONVERSATION as they grow.")
+@click.option("--raw", is_flag=True, help="Print whole records as JSON lines, repeats included.")
+@click.option("--from-beginning", is_flag=True, help="Start with the oldest record instead of the next one.")
+@click.option("--until-end", is_flag=True, help="Stop at the topic's current end.")
 @click.option("--until-finish", is_flag=True, help="Stop after the first finish event.")
-@click.option("--timeout", "timeout_s", type=click.FloatRange(0, min_open=True), help="Stop after so many seconds.")
+@click.option("--timeout", "timeout_s", type=click.FloatRange(0, min_open=True), help="Stop after this many seconds.")
 @kafka_options
 def command(  # noqa: PLR0913 -- one for each option
     *,
@@ -46,10 +46,10 @@ def command(  # noqa: PLR0913 -- one for each option
     config_path: Path | None,
     bootstrap: str | None,
 ) -> None:
-    """Follow the events of a CONVERSATION, or of all.
+    """Follow the events of a CONVERSATION, or of all conversations.
 
-    Where a person looks the events are shown readably, else as JSON lines. Records that a worker published a second
-    time are dropped. A timeout is a failure only where an end was waited for.
+    Events are shown readably on a terminal, otherwise as JSON lines. Records that a worker published again are dropped.
+    A timeout is a failure only with --until-end or --until-finish.
     """
     if live:
         _refuse_live(conversation, raw=raw)
@@ -80,7 +80,7 @@ def _refuse_live(conversation: str | None, *, raw: bool) -> None:
     if conversation is None:
         raise click.UsageError("--live shows one CONVERSATION; without --live all are followed")
     if not watched(Terminal()):
-        raise click.UsageError("--live draws a screen, and stdout is no terminal; without --live events are JSON lines")
+        raise click.UsageError("--live needs a terminal, and stdout is not one; without --live events are JSON lines")
 
 
 async def _live(follower: Follower, *, until_finish: bool, timeout_s: float | None) -> None:

@@ -24,12 +24,12 @@ from tokenmill.tools.outcome import Outcome, checked
 from tokenmill.tools.server_file import Server, read_servers
 
 QUESTION = "…"
-"""Stands for what a user asks."""
+"""Placeholder for a user's question."""
 
 
 @click.group()
 def command() -> None:
-    """Tools of the servers that speak the Model Context Protocol (needs the extra `tools`)."""
+    """List, call and run the tools of Model Context Protocol servers (needs the extra `tools`)."""
 
 
 command.add_command(approve)
@@ -44,25 +44,27 @@ servers_option = click.option(
 
 
 def servers_options(function: Function) -> Function:
-    """`--servers FILE` and `--config FILE`."""
+    """Add `--servers FILE` and `--config FILE`."""
     return config_option(servers_option(function))
 
 
-@command.command("list", short_help="List them under the names that models call them by.")
-@click.option("--json", "as_json", is_flag=True, help="The list that OpenAI's API takes, as does `parse --tools`.")
+@command.command("list", short_help="List the tools under the names that models use.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print the list in OpenAI's form, for requests and `parse --tools`."
+)
 @click.option(
     "--template",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="The prompt that this chat template of a model writes of them (needs the extra `templates`).",
+    help="Print the prompt that this model's chat template writes for them (needs the extra `templates`).",
 )
 @servers_options
 def show(*, path: Path | None, config_path: Path | None, template: Path | None, as_json: bool) -> int:
-    """List the tools of all servers under the names that models call them by.
+    """List the tools of all servers under the names that models use.
 
-    A server that does not answer is told of, and the others are listed. The exit code is 1 then.
+    A server that does not answer is reported, and the others are listed; the exit code is then 1.
     """
     if template and as_json:
-        raise click.UsageError("--json is the list, --template the prompt; give one of them")
+        raise click.UsageError("--json prints the list, --template the prompt; give one of them")
     settings = configuration(config_path).tools
     _hear_servers()
     found, failed = asyncio.run(_listed(_servers(path, settings), settings.connect_s))
@@ -78,12 +80,12 @@ def show(*, path: Path | None, config_path: Path | None, template: Path | None, 
     return 1 if failed else 0
 
 
-@command.command("call", short_help="Call one, and print what comes of it.")
+@command.command("call", short_help="Call a tool, and print the result.")
 @click.argument("name")
 @click.argument("arguments", default="{}")
 @servers_options
 def call(*, name: str, arguments: str, path: Path | None, config_path: Path | None) -> int:
-    """Call the tool NAME, as `tools list` has it, with ARGUMENTS, a JSON object; print what comes of it as JSON.
+    """Call the tool NAME, as in `tools list`, with ARGUMENTS, a JSON object; print the result as JSON.
 
     A call whose arguments the tool's schema does not allow is not made. The exit code is 1 if there is no result.
     """
@@ -101,14 +103,14 @@ def call(*, name: str, arguments: str, path: Path | None, config_path: Path | No
     return 0 if outcome.error is UNSET else 1
 
 
-@command.command("run", short_help="Run the calls of models, and publish what comes of them.")
+@command.command("run", short_help="Run the calls of models, and publish the results.")
 @servers_option
 @kafka_options
 def run(*, path: Path | None, config_path: Path | None, bootstrap: str | None) -> int:
-    """Run the calls on `topics.tool_calls`, and publish what comes of them on `topics.tool_results`, until SIGTERM.
+    """Run the calls on `topics.tool_calls`, and publish the results on `topics.tool_results`, until SIGTERM.
 
-    Several processes share the partitions. A call is made at most once: what a crash leaves open is made again only
-    if `tools.repeat` names its tool. The exit code is 1 when going on became impossible: start it again.
+    Several processes share the partitions. A call is made at most once: one that a crash leaves open is made again only
+    if `tools.repeat` names its tool. The exit code is 1 if it can't continue: start it again.
     """
     config = configuration(config_path, bootstrap)
     servers = _servers(path, config.tools)
@@ -118,12 +120,14 @@ def run(*, path: Path | None, config_path: Path | None, bootstrap: str | None) -
 
 
 def _servers(path: Path | None, settings: Tools) -> tuple[Server, ...]:
-    """Those of the file. Raises `ConfigError`."""
+    """Return the file's servers. Raises `ConfigError`."""
     need_tools()
     name = str(path) if path else settings.servers_file
     if not name:
         raise ConfigError(["tools.servers_file: name a file with mcpServers, or give --servers FILE"])
-    logging.getLogger("mcp").setLevel(logging.CRITICAL)  # what it logs of a server, with a trace, is said in a sentence
+    logging.getLogger("mcp").setLevel(
+        logging.CRITICAL
+    )  # its log of a server has a traceback; we report the same in a sentence
     try:
         servers = read_servers(Path(name).read_bytes(), os.environ)
     except OSError as problem:
@@ -131,12 +135,12 @@ def _servers(path: Path | None, settings: Tools) -> tuple[Server, ...]:
     except ConfigError as problem:
         raise ConfigError([f"{name}: {each}" for each in problem.problems]) from problem
     if not servers:
-        raise ConfigError([f"{name}: it has no server, or none that is not disabled"])
+        raise ConfigError([f"{name}: it has no servers, or all are disabled"])
     return servers
 
 
 def _hear_servers() -> None:
-    """Show what servers write on their standard error, and how they end, on ours."""
+    """Show the servers' standard error, and how they end, on ours."""
     handler = logging.StreamHandler()
     handler.setFormatter(logging.Formatter("%(message)s"))
     words = logging.getLogger("tokenmill.tools.program")
@@ -145,7 +149,7 @@ def _hear_servers() -> None:
 
 
 async def _listed(servers: Sequence[Server], seconds: float) -> tuple[list[Tool], list[Unavailable]]:
-    """The tools of all that answer, and what is wrong with the others."""
+    """Return the tools of all servers that answer, and the problems of the others."""
     from tokenmill.tools.connection import ServerFailed, tools_of  # noqa: PLC0415 -- of an extra, and slow to import
 
     found = await asyncio.gather(*(tools_of(server, seconds) for server in servers), return_exceptions=True)
@@ -168,7 +172,7 @@ async def _called(server: Server, settings: Tools, name: str, arguments: dict[st
 
 
 def _prompt(template: Path, catalogue: Catalogue) -> str:
-    """What the template writes of the tools, in front of a question. Raises `click.ClickException`."""
+    """Return what the template writes for the tools, before a question. Raises `click.ClickException`."""
     try:
         return prompt(read_template(template), [{"role": "user", "content": QUESTION}], catalogue.openai())
     except CannotRender as problem:

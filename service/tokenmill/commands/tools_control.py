@@ -1,4 +1,4 @@
-"""`tokenmill tools approve` and `cancel`: what people have to say about calls."""
+"""`tokenmill tools approve` and `cancel`: people's decisions about calls."""
 
 import asyncio
 import getpass
@@ -18,35 +18,37 @@ from tokenmill.tools.control import Approval, ApprovalRequest, Cancel
 
 
 def _me() -> str:
-    """The name of whoever runs this; a user of a container may have none."""
+    """Return the user's login name; a container's user may have none."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):  # the latter from Python 3.13 on
         return ""
 
 
-as_option = click.option("--as", "by", default=_me, show_default="your login name", help="Who says so.")
+as_option = click.option(
+    "--as", "by", default=_me, show_default="your login name", help="The name that goes with the decision."
+)
 
 SHOWN = 12
-"""Characters of an approval that are enough to name it."""
+"""Characters of an approval that suffice to name it."""
 
 
-@click.command(short_help="Say which calls may be run; without arguments, list those that wait.")
+@click.command(short_help="Approve or refuse calls; without arguments, list those that wait.")
 @click.argument("approvals", nargs=-1, metavar="[APPROVAL]...")
-@click.option("--refuse", is_flag=True, help="They may not.")
-@click.option("--why", default="", help="What the model is told of a refusal.")
+@click.option("--refuse", is_flag=True, help="Refuse them.")
+@click.option("--why", default="", help="Reason for a refusal, for the model.")
 @as_option
 @kafka_options
 def approve(
     *, approvals: Sequence[str], refuse: bool, why: str, by: str, config_path: Path | None, bootstrap: str | None
 ) -> int:
-    """Approve calls that wait for a person (`ask` in `tools.policy`), or refuse them.
+    """Approve or refuse calls that wait for a person (`ask` in `tools.policy`).
 
-    APPROVAL is what the list has in its first column, or more of it. Without any, the calls that wait are listed with
-    their arguments. The first answer on a call counts.
+    APPROVAL is the first column of the list, or a longer prefix of the approval. Without any, the waiting calls are
+    listed with their arguments. The first decision on a call counts.
     """
     if refuse and not approvals:
-        raise click.UsageError("say which: `--refuse APPROVAL`; without --refuse and APPROVAL, the calls are listed")
+        raise click.UsageError("--refuse needs an APPROVAL; without both, the waiting calls are listed")
     from tokenmill.tools.control_client import questions, say  # noqa: PLC0415 -- slow to import, for the other commands
 
     quiet_kafka()
@@ -72,23 +74,23 @@ def approve(
 @as_option
 @kafka_options
 def cancel(*, conversation: str, message: str, by: str, config_path: Path | None, bootstrap: str | None) -> int:
-    """Stop the calls of CONVERSATION, or of its message MESSAGE: those that run, and those that wait.
+    """Stop the calls of CONVERSATION, or of its message MESSAGE, running or waiting.
 
-    Servers are told. Calls of messages that begin later are not concerned.
+    Servers are notified. Calls of later messages are not affected.
     """
     from tokenmill.tools.control_client import say  # noqa: PLC0415 -- slow to import, for the other commands
 
     quiet_kafka()
     word = Cancel(conversation_id=conversation, message_id=message, by=by)
     asyncio.run(say(configuration(config_path, bootstrap), [(conversation, word)]))
-    click.echo(plain(f"told the runners; what comes of the calls of {conversation} is on the topic of results"))
+    click.echo(plain(f"notified the runners; the results of {conversation}'s calls are on the results topic"))
     return 0
 
 
 def _named(name: str, waiting: Sequence[ApprovalRequest]) -> ApprovalRequest:
-    """The call whose approval begins like this. Raises `click.BadParameter` if that is none, or several."""
+    """Return the call whose approval begins with `name`. Raises `click.BadParameter` if there is none, or several."""
     if len(name) < SHOWN:
-        short = f"{name!r} is too short: give all {SHOWN} characters that the list has"
+        short = f"{name!r} is too short: give at least the {SHOWN} characters of the list"
         raise click.BadParameter(short, param_hint="APPROVAL")
     found = [each for each in waiting if each.approval.startswith(name)]
     if len(found) != 1:
@@ -99,6 +101,6 @@ def _named(name: str, waiting: Sequence[ApprovalRequest]) -> ApprovalRequest:
 
 def _row(each: ApprovalRequest) -> tuple[str, ...]:
     left = max(0, round(each.until / 1000 - time.time()))
-    # By a model, some of it; and whoever approves, approves of all: nothing is left out, or hides.
+    # Some of it is a model's, and an approval covers all of it: nothing may be left out or hidden.
     arguments = visible(msgspec.json.encode(each.arguments).decode())
     return each.approval[:SHOWN], str(left), one_line(each.conversation_id), one_line(each.name), arguments

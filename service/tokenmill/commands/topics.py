@@ -18,15 +18,15 @@ def command() -> None:
 
 
 @command.command("create")
-@click.option("--partitions", type=click.IntRange(1), default=4, show_default=True, help="Of each topic.")
-@click.option("--replication", type=click.IntRange(1), default=1, show_default=True, help="Copies of each partition.")
+@click.option("--partitions", type=click.IntRange(1), default=4, show_default=True, help="Partitions of each topic.")
+@click.option("--replication", type=click.IntRange(1), default=1, show_default=True, help="Replicas of each partition.")
 @kafka_options
 def create(*, partitions: int, replication: int, config_path: Path | None, bootstrap: str | None) -> None:
-    """Create every topic of the configuration that is missing.
+    """Create every missing topic of the configuration.
 
-    Can be repeated. A topic with fewer partitions gets more, one with more keeps them: a conversation stays on its
-    partition only while their number does not change, so choose it once and large enough. In what else a topic that is
-    there differs from what would be made is said, and left as it is.
+    Idempotent. A topic with fewer partitions gets more, one with more keeps them: a conversation stays on its partition
+    only while their number does not change, so choose it large enough from the start. Other differences of an existing
+    topic are reported, but not changed.
     """
     quiet_kafka()
     config = configuration(config_path, bootstrap)
@@ -37,4 +37,7 @@ def create(*, partitions: int, replication: int, config_path: Path | None, boots
     print_table(Terminal(), ("topic", "", "partitions"), rows, right=1)
     for change in changes:
         if change.differs:
-            click.echo(f"{change.topic} is not what was asked for, and left so: {'; '.join(change.differs)}", err=True)
+            click.echo(
+                f"{change.topic} differs from what was requested, and is unchanged: {'; '.join(change.differs)}",
+                err=True,
+            )

@@ -13,7 +13,7 @@ from tokenmill.worker.host import run_worker
 def command(*, config_path: Path | None, bootstrap: str | None) -> int:
     """Run the service: read tokens, publish events, until SIGTERM or Ctrl-C.
 
-    `/metrics`, `/healthz` and `/readyz` are served on `worker.port`. The exit code is 1 when going on became
-    impossible; a supervisor then starts it again, and it goes on where it was.
+    `/metrics`, `/healthz` and `/readyz` are served on `worker.port`. The exit code is 1 if it can't continue; a
+    supervisor then restarts it, and it resumes where it was.
     """
     return run_worker(configuration(config_path, bootstrap))

@@ -1,6 +1,6 @@
 """An embedded Kafka: the mock cluster that librdkafka carries inside the `confluent-kafka` wheel.
 
-It speaks Kafka's protocol over TCP, so every client works with it, but it is no Kafka. Topics come into being on first
+It speaks Kafka's protocol over TCP, so every client works with it, but it is not Kafka. Topics come into being on first
 use with four partitions, a consumer group has one member, there are no offsets inside transactions, and a partition
 keeps about 5 MB. Good for a demo; tests of what matters run on a real Kafka.
 """
@@ -24,7 +24,7 @@ def embedded_broker(topics: Sequence[str]) -> Iterator[str]:
         from confluent_kafka import KafkaException, Producer  # noqa: PLC0415 -- an extra of this package
     except ImportError as missing:
         raise MissingServer("no broker to start: pip install 'tokenmill[demo]'") from missing
-    # The cluster lives as long as the client that made it. The address is required, and not used.
+    # The cluster lives as long as the client that made it. The address is required, but not used.
     with _no_signals():
         owner = Producer({"test.mock.num.brokers": 1, "bootstrap.servers": "unused:1", "log_level": 3})
     try:
@@ -39,7 +39,7 @@ def embedded_broker(topics: Sequence[str]) -> Iterator[str]:
 
 @contextmanager
 def _no_signals() -> Iterator[None]:
-    """Threads that begin here get none: the cluster's own ends at the first that the system happens to give to it."""
+    """Block signals for threads that begin here: the cluster's own thread would end at the first one that it got."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return

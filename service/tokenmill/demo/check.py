@@ -1,4 +1,4 @@
-"""Is what came of a sample what must come of it?"""
+"""Checks that each sample produced the events it must."""
 
 from collections.abc import Sequence
 
@@ -7,18 +7,18 @@ from tokenmill.errors import FatalError
 from tokenmill.events import AnyEvent, Error, Finish, ToolCall
 
 NAMES = {"conversation_id", "message_id", "time", "id", "call"}
-"""Fields that differ between two messages that say the same."""
+"""Fields that differ between two messages with the same content."""
 
 
 def check(sample: Sample, events: Sequence[AnyEvent]) -> None:
-    """Raise `FatalError` unless these are all the events of one message, and what the sample is about came of it."""
+    """Raise `FatalError` unless these are all the events of one message, and include what the sample is about."""
     problem = _incomplete(events) or _unexpected(sample, events)
     if problem:
         raise FatalError(f"the conversation {sample.name!r}: {problem}")
 
 
 def content(events: Sequence[AnyEvent]) -> list[tuple[object, ...]]:
-    """What events say, without the names of their message: equal for two messages made of the same chunks."""
+    """Return the events without the names of their message: equal for two messages made of the same chunks."""
     return [
         (event.type, *(getattr(event, field) for field in event.__struct_fields__ if field not in NAMES))
         for event in events

@@ -12,11 +12,11 @@ from tokenmill.errors import FatalError
 DATA, DONE = b"data:", b"[DONE]"
 
 ANSWER_S = 60.0
-"""For one answer, of which a quiet machine needs a second or two."""
+"""Seconds for one answer; a quiet machine needs one or two."""
 
 
 class Client:
-    """Asks one front, inside its `async with` block. Whatever is no answer is a `FatalError`."""
+    """A client of one front, inside its `async with` block. Raises `FatalError` for anything but an answer."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -31,7 +31,7 @@ class Client:
     async def stream(
         self, path: str, body: Mapping[str, Any], read: Reader, show: Callable[[Piece], None], **headers: str
     ) -> tuple[Told, list[dict[str, Any]]]:
-        """Send a request, and read its answer as it comes: what it adds up to, and its payloads."""
+        """Send a request, and read its answer as it comes; return what it adds up to, and its payloads."""
         told, payloads = Told(), list[dict[str, Any]]()
         try:
             async with self._session.post(self._url + path, json={**body, "stream": True}, headers=headers) as response:
@@ -45,7 +45,7 @@ class Client:
         return told, payloads
 
     async def events(self, url: str) -> list[dict[str, Any]]:
-        """What a stream says, to its end."""
+        """Return the payloads of a stream, to its end."""
         try:
             async with self._session.get(url) as response:
                 return [payload async for payload in _payloads(response)]
@@ -53,7 +53,7 @@ class Client:
             raise FatalError(f"GET {url}: {problem!r}") from problem
 
     async def whole(self, path: str, body: Mapping[str, Any], **headers: str) -> dict[str, Any]:
-        """Send a request, and get its answer in one piece."""
+        """Send a request, and return its answer in one piece."""
         try:
             async with self._session.post(self._url + path, json=body, headers=headers) as response:
                 await _checked(response)

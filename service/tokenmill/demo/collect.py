@@ -19,7 +19,7 @@ class Collector:
         """Conversation → its events so far."""
         self.types: Counter[str] = Counter()
         self.latencies_ms: list[float] = []
-        """From the timestamp of the input record to the event's arrival here; one for each event."""
+        """Milliseconds from the input record's timestamp to the event's arrival here; one for each event."""
         self._follower = follower
         self._watch = watch
         self._finished: set[str] = set()
@@ -40,7 +40,9 @@ class Collector:
     async def wait_for(
         self, conversations: AbstractSet[str], deadline_s: float, heard: Callable[[int], None] = lambda _: None
     ) -> None:
-        """Wait until these have finished; `heard` is told how many have. Raises `FatalError` that names the others."""
+        """Wait until these have finished; `heard` is called with how many have. Raises `FatalError`, which names the
+        others.
+        """
         try:
             async with asyncio.timeout(deadline_s):
                 while not conversations <= self._finished:

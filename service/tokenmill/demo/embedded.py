@@ -1,8 +1,8 @@
-"""`tokenmill front --embedded`: a front and all that it needs, on one machine, as one command.
+"""`tokenmill front --embedded`: a front and everything that it needs, on one machine, as one command.
 
-1. Broker and Redis are embedded ones; worker, gateway and front are processes with the user's configuration, in which
-   only the sections `[kafka]` and `[redis]`, and some ports, are ours.
-2. Each process is in a group of its own: Ctrl-C reaches this one alone, which ends the others in order.
+1. Broker and Redis are embedded; worker, gateway and front are processes with the user's configuration, in which only
+   the sections `[kafka]` and `[redis]`, and some ports, are replaced.
+2. Each process is in its own process group: Ctrl-C reaches only this one, which ends the others in order.
 3. Nothing is kept: what the broker holds is gone when it ends, so no answer is waited for then.
 """
 
@@ -30,21 +30,21 @@ from tokenmill.servers.ours import toml
 from tokenmill.servers.process import Server, answer_of, deaths, free_port, start_all
 
 OURS = ("kafka", "redis")
-"""Sections that have no place in the children's configuration."""
+"""Sections that the children's configuration does not keep."""
 
 LOOPBACK = "127.0.0.1"
 
 SHOWN = 8
-"""Models that are named where it says what there is."""
+"""Models that are named when the addresses are printed."""
 
 
 class Part(Server):
-    """`tokenmill worker`, `gateway` or `front`, with the configuration of the user."""
+    """`tokenmill worker`, `gateway` or `front`, with the user's configuration."""
 
     start_s = 60.0  # as `OurProcess` has it
 
     def __init__(self, folder: Path, section: str, port: int, environ: Mapping[str, str]) -> None:
-        """`section` is the command, and where its ports are; with 0 for `port` one is looked for."""
+        """Take the command, whose `section` has its ports; a `port` of 0 stands for a free one."""
         super().__init__(folder)
         self.name = f"the {section}"
         self.port = port
@@ -53,12 +53,12 @@ class Part(Server):
         self._environ = environ
 
     def command(self) -> Sequence[str]:
-        """It is configured by the environment alone."""
+        """Return the command, which is configured by the environment alone."""
         self.ops_port = self.port if self._section == "worker" else free_port()
         return [sys.executable, "-m", "tokenmill", self._section]
 
     def surroundings(self) -> dict[str, Any]:
-        """In the folder of the user, so that files are where the configuration says."""
+        """Return the user's folder, so that files are where the configuration names them."""
         ports = {"port": self.port}
         if self._section != "worker":
             ports |= {"ops_port": self.ops_port}
@@ -68,12 +68,12 @@ class Part(Server):
         return {"env": environ, "process_group": 0}
 
     def ready(self) -> bool:
-        """Whether it says so itself."""
+        """Whether its own `/readyz` reports it ready."""
         return answer_of(f"http://{LOOPBACK}:{self.ops_port}/readyz") is not None
 
 
 class Embedded(msgspec.Struct, frozen=True):
-    """What runs, and where."""
+    """The running parts and their addresses."""
 
     bootstrap: str
     redis: RedisServer
@@ -84,22 +84,22 @@ class Embedded(msgspec.Struct, frozen=True):
 
     @property
     def servers(self) -> tuple[Server, ...]:
-        """All processes that were started."""
+        """Return all processes that were started."""
         return self.front, self.gateway, self.worker, self.redis
 
     @property
     def front_url(self) -> str:
-        """Where clients of the APIs come to, without a slash at its end."""
+        """Return the address for clients of the APIs, without a trailing slash."""
         return f"{self.scheme}://{LOOPBACK}:{self.front.port}"
 
     @property
     def gateway_url(self) -> str:
-        """Where clients of the gateway come to."""
+        """Return the address for clients of the gateway."""
         return f"{self.scheme}://{LOOPBACK}:{self.gateway.port}"
 
 
 def run_embedded(config: Config, path: Path | None, console: Console) -> int:
-    """Start all, say where it is, and stay until Ctrl-C or SIGTERM: 0.
+    """Start all parts, print the addresses, and stay until Ctrl-C or SIGTERM: return 0.
 
     `path` is the file that `config` was read from. Raises `MissingServer` if something does not start, `FatalError` if
     something ends.
@@ -112,7 +112,7 @@ def run_embedded(config: Config, path: Path | None, console: Console) -> int:
 
 @contextmanager
 def embedded(config: Config, path: Path | None, console: Console, variables: Mapping[str, str]) -> Iterator[Embedded]:
-    """All of it, ready, as long as the block lasts. `variables` are those of the environment."""
+    """Run all parts, ready, for the length of the block. `variables` are those of the environment."""
     with tempfile.TemporaryDirectory(prefix="tokenmill-front-") as scratch, hang_up(), ExitStack() as running:
         folder = Path(scratch)
         bootstrap = running.enter_context(embedded_broker(all_topics(config)))
@@ -131,7 +131,7 @@ def embedded(config: Config, path: Path | None, console: Console, variables: Map
 
 
 def stay(servers: Sequence[Server]) -> None:
-    """Until Ctrl-C, which raises, or until one of them ends: `FatalError`."""
+    """Wait for Ctrl-C, which raises, or until a server ends: `FatalError`."""
     ended = threading.Event()
     for server in servers:
         process = server.process
@@ -146,7 +146,7 @@ def stay(servers: Sequence[Server]) -> None:
 
 
 class _Redis(RedisServer):
-    """Redis in a process group of its own."""
+    """Redis in its own process group."""
 
     def surroundings(self) -> dict[str, Any]:
         return {**super().surroundings(), "process_group": 0}
@@ -154,9 +154,9 @@ class _Redis(RedisServer):
 
 @contextmanager
 def hang_up() -> Iterator[None]:
-    """A terminal that goes away ends all as Ctrl-C does: it does not reach the others."""
+    """Treat the end of the terminal as Ctrl-C: the signal does not reach the others."""
     before = signal.getsignal(signal.SIGHUP)
-    if before is signal.SIG_DFL:  # else somebody wants it to go on, as `nohup` does
+    if before is signal.SIG_DFL:  # otherwise the user wants it to continue, as with `nohup`
         signal.signal(signal.SIGHUP, signal.default_int_handler)
     try:
         yield
@@ -165,12 +165,12 @@ def hang_up() -> Iterator[None]:
 
 
 def variable(section: str, key: str) -> str:
-    """The name of the variable of the environment for a setting."""
+    """Return the name of a setting's environment variable."""
     return f"{PREFIX}{section}__{key}".upper()
 
 
 def _file(given: Path | None, folder: Path) -> Path:
-    """The user's file, without what is ours."""
+    """Write the user's file without the sections that are ours."""
     values = tomllib.loads(given.read_text(encoding="utf-8")) if given else {}
     file = folder / "tokenmill.toml"
     file.write_text(toml({name: value for name, value in values.items() if name not in OURS}), encoding="utf-8")
@@ -180,7 +180,7 @@ def _file(given: Path | None, folder: Path) -> Path:
 def _environment(
     config: Config, variables: Mapping[str, str], file: Path, servers: Mapping[str, str]
 ) -> dict[str, str]:
-    """The variables of the processes: the user's, but for what is ours."""
+    """Return the variables of the processes: the user's, except for those that are ours."""
     prefixes = tuple(f"{PREFIX}{section}__".upper() for section in OURS)
     own = {name: value for name, value in variables.items() if not name.upper().startswith(prefixes)}
     values = {

@@ -1,6 +1,6 @@
 """The demo of the front: a model server that only writes text, and clients of three APIs that get calls from it.
 
-It asks by real HTTP, checks every answer, and says how to ask more.
+It asks over real HTTP, checks every answer, and prints how to ask more.
 """
 
 import asyncio
@@ -34,14 +34,14 @@ CALLS = [("get_weather", {"city": "Paris", "days": 3})]
 CHAT, RESPONSES, MESSAGES = "/v1/chat/completions", "/v1/responses", "/v1/messages"
 
 WATCHED_RATE = 50.0
-"""Tokens a second, where somebody watches."""
+"""Tokens per second, if somebody watches."""
 
 BEHIND = 5
-"""An event of a response, behind which it is read again."""
+"""Number of the event of a response after which it is read again."""
 
 
 class Turn(NamedTuple):
-    """A request of one API, and what has to come of it."""
+    """A request of one API, and the result that it must have."""
 
     about: str
     path: str
@@ -92,7 +92,7 @@ TURNS = (
 
 
 class ModelServer(Server):
-    """The model server of the demo, as a process."""
+    """The demo's model server, as a process."""
 
     name = "the model server"
 
@@ -102,24 +102,24 @@ class ModelServer(Server):
 
     @property
     def url(self) -> str:
-        """Where it listens."""
+        """Return the address."""
         return f"http://127.0.0.1:{self.port}"
 
     def command(self) -> Sequence[str]:
-        """Run its own module."""
+        """Return the command: its own module."""
         return [sys.executable, "-m", "tokenmill.demo.model_server", str(self.port), str(self._rate)]
 
     def surroundings(self) -> dict[str, Any]:
-        """In a group of its own, as all parts of the front."""
+        """Run it in its own process group, as all parts of the front."""
         return {**super().surroundings(), "process_group": 0}
 
     def ready(self) -> bool:
-        """Whether it says which models it has."""
+        """Whether it lists its models."""
         return answer_of(f"{self.url}/v1/models") is not None
 
 
 def run_front_demo(console: Console, *, keep: bool = False) -> None:
-    """Run it all, and stay where somebody watches, or with `keep`, until interrupted.
+    """Run it all; if somebody watches, or with `keep`, stay until interrupted.
 
     Raises `FatalError` if an answer is not what it has to be, and `MissingServer` if something does not start.
     """
@@ -145,7 +145,7 @@ def run_front_demo(console: Console, *, keep: bool = False) -> None:
 
 
 def _settings(url: str) -> dict[str, Any]:
-    """Ports that are free, and each model by the name of what it writes."""
+    """Return free ports, and each model by the name of what it writes."""
     upstreams = [{"models": [name], "kind": "vllm", "urls": [url], "format": name} for name in SAMPLES]
     return {"front": {"port": 0}, "gateway": {"port": 0}, "upstreams": upstreams}
 
@@ -159,7 +159,7 @@ async def _play(console: Console, running: Embedded) -> None:
 
 
 async def _turn(console: Console, client: Client, turn: Turn, running: Embedded) -> None:
-    """One request, streamed, and checked."""
+    """Send one request, streamed, and check the answer."""
     _title(console, turn.about, f"POST {turn.path}, model {turn.body['model']}, which writes")
     console.print(SAMPLES[turn.body["model"]], style="dim", soft_wrap=True)
     console.print()
@@ -173,7 +173,7 @@ async def _turn(console: Console, client: Client, turn: Turn, running: Embedded)
 
 
 async def _again(console: Console, client: Client, payloads: list[dict[str, Any]], running: Embedded) -> None:
-    """A response is read again behind one of its events, as by a client that lost its connection."""
+    """Read a response again after one of its events, as a client that lost its connection does."""
     path = f"{RESPONSES}/{payloads[0]['response']['id']}?stream=true&starting_after={BEHIND}"
     if await client.events(running.front_url + path) != payloads[BEHIND + 1 :]:
         raise FatalError(f"GET {path}: not what came the first time")
@@ -181,7 +181,7 @@ async def _again(console: Console, client: Client, payloads: list[dict[str, Any]
 
 
 async def _result(console: Console, client: Client) -> None:
-    """The next turn: what the tool answered goes to the model."""
+    """Take the next turn: send the tool's answer to the model."""
     call = {"id": "call_1", "type": "function", "function": {"name": CALLS[0][0], "arguments": "{}"}}
     messages = [
         *USER,
@@ -196,7 +196,7 @@ async def _result(console: Console, client: Client) -> None:
 
 
 async def _twice(console: Console, client: Client, running: Embedded) -> None:
-    """One key is one answer, however often it is asked for; and it can be read at the gateway."""
+    """Show that one key is one answer, however often it is requested, and that the gateway has it."""
     _title(console, "the same request twice", "with an Idempotency-Key, and an X-Conversation-Id")
     headers = {"Idempotency-Key": "demo", "X-Conversation-Id": "lunch"}
     body = {"model": "hermes", "messages": USER, "tools": TOOLS}
@@ -214,7 +214,7 @@ async def _twice(console: Console, client: Client, running: Embedded) -> None:
 async def _shown(
     console: Console, client: Client, path: str, body: dict[str, Any], read: Reader
 ) -> tuple[Told, list[dict[str, Any]]]:
-    """Ask, and show what comes as it comes."""
+    """Ask, and show the answer as it comes."""
     shown = ""
 
     def show(piece: Piece) -> None:
@@ -235,7 +235,7 @@ def _title(console: Console, name: str, about: str) -> None:
 
 
 def _say_how(console: Console, running: Embedded) -> None:
-    """Say what to type next."""
+    """Print what to type next."""
     front, gateway = running.front_url, running.gateway_url
     for line in (
         "Ask more, as long as this runs:",

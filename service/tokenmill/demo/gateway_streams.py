@@ -1,4 +1,4 @@
-"""What the gateway serves of each conversation, read over HTTP while it is written."""
+"""Reads each conversation's stream from the gateway over HTTP while it is written."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -13,7 +13,8 @@ from tokenmill.events import AnyEvent, decode_event
 DATA = b"data: "
 
 WHOLE = "from=start&until=finish"
-"""A conversation from its first event to the end of its answer. Who asks before the first event waits for it."""
+"""A conversation from its first event to the end of its answer. A client that asks before the first event waits for
+it."""
 
 
 class GatewayStreams:
@@ -76,5 +77,5 @@ class GatewayStreams:
 
 
 def events_url(gateway: str, conversation: str, query: str) -> str:
-    """Where a gateway has the events of a conversation."""
+    """Return the gateway's address of a conversation's events."""
     return f"{gateway}/v1/conversations/{quote(conversation, safe='')}/events?{query}"

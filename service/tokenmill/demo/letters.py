@@ -1,4 +1,4 @@
-"""The demo's server of tools: it counts letters, which models are bad at. Run as `python -m tokenmill.demo.letters`."""
+"""The demo's tool server: it counts letters, which models are bad at. Run as `python -m tokenmill.demo.letters`."""
 
 from mcp.server import MCPServer
 from mcp.types import ToolAnnotations
@@ -8,7 +8,7 @@ SERVER = MCPServer("letters", log_level="WARNING")
 
 @SERVER.tool(annotations=ToolAnnotations(read_only_hint=True, idempotent_hint=True))
 def count(word: str, letter: str) -> int:
-    """How often a word has a letter."""
+    """Return how often a word has a letter."""
     return word.lower().count(letter.lower())
 
 

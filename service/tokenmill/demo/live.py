@@ -1,4 +1,4 @@
-"""An answer that is written again and again, to be looked at while the demo is kept open."""
+"""An answer that is written again and again, to be read while the demo is kept open."""
 
 import asyncio
 from itertools import count
@@ -12,14 +12,14 @@ from tokenmill.demo.samples import Sample
 CONVERSATION = "live"
 
 CHUNK_S = 0.1
-"""Between two chunks: about as fast as a model writes."""
+"""Seconds between two chunks: about as fast as a model writes."""
 
 REST_S = 2.0
-"""Between two answers."""
+"""Seconds between two answers."""
 
 
 async def keep_writing(console: Console, publisher: Publisher, sample: Sample, gateway: str) -> None:
-    """Say where it can be read, and write until cancelled."""
+    """Print where the answer can be read, and write until cancelled."""
     console.print()
     console.print(f"An answer is written to the conversation {CONVERSATION!r}, over and over, until you press Ctrl-C.")
     console.print("It can be read at")

@@ -15,7 +15,7 @@ class Metrics:
         ]
 
     def by_label(self, name: str, label: str) -> dict[str, int]:
-        """A counter's values, summed over all labels but one; those at 0 are left out."""
+        """Return a counter's values, summed over all labels but one; those at 0 are left out."""
         sums: dict[str, int] = {}
         for sample in self._samples:
             if sample.name == name and sample.value:
@@ -24,7 +24,7 @@ class Metrics:
         return sums
 
     def quantile(self, name: str, share: float) -> float | None:
-        """Upper bound in seconds of the bucket in which this share of a histogram's observations lies."""
+        """Return the upper bound in seconds of the bucket in which this share of a histogram's observations lies."""
         buckets = self._buckets(name)
         everything = buckets.get(float("inf"), 0.0)
         if not everything:

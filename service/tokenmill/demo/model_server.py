@@ -1,7 +1,7 @@
-"""A server of models that are none: each writes the sample of a format, as vLLM without a parser would.
+"""A server of fake models: each writes the sample of a format, as vLLM without a parser would.
 
-A model's name is that of its format. Asked with what a tool answered, it says that; so a loop of tools ends. Run as
-`python -m tokenmill.demo.model_server PORT [RATE]`, where the rate is tokens a second, and 0 waits for nobody.
+A model's name is that of its format. Given a tool's result, it repeats that, so a tool loop ends. Run as
+`python -m tokenmill.demo.model_server PORT [RATE]`, where the rate is tokens per second, and 0 is unlimited.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ IN_REASONING = {
     "minimax_m2": "</think>",
     "nemotron_toolcall_array": "</think>",
 }
-"""Formats whose answers begin with reasoning, and what ends it."""
+"""Formats whose answers begin with reasoning, and the marker that ends it."""
 
 NO_PARSER = '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set'
 
@@ -43,7 +43,7 @@ class Reply(NamedTuple):
 
 
 def model_server(rate: float = 0) -> web.Application:
-    """The application; `rate` is tokens a second."""
+    """Return the application; `rate` is tokens per second."""
     app = web.Application()
     app.add_routes([web.get("/v1/models", _models), web.post(PATH, _chat)])
     app[RATE] = rate
@@ -54,7 +54,7 @@ RATE = web.AppKey("rate", float)
 
 
 def say(body: dict[str, Any]) -> Reply:
-    """What the model of a request's body writes."""
+    """Return what the model of a request's body writes."""
     messages, limit = body["messages"], body.get("max_completion_tokens") or body.get("max_tokens")
     text = _text(body["model"], messages)
     tokens = [text[at : at + TOKEN_CHARS] for at in range(0, len(text), TOKEN_CHARS)]
@@ -68,7 +68,7 @@ def _text(model: str, messages: Sequence[dict[str, Any]]) -> str:
     if last.get("role") == "tool":
         return f"{IN_REASONING.get(model, '')}The tool says: {_content(last)}"
     sample = SAMPLES[model]
-    if last.get("role") == "assistant":  # what it is to go on with
+    if last.get("role") == "assistant":  # the text to continue
         begun = _content(last)
         return sample.partition(begun)[2] if begun in sample else sample
     return sample
@@ -95,7 +95,7 @@ async def _chat(request: web.Request) -> web.StreamResponse:
         return _json(head | {"object": "chat.completion", "choices": _whole(body, reply), "usage": _usage(body, reply)})
     response = web.StreamResponse(headers={"content-type": "text/event-stream"})
     await response.prepare(request)
-    with suppress(ConnectionResetError):  # nobody wants it any more
+    with suppress(ConnectionResetError):  # the client has left
         await _stream(response, [head | chunk for chunk in _chunks(body, reply)], request.app[RATE])
     return response
 
@@ -109,7 +109,7 @@ async def _stream(response: web.StreamResponse, chunks: Sequence[dict[str, Any]]
 
 
 def _chunks(body: dict[str, Any], reply: Reply) -> Iterator[dict[str, Any]]:
-    """The role, the tokens, of which the last one has the reason of the end, and the usage if it is asked for."""
+    """Yield the role, the tokens, the last with the finish reason, and the usage if requested."""
     choices = range(body.get("n") or 1)
     for index in choices:
         yield _chunk(index, {"role": "assistant", "content": ""})

@@ -1,4 +1,4 @@
-"""What the streams of three APIs say, in one shape: pieces of an answer, for who shows and checks them."""
+"""The streams of three APIs in one shape: pieces of an answer, to show and to check."""
 
 from collections.abc import Callable, Iterator
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -9,19 +9,19 @@ Kind: TypeAlias = Literal["reasoning", "text", "call", "input", "finish"]
 
 
 class Piece(NamedTuple):
-    """What one payload adds. A `call` is the name of a tool, its arguments are the `input` that follows."""
+    """What one payload adds. A `call` is a tool's name; its arguments are the `input` that follows."""
 
     kind: Kind
     text: str
 
 
 class Told(msgspec.Struct):
-    """What all pieces of an answer add up to."""
+    """The sum of all pieces of an answer."""
 
     reasoning: str = ""
     text: str = ""
     calls: list[list[str]] = []
-    """Name and arguments of each."""
+    """Name and arguments of each call."""
     finish: str = ""
 
     def take(self, piece: Piece) -> None:
@@ -38,12 +38,12 @@ class Told(msgspec.Struct):
             self.text += piece.text
 
     def made(self) -> list[tuple[str, Any]]:
-        """The calls, with their arguments as objects."""
+        """Return the calls, with their arguments as objects."""
         return [(name, msgspec.json.decode(arguments)) for name, arguments in self.calls]
 
 
 def of_chat(chunk: dict[str, Any]) -> Iterator[Piece]:
-    """The pieces of a chunk of chat completions."""
+    """Yield the pieces of a chat completions chunk."""
     for choice in chunk["choices"]:
         delta = choice["delta"]
         if text := delta.get("reasoning_content"):
@@ -68,7 +68,7 @@ DELTAS: dict[str, Kind] = {
 
 
 def of_responses(event: dict[str, Any]) -> Iterator[Piece]:
-    """The pieces of an event of Responses."""
+    """Yield the pieces of a Responses event."""
     kind = event["type"]
     if kind in DELTAS:
         yield Piece(DELTAS[kind], event["delta"])
@@ -86,7 +86,7 @@ BLOCKS: dict[str, tuple[Kind, str]] = {
 
 
 def of_messages(event: dict[str, Any]) -> Iterator[Piece]:
-    """The pieces of an event of Messages."""
+    """Yield the pieces of a Messages event."""
     delta = event.get("delta", {})
     if event["type"] == "content_block_start" and event["content_block"]["type"] == "tool_use":
         yield Piece("call", event["content_block"]["name"])

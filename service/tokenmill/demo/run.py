@@ -1,4 +1,4 @@
-"""The demo: start everything, play the sample conversations, check what comes of them, sum up, clean up."""
+"""The demo: start everything, play the sample conversations, check the results, sum up, clean up."""
 
 import asyncio
 import tempfile
@@ -35,28 +35,28 @@ TOPICS = ("tokens", "events", "tool-calls", "tool-results", "tool-state", "tool-
 TITLE = "tokenmill demo: an embedded broker and Redis, a worker, a gateway, a runner of tools"
 
 COPIES = 2
-"""Of every sample in the second part: with that many samples all partitions hold dozens of open messages at a time."""
+"""Copies of every sample in the second part: enough for dozens of open messages on every partition at a time."""
 
 IN_FULL = {"plain", "hermes", "pythonic", "harmony"}
 """Formats whose conversations are shown with all their text and events; they stand for the others."""
 
 IN_BRIEF = ("reasoning-start", "reasoning-delta", "reasoning-end", "tool-call", "finish")
-"""Types of events that are shown of the other formats, so that a person can look through all of them."""
+"""Types of events that are shown for the other formats, so that a person can read all of them."""
 
 SHOW_S = 5.0
-"""How long the first part takes where somebody watches; else it takes no pauses."""
+"""Seconds that the first part takes if somebody watches; otherwise it does not pause."""
 
 NO_CHUNK = b"no chunk"
 """A record that the worker can't read."""
 
 FETCH_WAIT_MS = 10
-"""The embedded broker lets a fetch that finds nothing wait for all of this, though something comes meanwhile."""
+"""Milliseconds that a fetch waits: the embedded broker waits for all of it, even if a record arrives meanwhile."""
 
 ONE_DEADLINE_S = 30.0
-"""For one conversation, of which a quiet machine needs a tenth of a second."""
+"""Seconds for one conversation; a quiet machine needs a tenth of a second."""
 
 ALL_DEADLINE_S = 60.0
-"""For the second part, of which a quiet machine needs a second."""
+"""Seconds for the second part; a quiet machine needs one."""
 
 
 def run_demo(console: Console, *, keep: bool = False) -> None:
@@ -144,7 +144,7 @@ def _in_full(sample: Sample) -> bool:
 
 @asynccontextmanager
 async def _collecting(connection: Connection, watch: Callable[[AnyEvent], None]) -> AsyncIterator[Collector]:
-    """A collector that reads in the background; its failure ends the block."""
+    """Yield a collector that reads in the background; its failure ends the block."""
     repeats = Repeats()
     async with Follower(connection, from_beginning=True, repeats=repeats, fetch_wait_ms=FETCH_WAIT_MS) as follower:
         collector = Collector(follower, watch)
@@ -158,7 +158,7 @@ async def _collecting(connection: Connection, watch: Callable[[AnyEvent], None])
 
 
 async def _show(console: Console, sample: Sample, publisher: Publisher, collector: Collector, pause_s: float) -> None:
-    """One conversation, its events printed as they come; of most formats only what matters."""
+    """Play one conversation and print its events as they come; for most formats only what matters."""
     console.print()
     _title(console, sample.name, sample.about)
     if _in_full(sample):
@@ -175,7 +175,7 @@ def _title(console: Console, name: str, about: str) -> None:
 
 
 async def _crowd(console: Console, chosen: Sequence[Sample], publisher: Publisher, collector: Collector) -> None:
-    """Many copies of every conversation at the same time must say what the one alone said."""
+    """Check that many copies of every conversation at the same time give the same events as one alone."""
     copies = {f"{sample.name}-{number}": sample for sample in chosen for number in range(COPIES)}
     console.print()
     _title(console, f"{len(copies)} conversations at once", f"{COPIES} copies of each")

@@ -1,4 +1,4 @@
-"""The conversations of the demo: one in every format there is, and those that go wrong."""
+"""The demo's conversations: one in every format, and those that go wrong."""
 
 import asyncio
 from typing import Any, Literal
@@ -34,7 +34,7 @@ Ending = Literal["stop", "length", "cancel"]
 
 
 class Sample(msgspec.Struct, frozen=True):
-    """What a model writes, how it is cut into chunks, and what must come of it."""
+    """A model's text, how it is cut into chunks, and the result that it must have."""
 
     name: str
     about: str
@@ -48,14 +48,14 @@ class Sample(msgspec.Struct, frozen=True):
     error: str | None = None
     """The code of an error event that must come."""
     calls: int | None = None
-    """Complete tool calls, if this sample is about them."""
+    """Number of complete tool calls, if this sample is about them."""
 
     def chunks(self) -> list[str]:
         """The text, cut into chunks."""
         return [self.text[at : at + self.step] for at in range(0, len(self.text), self.step)]
 
     async def publish(self, publisher: Publisher, conversation_id: str, pause_s: float = 0) -> None:
-        """Put the conversation on the tokens topic, with a pause after each chunk; others run meanwhile."""
+        """Publish the conversation, with a pause after each chunk; others run meanwhile."""
         message = publisher.message(conversation_id, "answer", open=self.options)
         for chunk in self.chunks():
             await message.text(chunk)
@@ -64,7 +64,7 @@ class Sample(msgspec.Struct, frozen=True):
 
 
 def samples() -> list[Sample]:
-    """The sample of every format of the registry, then the difficult ones."""
+    """Return the sample of every format of the registry, then the difficult ones."""
     return [*_of_formats(), *_difficult()]
 
 

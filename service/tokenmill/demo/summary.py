@@ -1,4 +1,4 @@
-"""What the demo says at its end: events by type, latencies, and what the worker counted."""
+"""The demo's closing report: events by type, latencies, and the worker's counters."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ class Phase(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, name: str, collector: Collector, before: "Phase | None" = None) -> Self:
-        """What the collector has now, without what it had before."""
+        """Return what the collector has now, without what it had before."""
         types = collector.types - (before.types if before else Counter())
         seen = len(before.latencies_ms) if before else 0
         return cls(name, types, collector.latencies_ms[seen:])
@@ -41,7 +41,7 @@ COUNTERS = (
     ("rebalances", "tokenmill_rebalances_total", ""),
     ("redis errors", "tokenmill_redis_errors_total", "op"),
 )
-"""What it is called, the counter, the label that splits it."""
+"""Title, counter, and the label that splits it."""
 
 LATENCY = "tokenmill_chunk_to_event_latency_seconds"
 

@@ -1,6 +1,6 @@
-"""A conversation in two turns: the model calls a tool, a runner runs it, and the model says what came of it.
+"""A conversation in two turns: the model calls a tool, a runner runs it, and the model reports the result.
 
-The words of the model are fixed up to the number in them, which is what the tool has answered.
+The model's words are fixed except for the number in them, which is the tool's answer.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ CONVERSATION = "letters"
 ABOUT = "a call that is really made; those above name tools that no server has"
 
 SERVERS: Mapping[str, Any] = {"letters": {"command": sys.executable, "args": ["-m", "tokenmill.demo.letters"]}}
-"""What the runner is given, as `mcpServers` has it."""
+"""The runner's servers, as `mcpServers`."""
 
 FORMAT = find_format("hermes")
 QUESTION = 'How many times does "strawberry" have an "r"?'
@@ -38,13 +38,13 @@ STEP = 4
 """Characters in a chunk."""
 
 DEADLINE_S = 30.0
-"""For both turns, of which a quiet machine needs a second."""
+"""Seconds for both turns; a quiet machine needs one."""
 
 
 async def take_turns(
     console: Console, printer: EventPrinter, connection: Connection, publisher: Publisher, fetch_wait_ms: int
 ) -> None:
-    """Play it. Raises `FatalError` if the tool's answer does not come, or is another one."""
+    """Play the conversation. Raises `FatalError` if the tool's answer does not come, or is wrong."""
     console.print(f"  question   {QUESTION}", style="dim", soft_wrap=True)
     events = Follower(connection, conversation_id=CONVERSATION, fetch_wait_ms=fetch_wait_ms)
     try:
@@ -66,7 +66,7 @@ async def take_turns(
 async def _turn(
     message_id: str, text: str, publisher: Publisher, coming: AsyncIterator[AnyEvent], printer: EventPrinter
 ) -> ToolCall | None:
-    """What the model says, shown as it comes; returns the last call in it."""
+    """Show the model's answer as it comes; return the last call in it."""
     message, call = publisher.message(CONVERSATION, message_id, open={"format": FORMAT.name}), None
     for at in range(0, len(text), STEP):
         await message.text(text[at : at + STEP])
@@ -81,7 +81,7 @@ async def _turn(
 
 @asynccontextmanager
 async def _results(connection: Connection, fetch_wait_ms: int) -> AsyncIterator[AIOKafkaConsumer]:
-    """Whoever reads the results, all of them. The embedded broker's own records of transactions have no checksums."""
+    """Yield a reader of all results. The embedded broker's own transaction records have no checksums."""
     consumer = AIOKafkaConsumer(
         "tool-results",
         auto_offset_reset="earliest",
@@ -105,7 +105,7 @@ async def _result(call: ToolCall | None, results: AIOKafkaConsumer) -> ToolResul
 
 
 def _text(result: ToolResult) -> str:
-    """What the tool has said. Raises `FatalError` if it failed."""
+    """Return the tool's text. Raises `FatalError` if it failed."""
     if result.error:
         raise FatalError(f"the tool of the conversation {CONVERSATION!r} failed: {result.error}")
     return str(result.result["content"][0]["text"])

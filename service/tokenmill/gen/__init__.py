@@ -1,6 +1,6 @@
 """Generated files: reference, JSON schemas, sample configuration, dashboard, chart, plots. Only a checkout has them.
 
-Each is made by a function from the lists and tables of the package, so that none of them can be forgotten or wrong.
+A function makes each from the lists and tables of the package, so that none can be forgotten or wrong.
 A new one is a function and one line in `FILES`.
 """
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from tokenmill.plugins import load_plugins
 
-load_plugins()  # first: the components of systems have pages, and some modules make tables of all that there is
+load_plugins()  # first: the components of systems have pages, and some modules make tables of all components
 
 from tokenmill.gen import (  # noqa: E402 -- see above
     apis,
@@ -59,4 +59,4 @@ FILES: dict[str, Callable[[], str]] = {
     "helm/tokenmill/values.schema.json": chart.schema,
     state_lock.LOCK: state_lock.text,
 }
-"""Path in the checkout → what makes the file's text."""
+"""Path in the checkout → function that makes the file's text."""

@@ -1,6 +1,6 @@
 """`python -m tokenmill.gen` writes the generated files; `--check` names those that are out of date and exits with 1.
 
-What stands among the generated files and is made by nothing, as the page of a format that is gone, is out of date, too.
+A file among the generated ones that no function makes, such as the page of a removed format, is out of date, too.
 """
 
 import sys
@@ -17,7 +17,7 @@ GENERATED = "docs/reference"
 """Folder in which everything is generated."""
 
 PLOTS = "docs/pictures/*.svg"
-"""All of these, too."""
+"""Pattern of further files that are all generated."""
 
 
 @click.command()

@@ -1,6 +1,6 @@
-"""The AsyncAPI document of the topics that others write to or read: made of the types of their records.
+"""The AsyncAPI document of the topics that other programs write or read, made from the types of their records.
 
-1. Topics on which only tokenmill's own processes speak to each other (`requests`, `tool-state`) are not in it.
+1. It leaves out topics between tokenmill's own processes (`requests`, `tool-state`).
 2. Addresses are the default names of `[topics]`; what an operator calls them otherwise is the same.
 3. An action is said from the side of tokenmill, as the specification asks: it receives `tokens` and sends `events`.
 """
@@ -72,7 +72,7 @@ CHANNELS = (
 
 
 def document() -> str:
-    """The document as JSON."""
+    """Return the document as JSON."""
     kinds = {kind.__name__: kind for channel in CHANNELS for kind in channel.records}
     _, schemas = msgspec.json.schema_components(list(kinds.values()), ref_template=SCHEMAS)
     whole = {

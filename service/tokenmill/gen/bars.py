@@ -19,12 +19,12 @@ class Row(NamedTuple):
 
     @property
     def over(self) -> bool:
-        """Whether the last bar is longer than it should be."""
+        """Whether the last bar exceeds its budget."""
         return self.budget is not None and self.figures[-1].number > self.budget.number
 
 
 class Bars(NamedTuple):
-    """All of it."""
+    """The plot."""
 
     title: str
     series: Sequence[str]
@@ -32,7 +32,7 @@ class Bars(NamedTuple):
 
     @property
     def words(self) -> str:
-        """What the picture shows."""
+        """Return the picture's description."""
         told = [self._range(number) for number in range(len(self.series))]
         if judged := [row for row in self.rows if row.budget]:
             told.append(f"{sum(row.over for row in judged)} of {len(judged)} above their budget")
@@ -44,7 +44,7 @@ class Bars(NamedTuple):
         return f"{self.series[number]} from {least} to {most}"
 
     def svg(self) -> str:
-        """The picture."""
+        """Return the picture."""
         bottom = svg.TOP + len(self.rows) * self._height
         return svg.document(self.title, self.words, bottom, self._elements(bottom))
 
@@ -70,7 +70,7 @@ class Bars(NamedTuple):
 
 
 def _row(row: Row, top: float, axis: Axis) -> Iterator[str]:
-    """The bars, each with its figure behind it: behind the budget, too, where that is in its way."""
+    """Yield the bars, each followed by its figure, which also clears the budget's mark."""
     *_, last = row.figures
     for number, figure in enumerate(row.figures):
         y, end = top + number * PITCH, axis(figure.number)

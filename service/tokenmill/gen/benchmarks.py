@@ -1,7 +1,7 @@
 """The plots of the pages that `tokenmill bench … --write` writes, drawn from the tables in these pages.
 
-So a page and its plot always say the same, and nothing is measured again. A page has no plot if its tables show as much
-by themselves: they have few figures, or all figures are nearly equal.
+So a page and its plot always agree, and nothing is measured again. A page has no plot if its tables show as much by
+themselves: they have few figures, or nearly equal ones.
 """
 
 import re
@@ -29,10 +29,10 @@ class Table(NamedTuple):
     columns: Sequence[str]
     rows: Sequence[Sequence[str]]
     end: int
-    """Where in the page it ends."""
+    """Offset of its end in the page."""
 
     def place(self, *headings: str) -> int:
-        """Where columns with these headings begin, side by side. Raises `LookupError`."""
+        """Return the index of the first of adjacent columns with these headings. Raises `LookupError`."""
         for place in range(len(self.columns)):
             if tuple(self.columns[place : place + len(headings)]) == headings:
                 return place
@@ -45,15 +45,15 @@ class Plot(NamedTuple):
     page: str
     picture: str
     table: str
-    """What the heading of the table's first column begins with."""
+    """Beginning of the heading of the table's first column."""
     read: Callable[[Table], Bars | Lines]
 
     def of(self, page: str) -> Bars | Lines:
-        """What the page's text says."""
+        """Return the plot of a page's text."""
         return self.read(self._table(page))
 
     def illustrated(self, page: str) -> str:
-        """The page's text, with the picture below the table."""
+        """Return the page's text, with the picture below the table."""
         bare = LINK.sub("", page)
         end = self._table(bare).end
         return f"{bare[:end]}\n![{self.of(bare).words}](../pictures/{self.picture}.svg)\n{bare[end:]}"
@@ -66,14 +66,14 @@ class Plot(NamedTuple):
 
 
 def tables(page: str) -> Iterator[Table]:
-    """The tables of a page, in order."""
+    """Yield the tables of a page, in order."""
     for found in TABLE.finditer(page):
         columns, _, *rows = ([cell.strip() for cell in line[1:-1].split("|")] for line in found[0].splitlines())
         yield Table(columns, rows, found.end())
 
 
 def figure(cell: str) -> Figure:
-    """The number that a cell begins with. Raises `LookupError` if there is none."""
+    """Return the number with which a cell begins. Raises `LookupError` if there is none."""
     number = NUMBER.match(cell)
     if number is None:
         raise LookupError(f"no number: {cell!r}")
@@ -127,7 +127,7 @@ PLOTS = (
 
 
 def files() -> dict[str, Callable[[], str]]:
-    """Pages and pictures, as in `tokenmill.gen.FILES`."""
+    """Return pages and pictures, as in `tokenmill.gen.FILES`."""
     made: dict[str, Callable[[], str]] = {}
     for plot in PLOTS:
         made[f"{PAGES}/{plot.page}.md"] = partial(_page, plot)
@@ -144,5 +144,5 @@ def _picture(plot: Plot) -> str:
 
 
 def written(plot: Plot) -> str:
-    """The page as it is."""
+    """Return the current page."""
     return (CHECKOUT / PAGES / f"{plot.page}.md").read_text(encoding="utf-8")

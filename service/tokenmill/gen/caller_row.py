@@ -1,4 +1,4 @@
-"""The dashboard's row about those that call models: what comes of requests, how long models take, what is short."""
+"""The dashboard's row about callers: the outcome of requests, how long models take, what is short."""
 
 from tokenmill.gen.panel import WORKERS, Panel, Query, Row, buckets, quantiles, rate, total
 
@@ -12,14 +12,14 @@ CALLERS = Row(
     (
         Panel(
             title="Callers",
-            text="By what they run. Fronts that call models themselves are among them.",
+            text="By version. Includes fronts that call models themselves.",
             queries=(Query(f"count by (version) (tokenmill_caller_build_info{{{WORKERS}}})", "{{version}}"),),
             kind="stat",
             width=4,
         ),
         Panel(
             title="URLs left alone",
-            text="Model servers that failed again and again, in the last minutes, by the caller that says most.",
+            text="Model servers that kept failing in the last minutes, by the caller that reports most.",
             queries=(Query(f"max(max_over_time(tokenmill_caller_urls_left_alone{{{WORKERS}}}[5m]))"),),
             kind="stat",
             width=4,
@@ -27,7 +27,7 @@ CALLERS = Row(
         ),
         Panel(
             title="Fullest caller",
-            text="Of the answers that `caller.answers` allows at once. At 100 % others are told to come later.",
+            text="Share of the answers that `caller.answers` allows. At 100 % further ones are told to come later.",
             queries=(Query(f"max({_RUNNING} / {_ALLOWED})", "the fullest"),),
             kind="stat",
             unit="percentunit",
@@ -36,21 +36,21 @@ CALLERS = Row(
         ),
         Panel(
             title="Partitions with a caller",
-            text="As many as `requests` has, or somebody takes over.",
+            text="As many as `requests` has, except during a takeover.",
             queries=(Query(total("tokenmill_caller_partitions")),),
             kind="stat",
             width=4,
         ),
         Panel(
-            title="Not known how far",
+            title="Progress unknown",
             text="Requests that a lost caller may have begun. Back at 0 within seconds.",
             queries=(Query(total("tokenmill_caller_inherited")),),
             kind="stat",
             width=4,
         ),
         Panel(
-            title="What comes of requests",
-            text="All of an answer, half of it, nothing; not in time; or nobody wanted it any more.",
+            title="Outcome of requests",
+            text="A whole answer, a part, nothing; late; or no longer wanted.",
             queries=(Query(rate("tokenmill_caller_answers_total", "outcome"), "{{outcome}}"),),
             unit="ops",
         ),
@@ -62,13 +62,13 @@ CALLERS = Row(
         ),
         Panel(
             title="Taken over",
-            text="Requests that another caller may have begun, by what became of them.",
+            text="Requests that another caller may have begun, by outcome.",
             queries=(Query(rate("tokenmill_caller_inherited_total", "fate"), "{{fate}}"),),
             unit="ops",
         ),
         Panel(
             title="Answers under way",
-            text="Those that wait for a place at a model server are among them.",
+            text="Includes those that wait for a place at a model server.",
             queries=(
                 Query(total("tokenmill_caller_running"), "under way"),
                 Query(total("tokenmill_caller_waiting"), "waiting"),
@@ -76,7 +76,7 @@ CALLERS = Row(
         ),
         Panel(
             title="Request to first token",
-            text="From when a request was taken until the model's first token, the wait for a place included.",
+            text="From accepting a request to the model's first token, including the wait for a place.",
             queries=quantiles(FIRST_TOKEN),
             unit="s",
         ),

@@ -1,7 +1,7 @@
-"""What of the Helm chart is made: the schema of its values, its README, and copies of files that it brings along.
+"""The generated parts of the Helm chart: the schema of its values, its README, and copies of files.
 
 Schema and README have three sources: the comments of `values.yaml` (descriptions and defaults), the shape of the
-chart's own values in `values.schema.json`, which stays as it is, and the code (everything below `config`).
+chart's own values in `values.schema.json`, which is kept, and the code (everything below `config`).
 """
 
 import json
@@ -20,30 +20,30 @@ CHECKOUT = Path(__file__).resolve().parents[3]
 CHART = CHECKOUT / "helm" / "tokenmill"
 
 NOT_IN_A_CONFIGMAP = {"sasl_password", "ssl_password", "jwt_secret", "ticket_secret", "api_key"}
-"""Secrets: a Secret is mounted, and its file is named instead."""
+"""Settings that are secrets: a Secret is mounted, and its file is named instead."""
 
 OF_EACH_POD = {"group_instance_id"}
-"""Two workers with the same one would fight; the chart gives each pod its own name."""
+"""Settings that differ in each pod: two workers with the same name would fight, so the chart sets the pod's."""
 
 WITHOUT_LOGIN = "^[^@]*$"
-"""A URL that holds no password. One that does is a secret, too."""
+"""Pattern of a URL without a password. One with a password is a secret, too."""
 
 KEY = re.compile(r"(?P<indent> *)(?P<name>\w+):(?: (?P<value>.*?))?(?:  # .*)?")
 COMMENT = re.compile(r" *#(?P<begin> --)?(?: (?P<text>.*))?")
 
 
 class Value(NamedTuple):
-    """A value that users set, as `values.yaml` says it."""
+    """A value that users set, from `values.yaml`."""
 
     path: str
     text: str
     """Its comment."""
     default: str
-    """As it is written; empty if it takes more than a line."""
+    """The default's text; empty if it takes more than a line."""
 
 
 def values() -> Iterator[Value]:
-    """Every value with a comment that begins with `# --`, in order."""
+    """Yield every value with a comment that begins with `# --`, in order."""
     path: list[str] = []
     said: list[str] = []
     for line in (CHART / "values.yaml").read_text(encoding="utf-8").splitlines():
@@ -60,7 +60,7 @@ def values() -> Iterator[Value]:
 
 
 def schema() -> str:
-    """The schema of the values. Its shape is kept, descriptions and everything below `config` are written anew."""
+    """Return the schema of the values. Its shape is kept; descriptions and everything below `config` are rewritten."""
     whole = json.loads((CHART / "values.schema.json").read_text(encoding="utf-8"))
     for value in values():
         _property(whole, value.path)["description"] = value.text
@@ -69,14 +69,14 @@ def schema() -> str:
 
 
 def _property(schema: dict[str, Any], path: str) -> dict[str, Any]:
-    """The schema of the value at a path. Raises `KeyError` if values.schema.json does not know it."""
+    """Return the schema of the value at a path. Raises `KeyError` if values.schema.json does not have it."""
     for name in path.split("."):
         schema = schema["properties"][name]
     return schema
 
 
 def config_schema() -> dict[str, Any]:
-    """The sections and keys of the application's configuration, less what belongs into a Secret."""
+    """Return the sections and keys of the application's configuration, without what belongs in a Secret."""
     sections = {field.name: _section(field.type) for field in msgspec.structs.fields(Config) if field.name not in LISTS}
     sections |= {name: {"type": "array", "items": _section(kind)} for name, kind in LISTS.items()}
     return {"type": "object", "additionalProperties": False, "properties": sections}
@@ -104,13 +104,13 @@ def _section(kind: type[msgspec.Struct]) -> dict[str, Any]:
 
 
 def readme() -> str:
-    """The chart's README: how it is installed, and every value."""
+    """Return the chart's README: how to install it, and every value."""
     rows = [(markdown.code(value.path), _default(value), value.text) for value in values()]
     return markdown.page("tokenmill", *(text.strip() for text in TEXTS), markdown.table(("value", "default", ""), rows))
 
 
 def copy_of(path: str) -> Callable[[], str]:
-    """The text of a file of the checkout: a chart can't read what lies outside of its folder."""
+    """Return a function that reads a file of the checkout: a chart can't read files outside its folder."""
     return lambda: (CHECKOUT / path).read_text(encoding="utf-8")
 
 
@@ -121,11 +121,11 @@ def _default(value: Value) -> str:
 TEXTS = (
     """
 The raw token stream of a language model in, clean events out: text, reasoning, tool calls, finish.
-Workers read token chunks from a topic of Kafka, keep parser state beside it in Redis, and publish events.
+Workers read token chunks from a Kafka topic, keep parser state in Redis, and publish events.
 """,
     """
-Needed: Kubernetes 1.30 or later, Helm 3, a Kafka (3.x or 4.x), a Redis or Valkey, and the image of
-tokenmill in a registry of yours.
+You need Kubernetes 1.30 or later, Helm 3, a Kafka (3.x or 4.x), a Redis or Valkey, and tokenmill's image in your
+registry.
 """,
     """
 ```sh
@@ -147,8 +147,8 @@ config:
 ```
 """,
     """
-[Deploy on Kubernetes](../../docs/howto/deploy-on-kubernetes.md) goes through it: secrets, topics, scaling, upgrades.
-The files in `ci/` are examples of what goes together, and what the chart is tested with.
+[Deploy on Kubernetes](../../docs/howto/deploy-on-kubernetes.md) has the details: secrets, topics, scaling, upgrades.
+The files in `ci/` are examples of complete set-ups; the chart is tested with them.
 """,
     "## Values",
 )

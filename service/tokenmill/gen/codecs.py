@@ -8,14 +8,14 @@ from tokenmill.records import InputRecord
 
 
 def page() -> str:
-    """Every codec with the records of a short message."""
+    """Return the page, with every codec and the records of a short message."""
     blocks = []
     for codec in CODECS:
         blocks += [f"## `{codec.name}`", f"{codec.summary}.", _records(codec.sample)]
     return markdown.page(
         "Codecs",
         "A codec turns the bytes of an input record into chunks.\n"
-        "`parser.codec` names the one of the topic `tokens`; a record's header `tm-codec` goes before it.",
+        "`parser.codec` names the one of the topic `tokens`; a record's header `tm-codec` overrides it.",
         *blocks,
     )
 

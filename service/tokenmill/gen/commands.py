@@ -1,4 +1,4 @@
-"""The page of the commands: what `--help` says."""
+"""The page of the commands: the output of `--help`."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -12,7 +12,7 @@ WIDTH = 100
 
 
 def page() -> str:
-    """The help of every command and its subcommands."""
+    """Return the page, with the help of every command and its subcommands."""
     settings: dict[str, Any] = {**tokenmill.context_settings, "terminal_width": WIDTH}
     root = click.Context(tokenmill, info_name="tokenmill", **settings)
     return markdown.page(

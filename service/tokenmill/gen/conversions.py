@@ -1,4 +1,4 @@
-"""The page of what can be turned into what: any codec's stream into any dialect."""
+"""The page of conversions: any codec's stream into any dialect."""
 
 from typing import NamedTuple
 
@@ -27,7 +27,7 @@ YES = "✓"
 
 
 class Shown(NamedTuple):
-    """Something that a message may say: events with a word that a dialect either passes on or leaves out."""
+    """Content of a message: events with a word that a dialect either passes on or leaves out."""
 
     what: str
     events: tuple[Event, ...]
@@ -52,7 +52,7 @@ SHOWN = (
 
 
 def page() -> str:
-    """The matrix, and what each dialect shows."""
+    """Return the page: the matrix, and what each dialect shows."""
     names = [markdown.code(dialect.name) for dialect in DIALECTS]
     matrix = [[markdown.code(codec.name), *(YES for _ in DIALECTS)] for codec in CODECS]
     shown = [[markdown.code(dialect.name), *(_shows(dialect, shown) for shown in SHOWN)] for dialect in DIALECTS]
@@ -60,17 +60,17 @@ def page() -> str:
         "Conversions",
         "Every codec's stream can be turned into every dialect; a test does so for each cell.",
         markdown.table(("codec ↓ dialect →", *names), matrix),
-        "`tokenmill parse --codec CODEC --dialect DIALECT FILE` does it for a captured stream, a line of `FILE` a\n"
-        "record: events of a provider as JSON, or lines of its SSE stream. A worker does it for a topic.\n"
+        "`tokenmill parse --codec CODEC --dialect DIALECT FILE` does it for a captured stream, one record a line:\n"
+        "a provider's events as JSON, or lines of its SSE stream. A worker does it for a topic.\n"
         "With `sse+CODEC` the records are raw bytes of an SSE stream, cut anywhere.",
         "## What a dialect shows",
-        "What a shape has no place for is left out of it. The native events always have all.",
+        "A dialect leaves out what its shape has no place for. The native events always have everything.",
         markdown.table(("dialect", *(shown.what for shown in SHOWN)), shown),
     )
 
 
 def _shows(dialect: Dialect, shown: Shown) -> str:
-    """Whether the word of the events comes out."""
+    """Return whether the word of the events comes out."""
     streams = dialect.streams_tool_input or None
     start = compile_grammar(Options(model="m", stream_tool_input=streams)).message_start
     envelope = Envelope("c1", "m1", 0, 0, start)

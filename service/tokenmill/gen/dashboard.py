@@ -1,4 +1,4 @@
-"""The Grafana dashboard as JSON, made of the rows in `dashboard_rows`."""
+"""The Grafana dashboard as JSON, made from the rows in `dashboard_rows`."""
 
 import json
 from collections.abc import Iterator
@@ -8,13 +8,13 @@ from tokenmill.gen.dashboard_rows import ROWS
 from tokenmill.gen.panel import Panel, Query
 
 SOURCE = {"type": "prometheus", "uid": "${datasource}"}
-"""Whatever the reader chose: no installation's own id is in the file."""
+"""The reader's choice: the file has no installation's own id."""
 
 COLUMNS = 24
 HEIGHTS = {"stat": 4, "timeseries": 8, "heatmap": 8}
 
 _ANY = '__name__=~"tokenmill_((gateway|tools|front|caller)_)?build_info"'
-"""Every process, whatever it is."""
+"""Selector of every process, of any kind."""
 
 VARIABLES = (
     ("namespace", f"label_values({{{_ANY}}}, namespace)"),
@@ -23,11 +23,11 @@ VARIABLES = (
     ("format", 'label_values(tokenmill_tool_calls_total{namespace=~"$namespace", job=~"$job"}, format)'),
     ("codec", 'label_values(tokenmill_chunks_consumed_total{namespace=~"$namespace", job=~"$job"}, codec)'),
 )
-"""Name and question of each variable; all of them can be left at all."""
+"""Name and query of each variable; all of them may stay on All."""
 
 
 def dashboard() -> str:
-    """The file that Grafana imports, or is given by provisioning."""
+    """Return the file for Grafana, to import or provision."""
     return json.dumps(_model(), indent=2) + "\n"
 
 
@@ -51,7 +51,7 @@ def _model() -> dict[str, Any]:
 
 
 def _alerts() -> dict[str, Any]:
-    """Alerts that fired, as marks in every panel."""
+    """Return an annotation that marks fired alerts in every panel."""
     return {
         "name": "Alerts",
         "datasource": SOURCE,
@@ -73,17 +73,17 @@ def _variable(name: str, query: str) -> dict[str, Any]:
         "datasource": SOURCE,
         "definition": query,
         "query": {"query": query, "refId": name},
-        "refresh": 2,  # whenever the time range changes: workers come and go
+        "refresh": 2,  # on every change of the time range: workers come and go
         "sort": 1,
         "multi": True,
         "includeAll": True,
-        "allValue": ".*",  # also what has no such label at all, as outside of Kubernetes
+        "allValue": ".*",  # also series without the label, as outside Kubernetes
         "current": {"text": "All", "value": "$__all"},
     }
 
 
 def _panels() -> Iterator[dict[str, Any]]:
-    """Rows and their panels, from left to right and from the top."""
+    """Yield rows and their panels, from left to right and from the top."""
     number = y = 0
     for row in ROWS:
         number += 1

@@ -1,10 +1,10 @@
-"""What the Grafana dashboard shows: rows of panels, each with the questions that it asks of Prometheus.
+"""The content of the Grafana dashboard: rows of panels, each with its queries to Prometheus.
 
 1. First whether users are served: traffic, errors, latency. Then what is short, then how workers recover, then which
-   format or codec it is, then the gateway, tools, front and callers. Whoever is called at night reads from the top and
-   stops where it is red.
-2. Questions keep to the variables of the dashboard, and rates to `$__rate_interval`, which knows how often is scraped.
-3. Panels add up over workers, except where the question is which worker it is.
+   format or codec it is, then the gateway, tools, front and callers. The person on call reads from the top and stops
+   where it is red.
+2. Queries use the dashboard's variables, and rates use `$__rate_interval`, which follows the scrape interval.
+3. Panels sum over workers, unless the question is which worker it is.
 """
 
 from tokenmill.gen.caller_row import CALLERS
@@ -21,21 +21,21 @@ SERVED = Row(
     (
         Panel(
             title="Workers",
-            text="By what they run. Two versions are an upgrade that goes on.",
+            text="By version. Two versions mean an upgrade in progress.",
             queries=(Query(f"count by (version) (tokenmill_build_info{{{WORKERS}}})", "{{version}}"),),
             kind="stat",
             width=4,
         ),
         Panel(
             title="Open messages",
-            text="Answers that are being written now.",
+            text="Answers being written now.",
             queries=(Query(total("tokenmill_open_messages")),),
             kind="stat",
             width=4,
         ),
         Panel(
             title="Events in time",
-            text="Share of chunks of the last hour whose events were there within 0.25 s. The objective is 99 %.",
+            text="Share of the last hour's chunks whose events came within 0.25 s. The objective is 99 %.",
             queries=(Query(f"1 - job:tokenmill_late_chunks:ratio_rate1h{{{GROUP}}}"),),
             kind="stat",
             unit="percentunit",
@@ -52,7 +52,7 @@ SERVED = Row(
         ),
         Panel(
             title="Lag",
-            text="How long the workers would need for what waits.",
+            text="How long the workers would need for the backlog.",
             queries=(Query(f"job:tokenmill_consumer_lag:seconds{{{GROUP}}}"),),
             kind="stat",
             unit="s",
@@ -61,7 +61,7 @@ SERVED = Row(
         ),
         Panel(
             title="Lost",
-            text="Messages that ended as lost, and records gone too early or skipped by hand, in the time shown.",
+            text="Messages that ended as lost, and records removed too early or skipped by hand, in the time shown.",
             queries=(
                 Query(within("tokenmill_parse_errors_total", 'stage="recovery"'), "messages"),
                 Query(within("tokenmill_records_lost_total"), "records"),
@@ -104,7 +104,7 @@ SERVED = Row(
         ),
         Panel(
             title="Chunk to event, quantiles",
-            text="The same as lines. In exactly-once the time until the commit is in it.",
+            text="The same as lines. With exactly-once, includes the time until the commit.",
             queries=quantiles(CHUNK_LATENCY),
             unit="s",
         ),
@@ -124,13 +124,13 @@ SATURATION = Row(
     (
         Panel(
             title="Lag by partition",
-            text="One line that rises: that partition stands still. All rise: there are too few workers.",
+            text="One rising line: that partition stands still. All rising: there are too few workers.",
             queries=(Query(total("tokenmill_consumer_lag_records", "topic, partition"), "{{topic}}/{{partition}}"),),
             width=12,
         ),
         Panel(
             title="Processor",
-            text="Cores that a worker uses. It can use one: its event loop.",
+            text="Cores that a worker uses. It can use only one, for its event loop.",
             queries=(Query(rate("process_cpu_seconds_total", "instance"), "{{instance}}"),),
             width=6,
             red=0.95,
@@ -144,7 +144,7 @@ SATURATION = Row(
             red=0.5,
         ),
         Panel(
-            title="State, of its cap",
+            title="State, share of cap",
             text="Memory of open messages. At 100 % input pauses, and the longest idle messages are finished.",
             queries=(Query(f"{total('tokenmill_state_bytes', 'instance')} / {_CAP}", "{{instance}}"),),
             unit="percentunit",
@@ -153,21 +153,21 @@ SATURATION = Row(
         ),
         Panel(
             title="Memory",
-            text="Of the process.",
+            text="Resident memory of the process.",
             queries=(Query(total("process_resident_memory_bytes", "instance"), "{{instance}}"),),
             unit="bytes",
             width=6,
         ),
         Panel(
             title="Not acknowledged",
-            text="Output that the broker has not taken yet. High: Kafka is slow, and workers wait for it.",
+            text="Output that the broker has not acknowledged yet. High: Kafka is slow, and workers wait for it.",
             queries=(Query(total("tokenmill_unacknowledged_bytes", "instance"), "{{instance}}"),),
             unit="bytes",
             width=6,
         ),
         Panel(
             title="Partitions",
-            text="How they are shared out.",
+            text="Their distribution over workers.",
             queries=(Query(total("tokenmill_assigned_partitions", "instance"), "{{instance}}"),),
             width=6,
         ),
@@ -179,14 +179,14 @@ RECOVERY = Row(
     (
         Panel(
             title="Rebalances",
-            text="Times that workers were given their partitions. Some at each change are normal.",
+            text="Partition assignments. A few at each change are normal.",
             queries=(Query(rate("tokenmill_rebalances_total", "instance"), "{{instance}}"),),
             unit="ops",
             width=6,
         ),
         Panel(
             title="Restores",
-            text="Where partitions had their state from. Replays take longest.",
+            text="Where partitions got their state. Replays take longest.",
             queries=(Query(rate("tokenmill_restores_total", "source"), "{{source}}"),),
             unit="ops",
             width=6,
@@ -215,28 +215,28 @@ RECOVERY = Row(
         ),
         Panel(
             title="Commits",
-            text="Of offsets and low-water marks.",
+            text="Commits of offsets and low-water marks.",
             queries=(Query(rate("tokenmill_commits_total", "outcome"), "{{outcome}}"),),
             unit="ops",
             width=6,
         ),
         Panel(
             title="Snapshots",
-            text="Written to Redis. Overtaken: the partition has another owner already.",
+            text="Written to Redis. Overtaken: the partition already has another owner.",
             queries=(Query(rate("tokenmill_snapshots_total", "kind, outcome"), "{{kind}} {{outcome}}"),),
             unit="ops",
             width=6,
         ),
         Panel(
             title="Redis errors",
-            text="Events go on without Redis; restarts take longer.",
+            text="Events continue without Redis; restarts take longer.",
             queries=(Query(rate("tokenmill_redis_errors_total", "op"), "{{op}}"),),
             unit="ops",
             width=6,
         ),
         Panel(
             title="Timeouts",
-            text="Messages that are finished because nothing came for them, or because memory was short.",
+            text="Messages finished because nothing more came, or because memory was short.",
             queries=(Query(rate("tokenmill_timeouts_written_total"), "written"),),
             unit="ops",
             width=6,
@@ -251,13 +251,13 @@ DRILL_DOWN = Row(
     (
         Panel(
             title="Tool calls",
-            text="What became of the calls that models wrote.",
+            text="Outcome of the calls that models wrote.",
             queries=(Query(rate("tokenmill_tool_calls_total", "outcome", _FORMAT), "{{outcome}}"),),
             unit="ops",
         ),
         Panel(
             title="Broken calls, by format",
-            text="Share of the last half hour's calls that could not be read. High for one: the model writes another.",
+            text="Share of the last half hour's calls that could not be read. High for one: the wrong format.",
             queries=(Query(f"job_format:tokenmill_broken_calls:ratio_rate30m{{{GROUP}, {_FORMAT}}}", "{{format}}"),),
             unit="percentunit",
             red=0.1,
@@ -275,7 +275,7 @@ DRILL_DOWN = Row(
         ),
         Panel(
             title="Chunks, by codec",
-            text="What codecs made of input records.",
+            text="Chunks from input records.",
             queries=(Query(rate("tokenmill_chunks_consumed_total", "codec", 'codec=~"$codec"'), "{{codec}}"),),
             unit="ops",
         ),

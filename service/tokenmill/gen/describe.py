@@ -20,17 +20,17 @@ class Described(NamedTuple):
 
 
 def about(kind: type) -> str:
-    """What the docstring of a class says, on one line."""
+    """Return the docstring of a class, on one line."""
     return on_one_line(kind.__doc__ or "")
 
 
 def on_one_line(text: str) -> str:
-    """A text without its line breaks."""
+    """Return a text without its line breaks."""
     return " ".join(text.split())
 
 
 def fields(struct: type[msgspec.Struct]) -> list[Described]:
-    """The fields of a struct in order, with the docstring below each, also where a base class has it."""
+    """Return the fields of a struct in order, with the docstring below each, also from a base class."""
     described = []
     for field in msgspec.structs.fields(struct):
         text = meaning(struct, field.name)
@@ -40,13 +40,13 @@ def fields(struct: type[msgspec.Struct]) -> list[Described]:
 
 
 def meaning(struct: type[msgspec.Struct], field: str) -> str:
-    """The docstring below a field, also where a base class has it."""
+    """Return the docstring below a field, also from a base class."""
     return next((found[field] for found in map(_docstrings, struct.__mro__) if field in found), "")
 
 
 @cache
 def _docstrings(owner: type) -> dict[str, str]:
-    """Field → the docstring below it in the source of the class."""
+    """Return, for each field, the docstring below it in the source of the class."""
     if owner in {msgspec.Struct, object} or not issubclass(owner, msgspec.Struct):
         return {}
     (definition,) = (node for node in ast.parse(inspect.getsource(owner)).body if isinstance(node, ast.ClassDef))

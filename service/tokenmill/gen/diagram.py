@@ -4,11 +4,11 @@ from tokenmill.inspector import diagram as drawn
 from tokenmill.parser.spec import Format
 
 _PLAIN = frozenset(" _./=-|…")
-"""Characters that mean nothing to Mermaid; the others are written as entities."""
+"""Characters without a meaning in Mermaid; the others are written as entities."""
 
 
 def diagram(format_: Format) -> str:
-    """The source of the diagram: states first, then what leads from one to another."""
+    """Return the source of the diagram: states first, then the transitions."""
     found = drawn.diagram(format_)
     states = [f'    state "{state.title}" as {state.name}' for state in found.states]
     moves = [
@@ -19,5 +19,5 @@ def diagram(format_: Format) -> str:
 
 
 def escaped(text: str) -> str:
-    """Text without characters that mean something to Mermaid."""
+    """Return text without characters that have a meaning in Mermaid."""
     return "".join(sign if sign.isalnum() or sign in _PLAIN else f"#{ord(sign)};" for sign in text)

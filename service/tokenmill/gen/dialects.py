@@ -1,4 +1,4 @@
-"""The page of the output dialects: what each makes of the same events."""
+"""The page of the output dialects: the same events in each."""
 
 from tokenmill.dialects import DIALECTS, Dialect, Envelope
 from tokenmill.events import Event
@@ -7,11 +7,11 @@ from tokenmill.gen import markdown
 from tokenmill.library import Parser
 
 TIME = 1_760_000_000_000
-"""Milliseconds since the epoch, in October 2025: a time for the samples."""
+"""Time of the samples, in milliseconds since the epoch: October 2025."""
 
 
 def page() -> str:
-    """Every dialect with the payloads of a short message."""
+    """Return the page, with every dialect and the payloads of a short message."""
     blocks = []
     for dialect in DIALECTS:
         blocks += [f"## `{dialect.name}`", f"{dialect.summary}.", markdown.fenced(_payloads(dialect), "text")]
@@ -19,7 +19,7 @@ def page() -> str:
         "Dialects",
         "A dialect renders native events for a kind of client.\n"
         "The topic `events` has the native one; `[[outputs]]` of the configuration add topics in others.\n"
-        f"Each line is one record: what became of the sample of the format [{HERMES.name}](formats/{HERMES.name}.md).",
+        f"Each line is one record, made from the sample of the format [{HERMES.name}](formats/{HERMES.name}.md).",
         *blocks,
     )
 

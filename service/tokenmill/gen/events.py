@@ -12,13 +12,13 @@ from tokenmill.gen import describe, markdown
 PARTS: dict[type[Event], tuple[tuple[str, type[msgspec.Struct]], ...]] = {
     MessageStart: (("request", Request), ("request.tools.NAME", DeclaredTool))
 }
-"""Objects inside of events."""
+"""Objects inside events."""
 
 ENVELOPE = {field.name for field in describe.fields(Event)}
 
 
 def page() -> str:
-    """The envelope, then every event."""
+    """Return the page: the envelope, then every event."""
     blocks = []
     for event in EVENT_TYPES:
         blocks += [f"## `{event.__struct_config__.tag}`", describe.about(event)]
@@ -28,7 +28,7 @@ def page() -> str:
             blocks += [f"`{name}`: {describe.about(inner)}", _table(describe.fields(inner))]
     return markdown.page(
         "Events",
-        "What the topic `events` holds in the dialect `native`: one JSON object a record.\n"
+        "The content of the topic `events` in the dialect `native`: one JSON object per record.\n"
         "The same as a JSON schema: [events.schema.json](events.schema.json); of the input: "
         "[chunk.schema.json](chunk.schema.json). Topics, keys and headers, too: [asyncapi.json](asyncapi.json).\n"
         "A field with a default may be left out; readers ignore fields that they do not know.",
@@ -40,12 +40,12 @@ def page() -> str:
 
 
 def schema() -> str:
-    """JSON schema of every event."""
+    """Return the JSON schema of every event."""
     return _schema(AnyEvent, "An event of tokenmill's native dialect")
 
 
 def chunk_schema() -> str:
-    """JSON schema of the native codec's chunk."""
+    """Return the JSON schema of the native codec's chunk."""
     return _schema(Chunk, "A chunk of tokenmill's native codec")
 
 

@@ -1,4 +1,4 @@
-"""The pages of the formats: one for each, made from its data and by the parser itself, and the index of them."""
+"""The pages of the formats, made from their data and by the parser itself, and the index."""
 
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -16,16 +16,16 @@ from tokenmill.parser.markers import Marker
 from tokenmill.parser.spec import Format
 
 _SHOWN = frozenset({"name", "summary", "sample", "models", "aliases"})
-"""Fields of a format that its page has elsewhere."""
+"""Fields of a format that are elsewhere on its page."""
 
 
 def page() -> str:
-    """The index."""
+    """Return the index."""
     return markdown.page(
         "Formats",
         "A format is the grammar in which a model writes reasoning and tool calls.\n"
         "`parser.format` names the default, a message's `open` may name another or a list of several.\n"
-        "Names that other servers give their parsers work as the format's own.",
+        "Other servers' names for their parsers work, too.",
         markdown.table(
             ("format", "what it looks like", "models", "also called"),
             [
@@ -38,18 +38,18 @@ def page() -> str:
                 for format_ in FORMATS
             ],
         ),
-        "Which one a model writes in: [by its name or its chat template](../howto/find-the-format-of-a-model.md).\n"
-        "A model that writes in none of them: [add a format](../howto/add-a-format.md).",
+        "Which one a model writes: [by its name or its chat template](../howto/find-the-format-of-a-model.md).\n"
+        "For a model that writes none of them: [add a format](../howto/add-a-format.md).",
     )
 
 
 def pages() -> dict[str, Callable[[], str]]:
-    """File of each format's page, in the folder beside the index, → what makes its text."""
+    """Return, for the file of each format's page in the folder beside the index, the function that makes its text."""
     return {f"{format_.name}.md": partial(format_page, format_) for format_ in FORMATS}
 
 
 def format_page(format_: Format) -> str:
-    """All about one format."""
+    """Return the page of one format."""
     found = list(parts(msgspec.structs.replace(format_, history=None)))
     own = [part for part in found if not part.where and not isinstance(part.value, Marker) and part.name not in _SHOWN]
     grammar = [part for part in found if part.where and not isinstance(part.value, Marker)]
@@ -58,27 +58,27 @@ def format_page(format_: Format) -> str:
         format_.summary,
         "\n".join(_known_as(format_)),
         "## Sample",
-        "An answer as the model writes it, and the events that the parser makes of it when it comes in one piece.\n"
+        "An answer as the model writes it, and the events that the parser makes from it if it comes in one piece.\n"
         "However it is cut, merging adjacent deltas gives the same events.",
         markdown.fenced(format_.sample, "text"),
         markdown.fenced("\n".join(_events(format_)), "json"),
         *_history(format_),
-        *_section("Defaults of its own", "Options of a message go before them.", own, ("option", "value")),
-        *_section("Grammar", "What the parser is told besides the markers.", grammar, ("part", "what", "value")),
+        *_section("Defaults of its own", "A message's options override them.", own, ("option", "value")),
+        *_section("Grammar", "The parser's data besides the markers.", grammar, ("part", "what", "value")),
         *_section(
             "Markers",
-            "All spellings of each. The option `markers_suffix` adds to the names of those that are tags.",
+            "All spellings of each. The option `markers_suffix` is appended to the names of tags.",
             [part for part in found if isinstance(part.value, Marker)],
             ("part", "what", "marker"),
         ),
         "## States",
-        "Labels are markers; `…` stands for more spellings. Numbers of headers are those of the routes above.",
+        "Labels are markers; `…` stands for more spellings. Header numbers are those of the routes above.",
         markdown.fenced(diagram(format_), "mermaid"),
     )
 
 
 def _history(format_: Format) -> list[str]:
-    """How a call and its result stand in a history, unless the format has no calls."""
+    """Return how a call and its result appear in a history, unless the format has no calls."""
     if format_.history is None:
         return []
     shown = [
@@ -103,7 +103,7 @@ def _codes(names: Iterable[str]) -> str:
 
 
 def _section(title: str, about: str, found: list[Part], columns: tuple[str, ...]) -> list[str]:
-    """A table of parts, unless there are none."""
+    """Return a table of parts, unless there are none."""
     rows = [
         (part.where, markdown.code(part.name), _value(part.value), part.meaning)[-len(columns) - 1 :] for part in found
     ]

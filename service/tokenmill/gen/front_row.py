@@ -1,4 +1,4 @@
-"""The dashboard's row about the front: what clients of its APIs are answered, and how long they wait."""
+"""The dashboard's row about the front: the answers to its clients, and how long they wait."""
 
 from tokenmill.gen.panel import GROUP, WORKERS, Panel, Query, Row, buckets, quantiles, rate, total
 
@@ -9,7 +9,7 @@ FRONT = Row(
     (
         Panel(
             title="Fronts",
-            text="By what they run.",
+            text="By version.",
             queries=(Query(f"count by (version) (tokenmill_front_build_info{{{WORKERS}}})", "{{version}}"),),
             kind="stat",
             width=4,
@@ -23,7 +23,7 @@ FRONT = Row(
         ),
         Panel(
             title="Requests that fail",
-            text="Share of the last hour's requests that were answered with a status of the server's, 500 and above.",
+            text="Share of the last hour's requests with a server error, status 500 and above.",
             queries=(Query(f"job:tokenmill_front_failed_requests:ratio_rate1h{{{GROUP}}}"),),
             kind="stat",
             unit="percentunit",
@@ -32,7 +32,7 @@ FRONT = Row(
         ),
         Panel(
             title="First event, p95",
-            text="From a request until the first event of its answer could be told. Long prompts take their time.",
+            text="From a request to the first event of its answer. Long prompts take time.",
             queries=(quantiles(FIRST_EVENT)[1],),
             kind="stat",
             unit="s",
@@ -41,14 +41,14 @@ FRONT = Row(
         ),
         Panel(
             title="Known requests",
-            text="Of the last minutes, by the front that knows most. What comes again is no new generation.",
+            text="Requests of the last minutes, by the front with most. A repeated one starts no new generation.",
             queries=(Query(f"max(tokenmill_front_known_requests{{{WORKERS}}})"),),
             kind="stat",
             width=4,
         ),
         Panel(
             title="Requests",
-            text="For answers, by the class of their status. `left`: the client went before.",
+            text="For answers, by status class. `left`: the client left early.",
             queries=(Query(rate("tokenmill_front_requests_total", "status"), "{{status}}"),),
             unit="ops",
         ),
@@ -60,7 +60,7 @@ FRONT = Row(
         ),
         Panel(
             title="Attached, abandoned",
-            text="Requests that got an answer which was there, by how it was found; answers that nobody read.",
+            text="Requests that got an existing answer, by how it was found; answers that nobody read.",
             queries=(
                 Query(rate("tokenmill_front_attached_total", "how"), "{{how}}"),
                 Query(rate("tokenmill_front_abandoned_total"), "abandoned"),
@@ -69,7 +69,7 @@ FRONT = Row(
         ),
         Panel(
             title="Request to first event",
-            text="The wait for a place and the model's own time are in it.",
+            text="Includes the wait for a place and the model's own time.",
             queries=quantiles(FIRST_EVENT),
             unit="s",
         ),

@@ -8,7 +8,7 @@ from tokenmill.gen import describe, markdown
 
 
 def page() -> str:
-    """Everything that a client of the gateway can rely on."""
+    """Return the page, with everything that a client of the gateway can rely on."""
     return markdown.page(
         "Gateway",
         *(text.strip() for text in ABOUT),
@@ -22,7 +22,7 @@ def page() -> str:
         "## Problems",
         PROBLEMS.strip(),
         markdown.table(
-            ("kind", "status", "says"),
+            ("kind", "status", "meaning"),
             [(markdown.code(kind.name), str(kind.status), f"{kind.title}.") for kind in KINDS],
         ),
         "Every route may answer with " + ", ".join(markdown.code(kind.name) for kind in EVERYWHERE) + ".",
@@ -49,15 +49,14 @@ def _parameter(parameter: Parameter) -> tuple[str, str, str]:
 
 ABOUT = (
     """
-`tokenmill gateway` serves what is on the topic `events` over HTTP. A client gets the payloads of its conversation in
-the dialect that it asks for, in order, none twice and none missing, over any number of connections, from any gateway.
-The same as an OpenAPI document: [openapi.json](openapi.json); the settings are those of
-[`[gateway]`](configuration.md#gateway).
+`tokenmill gateway` serves the topic `events` over HTTP. A client gets the payloads of its conversation in the dialect
+that it asks for, in order, none twice and none missing, over any number of connections, from any gateway. This page as
+an OpenAPI document: [openapi.json](openapi.json); the settings are in [`[gateway]`](configuration.md#gateway).
 """,
     """
 [Show an answer in a browser](../howto/show-an-answer-in-a-browser.md) and
-[put it behind a proxy](../howto/put-the-gateway-behind-a-proxy.md) show how it is used;
-[design](../topics/design.md#8-the-gateway) says how the promise is kept.
+[put it behind a proxy](../howto/put-the-gateway-behind-a-proxy.md) show how to use it;
+[design](../topics/design.md#8-the-gateway) describes how the promise is kept.
 """,
 )
 
@@ -69,24 +68,25 @@ Server-sent events, unless the client accepts `application/x-ndjson`:
 | | server-sent events | NDJSON | WebSocket |
 | --- | --- | --- | --- |
 | a payload | `id:`, `event:` if clients of the dialect look for one, `data:` | `{"id": …, "data": …}` | the same |
-| where the client is, before the first payload | a block with `id:` alone | `{"id": …}` | the same |
-| what the gateway itself says | `event:` with its name, `retry:` | `{"event": …, "data": …}` | the same |
-| silence of `gateway.heartbeat_s` | the comment `: hb` | an empty line | a ping |
+| the client's position, before the first payload | a block with `id:` alone | `{"id": …}` | the same |
+| the gateway's own notices | `event:` with the name, `retry:` | `{"event": …, "data": …}` | the same |
+| after `gateway.heartbeat_s` of silence | the comment `: hb` | an empty line | a ping |
 """,
     """
-`data` is the payload as the dialect writes it, one line; a payload that is no JSON, as `[DONE]`, is a string in NDJSON.
-Clients of OpenAI's dialects fail on a block with an id alone: they get the comment `: open` in its place.
-Frames that come within `gateway.flush_ms` are written together; the first of a message and its last at once.
+`data` is the dialect's payload, on one line; a payload that is not JSON, such as `[DONE]`, is a string in NDJSON.
+Clients of OpenAI's dialects fail on a block with only an id: they get the comment `: open` instead. Frames that come
+within `gateway.flush_ms` are written together; the first and the last of a message immediately.
 """,
     "## Ids",
     """
 `<partition>.<offset>.<part>~<back>~<mark>` names a frame by its record in the log, how far before it reading has to
-begin to go on after it, and which event the record is. An id with the part 0 stands in front of a record. Any gateway
-understands ids, and none remembers them. Those of a partition sort as text in the order of their frames. A client sends
-back what it got, as `Last-Event-ID`, `last_event_id` or `from`. Each is checked against the record that it names, so an
-id of another conversation or another log is none; in another dialect it is one, and what follows its record comes. Who
-comes back with such a one (`Last-Event-ID`, `last_event_id`) can't see a refusal, and gets the notice `gap` and what
-there is; with `from` it is refused (410). Text that is no id at all always is (400).
+begin in order to continue after it, and which event the record is. An id with the part 0 is the position before a
+record. Any gateway understands ids, and none stores them. The ids of a partition sort as text in the order of their
+frames. A client sends an id back as `Last-Event-ID`, `last_event_id` or `from`. Each is checked against the record that
+it names, so an id of another conversation or another log is invalid; an id from another dialect is valid, and what
+follows its record is sent. A client that comes back with an invalid one (`Last-Event-ID`, `last_event_id`) can't see a
+refusal, so it gets the notice `gap` and what there is; with `from` it is refused (410). Text that is not an id is
+always refused (400).
 """,
     "## How a stream ends",
     """
@@ -94,24 +94,24 @@ there is; with `from` it is refused (410). Text that is no id at all always is (
 | --- | --- | --- |
 | the answer is over (`until=finish`, one message) | a complete end | is done; an `EventSource` comes back to a 204 |
 | the gateway stops, the client is slow, rights end | `retry`, then a **reset** | comes back with its id |
-| the topic has grown, and the conversation goes on elsewhere | an id of there, then the same | comes back with that |
-| what follows its id is gone | the notice `gap`, then what there is | may have to show that something is missing |
-| the client leaves, or closes its sending half | | nothing is stopped by it; it is answered no more |
+| the topic has grown, and the conversation continues elsewhere | an id there, then the same | comes back with that |
+| what follows its id is gone | the notice `gap`, then what there is | may have to show the gap |
+| the client leaves, or closes its sending half | | gets nothing more; the answer continues |
 """,
     """
 A cut never looks like an end: a client that sees a complete end of the answer has all of it. An `EventSource` gets no
-reason for a refusal and does not come back from one; what a page does then is in the how-to. Among server-sent events
-of the dialects `openai`, `openai_responses`, `ai_sdk_ui` and `ag_ui` there is no notice `gap`: clients take each event
-for one of the API's. In the last two one answer whose beginning is gone is an error, which ends the stream.
+reason for a refusal and does not reconnect after one; the how-to shows what a page does then. Server-sent events in the
+dialects `openai`, `openai_responses`, `ai_sdk_ui` and `ag_ui` have no notice `gap`: clients take each event for one of
+the API's. In the last two, an answer whose beginning is gone is an error, which ends the stream.
 """,
     """
-A WebSocket is closed with 1000 after the end of an answer, 1001 where the gateway stops, 1008 for what is not allowed
-or not understood, 1009 for a frame that is too large, 1012 where the topic has grown, and 1013 for a client that is too
-slow or where Kafka does not answer: come back later.
+A WebSocket is closed with 1000 after the end of an answer, 1001 when the gateway stops, 1008 for what is not allowed or
+not understood, 1009 for a frame that is too large, 1012 when the topic has grown, and 1013 for a client that is too
+slow or when Kafka does not answer: come back later.
 """,
 )
 
 PROBLEMS = """
-A refusal is an RFC 9457 problem: `type` is `urn:tokenmill:problem:` and the kind, `detail` says what to change. Every
-answer that is no stream has `x-request-id`, under which the gateway's log has what concerns it.
+A refusal is an RFC 9457 problem: `type` is `urn:tokenmill:problem:` and the kind, `detail` describes what to change.
+Every answer that is not a stream has `x-request-id`, which the gateway's log uses for everything about it.
 """

@@ -1,4 +1,4 @@
-"""The dashboard's row about the gateway: who is connected, how long they wait, why they leave, what is short."""
+"""The dashboard's row about the gateway: its clients, how long they wait, why they leave, what is short."""
 
 from tokenmill.gen.panel import WORKERS, Panel, Query, Row, buckets, quantiles, rate, total
 
@@ -14,7 +14,7 @@ GATEWAY = Row(
     (
         Panel(
             title="Gateways",
-            text="By what they run.",
+            text="By version.",
             queries=(Query(f"count by (version) (tokenmill_gateway_build_info{{{WORKERS}}})", "{{version}}"),),
             kind="stat",
             width=4,
@@ -28,7 +28,7 @@ GATEWAY = Row(
         ),
         Panel(
             title="Fullest gateway",
-            text="Of the streams that `gateway.connections` allows. At 100 % new ones are refused.",
+            text="Share of the streams that `gateway.connections` allows. At 100 % new ones are refused.",
             queries=(Query(f"max({_STREAMS} / {_ALLOWED})", "the fullest"),),
             kind="stat",
             unit="percentunit",
@@ -37,7 +37,7 @@ GATEWAY = Row(
         ),
         Panel(
             title="Token to socket, p99",
-            text="From a token's record until its event was written for all who wait for it.",
+            text="From a token's record until its event was written for all waiting clients.",
             queries=(quantiles(DELIVERY)[-1],),
             kind="stat",
             unit="s",
@@ -46,7 +46,7 @@ GATEWAY = Row(
         ),
         Panel(
             title="Readers of the past",
-            text="Of those that `gateway.catch_up_readers` allows. All in use: who comes back waits.",
+            text="Share of those that `gateway.catch_up_readers` allows. All in use: returning clients wait.",
             queries=(
                 Query(
                     f"max({total('tokenmill_gateway_readers_in_use', 'instance')}"
@@ -60,8 +60,8 @@ GATEWAY = Row(
             red=1,
         ),
         Panel(
-            title="Kafka last heard of",
-            text="By the reader that has waited longest. From 30 s on the gateway says that it is not ready.",
+            title="Last answer from Kafka",
+            text="Age, for the reader that has waited longest. From 30 s the gateway reports that it is not ready.",
             queries=(Query(f"max(tokenmill_gateway_poll_age_seconds{{{WORKERS}}})"),),
             kind="stat",
             unit="s",
@@ -70,7 +70,7 @@ GATEWAY = Row(
         ),
         Panel(
             title="Streams",
-            text="That are open, by transport.",
+            text="Open streams, by transport.",
             queries=(Query(total("tokenmill_gateway_connections", "transport"), "{{transport}}"),),
         ),
         Panel(
@@ -81,7 +81,7 @@ GATEWAY = Row(
         ),
         Panel(
             title="Bytes",
-            text="Of those frames, by transport.",
+            text="Bytes of those frames, by transport.",
             queries=(Query(rate("tokenmill_gateway_bytes_sent_total", "transport"), "{{transport}}"),),
             unit="Bps",
         ),
@@ -100,31 +100,31 @@ GATEWAY = Row(
         ),
         Panel(
             title="Catch-up",
-            text="For what a client had to be told of the past. Long: the past lies in Kafka, or readers are short.",
+            text="Time to send a client the past. Long: the past lies in Kafka, or readers are short.",
             queries=quantiles("tokenmill_gateway_catch_up_seconds"),
             unit="s",
         ),
         Panel(
             title="Streams that ended",
-            text="By reason. `back` is none: it reads again from earlier.",
+            text="By reason. `back` is not an end: the stream reads again from earlier.",
             queries=(Query(rate("tokenmill_gateway_streams_ended_total", "reason"), "{{reason}}"),),
             unit="ops",
         ),
         Panel(
             title="Resumes",
-            text="Where clients that came back went on from. `gap`: the log no longer has it.",
+            text="Where returning clients resumed. `gap`: the log no longer has it.",
             queries=(Query(rate("tokenmill_gateway_resumes_total", "source"), "{{source}}"),),
             unit="ops",
         ),
         Panel(
             title="Refusals",
-            text="By the kind of the problem.",
+            text="By kind of problem.",
             queries=(Query(rate("tokenmill_gateway_refusals_total", "problem"), "{{problem}}"),),
             unit="ops",
         ),
         Panel(
             title="Writes and heartbeats",
-            text="What clients wrote, and comments that keep silent connections open.",
+            text="Writes by clients, and comments that keep silent connections open.",
             queries=(
                 Query(rate("tokenmill_gateway_writes_total", "kind"), "{{kind}}"),
                 Query(rate("tokenmill_gateway_heartbeats_total"), "heartbeats"),
@@ -133,8 +133,8 @@ GATEWAY = Row(
             width=6,
         ),
         Panel(
-            title="Window, of its cap",
-            text="Memory of recent records. Full is no harm: the oldest leave, and are read from Kafka.",
+            title="Window, share of cap",
+            text="Recent records in memory. Full is harmless: the oldest are dropped, and read from Kafka.",
             queries=(Query(f"{_WINDOW} / {_WINDOW_CAP}", "{{instance}}"),),
             unit="percentunit",
             width=6,
@@ -147,7 +147,7 @@ GATEWAY = Row(
         ),
         Panel(
             title="Not committed",
-            text="Records that nobody may see yet. A line that only rises: a transaction hangs.",
+            text="Records that are not visible yet. A line that only rises: a transaction hangs.",
             queries=(
                 Query(f"max by (partition) (tokenmill_gateway_uncommitted_records{{{WORKERS}}})", "{{partition}}"),
             ),

@@ -11,14 +11,14 @@ HEIGHT = 320
 
 
 class Line(NamedTuple):
-    """A figure for each place. Lines of a kind have one colour."""
+    """A line with a figure for each place. Lines of a kind have one colour."""
 
     kind: str
     figures: Sequence[Figure]
 
 
 class Lines(NamedTuple):
-    """All of it. A budget is a line from side to side."""
+    """The plot. A budget is a line from side to side."""
 
     title: str
     places: Sequence[Figure]
@@ -27,7 +27,7 @@ class Lines(NamedTuple):
 
     @property
     def words(self) -> str:
-        """What the picture shows."""
+        """Return the picture's description."""
         told = []
         for place, *figures in zip(self.places, *(line.figures for line in self.lines), strict=True):
             told.append(f"from {min(figures).shown} to {max(figures).shown} at {place.shown}")
@@ -35,7 +35,7 @@ class Lines(NamedTuple):
         return f"{self.title}, {len(self.lines)} lines: {'; '.join(told)}."
 
     def svg(self) -> str:
-        """The picture."""
+        """Return the picture."""
         bottom = svg.TOP + GAP + HEIGHT
         return svg.document(self.title, self.words, bottom, self._elements(bottom))
 
@@ -63,7 +63,7 @@ class Lines(NamedTuple):
 
     @property
     def _margin(self) -> float:
-        """For the names of budgets."""
+        """Return the labels of the budgets."""
         return max((GAP + svg.wide(_named(budget)) for budget in self.budgets), default=0.0)
 
 

@@ -6,12 +6,12 @@ NOTE = "<!-- Generated from the code by `make gen`. Change the code, not this pa
 
 
 def page(title: str, *blocks: str) -> str:
-    """A page: the note that it is generated, its title, then blocks with an empty line between."""
+    """Return a page: a note that it is generated, its title, then blocks separated by blank lines."""
     return "\n\n".join([NOTE, f"# {title}", *blocks]).rstrip() + "\n"
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table; cells may hold line breaks and bars."""
+    """Return a table; cells may hold line breaks and bars."""
     lines = [columns, ["---"] * len(columns), *rows]
     return "\n".join(f"| {' | '.join(_cell(cell) for cell in line)} |" for line in lines)
 
@@ -21,7 +21,7 @@ def _cell(text: str) -> str:
 
 
 def fenced(text: str, language: str = "") -> str:
-    """A code block, whatever backticks the text holds."""
+    """Return a code block, even for text with backticks."""
     fence = "```"
     while fence in text:
         fence += "`"
@@ -29,7 +29,7 @@ def fenced(text: str, language: str = "") -> str:
 
 
 def code(value: object) -> str:
-    """A value in a sentence or a cell, whatever backticks it holds."""
+    """Return a value as code in a sentence or a cell, even one with backticks."""
     text = str(value)
     if "`" not in text:
         return f"`{text}`"
@@ -40,6 +40,6 @@ def code(value: object) -> str:
 
 
 def literal(text: str) -> str:
-    """Text as it stands in a stream, in a sentence or a cell: what would not be seen is written as in Python."""
+    """Return a stream's text for a sentence or a cell: invisible characters are written as in Python."""
     shown = text.replace("\\", "\\\\").replace("\n", "\\n")
     return code(f"{shown[:-1]}\\x20" if shown.endswith(" ") else shown)

@@ -7,11 +7,11 @@ from tokenmill.observe import CALLER_METRICS, FRONT_METRICS, GATEWAY_METRICS, ME
 
 
 def page() -> str:
-    """Every row of all tables."""
+    """Return the page, with every row of all tables."""
     return markdown.page(
         "Metrics",
         "Each process answers `/metrics` in the Prometheus text format.\n"
-        "No label takes values without a bound: conversations, messages and error texts are no labels.",
+        "No label has unbounded values: conversations, messages and error texts are not labels.",
         "## Worker",
         "On `worker.port`.",
         _table(METRICS),

@@ -1,4 +1,4 @@
-"""The gateway's OpenAPI document, made of the table of its routes and of the types of their bodies."""
+"""The gateway's OpenAPI document, made from the table of its routes and the types of their bodies."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -33,7 +33,7 @@ SECURITY = {
 
 
 def document() -> str:
-    """The document as JSON."""
+    """Return the document as JSON."""
     bodies = [kind for route in ROUTES for kind in (route.body, *(answer.body for answer in route.answers)) if kind]
     _, schemas = msgspec.json.schema_components(bodies, ref_template=REFERENCE)
     whole = {
@@ -74,7 +74,7 @@ def _operation(route: Route) -> dict[str, Any]:
 
 
 def _bodies(route: Route) -> dict[str, Any]:
-    """JSON is described; what comes as a stream of it, or of something else, is not."""
+    """Return the schema of JSON; streams, and other types, have none."""
     return {name: each for name in route.media for each in _content([name], _kind(route, name)).values()}
 
 
@@ -83,7 +83,7 @@ def _kind(route: Route, media: str) -> Any:
 
 
 def operation_id(route: Route) -> str:
-    """A name for generated clients: the method and the words of the path that stand for something."""
+    """Return a name for generated clients: the method and the significant words of the path."""
     words = [word for word in route.path.split("/") if word and not word.startswith("{")]
     return "_".join([route.method.lower(), *words]).replace("-", "_").replace("v1_", "")
 
@@ -113,7 +113,7 @@ def _content(media: Sequence[str], kind: Any) -> dict[str, Any]:
 
 
 def _problems(kinds: Sequence[Kind]) -> Iterator[tuple[str, Any]]:
-    """One answer for each status, which says the kinds that it can be of."""
+    """Return one answer for each status, with the kinds of problem that it stands for."""
     ordered = sorted(dict.fromkeys(kinds), key=lambda kind: kind.status)
     for status, same in groupby(ordered, lambda kind: kind.status):
         yield (

@@ -1,4 +1,4 @@
-"""A panel of the dashboard, and its questions to Prometheus, put together from the names of metrics."""
+"""A panel of the dashboard, and its Prometheus queries, built from the names of metrics."""
 
 from typing import Literal, TypeAlias
 
@@ -7,23 +7,23 @@ import msgspec
 Kind: TypeAlias = Literal["stat", "timeseries", "heatmap"]
 
 WORKERS = 'namespace=~"$namespace", job=~"$job", instance=~"$instance"'
-"""The workers that are looked at."""
+"""Selector of the chosen workers."""
 
 GROUP = 'namespace=~"$namespace", job=~"$job"'
-"""All workers, for what a recording rule has added up already."""
+"""Selector of all workers, for series that a recording rule has already summed."""
 
 RATE = "[$__rate_interval]"
 
 
 class Query(msgspec.Struct, frozen=True):
-    """An expression, and what its lines are called: `{{label}}` stands for a label's value."""
+    """An expression, and the name of its lines: `{{label}}` stands for a label's value."""
 
     expr: str
     legend: str = ""
 
 
 class Panel(msgspec.Struct, frozen=True, kw_only=True):
-    """One rectangle. `width` is in Grafana's 24 columns; `red` is the value from which on it is red."""
+    """One rectangle. `width` is in Grafana's 24 columns; `red` is the value from which it is red."""
 
     title: str
     text: str
@@ -42,18 +42,18 @@ class Row(msgspec.Struct, frozen=True):
 
 
 def rate(metric: str, by: str = "", where: str = "") -> str:
-    """A counter's rate, added up by a label."""
+    """Return a counter's rate, summed by a label."""
     selector = f"{WORKERS}, {where}" if where else WORKERS
     return f"sum{f' by ({by})' if by else ''} (rate({metric}{{{selector}}}{RATE}))"
 
 
 def total(metric: str, by: str = "") -> str:
-    """A gauge, added up by a label."""
+    """Return a gauge, summed by a label."""
     return f"sum{f' by ({by})' if by else ''} ({metric}{{{WORKERS}}})"
 
 
 def within(metric: str, where: str = "") -> str:
-    """Return what a counter gained in the time shown: 0 where it has never counted.
+    """Return a counter's increase in the time shown; 0 if it has never counted.
 
     A series that begins within that time counts whole: `increase` has no 0 to count its first sample from.
     """
@@ -64,11 +64,11 @@ def within(metric: str, where: str = "") -> str:
 
 
 def quantiles(histogram: str) -> tuple[Query, ...]:
-    """The median, and what 5 and 1 of a hundred exceed."""
+    """Return the median, the 95th and the 99th percentile."""
     buckets = rate(f"{histogram}_bucket", "le")
     return tuple(Query(f"histogram_quantile({q}, {buckets})", f"p{q * 100:g}") for q in (0.5, 0.95, 0.99))
 
 
 def buckets(histogram: str) -> tuple[Query, ...]:
-    """A histogram over time."""
+    """Return a histogram over time."""
     return (Query(rate(f"{histogram}_bucket", "le"), "{{le}}"),)

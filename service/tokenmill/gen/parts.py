@@ -1,4 +1,4 @@
-"""The data of a format for readers: every marker, pattern and switch in it, where it stands and what it means.
+"""The data of a format for readers: every marker, pattern and switch in it, its place and its meaning.
 
 The meaning is the docstring below the field, so that a page can't say anything else than the code.
 """
@@ -13,22 +13,22 @@ from tokenmill.gen.describe import meaning
 from tokenmill.parser.markers import OVER, Marker
 
 SPELLINGS_SHOWN = 10
-"""Of a marker that may be any letter the first and the last are enough."""
+"""Spellings shown of a marker that may be any letter: the first and the last."""
 
 
 class Part(NamedTuple):
     """One value of a format."""
 
     where: str
-    """What it is a part of, from the outside in; empty for the format itself."""
+    """The parts that contain it, from the outside in; empty for the format itself."""
     name: str
     value: Any
-    """A `Marker`, or a value that is not the usual one."""
+    """A `Marker`, or a value other than the default."""
     meaning: str
 
 
 def parts(node: msgspec.Struct, where: str = "") -> Iterator[Part]:
-    """The markers of a format, and what else is not as usual in it."""
+    """Return the markers of a format, and its other values that are not defaults."""
     for field in msgspec.structs.fields(node):
         value = getattr(node, field.name)
         said = meaning(type(node), field.name).partition("None:")[0].rstrip()
@@ -47,7 +47,7 @@ def _usual(field: msgspec.structs.FieldInfo) -> Any:
 
 
 def _several(values: Iterable[tuple[object, Any]], name: str, where: str, meaning: str) -> Iterator[Part]:
-    """Parts of the same kind, each with what tells it from the others."""
+    """Return parts of the same kind, each with what distinguishes it."""
     one = name.removesuffix("s")
     for key, value in values:
         if isinstance(value, Marker):
@@ -65,14 +65,14 @@ def _inner(value: msgspec.Struct, name: str, where: str) -> Iterator[Part]:
 
 
 def _follower(mark: Marker) -> str:
-    """What must follow a marker, in words."""
+    """Describe what must follow a marker."""
     if mark.ahead == (OVER,):
         return "at the end of the answer"
     return "if nothing but its end follows" if (r"\Z",) in mark.ahead else "if what follows begins a call"
 
 
 def spelled(mark: Marker) -> str:
-    """A marker in a table's cell: all spellings, and what else it takes."""
+    """Return a marker for a table's cell: all spellings, and what else it accepts."""
     texts = mark.spellings
     shown = texts if len(texts) <= SPELLINGS_SHOWN else (texts[0], "…", texts[-1])
     notes = [

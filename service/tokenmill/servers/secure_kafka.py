@@ -1,4 +1,4 @@
-"""The same broker with a second listener: TLS and a login, for what a cluster behind them needs."""
+"""The same broker with a second listener: TLS and a login, for tests of secured clusters."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,16 +12,16 @@ _MODULES = "org.apache.kafka.common.security"
 
 
 class SecureKafkaServer(KafkaServer):
-    """`secure_bootstrap` takes SASL_SSL with PLAIN, SCRAM and OAUTHBEARER; `bootstrap` needs nothing, as before.
+    """A broker whose `secure_bootstrap` accepts SASL_SSL with PLAIN, SCRAM and OAUTHBEARER; `bootstrap` needs no login.
 
     `identity` is a PEM file with the key and the certificate of the broker, `users` are names and passwords. Tokens are
-    not signed: whoever claims to be somebody is. That is for tests of clients, and for nothing else.
+    not signed: every claimed identity is accepted. This is only for tests of clients.
     """
 
     def __init__(
         self, folder: Path, identity: Path, users: Mapping[str, str], settings: Mapping[str, str] | None = None
     ) -> None:
-        """`settings` go over all others."""
+        """Take `settings` that override all others."""
         plain = " ".join(f'user_{name}="{password}"' for name, password in users.items())
         logins = {
             "plain": f"{_MODULES}.plain.PlainLoginModule required {plain};",
@@ -41,7 +41,7 @@ class SecureKafkaServer(KafkaServer):
 
     @property
     def secure_bootstrap(self) -> str:
-        """The address that wants TLS and a login."""
+        """Return the address that requires TLS and a login."""
         self._secure_port = self._secure_port or free_port()
         return f"127.0.0.1:{self._secure_port}"
 
@@ -49,7 +49,7 @@ class SecureKafkaServer(KafkaServer):
         return {**super().listeners(), "SECURE": self.secure_bootstrap}
 
     def format_options(self) -> Sequence[str]:
-        """SCRAM's users are records of the cluster's own log."""
+        """Return SCRAM's users, which are records of the cluster's own log."""
         users = [
             f"{scram}=[name={name},password={password}]" for scram in SCRAM for name, password in self._users.items()
         ]

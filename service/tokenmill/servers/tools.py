@@ -1,4 +1,4 @@
-"""A runner of tools as a child process, with a file of servers of its own."""
+"""A tool runner as a child process, with its own servers file."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -15,7 +15,7 @@ class WorkerProcess(OurProcess):
     section = "worker"
 
     def __init__(self, folder: Path, settings: Settings, checkout: Path | None = None) -> None:
-        """With a `checkout`, that one's code."""
+        """Use the code of `checkout`, if given."""
         super().__init__(folder, settings)
         self._checkout = checkout
 

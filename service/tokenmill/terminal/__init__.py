@@ -1,1 +1,1 @@
-"""What people see: events as lines, tables, and the console they are printed to."""
+"""Output for people: events as lines, tables, and the console to which they are printed."""

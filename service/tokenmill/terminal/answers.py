@@ -1,8 +1,8 @@
-"""A conversation's answers as they grow: events folded into what a screen shows of them, within bounds.
+"""A conversation's answers as they grow: events folded into what a screen shows, within bounds.
 
 Rules of this file:
 
-1. What is kept does not grow with the conversation: of texts their end, of answers and their blocks the newest.
+1. What is kept does not grow with the conversation: the ends of texts, the newest answers and blocks.
 2. No clock is read: times are those of the events, which say how the model wrote, also when an answer is read later.
 3. Texts are kept as they came. Whoever shows them makes them harmless (`visible`).
 """
@@ -17,20 +17,20 @@ from tokenmill import events
 from tokenmill.terminal.readable import compact, sentence
 
 ANSWERS = 8
-"""More than a screen has room for, choices of one message counted by themselves."""
+"""Answers that are kept: more than fit on a screen; choices of one message count separately."""
 
 BLOCKS = 64
-"""Of an answer: each takes a line at least, and few terminals have as many."""
+"""Blocks kept of an answer: each takes at least a line, and few terminals have as many."""
 
 TEXT_CHARS = 8_000
-"""Of a text, its end: a large terminal full. With the two above a conversation takes 4 MiB at most, or four times as
-much where characters are wide."""
+"""Characters kept from the end of a text: enough for a large terminal. With the two above a conversation takes at most
+4 MiB, or four times as much if characters are wide."""
 
 CARD_CHARS = 2_000
-"""Of a call's arguments, the end while they grow; twenty lines or so, so that one call does not fill the screen."""
+"""Characters kept from the end of a call's arguments while they grow; about twenty lines, so that one call does not"""
 
 WORDS_CHARS = 300
-"""Of what is said in a line or two: names, problems, values that are no text."""
+"""Characters kept of what takes a line or two: names, problems, values that are not text."""
 
 Kind: TypeAlias = Literal["text", "reasoning", "source"]
 
@@ -38,7 +38,7 @@ State: TypeAlias = Literal["growing", "read", "complete", "repaired", "failed"]
 
 
 class Ending:
-    """The end of a text that grows, and how long all of it is."""
+    """The end of a growing text, and its whole length."""
 
     def __init__(self, most: int, text: str = "") -> None:
         self._most = most
@@ -47,18 +47,18 @@ class Ending:
         self.add(text)
 
     def add(self, more: str) -> None:
-        """More of it."""
+        """Append to the text."""
         self.chars += len(more)
         self.text = (self.text + more)[-self._most :]
 
     @property
     def cut(self) -> bool:
-        """Whether its beginning is gone."""
+        """Whether the beginning is no longer kept."""
         return self.chars > len(self.text)
 
 
 class Words(msgspec.Struct):
-    """Text, reasoning, or the source of a call that failed, which comes out as text."""
+    """Text, reasoning, or the source of a failed call, which comes out as text."""
 
     kind: Kind
     ending: Ending
@@ -71,13 +71,13 @@ class Card(msgspec.Struct):
     source: Ending
     state: State = "growing"
     problem: str = ""
-    """Words for people, where it failed."""
+    """Description for people, if the call failed."""
     arguments: str | None = None
-    """A line for each; None until the call is complete."""
+    """Arguments, one per line; None until the call is complete."""
 
 
 class Line(msgspec.Struct):
-    """Anything else: label, style, what it says."""
+    """Anything else: label, style, text."""
 
     label: str
     style: str
@@ -100,7 +100,7 @@ class Pace:
         self.last: int | None = None
 
     def add(self, at_ms: int, *, delta: bool) -> None:
-        """One event."""
+        """Count one event."""
         self.events += 1
         self.deltas += delta
         if self._first is None or self.last is None:
@@ -110,7 +110,7 @@ class Pace:
 
     @property
     def deltas_per_s(self) -> float | None:
-        """On average; None before there is a span of time."""
+        """Return the average; None until some time has passed."""
         span_ms = (self.last or 0) - (self._first or 0)
         return self.deltas * 1000 / span_ms if span_ms > 0 else None
 
@@ -122,21 +122,21 @@ class Answer:
         self.message_id = message_id
         self.choice = choice
         self.opened = ""
-        """Its format and model; empty where its beginning was not seen."""
+        """Format and model; empty if the beginning was not seen."""
         self.pace = Pace()
         self.gone = 0
-        """How many blocks are not kept any more."""
+        """Number of blocks that are no longer kept."""
         self.finish: Line | None = None
         self._blocks: deque[tuple[str, Block]] = deque()
-        """Block and its id, in the order of their beginnings."""
+        """Blocks and their ids, in the order of their beginnings."""
 
     @property
     def blocks(self) -> Iterator[Block]:
-        """The newest first."""
+        """Yield the blocks, the newest first."""
         return (block for _, block in reversed(self._blocks))
 
     def add(self, event: events.AnyEvent, at_ms: int) -> None:
-        """One event of it."""
+        """Add one event."""
         deltas = events.TextDelta, events.ReasoningDelta, events.ToolInputDelta
         self.pace.add(at_ms, delta=isinstance(event, deltas))
         match event:
@@ -203,18 +203,18 @@ class Conversation:
     def __init__(self) -> None:
         self.events = 0
         self.gone = 0
-        """How many answers are not kept any more."""
+        """Number of answers that are no longer kept."""
         self.latest: Answer | None = None
-        """Of which the last event was."""
+        """The answer with the latest event."""
         self._answers: dict[tuple[str, int], Answer] = {}
 
     @property
     def answers(self) -> Iterator[Answer]:
-        """The one that was opened last first."""
+        """Yield the answers, the one opened last first."""
         return reversed(self._answers.values())
 
     def add(self, event: events.AnyEvent, at_ms: int) -> None:
-        """One event; `at_ms` is the time of its record, for events that do not say theirs."""
+        """Add one event; `at_ms` is the time of its record, for events without their own."""
         key = (event.message_id, event.choice)
         if isinstance(event, events.MessageStart):  # the id may have been used before
             self._answers.pop(key, None)
@@ -238,6 +238,6 @@ def _line(event: events.AnyEvent) -> Line:
 
 
 def _lines(call: events.ToolCall) -> str:
-    """The arguments, one a line. Long values are cut, so that the others are seen, too."""
+    """Return the arguments, one per line. Long values are cut, so that the others are seen, too."""
     pieces = [f"{name} = {compact(value)[:CARD_CHARS]}" for name, value in call.arguments.items()]
     return "\n".join(pieces)[:CARD_CHARS]

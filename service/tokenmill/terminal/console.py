@@ -1,4 +1,4 @@
-"""The console that everything for people is printed to."""
+"""The console for everything that is printed for people."""
 
 import sys
 from typing import Any
@@ -10,26 +10,26 @@ from tokenmill.terminal.visible import visible
 
 
 class Terminal(Console):
-    """Prints what it is given: no numbers are coloured, no `:words:` become pictures, no brackets become styles.
+    """Prints text unchanged: numbers are not coloured, `:words:` do not become pictures, nor brackets styles.
 
-    Colours and drawings appear only where a person looks. A reader that goes away is the caller's business.
+    Colours and drawings appear only on a terminal. A reader that goes away is left to the caller.
     """
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**{"highlight": False, "emoji": False, "markup": False, **options})
 
     def on_broken_pipe(self) -> None:
-        """Instead of ending the process here: `BrokenPipeError`, as from any other write."""
+        """Raise `BrokenPipeError`, as any other write does, instead of ending the process."""
         raise BrokenPipeError
 
 
 def watched(console: Console) -> bool:
-    """Whether somebody sees what is drawn there anew and anew; `FORCE_COLOR` speaks of colours alone."""
+    """Whether the console is a terminal that can be redrawn; `FORCE_COLOR` is only about colours."""
     return console.file.isatty() and not console.is_dumb_terminal
 
 
 def echo(said: str | bytes) -> None:
-    """Print JSON, a record or a prompt: as it is, but for a terminal with names in place of what that would obey."""
+    """Print JSON, a record or a prompt unchanged; on a terminal, name the characters that it would interpret."""
     if sys.stdout.isatty():
         said = visible(said if isinstance(said, str) else said.decode(errors="replace"))
     click.echo(said)

@@ -1,4 +1,4 @@
-"""A conversation on a screen that is drawn anew while it grows."""
+"""A conversation on a screen that is redrawn while it grows."""
 
 import asyncio
 import time
@@ -19,7 +19,7 @@ from tokenmill.terminal.readable import LABEL_WIDTH
 from tokenmill.terminal.visible import one_line, visible
 
 EVERY_S = 0.1
-"""Between two drawings: eyes take no more, and it is one for many events where they come fast."""
+"""Seconds between two drawings: the eye needs no more, and one drawing covers many events when they come fast."""
 
 STYLES: dict[State, str] = {
     "growing": "cyan",
@@ -28,16 +28,16 @@ STYLES: dict[State, str] = {
     "repaired": "yellow",
     "failed": "bold red",
 }
-"""Of a card."""
+"""Styles of a card."""
 
 STATES: dict[State, str] = {"read": "read, not judged yet"}
-"""What a state is called, where its name alone says too little."""
+"""Labels of states whose name alone is unclear."""
 
 
 async def watch(
     console: Console, conversation: Conversation, reading: Awaitable[None], now: Callable[[], float] = time.time
 ) -> None:
-    """Draw the conversation until whoever reads it is done; what is left on the terminal then is the last picture.
+    """Draw the conversation until the reading is done; the last picture then stays on the terminal.
 
     Raises what the reading raises.
     """
@@ -59,14 +59,14 @@ async def watch(
 
 
 class Picture:
-    """What is drawn: as much of the newest as there is room for, and under it the figures."""
+    """What is drawn: as much of the newest as fits, and the figures below it."""
 
     def __init__(self, conversation: Conversation, now: Callable[[], float] = time.time) -> None:
         self._conversation = conversation
         self._now = now
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """From the end up, until the screen is full: what is above it costs nothing."""
+        """Draw from the end up, until the screen is full: what is above costs nothing."""
         foot = console.render_lines(self._figures(), options.update(height=None), pad=False)
         room = max(1, (options.height or console.height - 1) - len(foot))
         lines: list[list[Segment]] = []
@@ -125,7 +125,7 @@ def _block(block: Block, width: int) -> RenderableType:
 
 
 def _reasoning(block: Words, width: int) -> Table:
-    """One line: how long it is, and its last words."""
+    """Return one line: its length, and its last words."""
     length = f"{block.ending.chars:,} characters "
     room = width - 2 - LABEL_WIDTH - len(length)
     said = one_line(block.ending.text[-2 * max(room, 1) :])
@@ -135,7 +135,7 @@ def _reasoning(block: Words, width: int) -> Table:
 
 
 def _card(card: Card) -> Padding:
-    """A call in a frame, whose colour and title say its state."""
+    """Return a call in a frame, whose colour and title show its state."""
     style = STYLES[card.state]
     state = STATES.get(card.state, card.state)
     length = f" · {card.source.chars:,} characters" if card.source.chars else ""
@@ -155,7 +155,7 @@ def _line(line: Line) -> Table:
 
 
 def _labelled(label: str, style: str, said: str) -> Table:
-    """Lines after the first stand under it."""
+    """Return a table that indents the lines after the first."""
     row = Table.grid(expand=True)
     row.add_column(width=LABEL_WIDTH + 2, no_wrap=True)
     row.add_column(ratio=1, overflow="fold")

@@ -1,9 +1,9 @@
-"""Progress bars: on stderr, where somebody watches, for what takes longer than a second, and gone when it is done.
+"""Progress bars: on stderr, if somebody watches, for what takes longer than a second, and removed when it is done.
 
 Rules of this file:
 
-1. What is measured or parsed pays nothing for its bar: it sets plain attributes, which are looked at when the bar is
-   drawn, or is asked where it is.
+1. Measured or parsed work pays nothing for its bar: it sets plain attributes, which are read when the bar is drawn, or
+   it is asked for its position.
 2. Only the thread that draws touches the terminal, or who holds its lock (`aside`): lines of a command never mix with
    a bar.
 3. A bar is one line, however narrow the terminal is: what is more can't be taken away without a trace.
@@ -24,24 +24,25 @@ from tokenmill.terminal.console import Terminal, watched
 from tokenmill.terminal.visible import visible
 
 DELAY_S = 1.0
-"""Before this a bar would be a flicker."""
+"""Seconds before a bar appears: earlier it would only flicker."""
 
 EVERY_S = 1.0
-"""Between two drawings: four a second made `parse` of a file with a record a line 4 % slower, this 2 % at most."""
+"""Seconds between two drawings: four a second made `parse` of a file with a record per line 4 % slower, this 2 % at
+most."""
 
 
 BAR_CELLS = 25
-"""So that a sentence has room beside it."""
+"""Cells of a bar, which leave room for a sentence beside it."""
 
 Figures: TypeAlias = type[MofNCompleteColumn | DownloadColumn]
-"""How it is said how far something is."""
+"""How progress is displayed."""
 
 
 class Bar:
-    """How far something is. Set it as often as you like: drawing is another thread's business."""
+    """The progress of something. Set it as often as you like: another thread draws it."""
 
     def __init__(self, console: Console, figures: Figures, where: Callable[[], float] | None = None) -> None:
-        """`where` says how much is done, instead of `at`."""
+        """Take `where`, which returns how much is done, instead of `at`."""
         self.shown = watched(console)
         self._where = where
         self._what = ""
@@ -64,18 +65,18 @@ class Bar:
         self._task = self._progress.add_task("", total=None)
 
     def at(self, what: str, done: float, total: float | None) -> None:
-        """What is being done, and how much of it is; a total that is not known yet is None."""
+        """Set what is being done, and how much of it is; a total that is not known yet is None."""
         self._what, self._done, self._total = what, done, total
 
     @contextmanager
     def aside(self) -> Iterator[None]:
-        """While lines are written, to stdout or stderr, no bar stands in their way."""
+        """Remove the bar while lines are written to stdout or stderr."""
         with self._lock:
             self._progress.stop()
             yield
 
     def draw(self) -> None:
-        """Once, as things are."""
+        """Draw the bar once."""
         with self._lock:
             if self._over.is_set():
                 return
@@ -85,16 +86,16 @@ class Bar:
             self._progress.refresh()
 
     def run(self) -> None:
-        """Draw again and again until it is over, but nothing of what is over soon."""
+        """Draw again and again until the end, but nothing for what ends soon."""
         if not self.shown or self._over.wait(DELAY_S):
             return
-        with suppress(OSError):  # the terminal, or the file that is looked at, is gone: so is the need for a bar
+        with suppress(OSError):  # the terminal, or the watched file, is gone, and with it the need for a bar
             self.draw()
             while not self._over.wait(EVERY_S):
                 self.draw()
 
     def end(self) -> None:
-        """Leave nothing behind."""
+        """Remove the bar."""
         self._over.set()
         with self.aside():
             pass
@@ -107,7 +108,7 @@ def progress_bar(
     figures: Figures = MofNCompleteColumn,
     where: Callable[[], float] | None = None,
 ) -> Iterator[Bar]:
-    """A bar beside what the block does; `figures` say how far it is: as counts, unless they are given."""
+    """Show a bar while the block runs; `figures` are its units: counts by default."""
     bar = Bar(console or Terminal(stderr=True), figures, where)
     drawing = threading.Thread(target=bar.run, daemon=True)
     if bar.shown:
@@ -122,7 +123,7 @@ def progress_bar(
 
 @contextmanager
 def steps(total: int, console: Console | None = None) -> Iterator[Callable[[str], None]]:
-    """What hears of each of so many steps: it moves a bar, or prints the sentence where nobody watches."""
+    """Yield a function to call with each of `total` steps: it moves a bar, or prints the step if nobody watches."""
     bar = Bar(console or Terminal(stderr=True), MofNCompleteColumn)
     heard = 0
 

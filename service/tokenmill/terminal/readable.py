@@ -1,4 +1,4 @@
-"""Events as lines that a person reads: one line a block, in colour and growing as it comes where somebody looks."""
+"""Events as lines for people: one line per block, in colour and growing on a terminal."""
 
 import json
 from typing import TypeAlias
@@ -15,16 +15,16 @@ BLOCKS: dict[str, tuple[str, str]] = {"text": ("text", ""), "reasoning": ("reaso
 """First word of a block's event types → label, style."""
 
 LABEL_WIDTH = 11
-"""Of the longest label and a space."""
+"""Width of the longest label and a space."""
 
 BlockKey: TypeAlias = tuple[str, str, int, str]
 
 
 class EventPrinter:
-    """Prints events. `live`: the delta of a block is printed when it comes, else the block when it is complete.
+    """Prints events. `live`: the delta of a block is printed when it comes, otherwise the block when it is complete.
 
-    With `names` every line begins with its conversation: for several that are followed at once. What a terminal would
-    obey is named instead.
+    With `names` every line begins with its conversation, for following several at once. Characters that a terminal
+    would interpret are named instead.
     """
 
     def __init__(self, console: Console, *, live: bool, names: bool = False) -> None:
@@ -33,10 +33,10 @@ class EventPrinter:
         self._names = names
         self._held: dict[BlockKey, list[str]] = {}
         self._words: dict[BlockKey, tuple[str, str]] = {}
-        """Labels of those that are text or reasoning: of an input that grows nothing is printed before its end."""
+        """Labels of text and reasoning blocks: a growing input is printed only at its end."""
         self._growing: BlockKey | None = None
         self._line_ends: dict[BlockKey, str] = {}
-        """Line ends that a live block has at its end: printed when more follows."""
+        """Newlines at the end of a live block: printed when more follows."""
 
     def show(self, event: events.AnyEvent) -> None:
         """Print one event, or hold it until its block is complete."""
@@ -90,7 +90,7 @@ class EventPrinter:
             self._print_block(event, _label(event), self._held.pop(key, []))
 
     def _print_held(self, event: events.AnyEvent) -> None:
-        """What came of the message's open blocks before something else: lines stand in the order of events."""
+        """Print the open blocks of the message before something else: lines keep the order of events."""
         message = (event.conversation_id, event.message_id, event.choice)
         for key, pieces in self._held.items():
             if key[:3] == message and key in self._words:
@@ -102,7 +102,7 @@ class EventPrinter:
             self._print(self._head(event, *label).append(_indent(text), label[1]))
 
     def _break(self) -> None:
-        """End the line that grows."""
+        """End the growing line."""
         if self._growing is not None:
             self._console.print()
             self._growing = None
@@ -126,7 +126,7 @@ def _indent(text: str) -> str:
 
 
 def sentence(event: events.AnyEvent) -> tuple[str, str, str]:
-    """Label, style and text of an event that is no part of a block."""
+    """Return label, style and text of an event that is not part of a block."""
     label: str
     label, style, said = event.type, "", ""
     match event:
@@ -158,7 +158,7 @@ def _came(event: events.ToolResult) -> str:
 
 
 def compact(value: object) -> str:
-    """A value as JSON on one line, characters as they are."""
+    """Return a value as JSON on one line, with characters unescaped."""
     try:
         return msgspec.json.encode(value).decode()
     except (UnicodeEncodeError, OverflowError):

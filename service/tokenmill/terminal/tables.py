@@ -1,4 +1,4 @@
-"""Tables: drawn where a person looks, plain aligned columns where a program reads."""
+"""Tables: drawn for people, plain aligned columns for programs."""
 
 from collections.abc import Sequence
 
@@ -10,8 +10,8 @@ Row = Sequence[str]
 
 
 def print_table(console: Console, columns: Row, rows: Sequence[Row], *, title: str = "", right: int = 0) -> None:
-    """Print rows under their columns, whole, however long a word is; the last `right` columns are figures and stand to
-    the right.
+    """Print whole rows under their columns, however long a word is; the last `right` columns are figures, aligned
+    right.
     """
     if console.is_terminal:
         console.print(_drawn(columns, rows, title, right))

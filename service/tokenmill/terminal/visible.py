@@ -1,22 +1,22 @@
-"""Text of others, so that it can be shown: what a terminal would obey, or nobody would see, is named instead."""
+"""Makes untrusted text safe to show: what a terminal would interpret, or nobody would see, is named instead."""
 
 import re
 import unicodedata
 
 JOINERS = "\u200c\u200d"
-"""Between letters of some scripts, and inside of emoji: without them text is spelled wrongly."""
+"""Joiners between letters of some scripts, and inside emoji: without them text is spelled wrongly."""
 
 UNSEEN = re.compile(
     r"[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u2800\u3164\ufe00-\ufe0d\uffa0\U0001d159\U000e0100-\U000e01ef]"
 )
-"""Marks, letters and signs without ink, which Python takes for printable: what Unicode has ignored by default, but for
-the two that choose between a sign and an emoji, and two blanks (`inspector/assets/hidden.js` names the same)."""
+"""Invisible marks, letters and signs that Python takes for printable: Unicode's default ignorables, except the two that
+choose between a sign and an emoji, and two blanks (`inspector/assets/hidden.js` has the same)."""
 
 
 def visible(text: str) -> str:
-    r"""The text with `<U+001B>` in place of what can't be seen, as `less` writes it; `\n`, `\t` and spaces are kept.
+    r"""Return the text with `<U+001B>` for what can't be seen, as `less` writes it; `\n`, `\t` and spaces are kept.
 
-    That are control characters, marks of direction and other formats, unknown characters, halves of surrogate pairs,
+    These are control characters, direction marks and other formats, unknown characters, halves of surrogate pairs,
     fillers and selectors.
     """
     return text if text.isprintable() and not UNSEEN.search(text) else "".join(map(_named, text))
@@ -30,5 +30,5 @@ def _named(char: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """The same on one line: white space is joined."""
+    """Return the same on one line: white space is joined."""
     return visible(" ".join(text.split()))

@@ -1,4 +1,4 @@
-"""Every route of the gateway as data: the reference page and the OpenAPI document are made of these rows.
+"""Every route of the gateway as data: the reference page and the OpenAPI document are made from these rows.
 
 A route that is served is a row here, and every row is served: `tests/gateway/routes/test_table.py` compares both.
 """
@@ -20,7 +20,7 @@ Right: TypeAlias = Literal["read", "stop", "write"]
 
 
 class Parameter(msgspec.Struct, frozen=True):
-    """Something that a request says beside its body."""
+    """A parameter of a request, besides its body."""
 
     name: str
     place: Place
@@ -30,13 +30,13 @@ class Parameter(msgspec.Struct, frozen=True):
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """An answer that is no problem."""
+    """An answer that is not a problem."""
 
     status: int
     text: str
     media: tuple[str, ...] = ()
     body: Any = None
-    """The type of a body that is JSON; None: it is a stream, or empty."""
+    """The type of a JSON body; None: it is a stream, or empty."""
 
 
 class Route(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,12 +49,12 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     right: Right
     parameters: tuple[Parameter, ...] = ()
     body: Any = None
-    """The type of the request's body; None: it has none."""
+    """The type of the request's body, or None without one."""
     media: tuple[str, ...] = ("application/json",)
-    """What a body may be; all but JSON are streams."""
+    """Media types of the body; all but JSON are streams."""
     answers: tuple[Answer, ...]
     problems: tuple[Kind, ...] = ()
-    """Besides those that every route has."""
+    """Problems besides those of every route."""
 
 
 EVERYWHERE = (
@@ -72,51 +72,51 @@ EVERYWHERE = (
 """Problems of every route."""
 
 STREAMS = ("text/event-stream", "application/x-ndjson")
-"""Either, as `accept` says; the first without it."""
+"""Media types of streams: `accept` chooses; the first is the default."""
 
 CONVERSATION = Parameter("conversation", "path", "Id of the conversation: the key of its records.")
 MESSAGE = Parameter("message", "path", "Id of the message.")
 DIALECT = Parameter(
     "dialect",
     "query",
-    "How events look; `native` if nothing is said.",
+    "Dialect of the events; by default `native`.",
     Literal[tuple(sorted(dialect.name for dialect in DIALECTS))],
 )
 FROM = Parameter(
     "from",
     "query",
-    "Where to begin: `now`, what comes; `start`, everything that is looked back to; `message`, the message that is "
-    "open, from its first event; or the id of a frame, behind which it goes on.",
+    "Where to begin: `now`, with what comes; `start`, with everything within the look-back; `message`, with the open "
+    "message, from its first event; or the id of a frame, after which to continue.",
 )
 LAST = Parameter(
-    "last-event-id", "header", "Id of the last frame; goes over `from`. An `EventSource` sends it when it comes back."
+    "last-event-id", "header", "Id of the last frame; overrides `from`. An `EventSource` sends it when it reconnects."
 )
-LAST_QUERY = Parameter("last_event_id", "query", "The same for who can't set headers.")
+LAST_QUERY = Parameter("last_event_id", "query", "The same, for clients that can't set headers.")
 UNTIL = Parameter(
     "until",
     "query",
-    "`finish`: end with the answer. Who comes back behind its end gets 204. Without it the stream goes on for ever.",
+    "`finish`: end with the answer. A client that comes back after its end gets 204. By default the stream never ends.",
     Literal["finish"],
 )
 REPLAY = Parameter(
     "replay",
     "query",
-    "`folded`: neighbouring deltas that lie in the past may come as one. `exact`: as they were written.",
+    "`folded`: adjacent past deltas may be joined. `exact`: as they were written.",
     Literal["exact", "folded"],
 )
-TICKET = Parameter("ticket", "query", "A ticket, in place of any other credentials.")
+TICKET = Parameter("ticket", "query", "A ticket, instead of any other credentials.")
 
 _SEEN = (DIALECT, FROM, LAST, LAST_QUERY, REPLAY, TICKET)
 _STREAM = Answer(200, "The events as they come.", STREAMS)
-_OVER = Answer(204, "Nothing more comes: an `EventSource` does not come back.")
+_OVER = Answer(204, "Nothing more comes: an `EventSource` does not reconnect.")
 _SOCKET = Answer(101, "The connection is a WebSocket now.")
 _JSON = ("application/json",)
 _OF_WRITES = (p.TIMED_OUT, p.TOO_LARGE, p.UNSUPPORTED, p.STOPPING)
 
 PRODUCER = (
-    Parameter("producer-id", "header", "Who numbers its requests, so that one that it repeats is written once."),
-    Parameter("producer-epoch", "header", "How often it has begun anew; comes with the id.", int),
-    Parameter("producer-seq", "header", "Number of the request in its epoch, from 0; comes with the id.", int),
+    Parameter("producer-id", "header", "Id of a producer that numbers its requests: repeats are written once."),
+    Parameter("producer-epoch", "header", "How often it has restarted; required with the id.", int),
+    Parameter("producer-seq", "header", "Number of the request in its epoch, from 0; required with the id.", int),
 )
 
 _OF_STREAMS = (p.BAD_POSITION, p.UNKNOWN_DIALECT, p.GONE)
@@ -126,8 +126,8 @@ ROUTES: tuple[Route, ...] = (
         method="GET",
         path="/v1/conversations/{conversation}/events",
         summary="All events of a conversation",
-        text="From where the client says, over as many connections as it takes. Of a conversation that has no message "
-        "yet the first is waited for.",
+        text="From the client's position, over any number of connections. If the conversation has no message yet, the "
+        "stream waits for the first.",
         right="read",
         parameters=(CONVERSATION, *_SEEN, UNTIL),
         answers=(_STREAM, _OVER),
@@ -137,7 +137,7 @@ ROUTES: tuple[Route, ...] = (
         method="GET",
         path="/v1/conversations/{conversation}/messages/{message}/events",
         summary="The events of one message",
-        text="From its first event to its last, whatever else goes on in the conversation.",
+        text="From its first event to its last, whatever else happens in the conversation.",
         right="read",
         parameters=(
             CONVERSATION,
@@ -152,8 +152,8 @@ ROUTES: tuple[Route, ...] = (
         method="POST",
         path="/v1/conversations/{conversation}/ticket",
         summary="A ticket for a URL",
-        text="For `EventSource`, which can't send headers. It is good for opening a connection within "
-        "`gateway.ticket_s`; one that is open lasts as long as the rights that the ticket was made of.",
+        text="For `EventSource`, which can't send headers. It opens connections for `gateway.ticket_s`; an open "
+        "one lasts as long as the rights for which the ticket was issued.",
         right="read",
         parameters=(CONVERSATION,),
         body=TicketAsked,
@@ -164,9 +164,9 @@ ROUTES: tuple[Route, ...] = (
         method="GET",
         path="/v1/conversations/{conversation}/ws",
         summary="A WebSocket with one conversation",
-        text="Who asks by the URL is served at once; else, as with a ticket alone, the first message says what is "
-        "wanted, with the same words, and `authorization`, as browsers can't set headers. Each message is an object "
-        "with `id` and `data`. `stop` and `tool_result` may be said.",
+        text="A request with parameters in the URL is served immediately; otherwise, or with only a ticket, the first "
+        "message has the same parameters, and `authorization`, as browsers can't set headers. Each message is an "
+        "object with `id` and `data`. The client may send `stop` and `tool_result`.",
         right="read",
         parameters=(CONVERSATION, *_SEEN, UNTIL),
         answers=(_SOCKET,),
@@ -175,9 +175,9 @@ ROUTES: tuple[Route, ...] = (
         method="GET",
         path="/v1/ws",
         summary="A WebSocket with several conversations",
-        text="Each with its own place: `subscribe` and `unsubscribe`, with `conversation` and what the query of "
-        "`/events` says. Messages name their conversation. What is said of one that is read goes by the credentials "
-        "that it was subscribed with, of another one by the last.",
+        text="Each with its own position: `subscribe` and `unsubscribe`, with `conversation` and the query parameters "
+        "of `/events`. Messages name their conversation. Requests about a subscribed conversation use the credentials "
+        "of its subscription, others the last ones.",
         right="read",
         parameters=(TICKET,),
         answers=(_SOCKET,),
@@ -185,18 +185,17 @@ ROUTES: tuple[Route, ...] = (
     Route(
         method="POST",
         path="/v1/conversations/{conversation}/chunks",
-        summary="Write what a model says",
-        text="Native chunks, one as JSON or one a line as NDJSON, or with `codec` the raw stream of a provider, read "
-        "as it comes, whatever its length. It is answered when all of it is in the log. Needs `gateway.writes`. A "
-        "gateway that stops refuses new ones as `stopping`, and lets this one go on within `gateway.drain_s`; then it "
-        "is refused, too, messages whose chunks have no `seq` end as failed, and others can be gone on with through "
-        "another gateway.",
+        summary="Write a model's output",
+        text="Native chunks, one as JSON or one per line as NDJSON, or with `codec` a provider's raw stream, read as "
+        "it comes, of any length. The response comes when all of it is in the log. Needs `gateway.writes`. A stopping "
+        "gateway refuses new requests as `stopping`, and lets this one continue for `gateway.drain_s`; then it is "
+        "refused, too: messages whose chunks have no `seq` end as failed, others can continue through another gateway.",
         right="write",
         parameters=(
             CONVERSATION,
-            Parameter("codec", "query", "Of the body, if it is no native one; `tokenmill codecs` lists them."),
-            Parameter("message_id", "query", "For chunks that do not say it."),
-            Parameter("tm-open", "query", "Options of a message that opens, as a JSON object."),
+            Parameter("codec", "query", "Codec of the body, if not native; `tokenmill codecs` lists them."),
+            Parameter("message_id", "query", "Message id of chunks without one."),
+            Parameter("tm-open", "query", "Options of a message that this opens, as a JSON object."),
             Parameter("tm-open", "header", "The same."),
             *PRODUCER,
         ),
@@ -212,33 +211,33 @@ ROUTES: tuple[Route, ...] = (
         method="POST",
         path="/v1/conversations/{conversation}/stop",
         summary="Stop an answer",
-        text="Ends a message early, for everybody who reads it. Without a body: the only one that is open.",
+        text="Ends a message early, for all its readers. Without a body: the only open one.",
         right="stop",
         parameters=(CONVERSATION, TICKET),
         body=Stop,
         answers=(
             Answer(202, "It will stop.", _JSON, Stopping),
-            Answer(200, "Nothing was there to be stopped.", _JSON, Stopping),
+            Answer(200, "There was nothing to stop.", _JSON, Stopping),
         ),
         problems=(*_OF_WRITES, p.CONFLICT),
     ),
     Route(
         method="DELETE",
         path="/v1/conversations/{conversation}/messages/{message}",
-        summary="Stop the answer of this address",
-        text="The same; what was written of it stays in the log.",
+        summary="Stop the answer at this address",
+        text="The same; what was written so far stays in the log.",
         right="stop",
         parameters=(CONVERSATION, MESSAGE, TICKET),
         answers=(
             Answer(202, "It will stop.", _JSON, Stopping),
-            Answer(200, "Nothing was there to be stopped.", _JSON, Stopping),
+            Answer(200, "There was nothing to stop.", _JSON, Stopping),
         ),
     ),
     Route(
         method="POST",
         path="/v1/conversations/{conversation}/tool-results",
-        summary="Write what a tool answered",
-        text="One result, for whoever waits for it on the topic `tool-results`.",
+        summary="Write a tool's result",
+        text="One result, for its readers on the topic `tool-results`.",
         right="write",
         parameters=(CONVERSATION,),
         body=ToolResultBody,
@@ -249,7 +248,7 @@ ROUTES: tuple[Route, ...] = (
         method="GET",
         path="/api/chat/{conversation}/stream",
         summary="Resume, for the AI SDK's useChat",
-        text="The answer that is open, from its start, in the dialect `ai_sdk_ui`, with the text so far in one piece.",
+        text="The open answer, from its start, in the dialect `ai_sdk_ui`, with the text so far in one piece.",
         right="read",
         parameters=(CONVERSATION, TICKET),
         answers=(
@@ -262,22 +261,22 @@ ROUTES: tuple[Route, ...] = (
         path="/v1/streams/{conversation}",
         summary="Read by Durable Streams",
         text="The reading side of Durable Streams 1.0, in JSON mode: what follows an offset, as an array, or as it "
-        "comes. The header `stream-next-offset` says where to go on. Where the log no longer has the beginning of a "
-        "message the answer has the header `tm-gap`, or an event `control` the field `tmGap`.",
+        "comes. The header `stream-next-offset` is where to continue. If the log no longer has the beginning of a "
+        "message, the answer has the header `tm-gap`, or an event `control` the field `tmGap`.",
         right="read",
         parameters=(
             CONVERSATION,
             DIALECT,
-            Parameter("offset", "query", "`-1`: from the beginning; `now`; or an offset that an answer has told."),
-            Parameter("live", "query", "Wait for what comes, once or for a minute.", Literal["long-poll", "sse"]),
-            Parameter("cursor", "query", "As the last answer told it; it keeps caches from repeating themselves."),
+            Parameter("offset", "query", "`-1`: from the beginning; `now`; or an offset from an answer."),
+            Parameter("live", "query", "Wait for new events, once or for a minute.", Literal["long-poll", "sse"]),
+            Parameter("cursor", "query", "The last answer's cursor; it keeps caches from repeating themselves."),
             UNTIL,
             TICKET,
         ),
         answers=(
-            Answer(200, "What there is, or as it comes.", ("application/json", "text/event-stream")),
+            Answer(200, "What there is, or events as they come.", ("application/json", "text/event-stream")),
             Answer(204, "Nothing came."),
-            Answer(304, "The client has this answer already."),
+            Answer(304, "The client already has this answer."),
         ),
         problems=_OF_STREAMS,
     ),
@@ -294,12 +293,12 @@ ROUTES: tuple[Route, ...] = (
         method="POST",
         path="/ag-ui",
         summary="A run, for AG-UI's HttpAgent",
-        text="The run with this `runId`, else the one that is open, else the next one of the conversation `threadId`. "
-        "Begins with `RUN_STARTED`, with the text so far in one piece. Nothing is written by it.",
+        text="The run with this `runId`, or else the open one, or else the next one of the conversation `threadId`. "
+        "Begins with `RUN_STARTED`, and the text so far in one piece. Writes nothing.",
         right="read",
         body=RunAgentInput,
         answers=(Answer(200, "The run as it comes.", ("text/event-stream",)),),
         problems=(p.TIMED_OUT, p.TOO_LARGE, p.STOPPING),
     ),
 )
-"""All of them. Ports for operators are no part of it."""
+"""All routes, except those of the operators' port."""
