@@ -99,7 +99,11 @@ class Conversation:
         With `soon`, not many more are read than lie up to that offset. Raises `DeletedByRetention`.
         """
         most = BATCH if soon is None else max(0, soon - start) + FIRST_RECORDS
-        return await self.reader.read(self.partition, start, self.key, self._window.first, min(most, BATCH))
+        came, after = await self.reader.read(self.partition, start, self.key, self._window.first, min(most, BATCH))
+        end = self._window.end
+        if after > end:  # the log is ahead of the tail, which has yet to tell clients that share this view at the head
+            came, after = [entry for entry in came if entry.offset < end], end
+        return came, after
 
     def in_window(self, start: int, soon: int | None) -> tuple[Sequence[Entry], int]:
         """The same for the window."""
