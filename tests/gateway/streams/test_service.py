@@ -54,6 +54,9 @@ class MemoryTail:
     def partition_of(self, _key: bytes) -> int:
         return 0
 
+    async def has(self, partition: int) -> bool:
+        return partition < self.partitions
+
     async def pin(self, _partition: int) -> Window:
         window = self.windows.get(0)
         assert window is not None

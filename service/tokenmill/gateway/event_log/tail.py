@@ -39,6 +39,9 @@ BATCH = 2_000
 GROWTH_S = 10.0
 """Between two looks for new partitions, which also tell whether Kafka answers."""
 
+LOOK_AGAIN_S = 1.0
+"""Seconds between two looks for a partition that is not known: ids can be forged."""
+
 AWAY_S = 300.0
 """After so long without an answer of Kafka's the process ends: a fresh one may find what this one can't."""
 
@@ -88,6 +91,8 @@ class Tail:
         self._pins: Counter[int] = Counter()
         self._wanted_at: dict[int, float] = {}
         self._opening: dict[int, asyncio.Task[Window]] = {}
+        self._looking: asyncio.Task[None] | None = None
+        self._looked_at = -LOOK_AGAIN_S
         self.polled_at = 0.0
         """When Kafka was heard of last, in the loop's seconds; before that, since when it is asked; 0: it is not."""
 
@@ -104,10 +109,10 @@ class Tail:
 
     async def stop(self) -> None:
         """Disconnect."""
-        opening = tuple(self._opening.values())
-        for task in opening:
+        begun = [*self._opening.values(), *([self._looking] if self._looking else [])]
+        for task in begun:
             task.cancel()
-        await asyncio.gather(*opening, return_exceptions=True)
+        await asyncio.gather(*begun, return_exceptions=True)
         if self._consumer is not None:
             await stopped(self._consumer)
 
@@ -119,6 +124,28 @@ class Tail:
     def partitions(self) -> int:
         """Of the topic; 0 until Kafka has said."""
         return self._partitions
+
+    async def has(self, partition: int) -> bool:
+        """Whether the topic has a partition. For one that is not known Kafka is asked again, once for all who wait.
+
+        Another gateway may have noticed before this one that the topic has grown.
+        """
+        if partition >= self._partitions:
+            if self._looking is None:
+                self._looking = asyncio.create_task(self._look_again())
+                self._looking.add_done_callback(self._has_looked)
+            await asyncio.shield(self._looking)  # whoever asked first may leave
+        return partition < self._partitions
+
+    async def _look_again(self) -> None:
+        await asyncio.sleep(self._looked_at + LOOK_AGAIN_S - time.monotonic())
+        self._looked_at = time.monotonic()
+        self._grow(await self._count())
+
+    def _has_looked(self, looking: "asyncio.Task[None]") -> None:
+        self._looking = None
+        if not looking.cancelled():
+            looking.exception()  # nobody may be left who would look at it
 
     def uncommitted(self) -> Iterator[tuple[int, int]]:
         """Partitions that are read, and how many records at their ends wait for the end of a transaction."""
@@ -222,8 +249,11 @@ class Tail:
             self._let_go()
             if odd := fewer.look(count, self._partitions):
                 log.warning("%s, as a broker says; it is asked again", odd)
-            if count > self._partitions:
-                self._assign(count)
+            self._grow(count)
+
+    def _grow(self, count: int) -> None:
+        if count > self._partitions:
+            self._assign(count)
 
     async def _answered(self) -> int:
         """The number of partitions; the last one that was known while Kafka does not answer."""

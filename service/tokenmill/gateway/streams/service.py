@@ -130,18 +130,19 @@ class StreamService:
         return prepared
 
     async def _begin(self, asked: StreamRequest, reader: ClientLogReader, pins: Pins) -> PreparedReading:
-        start, came_at, home = asked.start, time.monotonic(), self.tail.partition_of(asked.key)
+        start, came_at = asked.start, time.monotonic()
         if not isinstance(start, Position):
-            reading = await self._reading(asked, home, reader, pins)
+            reading = await self._reading(asked, self.tail.partition_of(asked.key), reader, pins)
             return PreparedReading(
                 reading, came_at, await peek(reading, asked.message, math.inf) if asked.message else ()
             )
         reading = await self._reading(asked, start.partition, reader, pins)
         prepared = PreparedReading(reading, came_at, await peek(reading, asked.message, PEEK_S))
+        home = self.tail.partition_of(asked.key)  # only now: the topic may have been found to have grown
         return await self._at_home(asked, prepared, reader, pins) if start.partition != home else prepared
 
     async def _reading(self, asked: StreamRequest, partition: int, reader: ClientLogReader, pins: Pins) -> Reading:
-        if partition >= self.tail.partitions:
+        if not await self.tail.has(partition):
             raise Gone
         window = await self.tail.pin(partition)
         pins.append(partition)
