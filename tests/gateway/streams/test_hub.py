@@ -66,7 +66,7 @@ async def test_all_clients_are_sent_back_where_a_beginning_is_missing() -> None:
     came, hub = EventLog(of("c", spoken("m", "Hello"))).entries(), Hub()
     streams = [attached(hub, subject(dialect=OPENAI)) for _ in range(2)]
     hub.dispatch(came[2:])
-    assert [(await stream.over, stream.opened) for stream in streams] == [("back", came[0].opened)] * 2
+    assert [(await each.over, each.opened, each.missing) for each in streams] == [("back", came[0].opened, b"m")] * 2
     assert hub.clients(0) == []
     again = attached(hub, subject(dialect=OPENAI), came[:2])
     hub.dispatch(came[2:])

@@ -239,9 +239,10 @@ class Reading:
         """Wait until what the log has of the conversation by now can be read. Raises `Unavailable`."""
         await self._records.come_to_end()
 
-    async def go_back(self, place: tuple[int, int], opened: int) -> None:
+    async def go_back(self, place: tuple[int, int], opened: int, message: bytes) -> None:
         """Begin again, for a message that began at this time; what is up to `place` was shown."""
         self.place, self._muted, self._rewinds, self._began = place, frozenset(), 0, self._records.end
+        self._lacks_beginning(message)
         if not await self._rewind(opened):
             self._begin_at(await self._records.there(place[0] - REPEATS_BEHIND))
 
@@ -307,13 +308,23 @@ class Reading:
 
     async def _without_beginning(self, opened: int, offset: int) -> None:
         """A record came whose message began before the view did."""
-        wanted = self._message in (b"", self.view.misses)  # two answers may be under way at once
+        message = self.view.misses
         if await self._rewind(opened):
-            self.gap |= wanted and self._whole and self.place[0] >= 0  # the beginning lies before what was shown
+            self._lacks_beginning(message)
             return
         self.view.give_up()
         self._offset = offset
-        self.gap |= wanted and (self._whole or self._dialect is not NATIVE)  # which goes on without any state
+        self.gap |= self._wants(message) and (
+            self._whole or self._dialect is not NATIVE
+        )  # which goes on without any state
+
+    def _wants(self, message: bytes) -> bool:
+        """Whether the message is to be shown: two answers may be under way at once."""
+        return self._message in (b"", message)
+
+    def _lacks_beginning(self, message: bytes) -> None:
+        """A message began before what was shown: where it is to be shown whole, it can't be any more."""
+        self.gap |= self._wants(message) and self._whole and self.place[0] >= 0
 
     async def _rewind(self, opened: int) -> bool:
         """Whether there is an earlier place to begin at, for a message that began at that time."""

@@ -83,7 +83,7 @@ class LongPoll:
         if new and not self.came.done():
             self.came.set_result(new)
 
-    def send_back(self, opened: int) -> None:  # noqa: ARG002 -- whoever polls again begins earlier
+    def send_back(self, opened: int, message: bytes) -> None:  # noqa: ARG002 -- whoever polls again begins earlier
         """Poll again."""
         self.lose()
 

@@ -42,8 +42,8 @@ class Client(Protocol):
     def tell(self, frames: Sequence[Frame], data: bytes) -> None:
         """New frames, as bytes of the channel's framing."""
 
-    def send_back(self, opened: int) -> None:
-        """A record came whose message began before anything that the view has read: read again from that time."""
+    def send_back(self, opened: int, message: bytes) -> None:
+        """A record came of a message that began before anything that the view has read: read again from that time."""
 
     def lose(self) -> None:
         """The log is no longer the one that was read."""
@@ -85,7 +85,7 @@ class Channel:
         if self._view.missing is None:
             return True
         for client in tuple(self.clients):
-            client.send_back(self._view.missing)
+            client.send_back(self._view.missing, self._view.misses)
         return False
 
 

@@ -42,7 +42,18 @@ class MessageFilter:
 class Stream:
     """One client of a channel, at the head: takes its frames into an outbox until it is over for some reason."""
 
-    __slots__ = ("_until_finish", "_wanted", "heartbeat", "last", "leaves", "opened", "outbox", "over", "place")
+    __slots__ = (
+        "_until_finish",
+        "_wanted",
+        "heartbeat",
+        "last",
+        "leaves",
+        "missing",
+        "opened",
+        "outbox",
+        "over",
+        "place",
+    )
 
     def __init__(
         self,
@@ -66,6 +77,8 @@ class Stream:
         self._wanted = wanted or MessageFilter()
         self.opened = -1
         """With the outcome `back`: from when on has to be read."""
+        self.missing = b""
+        """With the outcome `back`: the message that began then."""
         self.over: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
 
     def tell(self, frames: Sequence[Frame], data: bytes) -> None:
@@ -84,9 +97,9 @@ class Stream:
         if self._until_finish and self._wanted.ends_with(last):
             self.end("finished")
 
-    def send_back(self, opened: int) -> None:
-        """Read again from this time on."""
-        self.opened = opened
+    def send_back(self, opened: int, message: bytes) -> None:
+        """Read again from this time on, when this message began."""
+        self.opened, self.missing = opened, message
         self.end("back")
 
     def lose(self) -> None:

@@ -216,7 +216,7 @@ class StreamSession:
             while piece := outbox.piece():  # what its socket did not take at once
                 await self._send(piece)
         if outcome == "back":
-            await reading.go_back(stream.place, stream.opened)
+            await reading.go_back(stream.place, stream.opened, stream.missing)
         return outcome
 
 
