@@ -134,6 +134,16 @@ async def test_what_is_open_is_known_once_something_was_read() -> None:
     assert hub.open_messages(0, b"c") == []
 
 
+async def test_what_any_channel_knows_to_be_open_is_open() -> None:
+    """One that began after a silent message's events knows others alone."""
+    came = EventLog([*of("c", spoken("silent", "Hello")[:-1]), *of("c", spoken("over", "Hi."))]).entries()
+    over = [entry for entry in came if entry.message == b"over"]
+    hub = Hub()
+    for dialect, read in ((NATIVE, over), (OPENAI, came)):
+        attached(hub, subject(dialect=dialect), read)
+    assert hub.open_messages(0, b"c") == ["silent"]
+
+
 async def test_who_watches_a_message_is_told_of_its_end() -> None:
     """Once all its choices are over; of no other message, and no more once it looks away."""
     hub, told = Hub(), list[str]()

@@ -190,9 +190,10 @@ class Hub:
 
         Nobody reads it, or who does came behind its last event: a message that is silent may be open.
         """
-        channels = self._channels.get((partition, key), {})
-        found = next((known for each in channels.values() if (known := each.open_messages()) is not None), None)
-        return None if found is None else [message.decode(errors="replace") for message in found]
+        channels = self._channels.get((partition, key), {}).values()
+        known = [found for each in channels if (found := each.open_messages()) is not None]
+        open_ = dict.fromkeys(message.decode(errors="replace") for each in known for message in each)
+        return list(open_) if known else None
 
     def clients(self, partition: int | None = None) -> list[Client]:
         """Everybody who reads a partition, or any."""
