@@ -75,7 +75,9 @@ Server-sent events, unless the client accepts `application/x-ndjson`:
 """,
     """
 `data` is the payload as the dialect writes it, one line; a payload that is no JSON, as `[DONE]`, is a string in NDJSON.
-Clients of OpenAI's dialects fail on a block with an id alone: they get the comment `: open` in its place.
+A stream of server-sent events begins with `retry:` and a time drawn for each client, so that the clients of a process
+that is killed do not all come back at once. Clients of OpenAI's dialects fail on a block with an id alone, and do not
+come back by it: they get the comment `: open` in place of both.
 Frames that come within `gateway.flush_ms` are written together; the first of a message and its last at once.
 """,
     "## Ids",
@@ -107,7 +109,8 @@ for one of the API's. In the last two one answer whose beginning is gone is an e
     """
 A WebSocket is closed with 1000 after the end of an answer, 1001 where the gateway stops, 1008 for what is not allowed
 or not understood, 1009 for a frame that is too large, 1012 where the topic has grown, and 1013 for a client that is too
-slow or where Kafka does not answer: come back later.
+slow or where Kafka does not answer: come back later. Before a close that ends a reading which was not over, `retry`
+says in how many milliseconds.
 """,
 )
 

@@ -79,6 +79,10 @@ class DurableEvents(msgspec.Struct, frozen=True):
         """Nothing: the control behind what is past has said it."""
         return b""
 
+    def pause(self, retry_ms: int) -> bytes:  # noqa: ARG002 -- looks alike in all
+        """Nothing."""
+        return b""
+
     def goodbye(self, retry_ms: int) -> bytes:
         """When to come back."""
         return b"retry: %d\n\n" % retry_ms

@@ -46,7 +46,7 @@ class WebSocketRoutes:
     async def shutdown(self, _app: web.Application) -> None:
         """For `on_shutdown`: tells sockets that read nothing, too."""
         for socket in tuple(self._sockets):
-            socket.end(SHUTDOWN)
+            socket.send_back(SHUTDOWN)
 
     async def one(self, request: web.Request) -> web.StreamResponse:
         """A socket that reads one conversation, and is closed with it."""

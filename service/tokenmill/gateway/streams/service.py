@@ -8,7 +8,6 @@ however long ago.
 import asyncio
 import logging
 import math
-import random
 import time
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import aclosing, suppress
@@ -28,6 +27,7 @@ from tokenmill.gateway.event_log.tail import AWAY_S, Tail
 from tokenmill.gateway.event_log.view import Frame
 from tokenmill.gateway.problems import GONE, Refused
 from tokenmill.gateway.streams.flusher import Flusher
+from tokenmill.gateway.streams.framing import drawn_retry_ms
 from tokenmill.gateway.streams.http_pipe import HttpPipe
 from tokenmill.gateway.streams.hub import Hub
 from tokenmill.gateway.streams.outbox import Pipe
@@ -45,10 +45,6 @@ What is seen later is said in the stream, with an id behind all that was looked 
 CLOCKS_MS = 60_000
 """By how much the clocks of those that write to a topic may differ: so much earlier begins what follows a time. On a
 partition that a conversation has just come to there is hardly more of it than that."""
-
-RETRY_MS = (500, 5_000)
-"""Between these a client is told to wait before it comes back: EventSources have no jitter of their own, so all clients
-of a process that ends would come at once."""
 
 GOODBYE_S = 0.05
 """For the last words to leave before the connection is reset, which throws away what is on its way."""
@@ -214,7 +210,7 @@ class StreamService:
                     await pipe.finish()
                 else:
                     late = asked.late if time.monotonic() > asked.waits_until else b""
-                    goodbye = asked.framing.goodbye(random.randint(*RETRY_MS))  # noqa: S311 -- no secret
+                    goodbye = asked.framing.goodbye(drawn_retry_ms())
                     await _sent_back(pipe, late + goodbye)
             except (TimeoutError, Unavailable) as problem:
                 # It takes nothing, or what it asked for can't be had, and the answer has begun: nothing is written that

@@ -21,7 +21,7 @@ from tokenmill.gateway.event_log.view import Frame
 from tokenmill.gateway.event_log.window import TURN_BYTES
 from tokenmill.gateway.streams.flusher import Flusher
 from tokenmill.gateway.streams.folding import folded
-from tokenmill.gateway.streams.framing import SSE
+from tokenmill.gateway.streams.framing import SSE, drawn_retry_ms
 from tokenmill.gateway.streams.hub import Hub, Subject
 from tokenmill.gateway.streams.outbox import Outbox, Pipe
 from tokenmill.gateway.streams.stream import MessageFilter, Outcome, Stream
@@ -100,8 +100,7 @@ class StreamSession:
         stuck.
         """
         with self._counts.attending(self._asked.framing.name) as attended:
-            standing = None if self._asked.dialect.name in EVERY_BLOCK else self._reading.standing
-            await self._send(self._asked.framing.opening(standing))
+            await self._send(self._opening())
             await self._tell(peeked)
             while (outcome := await self._catch_up() or await self._live()) == "back":
                 self._counts.ended(outcome)
@@ -109,6 +108,12 @@ class StreamSession:
             if outcome == "moved":
                 await self._lead_on(await self._leaves.onward())
         return outcome
+
+    def _opening(self) -> bytes:
+        framing = self._asked.framing
+        if self._asked.dialect.name in EVERY_BLOCK:
+            return framing.opening(None)
+        return framing.pause(drawn_retry_ms()) + framing.opening(self._reading.standing)
 
     async def _catch_up(self) -> Outcome | None:
         """To the head, unless the client may not stay. In a topic that has grown it reads all that it has here."""

@@ -79,6 +79,10 @@ class WebSocketFraming(msgspec.Struct, frozen=True):
         """A message with an id alone: where the client is."""
         return b"" if position is None else text(b'{%b"id":"%b"}' % (self._of(), str(position).encode()))
 
+    def pause(self, retry_ms: int) -> bytes:  # noqa: ARG002 -- looks alike in all
+        """Nothing."""
+        return b""
+
     def goodbye(self, retry_ms: int) -> bytes:
         """Before the close frame: when to come back."""
         return self.notice("retry", {"retry_ms": retry_ms})

@@ -18,6 +18,7 @@ from tokenmill.gateway.auth.authorizer import TICKET
 from tokenmill.gateway.auth.grant import Action, Grant, must_allow, unauthenticated
 from tokenmill.gateway.http.request_values import conversation_id
 from tokenmill.gateway.problems import BAD_REQUEST, CONFLICT, NOT_FOUND, TOO_MANY, UNAVAILABLE, Refused, shown
+from tokenmill.gateway.streams.framing import drawn_retry_ms
 from tokenmill.gateway.streams.service import StreamService
 from tokenmill.gateway.streams.stream import Outcome
 from tokenmill.gateway.streams.stream_request import StreamRequest
@@ -111,6 +112,12 @@ class WebSocketSession:
         """Close it; the first reason counts."""
         if not self._ended.done():
             self._ended.set_result(ending)
+
+    def send_back(self, ending: CloseReason) -> None:
+        """Close it, and say before when to come back."""
+        if not self._ended.done():
+            self._say(self._framing("").goodbye(drawn_retry_ms()))
+            self.end(ending)
 
     async def run(self) -> None:
         """Until it is closed."""
@@ -305,7 +312,7 @@ class WebSocketSession:
 
     def _is_over(self, conversation: str, outcome: Outcome) -> None:
         if outcome != "finished":
-            self.end(ENDINGS[outcome])
+            self.send_back(ENDINGS[outcome])
         else:
             if self._conversation is None:
                 self._notice("finished", {}, conversation)
