@@ -102,9 +102,11 @@ there is; with `from` it is refused (410). Text that is no id at all always is (
 """,
     """
 A cut never looks like an end: a client that sees a complete end of the answer has all of it. An `EventSource` gets no
-reason for a refusal and does not come back from one; what a page does then is in the how-to. Among server-sent events
-of the dialects `openai`, `openai_responses`, `ai_sdk_ui` and `ag_ui` there is no notice `gap`: clients take each event
-for one of the API's. In the last two one answer whose beginning is gone is an error, which ends the stream.
+reason for a refusal and does not come back from one; what a page does then is in the how-to. So one that comes back by
+itself, with the header `Last-Event-ID`, is not refused for what passes (429, 503): it gets `retry` and a reset. Among
+server-sent events of the dialects `openai`, `openai_responses`, `ai_sdk_ui` and `ag_ui` there is no notice `gap`:
+clients take each event for one of the API's. In the last two one answer whose beginning is gone is an error, which
+ends the stream.
 """,
     """
 A WebSocket is closed with 1000 after the end of an answer, 1001 where the gateway stops, 1008 for what is not allowed

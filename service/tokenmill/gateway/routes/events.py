@@ -5,19 +5,30 @@
    the way of its dialect, whatever else goes on in the conversation; `from` and `Last-Event-ID` are as for all events.
    A message that is not in the log, as far as it is looked back, is a 404. Who asks before it can have begun says
    `wait=true`.
+3. An `EventSource` never tries again after a status other than 200. So one that comes back, which is what it sends the
+   header `Last-Event-ID` for, is told of what passes (429, 503) by a stream that is cut off at once.
 """
 
-from aiohttp import web
+import logging
+from collections.abc import Awaitable
 
+from aiohttp import hdrs, web
+
+from tokenmill.errors import Unavailable
 from tokenmill.gateway.auth.admission import Admission
 from tokenmill.gateway.event_log.reading import Reading
 from tokenmill.gateway.http.request_values import identifier
-from tokenmill.gateway.problems import BAD_REQUEST, NOT_FOUND, Refused, shown
+from tokenmill.gateway.problems import BAD_REQUEST, NOT_FOUND, UNAVAILABLE, Refused, shown
 from tokenmill.gateway.streams.service import StreamService
-from tokenmill.gateway.streams.stream_request import read_request
+from tokenmill.gateway.streams.stream_request import LAST_EVENT_ID, read_request
+
+log = logging.getLogger(__name__)
 
 CONVERSATION = "/v1/conversations/{conversation}/events"
 MESSAGE = "/v1/conversations/{conversation}/messages/{message}/events"
+
+PASSES = frozenset({429, 503})
+"""Statuses after which the same request may be answered soon."""
 
 MISSING = "the log has no such message as far back as is looked; with wait=true it is waited for"
 
@@ -38,14 +49,32 @@ class EventRoutes:
 
     async def get_conversation(self, request: web.Request) -> web.StreamResponse:
         """The conversation's events as a stream."""
+        return await self._answered(request, self._conversation(request))
+
+    async def get_message(self, request: web.Request) -> web.StreamResponse:
+        """The message's events as a stream."""
+        return await self._answered(request, self._one_message(request))
+
+    async def _answered(self, request: web.Request, answer: Awaitable[web.StreamResponse]) -> web.StreamResponse:
+        """The answer; to an EventSource that has come back, a cut in place of a refusal that passes."""
+        try:
+            return await answer
+        except (Refused, Unavailable) as problem:
+            kind = problem.kind if isinstance(problem, Refused) else UNAVAILABLE
+            if kind.status not in PASSES or not _comes_back_by_itself(request):
+                raise
+            log.warning("an EventSource of %s is sent back: %s", shown(request.path), problem)
+            self._serving.counts.refused(kind)
+            return await self._serving.send_back(request)
+
+    async def _conversation(self, request: web.Request) -> web.StreamResponse:
         wanted = read_request(request, request.match_info["conversation"])
         grant = await self._admission.check(request, wanted.conversation, "read")
         with self._admission.slot(grant):
             async with self._serving.prepared(wanted, grant.name) as prepared:
                 return await self._serving.answer(request, wanted, {}, self._admission.held(grant), prepared)
 
-    async def get_message(self, request: web.Request) -> web.StreamResponse:
-        """The message's events as a stream."""
+    async def _one_message(self, request: web.Request) -> web.StreamResponse:
         message = identifier(request.match_info["message"], "a message's id")
         wanted = read_request(request, request.match_info["conversation"], start="start").only(message.encode())
         wait = _waits(request.query.get("wait", "false"))
@@ -55,6 +84,10 @@ class EventRoutes:
                 if prepared.peeked is None and not wait and _missing(prepared.reading, wanted.message):
                     raise Refused(NOT_FOUND, MISSING)
                 return await self._serving.answer(request, wanted, {}, self._admission.held(grant), prepared)
+
+
+def _comes_back_by_itself(request: web.Request) -> bool:
+    return LAST_EVENT_ID in request.headers and "text/event-stream" in request.headers.get(hdrs.ACCEPT, "")
 
 
 def _missing(reading: Reading, message: bytes) -> bool:

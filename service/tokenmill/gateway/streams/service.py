@@ -27,7 +27,7 @@ from tokenmill.gateway.event_log.tail import AWAY_S, Tail
 from tokenmill.gateway.event_log.view import Frame
 from tokenmill.gateway.problems import GONE, Refused
 from tokenmill.gateway.streams.flusher import Flusher
-from tokenmill.gateway.streams.framing import drawn_retry_ms
+from tokenmill.gateway.streams.framing import SSE, drawn_retry_ms
 from tokenmill.gateway.streams.http_pipe import HttpPipe
 from tokenmill.gateway.streams.hub import Hub
 from tokenmill.gateway.streams.outbox import Pipe
@@ -217,6 +217,14 @@ class StreamService:
                 # would look like its end, so it comes back with its id.
                 log.info("a stream of partition %d was cut off: %r", prepared.reading.partition, problem)
                 pipe.reset()
+        return response
+
+    async def send_back(self, request: web.Request) -> web.StreamResponse:
+        """Answer with a stream of server-sent events that says when to come back, and is cut off."""
+        response = web.StreamResponse(headers=SSE.headers)
+        with suppress(ConnectionError):  # the client left
+            pipe = await HttpPipe.opened(request, response, self.settings.stall_s)
+            await _sent_back(pipe, SSE.goodbye(drawn_retry_ms()))
         return response
 
     def attend(
