@@ -60,7 +60,7 @@ class LogReaders:
 
     def __init__(self, connection: Connection, topic: str, readers: int) -> None:
         self._connection = connection
-        self._topic = topic
+        self.topic = topic
         self._turns = FairSemaphore(readers)
         self._unresponsive = UnresponsivePartitions(max(1, readers // 2))
         self._free: list[AIOKafkaConsumer] = []
@@ -79,13 +79,14 @@ class LogReaders:
             await stopped(self._free.pop())
 
     @asynccontextmanager
-    async def _reader(self, place: TopicPartition, name: str) -> AsyncIterator[AIOKafkaConsumer]:
+    async def reader(self, place: TopicPartition, name: str) -> AsyncIterator[AIOKafkaConsumer]:
+        """A consumer that may be placed on a partition, once it is this name's turn."""
         async with self._turn(name) as begun, self._consumer(place, begun) as consumer:
             yield consumer
 
     @asynccontextmanager
-    async def _asking(self, place: TopicPartition, name: str) -> AsyncIterator[AIOKafkaConsumer]:
-        """The same for questions that only an answer ends."""
+    async def asking(self, place: TopicPartition, name: str) -> AsyncIterator[AIOKafkaConsumer]:
+        """The same for a question that an answer alone ends: of a partition that does not answer few are asked."""
         async with self._unresponsive.asked(place.partition) as asked, self._turn(name) as begun:
             self._unresponsive.check(place.partition)  # others have waited in vain, while this one waited for its turn
             async with self._consumer(place, begun) as consumer:
@@ -150,8 +151,21 @@ class LogReaders:
             **self._connection.consuming(fetch_max_wait_ms=FETCH_WAIT_MS),
         )
 
+
+class ClientLogReader:
+    """The pool as one client uses it: its turns count as those of its name. Raises `Unavailable` as the pool does."""
+
+    __slots__ = ("_name", "_pool")
+
+    def __init__(self, pool: LogReaders, name: str) -> None:
+        self._pool = pool
+        self._name = name
+
+    def _place(self, partition: int) -> TopicPartition:
+        return TopicPartition(self._pool.topic, partition)
+
     async def read(
-        self, partition: int, start: int, key: bytes, stop: float = inf, most: int = BATCH, name: str = ""
+        self, partition: int, start: int, key: bytes, stop: float = inf, most: int = BATCH
     ) -> tuple[list[Entry], int]:
         """A conversation's records from an offset on, as far as one turn gets, and the offset to go on at.
 
@@ -159,62 +173,52 @@ class LogReaders:
         looks no further: at the log's end it would wait. `most` are the records of anybody that are read before the
         first look: each takes some time, needed or not. Raises `DeletedByRetention` if the log begins behind `start`.
         """
-        place = TopicPartition(self._topic, partition)
-        async with self._reader(place, name) as consumer:
-            self._seek(consumer, place, start)
+        place = self._place(partition)
+        async with self._pool.reader(place, self._name) as consumer:
+            _seek(consumer, place, start)
             until = time.monotonic() + TURN_S
             while True:
                 found = await deadline(consumer.getmany(place, timeout_ms=POLL_MS, max_records=most), "read the past")
                 records, most = found.get(place, ()), BATCH
                 after = records[-1].offset + 1 if records else await deadline(consumer.position(place), "read the past")
                 if start < (records[0].offset if records else after):
-                    await self._must_reach(consumer, place, start)
+                    await _must_reach(consumer, place, start)
                 came = entries(partition, [record for record in records if record.key == key])
                 if came or after >= stop or time.monotonic() > until:
                     return came, after
                 start = after
 
-    @staticmethod
-    async def _must_reach(consumer: AIOKafkaConsumer, place: TopicPartition, start: int) -> None:
-        """What lies between an offset and the next record may be ends of transactions, or deleted.
-
-        Raises `DeletedByRetention`.
-        """
-        first = await deadline(consumer.beginning_offsets([place]), "look up the log's beginning")
-        if first[place] > start:
-            raise DeletedByRetention(first[place])
-
-    async def bounds(self, partition: int, name: str = "") -> tuple[int, int]:
+    async def bounds(self, partition: int) -> tuple[int, int]:
         """The partition's first offset, and the one behind its last committed record."""
-        place = TopicPartition(self._topic, partition)
-        async with self._asking(place, name) as consumer:
+        place = self._place(partition)
+        async with self._pool.asking(place, self._name) as consumer:
             first = await deadline(consumer.beginning_offsets([place]), "look up the log's beginning", ANSWER_S)
             end = await deadline(consumer.end_offsets([place]), "look up the log's end", ANSWER_S)
             return first[place], end[place]
 
-    async def since(self, partition: int, time_ms: int, name: str = "") -> int | None:
+    async def since(self, partition: int, time_ms: int) -> int | None:
         """The first offset whose timestamp is not below the time; None if all are.
 
         A broker that says so of a log whose last records are younger can't look up by time: then it is the log's first.
         """
-        place = TopicPartition(self._topic, partition)
-        async with self._asking(place, name) as consumer:
+        place = self._place(partition)
+        async with self._pool.asking(place, self._name) as consumer:
             found = await deadline(
                 consumer.offsets_for_times({place: max(time_ms, 0)}), "look up an offset by time", ANSWER_S
             )
             if found[place] is not None:
                 return int(found[place].offset)
-        first, end = await self.bounds(partition, name)
-        return first if await self._is_younger(place, max(first, end - LAST), time_ms, name) else None
+        first, end = await self.bounds(partition)
+        return first if await self._is_younger(place, max(first, end - LAST), time_ms) else None
 
-    async def time_before(self, partition: int, offset: int, name: str = "") -> int:
+    async def time_before(self, partition: int, offset: int) -> int:
         """When the last record before an offset was made, in milliseconds since the epoch; 0: there is none.
 
         A poll without anything does not say so, but only that nothing came yet. Raises `Unavailable`.
         """
-        place = TopicPartition(self._topic, partition)
-        async with self._asking(place, name) as consumer:
-            self._seek(consumer, place, max(0, offset - LAST))
+        place = self._place(partition)
+        async with self._pool.asking(place, self._name) as consumer:
+            _seek(consumer, place, max(0, offset - LAST))
             until = time.monotonic() + ANSWER_S
             while await deadline(consumer.position(place), "read the past") < offset:
                 found = await deadline(consumer.getmany(place, timeout_ms=POLL_MS, max_records=LAST), "read the past")
@@ -224,44 +228,26 @@ class LogReaders:
                     raise Unavailable(f"Kafka: read the past: no record before offset {offset} within {ANSWER_S:g} s")
             return 0
 
-    async def _is_younger(self, place: TopicPartition, start: int, time_ms: int, name: str) -> bool:
+    async def _is_younger(self, place: TopicPartition, start: int, time_ms: int) -> bool:
         """Whether any record from here on is."""
-        async with self._reader(place, name) as consumer:
-            self._seek(consumer, place, start)
+        async with self._pool.reader(place, self._name) as consumer:
+            _seek(consumer, place, start)
             found = await deadline(consumer.getmany(place, timeout_ms=POLL_MS, max_records=LAST), "read the past")
             return any(record.timestamp >= time_ms for record in found.get(place, ()))
 
-    @staticmethod
-    def _seek(consumer: AIOKafkaConsumer, place: TopicPartition, start: int) -> None:
-        if place not in consumer.assignment():
-            consumer.assign([place])
-        consumer.seek(place, start)
-        consumer.resume(place)
+
+async def _must_reach(consumer: AIOKafkaConsumer, place: TopicPartition, start: int) -> None:
+    """What lies between an offset and the next record may be ends of transactions, or deleted.
+
+    Raises `DeletedByRetention`.
+    """
+    first = await deadline(consumer.beginning_offsets([place]), "look up the log's beginning")
+    if first[place] > start:
+        raise DeletedByRetention(first[place])
 
 
-class ClientLogReader:
-    """The pool as one client uses it: its turns count as those of its name."""
-
-    __slots__ = ("_name", "_readers")
-
-    def __init__(self, readers: LogReaders, name: str) -> None:
-        self._readers = readers
-        self._name = name
-
-    async def read(
-        self, partition: int, start: int, key: bytes, stop: float = inf, most: int = BATCH
-    ) -> tuple[list[Entry], int]:
-        """See `LogReaders.read`."""
-        return await self._readers.read(partition, start, key, stop, most, self._name)
-
-    async def bounds(self, partition: int) -> tuple[int, int]:
-        """See `LogReaders.bounds`."""
-        return await self._readers.bounds(partition, self._name)
-
-    async def since(self, partition: int, time_ms: int) -> int | None:
-        """See `LogReaders.since`."""
-        return await self._readers.since(partition, time_ms, self._name)
-
-    async def time_before(self, partition: int, offset: int) -> int:
-        """See `LogReaders.time_before`."""
-        return await self._readers.time_before(partition, offset, self._name)
+def _seek(consumer: AIOKafkaConsumer, place: TopicPartition, start: int) -> None:
+    if place not in consumer.assignment():
+        consumer.assign([place])
+    consumer.seek(place, start)
+    consumer.resume(place)
