@@ -130,7 +130,7 @@ async def test_a_long_past_makes_nobody_slow_with_what_comes(kafka: str, unique:
 async def test_who_reads_no_answers_is_closed(kafka: str, unique: str) -> None:
     """Though it talks, and reads no conversation: what it is not taking is bounded."""
     async with stood(kafka, unique, buffer_kib=64) as stand:
-        limits = stand.sockets._parts.admission._limits
+        limits = stand.sockets._shared.admission._limits
         with socket.socket() as client:
             client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
             client.settimeout(0)
@@ -146,7 +146,7 @@ async def test_who_reads_no_answers_is_closed(kafka: str, unique: str) -> None:
 
 async def test_a_socket_has_one_place_from_its_handshake_on(stand: Stand) -> None:
     """Before it says what it wants, and whatever it reads after that."""
-    limits = stand.sockets._parts.admission._limits
+    limits = stand.sockets._shared.admission._limits
     async with stand.open("/v1/ws") as socket, stand.open("/v1/ws"):
         await until(lambda: limits.taken_now == 2, "both have a place")
         for _ in range(2):

@@ -22,7 +22,7 @@ from tokenmill.gateway.streams.service import StreamService
 from tokenmill.gateway.websocket.client_frames import FRAME_BYTES
 from tokenmill.gateway.websocket.pipe import WebSocketPipe
 from tokenmill.gateway.websocket.server_frames import SHUTDOWN
-from tokenmill.gateway.websocket.session import Parts, WebSocketSession, Write
+from tokenmill.gateway.websocket.session import Shared, WebSocketSession, Write
 
 WRITES: Mapping[str, Action] = {"stop": "stop", "tool_result": "write"}
 """What clients may say besides, and the right that it needs."""
@@ -33,7 +33,7 @@ class WebSocketRoutes:
 
     def __init__(self, serving: StreamService, admission: Admission, writes: Mapping[str, Write]) -> None:
         """`writes`: what is done at `stop` and `tool_result`."""
-        self._parts = Parts(serving, admission, {name: (WRITES[name], write) for name, write in writes.items()})
+        self._shared = Shared(serving, admission, {name: (WRITES[name], write) for name, write in writes.items()})
         self._sockets: WeakSet[WebSocketSession] = WeakSet()
 
     def routes(self) -> list[web.RouteDef]:
@@ -61,8 +61,8 @@ class WebSocketRoutes:
         if not _is_handshake(request, response):
             raise Refused(BAD_REQUEST, "this address is for WebSockets (RFC 6455); ask /events for a stream over HTTP")
         await response.prepare(request)
-        pipe = WebSocketPipe(request, self._parts.serving.settings.stall_s)
-        socket = WebSocketSession(self._parts, request, response, pipe, conversation)
+        pipe = WebSocketPipe(request, self._shared.serving.settings.stall_s)
+        socket = WebSocketSession(self._shared, request, response, pipe, conversation)
         self._sockets.add(socket)
         await socket.run()
         return response

@@ -28,7 +28,7 @@ from tokenmill.gateway.auth.grant import Action, Grant
 from tokenmill.gateway.counts import Counts
 from tokenmill.gateway.http.request_body import BrokenOff, RequestBody, broken_off, stopping
 from tokenmill.gateway.http.request_values import conversation_id, tracing_of
-from tokenmill.gateway.ingest.bodies import Stop, Stopping, ToolResultBody, Written, message_id_of, stopped_message
+from tokenmill.gateway.ingest.bodies import Stop, StopAccepted, ToolResultBody, Written, message_id_of, stopped_message
 from tokenmill.gateway.ingest.chunk_posts import ChunkPost
 from tokenmill.gateway.ingest.native_chunks import NATIVE, NativeChunks, read_tm_open
 from tokenmill.gateway.ingest.options_compiler import BodyOptions, OptionsCompiler
@@ -119,7 +119,7 @@ class WriteRoutes:
         return await self._to_the_end(self._chunks(request))
 
     async def post_stop(self, request: web.Request) -> web.Response:
-        """`POST …/stop`, with a `Stop` or nothing: ends a message early. Answers 202 with `Stopping`.
+        """`POST …/stop`, with a `Stop` or nothing: ends a message early. Answers 202 with `StopAccepted`.
 
         It is 200 if the message had ended. To repeat it does no harm.
         """
@@ -190,7 +190,7 @@ class WriteRoutes:
         told, ended = await self._stopped(conversation, stop)
         return _answer(told, status=200 if ended else 202)
 
-    async def _stopped(self, conversation: str, stop: Stop) -> tuple[Stopping, bool]:
+    async def _stopped(self, conversation: str, stop: Stop) -> tuple[StopAccepted, bool]:
         """What is being stopped, and whether it had ended."""
         known = self._open_messages(conversation)
         message_id = stopped_message(stop, known)
@@ -199,7 +199,7 @@ class WriteRoutes:
             chunk = Chunk(conversation_id=conversation, message_id=message_id, choice=choice, control="cancel")
             await self._write(self._topics.tokens, conversation, msgspec.json.encode(chunk), [NATIVE])
             self._counts.wrote("stop")
-        return Stopping(message_id), not stop.unnamed and known is not None and message_id not in known
+        return StopAccepted(message_id), not stop.unnamed and known is not None and message_id not in known
 
     # Results of tools
 

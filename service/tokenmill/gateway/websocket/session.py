@@ -66,7 +66,7 @@ Write: TypeAlias = Callable[[str, Mapping[str, Any]], Awaitable[Mapping[str, obj
 """Writes what a client says of a conversation, and returns what came of it. Raises `Refused`."""
 
 
-class Parts(NamedTuple):
+class Shared(NamedTuple):
     """What all sockets of a process share."""
 
     serving: StreamService
@@ -86,14 +86,14 @@ class WebSocketSession:
 
     def __init__(
         self,
-        parts: Parts,
+        shared: Shared,
         request: web.Request,
         response: web.WebSocketResponse,
         pipe: WebSocketPipe,
         conversation: str | None,
     ) -> None:
         """`conversation`: the only one; None: the client says which."""
-        self._parts = parts
+        self._shared = shared
         self._request = request
         self._response = response
         self._pipe = pipe
@@ -156,7 +156,7 @@ class WebSocketSession:
         if query and self._conversation is not None:
             await self._subscribe(read_subscribe(query))
             return
-        self._slot.enter_context(self._parts.admission.unnamed_slot())
+        self._slot.enter_context(self._shared.admission.unnamed_slot())
         try:
             async with asyncio.timeout(FIRST_S):
                 while not self._reads and await self._next() is None:
@@ -203,10 +203,10 @@ class WebSocketSession:
             await self._subscribe(read_subscribe(said.fields))
         elif said.type == "unsubscribe":
             self._unsubscribe(self._meant(conversation_in(said.fields)))
-        elif said.type in self._parts.writes:
+        elif said.type in self._shared.writes:
             await self._write(said.type, conversation_in(said.fields), said.fields)
         else:
-            words = ", ".join(["subscribe", "unsubscribe", *self._parts.writes])
+            words = ", ".join(["subscribe", "unsubscribe", *self._shared.writes])
             raise Refused(BAD_REQUEST, f"the type of a frame is {shown(said.type)}; expected one of {words}")
 
     def _meant(self, name: str) -> str:
@@ -216,7 +216,7 @@ class WebSocketSession:
         return conversation_id(name or self._conversation or "")
 
     async def _write(self, kind: str, name: str, fields: Mapping[str, Any]) -> None:
-        action, write = self._parts.writes[kind]
+        action, write = self._shared.writes[kind]
         # What names the conversation says where it is written, as an address does, and is no part of the body.
         body = {field: value for field, value in fields.items() if field != "conversation"}
         try:
@@ -269,7 +269,7 @@ class WebSocketSession:
         self._shown = self._shown_for[conversation] = ShownCredentials(shown.request, grant)
         if not self._reads:
             self._slot.close()  # the one it had before it was known whose it is
-            self._slot.enter_context(self._parts.admission.slot(grant))
+            self._slot.enter_context(self._shared.admission.slot(grant))
         return grant
 
     async def _allowed(self, shown: ShownCredentials, conversation: str, action: Action) -> Grant:
@@ -279,14 +279,14 @@ class WebSocketSession:
         """
         opened = shown.grant
         if opened is None or not opened.by_ticket:
-            return await self._parts.admission.check(shown.request, conversation, action)
-        if not self._parts.admission.held(opened)():
+            return await self._shared.admission.check(shown.request, conversation, action)
+        if not self._shared.admission.held(opened)():
             raise unauthenticated("what this ticket was made of has ended; get a new one", "expired")
         must_allow(opened, conversation, action)
         return opened
 
     async def _read(self, asked: StreamRequest, grant: Grant) -> None:
-        serving, conversation, held = self._parts.serving, asked.conversation, self._parts.admission.held(grant)
+        serving, conversation, held = self._shared.serving, asked.conversation, self._shared.admission.held(grant)
         try:
             async with serving.prepared(asked, grant.name) as prepared:
                 finished = prepared.nothing_comes(asked)
@@ -346,7 +346,7 @@ class WebSocketSession:
 
     def _say(self, data: bytes) -> None:
         """Answer, unless the client reads nothing of what it is answered."""
-        if self._pipe.buffered > self._parts.serving.settings.buffer_kib * KIB:
+        if self._pipe.buffered > self._shared.serving.settings.buffer_kib * KIB:
             self.end(SLOW)
         else:
             self._pipe.write(data)
