@@ -1,6 +1,6 @@
-"""What lies before the window: read from the log by a small number of consumers that clients take turns with.
+"""Reads what lies before the window from the log, with a few consumers that clients take turns at.
 
-Names take turns, too: a client may read a thousand conversations at once, and another one waits for one of them.
+Names take turns, too: where one client reads a thousand conversations at once, another one waits for one of them.
 """
 
 import asyncio
@@ -22,30 +22,29 @@ from tokenmill.kafka.calls import deadline, started, stopped
 T = TypeVar("T")
 
 POLL_MS = 200
-"""How long one poll waits for records: there are some, or the reader is at the end."""
+"""Milliseconds that one poll waits for records: there are some, or the reader is at the end."""
 
 TURN_S = 0.2
-"""For how long somebody may scan before it is another one's turn."""
+"""Seconds that one client may scan before it is another one's turn."""
 
 START_S = 30.0
 
 ANSWER_S = 5.0
-"""How long an answer about a partition, or the record before an offset, is waited for: it is there, and a connection to
-its broker may have to be made. A reader waits with it."""
+"""Seconds to wait for an answer about a partition, or for the record before an offset: both exist, but a connection to
+the broker may have to be made. The consumer is occupied meanwhile."""
 
 FETCH_WAIT_MS = 10
-"""The next one's fetch waits until the broker has answered this one's, which may be at the log's end."""
+"""Milliseconds that a broker may hold a fetch at the log's end: the next client's fetch waits for its answer."""
 
 LAST = 50
-"""Offsets at a log's end, or before a place, that are looked at for their times; ends of transactions are among
-them."""
+"""Offsets at a log's end, or before a place, whose times are looked at; some are ends of transactions."""
 
 BATCH = 5_000
-"""Records of one poll: 50 ms of the loop at most, in which nobody else is served."""
+"""Records of one poll: it keeps the loop busy for 50 ms at most."""
 
 
 class DeletedByRetention(Unavailable):
-    """Retention has deleted the place to read from: the log begins behind it."""
+    """Retention has deleted the place to read from: the log now begins after it."""
 
     def __init__(self, first: int) -> None:
         super().__init__(f"the log begins at offset {first} now")
@@ -66,14 +65,14 @@ class LogReaders:
         self._free: list[AIOKafkaConsumer] = []
         self._unfinished: set[asyncio.Task[Any]] = set()
         self.in_use = 0
-        """Consumers that read for somebody."""
+        """Consumers that clients use now."""
 
     def of(self, name: str) -> "ClientLogReader":
-        """For whoever has this name."""
+        """A reader for the client of this name."""
         return ClientLogReader(self, name)
 
     async def close(self) -> None:
-        """End all consumers, when nobody reads any more."""
+        """Stop all consumers. Call it when no client reads any longer."""
         await asyncio.gather(*self._unfinished, return_exceptions=True)
         while self._free:
             await stopped(self._free.pop())
@@ -88,7 +87,7 @@ class LogReaders:
     async def asking(self, place: TopicPartition, name: str) -> AsyncIterator[AIOKafkaConsumer]:
         """The same for a question that an answer alone ends: of a partition that does not answer few are asked."""
         async with self._unresponsive.asked(place.partition) as asked, self._turn(name) as begun:
-            self._unresponsive.check(place.partition)  # others have waited in vain, while this one waited for its turn
+            self._unresponsive.check(place.partition)  # others may have waited in vain meanwhile
             async with self._consumer(place, begun) as consumer:
                 with asked:
                     yield consumer
@@ -105,7 +104,7 @@ class LogReaders:
         self._free.append(consumer)
 
     def _at(self, place: TopicPartition) -> AIOKafkaConsumer:
-        """A free one: the one that read there last, if there is one, as it need not look up where that is."""
+        """A free one, if possible the one that read there last: it need not look up where that is."""
         found = next((each for each in self._free if place in each.assignment()), self._free[0])
         self._free.remove(found)
         return found
@@ -116,7 +115,7 @@ class LogReaders:
         try:
             return await asyncio.shield(connecting)
         except asyncio.CancelledError:
-            connecting.add_done_callback(self._keep)  # the client left, and the next one has it
+            connecting.add_done_callback(self._keep)  # the client left: the next one takes it
             raise
 
     def _keep(self, connecting: "asyncio.Task[AIOKafkaConsumer]") -> None:
@@ -124,7 +123,7 @@ class LogReaders:
             self._free.append(connecting.result())
 
     def _beside(self, work: Coroutine[Any, Any, T]) -> "asyncio.Task[T]":
-        """Work that goes on when the client whose turn it is leaves: cut off, it would leave a connection behind."""
+        """Work that continues when the client whose turn it is leaves: cancelled, it would leak a connection."""
         task = asyncio.create_task(work)
         self._unfinished.add(task)
         task.add_done_callback(self._unfinished.discard)
@@ -132,7 +131,7 @@ class LogReaders:
 
     @asynccontextmanager
     async def _turn(self, name: str) -> AsyncIterator[list[asyncio.Task[Any]]]:
-        """One of the places for readers, until what was begun in it has ended, too: clients may come and go at will."""
+        """One of the places for readers, held until the work begun in it has ended: clients come and go at will."""
         await self._turns.acquire(name)
         self.in_use += 1
         begun = list[asyncio.Task[Any]]()
@@ -146,7 +145,7 @@ class LogReaders:
     def _client(self) -> AIOKafkaConsumer:
         return AIOKafkaConsumer(
             isolation_level="read_committed",
-            auto_offset_reset="earliest",  # retention may pass a reader: see `_must_reach`
+            auto_offset_reset="earliest",  # retention may overtake a reader: see `_must_reach`
             enable_auto_commit=False,
             **self._connection.consuming(fetch_max_wait_ms=FETCH_WAIT_MS),
         )
@@ -167,11 +166,11 @@ class ClientLogReader:
     async def read(
         self, partition: int, start: int, key: bytes, stop: float = inf, most: int = BATCH
     ) -> tuple[list[Entry], int]:
-        """A conversation's records from an offset on, as far as one turn gets, and the offset to go on at.
+        """Return a conversation's records from an offset on, as far as one turn gets, and the offset to continue at.
 
-        A turn ends when something was found: a client that takes it slowly keeps nobody else waiting. Behind `stop` it
-        looks no further: at the log's end it would wait. `most` are the records of anybody that are read before the
-        first look: each takes some time, needed or not. Raises `DeletedByRetention` if the log begins behind `start`.
+        A turn ends when something was found: a slow client keeps nobody else waiting. It does not look beyond `stop`,
+        as it would wait at the log's end. `most` caps the records, whoever's they are, that are read before the first
+        look: each costs time, needed or not. Raises `DeletedByRetention` if the log begins after `start`.
         """
         place = self._place(partition)
         async with self._pool.reader(place, self._name) as consumer:
@@ -189,7 +188,7 @@ class ClientLogReader:
                 start = after
 
     async def bounds(self, partition: int) -> tuple[int, int]:
-        """The partition's first offset, and the one behind its last committed record."""
+        """The partition's first offset, and the one after its last committed record."""
         place = self._place(partition)
         async with self._pool.asking(place, self._name) as consumer:
             first = await deadline(consumer.beginning_offsets([place]), "look up the log's beginning", ANSWER_S)
@@ -199,7 +198,8 @@ class ClientLogReader:
     async def since(self, partition: int, time_ms: int) -> int | None:
         """The first offset whose timestamp is not below the time; None if all are.
 
-        A broker that says so of a log whose last records are younger can't look up by time: then it is the log's first.
+        A broker that finds none though the log's last records are younger can't look up by time. Then the log's first
+        offset is returned.
         """
         place = self._place(partition)
         async with self._pool.asking(place, self._name) as consumer:
@@ -212,9 +212,9 @@ class ClientLogReader:
         return first if await self._is_younger(place, max(first, end - LAST), time_ms) else None
 
     async def time_before(self, partition: int, offset: int) -> int:
-        """When the last record before an offset was made, in milliseconds since the epoch; 0: there is none.
+        """The timestamp of the last record before an offset, in milliseconds since the epoch; 0: there is none.
 
-        A poll without anything does not say so, but only that nothing came yet. Raises `Unavailable`.
+        An empty poll is no proof of that: the records may not have come yet. Raises `Unavailable`.
         """
         place = self._place(partition)
         async with self._pool.asking(place, self._name) as consumer:
@@ -229,7 +229,7 @@ class ClientLogReader:
             return 0
 
     async def _is_younger(self, place: TopicPartition, start: int, time_ms: int) -> bool:
-        """Whether any record from here on is."""
+        """Whether any record from here on is younger than the time."""
         async with self._pool.reader(place, self._name) as consumer:
             _seek(consumer, place, start)
             found = await deadline(consumer.getmany(place, timeout_ms=POLL_MS, max_records=LAST), "read the past")
@@ -237,9 +237,9 @@ class ClientLogReader:
 
 
 async def _must_reach(consumer: AIOKafkaConsumer, place: TopicPartition, start: int) -> None:
-    """What lies between an offset and the next record may be ends of transactions, or deleted.
+    """Raise `DeletedByRetention` if the log begins after an offset.
 
-    Raises `DeletedByRetention`.
+    What lies between an offset and the next record may also be ends of transactions.
     """
     first = await deadline(consumer.beginning_offsets([place]), "look up the log's beginning")
     if first[place] > start:

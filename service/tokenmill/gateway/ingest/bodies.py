@@ -1,6 +1,6 @@
-"""What clients write, beside chunks, and what they are answered: the bodies of requests and responses, as JSON.
+"""What clients write besides chunks, and the answers: the bodies of requests and responses, as JSON.
 
-A stop says which message it is for: one that comes late must not end the next answer.
+A stop names its message: one that comes late must not end the next answer.
 """
 
 from typing import Annotated, Any

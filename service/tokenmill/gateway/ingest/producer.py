@@ -49,19 +49,19 @@ from tokenmill.records import Headers
 log = logging.getLogger(__name__)
 
 BATCH_BYTES = 512 * KIB
-"""Largest record batch. The broker's default limit for one is 1 MiB."""
+"""Bytes of the largest record batch. The broker's default limit is 1 MiB."""
 
 METADATA_MS = 30_000
-"""How old the client's view of topics may be: so long it takes until partitions that were added are written to."""
+"""Milliseconds that the client's view of topics may be old: new partitions are written to after that."""
 
 LARGEST_BYTES = 1_048_588
-"""The broker's default of `max.message.bytes`, where it does not tell."""
+"""The default of `max.message.bytes`, for brokers that do not tell."""
 
 RECORD_BYTES = 200
-"""What a record takes beside key, value and headers, in memory and in a batch of its own."""
+"""Bytes that a record takes beside key, value and headers, in memory and in a batch of its own."""
 
 AGAIN_S = 0.5
-"""Between two tries to have a new producer."""
+"""Seconds between two attempts to start a new producer."""
 
 _murmur2 = DefaultPartitioner()
 
@@ -70,18 +70,18 @@ class Bounds(msgspec.Struct, frozen=True):
     """What may be under way, and for how long."""
 
     in_flight_bytes: int = 64 * MIB
-    """Records of all writers that are not acknowledged: some seconds of what one broker takes, and a quarter of the
-    memory that the window has."""
+    """Unacknowledged records of all writers: some seconds of what one broker takes, and a quarter of the window's
+    memory."""
     partition_bytes: int = 8 * MIB
-    """The same of one partition, as in the worker: one that has lost its leader leaves room for the others."""
+    """The same for one partition, as in the worker: one that has lost its leader leaves room for the others."""
     room_s: float = 5.0
-    """For how long a write waits for room: longer than the election of a leader takes, shorter than people wait."""
+    """Seconds that a write waits for room: longer than an election takes, shorter than people wait."""
     acknowledged_s: float = 15.0
-    """For how long it waits for its acknowledgement: an election, a retry and a slow disk."""
+    """Seconds that it waits for its acknowledgement: an election, a retry and a slow disk."""
     request_ms: int = 10_000
-    """After so much silence the connection to a broker is given up: a machine that stalls does not close it."""
+    """Milliseconds of silence after which a broker's connection is given up: a stalled machine does not close it."""
     start_s: float = 30.0
-    """For one try to reach Kafka."""
+    """Seconds for one attempt to reach Kafka."""
 
 
 class Producer:
@@ -93,9 +93,9 @@ class Producer:
 
     Args:
         kafka: where Kafka is, and how to be let in.
-        topics: that are written to. How long a record each takes is asked for at the start; one that is longer is
-            refused here, as refused by Kafka it would cost a new producer.
-        bounds: of what is under way.
+        topics: those that are written to. The longest record of each is looked up at the start; longer ones are refused
+            here, as a refusal by Kafka would cost a new producer.
+        bounds: caps on what is under way.
     """
 
     def __init__(self, kafka: Kafka, topics: Collection[str], bounds: Bounds | None = None) -> None:

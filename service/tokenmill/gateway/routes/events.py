@@ -1,12 +1,12 @@
 """Events as a stream over HTTP: those of a conversation, or of one of its messages.
 
-1. `GET /v1/conversations/{conversation}/events` has all messages, from where the client says.
+1. `GET /v1/conversations/{conversation}/events` has all messages, from the place that the client names.
 2. `GET /v1/conversations/{conversation}/messages/{message}/events` has one message from its start, and ends with it in
-   the way of its dialect, whatever else goes on in the conversation; `from` and `Last-Event-ID` are as for all events.
-   A message that is not in the log, as far as it is looked back, is a 404. Who asks before it can have begun says
-   `wait=true`.
-3. An `EventSource` never tries again after a status other than 200. So one that comes back, which is what it sends the
-   header `Last-Event-ID` for, is told of what passes (429, 503) by a stream that is cut off at once.
+   the way of its dialect, whatever else happens in the conversation; `from` and `Last-Event-ID` are as for all events.
+   A message that is not in the log, as far as it is looked back, is a 404. A client that asks before it can have begun
+   sends `wait=true`.
+3. An `EventSource` never tries again after a status other than 200. It sends the header `Last-Event-ID` when it comes
+   back: then a refusal that passes (429, 503) is a stream that is cut off immediately.
 """
 
 import logging
@@ -34,14 +34,14 @@ MISSING = "the log has no such message as far back as is looked; with wait=true 
 
 
 class EventRoutes:
-    """Answers both with a stream, in the framing and the dialect that the client says."""
+    """Answers both with a stream, in the framing and the dialect that the client asks for."""
 
     def __init__(self, serving: StreamService, admission: Admission) -> None:
         self._serving = serving
         self._admission = admission
 
     def routes(self) -> list[web.RouteDef]:
-        """For the application. A HEAD would open a stream that nobody reads."""
+        """The routes for the application. A HEAD would open a stream that nobody reads."""
         return [
             web.get(CONVERSATION, self.get_conversation, allow_head=False),
             web.get(MESSAGE, self.get_message, allow_head=False),
@@ -91,7 +91,7 @@ def _comes_back_by_itself(request: web.Request) -> bool:
 
 
 def _missing(reading: Reading, message: bytes) -> bool:
-    """Whether nothing is known of it. Of a client that was led on from its end the place alone says that it had it."""
+    """Whether nothing is known of it. Where a client was led on from its end, only the place shows that it had it."""
     return not reading.view.knows(message) and not reading.has_all(message)
 
 

@@ -1,4 +1,4 @@
-"""The connection of a WebSocket, to which whole frames are written past the library's own writer."""
+"""The connection of a WebSocket: whole frames are written to it, past the library's own writer."""
 
 import asyncio
 import socket
@@ -42,7 +42,7 @@ class WebSocketPipe:
                 self._awaited = 0
 
     def write(self, data: bytes) -> None:
-        """Hand whole frames to the transport, at once."""
+        """Hand whole frames to the transport immediately."""
         if data and not self._transport.is_closing():
             self._transport.write(data)
 
