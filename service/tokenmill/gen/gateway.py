@@ -49,15 +49,15 @@ def _parameter(parameter: Parameter) -> tuple[str, str, str]:
 
 ABOUT = (
     """
-`tokenmill gateway` serves what is on the topic `events` over HTTP. A client gets the payloads of its conversation in
+`tokenmill gateway` serves the topic `events` over HTTP. A client gets the payloads of its conversation in
 the dialect that it asks for, in order, none twice and none missing, over any number of connections, from any gateway.
-The same as an OpenAPI document: [openapi.json](openapi.json); the settings are those of
+[openapi.json](openapi.json) is the same as an OpenAPI document; the settings are in
 [`[gateway]`](configuration.md#gateway).
 """,
     """
 [Show an answer in a browser](../howto/show-an-answer-in-a-browser.md) and
 [put it behind a proxy](../howto/put-the-gateway-behind-a-proxy.md) show how it is used;
-[design](../topics/design.md#8-the-gateway) says how the promise is kept.
+[design](../topics/design.md#8-the-gateway) explains how the promise is kept.
 """,
 )
 
@@ -70,11 +70,12 @@ Server-sent events, unless the client accepts `application/x-ndjson`:
 | --- | --- | --- | --- |
 | a payload | `id:`, `event:` if clients of the dialect look for one, `data:` | `{"id": …, "data": …}` | the same |
 | where the client is, before the first payload | a block with `id:` alone | `{"id": …}` | the same |
-| what the gateway itself says | `event:` with its name, `retry:` | `{"event": …, "data": …}` | the same |
+| messages of the gateway's own | `event:` with its name, `retry:` | `{"event": …, "data": …}` | the same |
 | silence of `gateway.heartbeat_s` | the comment `: hb` | an empty line | a ping |
 """,
     """
-`data` is the payload as the dialect writes it, one line; a payload that is no JSON, as `[DONE]`, is a string in NDJSON.
+`data` is the payload as the dialect writes it, one line; a payload that is not JSON, such as `[DONE]`, is a string
+in NDJSON.
 A stream of server-sent events begins with `retry:` and a time drawn for each client, so that the clients of a process
 that is killed do not all come back at once. Clients of OpenAI's dialects fail on a block with an id alone, and do not
 come back by it: they get the comment `: open` in place of both.
@@ -83,12 +84,12 @@ Frames that come within `gateway.flush_ms` are written together; the first of a 
     "## Ids",
     """
 `<partition>.<offset>.<part>~<back>~<mark>` names a frame by its record in the log, how far before it reading has to
-begin to go on after it, and which event the record is. An id with the part 0 stands in front of a record. Any gateway
+begin to continue after it, and which event the record is. An id with part 0 is the place before a record. Any gateway
 understands ids, and none remembers them. Those of a partition sort as text in the order of their frames. A client sends
 back what it got, as `Last-Event-ID`, `last_event_id` or `from`. Each is checked against the record that it names, so an
-id of another conversation or another log is none; in another dialect it is one, and what follows its record comes. Who
-comes back with such a one (`Last-Event-ID`, `last_event_id`) can't see a refusal, and gets the notice `gap` and what
-there is; with `from` it is refused (410). Text that is no id at all always is (400).
+id of another conversation or another log is not valid here. In another dialect it is: what follows its record comes. A
+client that comes back with an id that is not valid (`Last-Event-ID`, `last_event_id`) can't see a refusal: it gets the
+notice `gap` and everything there is. With `from` it is refused (410). Text that is not an id is always refused (400).
 """,
     "## How a stream ends",
     """
@@ -96,9 +97,9 @@ there is; with `from` it is refused (410). Text that is no id at all always is (
 | --- | --- | --- |
 | the answer is over (`until=finish`, one message) | a complete end | is done; an `EventSource` comes back to a 204 |
 | the gateway stops, the client is slow, rights end | `retry`, then a **reset** | comes back with its id |
-| the topic has grown, and the conversation goes on elsewhere | an id of there, then the same | comes back with that |
+| the topic has grown, the conversation continues elsewhere | an id there, then the same | comes back with it |
 | what follows its id is gone | the notice `gap`, then what there is | may have to show that something is missing |
-| the client leaves, or closes its sending half | | nothing is stopped by it; it is answered no more |
+| the client leaves, or closes its sending half | | nothing is stopped by it; it gets no more bytes |
 """,
     """
 A cut never looks like an end: a client that sees a complete end of the answer has all of it. An `EventSource` gets no
@@ -111,12 +112,12 @@ ends the stream.
     """
 A WebSocket is closed with 1000 after the end of an answer, 1001 where the gateway stops, 1008 for what is not allowed
 or not understood, 1009 for a frame that is too large, 1012 where the topic has grown, and 1013 for a client that is too
-slow or where Kafka does not answer: come back later. Before a close that ends a reading which was not over, `retry`
-says in how many milliseconds.
+slow or where Kafka does not answer: come back later. Where the gateway stops, the topic has grown, rights end or the
+client is slow, `retry` comes first, with a pause in milliseconds.
 """,
 )
 
 PROBLEMS = """
 A refusal is an RFC 9457 problem: `type` is `urn:tokenmill:problem:` and the kind, `detail` says what to change. Every
-answer that is no stream has `x-request-id`, under which the gateway's log has what concerns it.
+answer that is not a stream has `x-request-id`, under which the gateway's log has what concerns it.
 """

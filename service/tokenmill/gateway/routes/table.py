@@ -20,7 +20,7 @@ Right: TypeAlias = Literal["read", "stop", "write"]
 
 
 class Parameter(msgspec.Struct, frozen=True):
-    """Something that a request says beside its body."""
+    """A parameter of a request outside of its body."""
 
     name: str
     place: ParameterPlace
@@ -30,13 +30,13 @@ class Parameter(msgspec.Struct, frozen=True):
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """An answer that is no problem."""
+    """An answer that is not a problem."""
 
     status: int
     text: str
     media: tuple[str, ...] = ()
     body: Any = None
-    """The type of a body that is JSON; None: it is a stream, or empty."""
+    """The type of a JSON body; None: a stream, or empty."""
 
 
 class Route(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,10 +51,10 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     body: Any = None
     """The type of the request's body; None: it has none."""
     media: tuple[str, ...] = ("application/json",)
-    """What a body may be; all but JSON are streams."""
+    """Content types of the body; all but JSON are streams."""
     answers: tuple[Answer, ...]
     problems: tuple[Kind, ...] = ()
-    """Besides those that every route has."""
+    """Problems besides those of every route."""
 
 
 EVERYWHERE = (
@@ -72,36 +72,36 @@ EVERYWHERE = (
 """Problems of every route."""
 
 STREAMS = ("text/event-stream", "application/x-ndjson")
-"""Either, as `accept` says; the first without it."""
+"""Either, by `accept`; the first by default."""
 
 CONVERSATION = Parameter("conversation", "path", "Id of the conversation: the key of its records.")
 MESSAGE = Parameter("message", "path", "Id of the message.")
 DIALECT = Parameter(
     "dialect",
     "query",
-    "How events look; `native` if nothing is said.",
+    "How events look; default: `native`.",
     Literal[tuple(sorted(dialect.name for dialect in DIALECTS))],
 )
 FROM = Parameter(
     "from",
     "query",
-    "Where to begin: `now`, what comes; `start`, everything that is looked back to; `message`, the message that is "
-    "open, from its first event; or the id of a frame, behind which it goes on.",
+    "Where to begin: `now`, what comes; `start`, everything as far back as is looked; `message`, the open message from "
+    "its first event; or the id of a frame, to continue after it.",
 )
 LAST = Parameter(
-    "last-event-id", "header", "Id of the last frame; goes over `from`. An `EventSource` sends it when it comes back."
+    "last-event-id", "header", "Id of the last frame; overrides `from`. An `EventSource` sends it when it comes back."
 )
-LAST_QUERY = Parameter("last_event_id", "query", "The same for who can't set headers.")
+LAST_QUERY = Parameter("last_event_id", "query", "The same for clients that can't set headers.")
 UNTIL = Parameter(
     "until",
     "query",
-    "`finish`: end with the answer. Who comes back behind its end gets 204. Without it the stream goes on for ever.",
+    "`finish`: end with the answer. A client that comes back after its end gets 204. Without it the stream never ends.",
     Literal["finish"],
 )
 REPLAY = Parameter(
     "replay",
     "query",
-    "`folded`: neighbouring deltas that lie in the past may come as one. `exact`: as they were written.",
+    "`folded`: neighbouring deltas of the past may come as one. `exact`: as they were written.",
     Literal["exact", "folded"],
 )
 TICKET = Parameter("ticket", "query", "A ticket, in place of any other credentials.")
@@ -114,8 +114,8 @@ _JSON = ("application/json",)
 _OF_WRITES = (p.TIMED_OUT, p.TOO_LARGE, p.UNSUPPORTED, p.STOPPING)
 
 PRODUCER = (
-    Parameter("producer-id", "header", "Who numbers its requests, so that one that it repeats is written once."),
-    Parameter("producer-epoch", "header", "How often it has begun anew; comes with the id.", int),
+    Parameter("producer-id", "header", "Id of a producer that numbers its requests: a repeated one is written once."),
+    Parameter("producer-epoch", "header", "How often it has begun again; comes with the id.", int),
     Parameter("producer-seq", "header", "Number of the request in its epoch, from 0; comes with the id.", int),
 )
 
@@ -126,8 +126,8 @@ ROUTES: tuple[Route, ...] = (
         method="GET",
         path="/v1/conversations/{conversation}/events",
         summary="All events of a conversation",
-        text="From where the client says, over as many connections as it takes. Of a conversation that has no message "
-        "yet the first is waited for.",
+        text="From the place that the client names, over as many connections as it takes. If the conversation has no "
+        "message yet, the first is waited for.",
         right="read",
         parameters=(CONVERSATION, *_SEEN, UNTIL),
         answers=(_STREAM, _OVER),
@@ -137,7 +137,7 @@ ROUTES: tuple[Route, ...] = (
         method="GET",
         path="/v1/conversations/{conversation}/messages/{message}/events",
         summary="The events of one message",
-        text="From its first event to its last, whatever else goes on in the conversation.",
+        text="From its first event to its last, whatever else happens in the conversation.",
         right="read",
         parameters=(
             CONVERSATION,
@@ -152,8 +152,8 @@ ROUTES: tuple[Route, ...] = (
         method="POST",
         path="/v1/conversations/{conversation}/ticket",
         summary="A ticket for a URL",
-        text="For `EventSource`, which can't send headers. It is good for opening a connection within "
-        "`gateway.ticket_s`; one that is open lasts as long as the rights that the ticket was made of.",
+        text="For `EventSource`, which can't send headers. It opens connections within `gateway.ticket_s`; an open one "
+        "lasts as long as the rights that the ticket was made of.",
         right="read",
         parameters=(CONVERSATION,),
         body=TicketAsked,
@@ -164,9 +164,9 @@ ROUTES: tuple[Route, ...] = (
         method="GET",
         path="/v1/conversations/{conversation}/ws",
         summary="A WebSocket with one conversation",
-        text="Who asks by the URL is served at once; else, as with a ticket alone, the first message says what is "
-        "wanted, with the same words, and `authorization`, as browsers can't set headers. Each message is an object "
-        "with `id` and `data`. `stop` and `tool_result` may be said.",
+        text="A client that asks by the URL is served immediately. Else, also with a ticket alone, its first message "
+        "has the same fields, and may have `authorization`, as browsers can't set headers. Each message to the client "
+        "is an object with `id` and `data`. It may send `stop` and `tool_result`.",
         right="read",
         parameters=(CONVERSATION, *_SEEN, UNTIL),
         answers=(_SOCKET,),
@@ -175,9 +175,9 @@ ROUTES: tuple[Route, ...] = (
         method="GET",
         path="/v1/ws",
         summary="A WebSocket with several conversations",
-        text="Each with its own place: `subscribe` and `unsubscribe`, with `conversation` and what the query of "
-        "`/events` says. Messages name their conversation. What is said of one that is read goes by the credentials "
-        "that it was subscribed with, of another one by the last.",
+        text="Each with its own place: `subscribe` and `unsubscribe`, with `conversation` and the parameters of "
+        "`/events`. Messages name their conversation. A `stop` or `tool_result` counts under the credentials with "
+        "which its conversation was subscribed; for one that is not read, under the last.",
         right="read",
         parameters=(TICKET,),
         answers=(_SOCKET,),
@@ -188,14 +188,14 @@ ROUTES: tuple[Route, ...] = (
         summary="Write what a model says",
         text="Native chunks, one as JSON or one a line as NDJSON, or with `codec` the raw stream of a provider, read "
         "as it comes, whatever its length. It is answered when all of it is in the log. Needs `gateway.writes`. A "
-        "gateway that stops refuses new ones as `stopping`, and lets this one go on within `gateway.drain_s`; then it "
-        "is refused, too, messages whose chunks have no `seq` end as failed, and others can be gone on with through "
-        "another gateway.",
+        "gateway that stops refuses new bodies as `stopping`, and accepts the rest of this one within "
+        "`gateway.drain_s`. Then it is refused, too: messages whose chunks have no `seq` end as failed, others can be "
+        "continued through another gateway.",
         right="write",
         parameters=(
             CONVERSATION,
-            Parameter("codec", "query", "Of the body, if it is no native one; `tokenmill codecs` lists them."),
-            Parameter("message_id", "query", "For chunks that do not say it."),
+            Parameter("codec", "query", "Codec of a body that is not native; `tokenmill codecs` lists them."),
+            Parameter("message_id", "query", "Id for chunks without one."),
             Parameter("tm-open", "query", "Options of a message that opens, as a JSON object."),
             Parameter("tm-open", "header", "The same."),
             *PRODUCER,
@@ -212,7 +212,7 @@ ROUTES: tuple[Route, ...] = (
         method="POST",
         path="/v1/conversations/{conversation}/stop",
         summary="Stop an answer",
-        text="Ends a message early, for everybody who reads it. Without a body: the only one that is open.",
+        text="Ends a message early, for all who read it. Without a body: the only open one.",
         right="stop",
         parameters=(CONVERSATION, TICKET),
         body=Stop,
@@ -226,7 +226,7 @@ ROUTES: tuple[Route, ...] = (
         method="DELETE",
         path="/v1/conversations/{conversation}/messages/{message}",
         summary="Stop the answer of this address",
-        text="The same; what was written of it stays in the log.",
+        text="The same; what was written so far stays in the log.",
         right="stop",
         parameters=(CONVERSATION, MESSAGE, TICKET),
         answers=(
@@ -238,7 +238,7 @@ ROUTES: tuple[Route, ...] = (
         method="POST",
         path="/v1/conversations/{conversation}/tool-results",
         summary="Write what a tool answered",
-        text="One result, for whoever waits for it on the topic `tool-results`.",
+        text="One result, for readers of the topic `tool-results`.",
         right="write",
         parameters=(CONVERSATION,),
         body=ToolResultBody,
@@ -249,7 +249,7 @@ ROUTES: tuple[Route, ...] = (
         method="GET",
         path="/api/chat/{conversation}/stream",
         summary="Resume, for the AI SDK's useChat",
-        text="The answer that is open, from its start, in the dialect `ai_sdk_ui`, with the text so far in one piece.",
+        text="The open answer, from its start, in the dialect `ai_sdk_ui`, with the text so far in one piece.",
         right="read",
         parameters=(CONVERSATION, TICKET),
         answers=(
@@ -262,15 +262,15 @@ ROUTES: tuple[Route, ...] = (
         path="/v1/streams/{conversation}",
         summary="Read by Durable Streams",
         text="The reading side of Durable Streams 1.0, in JSON mode: what follows an offset, as an array, or as it "
-        "comes. The header `stream-next-offset` says where to go on. Where the log no longer has the beginning of a "
-        "message the answer has the header `tm-gap`, or an event `control` the field `tmGap`.",
+        "comes. The header `stream-next-offset` is the place to continue at. If the log no longer has the "
+        "beginning of a message, the answer has the header `tm-gap`, or an event `control` the field `tmGap`.",
         right="read",
         parameters=(
             CONVERSATION,
             DIALECT,
-            Parameter("offset", "query", "`-1`: from the beginning; `now`; or an offset that an answer has told."),
+            Parameter("offset", "query", "`-1`: from the beginning; `now`; or an offset from an answer."),
             Parameter("live", "query", "Wait for what comes, once or for a minute.", Literal["long-poll", "sse"]),
-            Parameter("cursor", "query", "As the last answer told it; it keeps caches from repeating themselves."),
+            Parameter("cursor", "query", "The one from the last answer; it keeps caches from repeating themselves."),
             UNTIL,
             TICKET,
         ),
@@ -294,7 +294,7 @@ ROUTES: tuple[Route, ...] = (
         method="POST",
         path="/ag-ui",
         summary="A run, for AG-UI's HttpAgent",
-        text="The run with this `runId`, else the one that is open, else the next one of the conversation `threadId`. "
+        text="The run with this `runId`, else the open one, else the next one of the conversation `threadId`. "
         "Begins with `RUN_STARTED`, with the text so far in one piece. Nothing is written by it.",
         right="read",
         body=RunAgentInput,
@@ -302,4 +302,4 @@ ROUTES: tuple[Route, ...] = (
         problems=(p.TIMED_OUT, p.TOO_LARGE, p.STOPPING),
     ),
 )
-"""All of them. Ports for operators are no part of it."""
+"""All routes of the clients' port. The operators' port is not among them."""
