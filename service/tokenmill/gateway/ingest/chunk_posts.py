@@ -135,7 +135,7 @@ class ChunkPost:
                 await self._break_off(stream, f"the stream broke off: {refusal.kind.title}")
             raise
 
-    # The way in
+    # Reading
 
     async def _put_all(self, record: Callable[[bytes], Awaitable[Valued]], cut: Cut) -> None:
         values = {Cut.WHOLE: self._whole, Cut.LINES: self._lines, Cut.ANYWHERE: self._pieces}[cut]
@@ -167,12 +167,12 @@ class ChunkPost:
             with _refusing_long():
                 for line in lines.feed(piece):
                     yield lines.number, line
-            if not went_on or lines.number >= number:  # the line that is unfinished now has just begun
+            if not went_on or lines.number >= number:  # the unfinished line has just begun
                 number, due = lines.number + 1, clock() + LINE_S
         if line := lines.last():
             yield lines.number, line
 
-    # The way out
+    # Writing
 
     async def _accepted(self, message_id: str | None) -> Accepted:
         await self._writer.acknowledged()
@@ -182,7 +182,7 @@ class ChunkPost:
         return Accepted(self._writer.accepted, message_id, last.partition, last.offset)
 
     async def _count(self, refusal: Refused) -> None:
-        """Say with a refusal how many records are in the log all the same."""
+        """Add to a refusal how many records are in the log nevertheless."""
         await self._writer.settled()
         refusal.members["accepted"] = self._writer.accepted
 
@@ -192,7 +192,7 @@ class ChunkPost:
         await self._end(stream.broken_off(why, last.offset if last and not self._writer.failed else None))
 
     async def _end(self, records: Iterable[Valued]) -> None:
-        """Let records go that nobody waits for."""
+        """Send records without waiting for them."""
         try:
             for record in records:
                 await self._writer.put(*record)

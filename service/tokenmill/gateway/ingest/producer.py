@@ -120,13 +120,13 @@ class Producer:
         return self._all.taken
 
     async def start(self) -> None:
-        """Reach Kafka. Raises `Unavailable` when it does not answer; then it may be tried again."""
+        """Reach Kafka. Raises `Unavailable` if it does not answer; it may be called again then."""
         self._largest = dict.fromkeys(self._topics, LARGEST_BYTES) | await self._allowed()
         self._client = await started(self._make, "start the gateway's producer", self._bounds.start_s)
         self._ready.set()
 
     async def stop(self) -> None:
-        """Write what is under way, if Kafka takes it in time, and let go."""
+        """Write what is under way, if Kafka takes it in time, and disconnect."""
         self._ready.clear()
         if self._renewal is not None:
             self._renewal.cancel()
@@ -136,7 +136,7 @@ class Producer:
             self._client = None
 
     async def send(self, topic: str, key: bytes, value: bytes | None, headers: Headers = ()) -> WrittenAt:
-        """Write one record and answer where it is, once all replicas have it. Raises `Refused`."""
+        """Write one record, and return its place once all replicas have it. Raises `Refused`."""
         sent = await self.put(topic, await self.partition(topic, key), key, value, headers)
         return await sent.placed()
 
@@ -206,7 +206,7 @@ class Producer:
 
     @contextmanager
     def _refusing(self, client: AIOKafkaProducer) -> Iterator[None]:
-        """What the client raises before it takes a record, as a refusal."""
+        """Turn what the client raises before it takes a record into a refusal."""
         try:
             yield
         except KafkaTimeoutError as late:
@@ -246,7 +246,7 @@ class Producer:
         )
 
     async def _allowed(self) -> dict[str, int]:
-        """How long a batch of records each topic takes, as far as the broker says. Raises `Unavailable`."""
+        """The largest batch that each topic takes, as far as the broker tells. Raises `Unavailable`."""
         allowed: dict[str, int] = {}
         async with make_admin(self._kafka) as admin:
             for topic in self._topics:
@@ -273,20 +273,20 @@ class Producer:
                 await asyncio.sleep(AGAIN_S)
 
     async def _let_go(self, client: AIOKafkaProducer) -> None:
-        """Stop a client, which first writes what it has. What it does not get rid of in time is refused."""
+        """Stop a client, which first writes what it has. What it can't write in time is refused."""
         await stopped(client, self._bounds.acknowledged_s)
         for sent in list(self._under_way):
             self._over(sent, unavailable("the producer was closed before Kafka acknowledged the record"))
 
 
 def _told(problem: Exception) -> str:
-    """Why there is no client yet. Code of others may raise what it has in hand, a secret: that is told by its kind."""
+    """Why there is no client yet. Exceptions of other code may hold a secret: only their type is shown."""
     known = isinstance(problem, TokenmillError)
     return str(problem) if known else f"the producer can't be started: {type(problem).__name__}"
 
 
 def _too_large(size: int, largest: int) -> Refused:
-    """The topic does not take the record."""
+    """The refusal of a record that the topic does not take."""
     return Refused(TOO_LARGE, f"the record has {size} bytes, key and headers included; the topic takes {largest}")
 
 
