@@ -17,6 +17,7 @@ from tests.support.gateways import Gate, admission, answer, listening
 from tests.support.relay import Relay
 from tests.support.stage import until
 from tokenmill.config import Gateway
+from tokenmill.errors import Unavailable
 from tokenmill.gateway.auth.authorizer import TicketAuthorizer, make_authorizer
 from tokenmill.gateway.auth.connection_limits import ConnectionLimits
 from tokenmill.gateway.routes.tickets import TicketRoutes
@@ -95,6 +96,37 @@ async def test_the_page_of_the_how_to_shows_an_answer_that_is_cut_off_and_ends(k
         assert await page.title() == "stop"
         assert await page.evaluate("source.readyState") == 2
         assert seen == [200, 200, 204]
+
+
+async def test_a_page_comes_back_until_kafka_answers_again(
+    kafka: str, unique: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A status would be the end of its source: it is cut off, and tries again."""
+
+    async def fail(_partition: int) -> None:
+        raise Unavailable("Kafka does not answer")
+
+    pages: dict[str, str] = {}
+    async with (
+        site(pages) as port,
+        listening(kafka, unique, origins=[f"http://127.0.0.1:{port}"]) as gate,
+        Relay(gate.port) as line,
+        browser_page() as page,
+    ):
+        pages["/"] = HOWTO["html"].replace(GATEWAY, f"http://127.0.0.1:{line.port}")
+        seen = statuses(page)
+        await page.goto(f"http://127.0.0.1:{port}/")
+        await gate.attended()
+        await gate.say(ANSWER[:HALF])
+        await until(lambda: shows(page, TEXTS[HALF // 2]), "the first half is shown")
+        with monkeypatch.context() as away:
+            away.setattr(gate.serving.tail, "pin", fail)
+            line.reset()
+            await until(lambda: len(seen) > 2, "the page has come back twice")
+        await gate.say(ANSWER[HALF:])
+        await until(lambda: shows(page, TEXTS[-1]), "the whole answer is shown")
+        assert await text(page) == "".join(TEXTS)
+        assert set(seen) <= {200, 204}
 
 
 async def test_a_page_of_another_origin_sees_nothing(kafka: str, unique: str) -> None:

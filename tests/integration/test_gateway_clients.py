@@ -29,7 +29,7 @@ def routes(serving: StreamService) -> Iterable[web.RouteDef]:
 @pytest.fixture
 async def gate(kafka: str, unique: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Gate]:
     """A gateway that asks clients to come back at once."""
-    monkeypatch.setattr("tokenmill.gateway.streams.service.RETRY_MS", (20, 60))
+    monkeypatch.setattr("tokenmill.gateway.streams.framing.RETRY_MS", (20, 60))
     async with listening(kafka, unique, routes) as gate:
         yield gate
 

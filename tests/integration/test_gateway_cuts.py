@@ -62,14 +62,14 @@ class Trial:
         await asyncio.gather(*(self._stage.start(**self._worker) for _ in range(2)))
 
     def clients(self) -> list[Follower]:
-        """One of each form and dialect, and so on, over all conversations of this round."""
+        """Each form and dialect in turn, over all conversations of this round; two clients of each share a channel."""
         self._rounds += 1
         kinds = [(form, dialect) for form in FORMS for dialect in DIALECTS]
         names = [f"conversation-{self._rounds}-{number}" for number in range(CONVERSATIONS)]
         return [
             Follower(self.cutter.port, name, *reversed(kinds[(2 * number + more) % len(kinds)]))  # type: ignore[arg-type] # a form
             for number, name in enumerate(names)
-            for more in (0, 1)
+            for more in (0, 0, 1)
         ]
 
     async def talk(self) -> None:

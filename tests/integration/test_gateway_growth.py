@@ -117,3 +117,21 @@ async def test_an_old_id_leads_to_what_came_since(gate: Gate, kafka: str) -> Non
     assert [block.data for block in await read_events(gate.port, name, None, len(second), **behind)] == of(second)
     begun = await read_events(gate.port, name, None, None, last_event_id=whole[0].id, until="finish")
     assert begun == whole[1:]
+
+
+async def test_a_gateway_that_has_not_noticed_looks_once_more(
+    kafka: str, unique: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For a client that another one led on: it gets what comes next, not the whole conversation with a false gap."""
+    monkeypatch.setattr(tail, "GROWTH_S", 3_600)
+    async with listening(kafka, unique) as first, listening(kafka, unique) as other:
+        name = movers(first)[0]
+        one, two, three = (answer(name, f"m{number}", ["text"]) for number in range(3))
+        await first.say(one)
+        await first.grow(kafka, PARTITIONS)
+        await first.say(two)
+        (*_, last) = await read_events(first.port, name, None, len(two), from_="start")
+        assert other.serving.tail.partitions == 2
+        await first.say(three)
+        got = await read_events(other.port, name, {"last-event-id": last.id}, len(three))
+    assert [block.data for block in got] == of(three)

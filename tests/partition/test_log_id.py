@@ -25,11 +25,11 @@ def test_what_is_known_of_both_must_be_the_same(other: LogId, another: bool) -> 
     assert LOG.is_another(other) is other.is_another(LOG) is another
 
 
-def test_a_log_that_lost_its_end_is_the_same_and_has_gone_on_otherwise() -> None:
+def test_a_log_that_lost_its_end_is_the_same_and_diverged_from() -> None:
     """What was read behind that place may not be in it."""
-    assert LOG.has_gone_on_otherwise(LogId("cluster", "topic", 7))
-    assert LOG.has_gone_on_otherwise(LogId("cluster", "made anew"))
-    assert not LOG.has_gone_on_otherwise(LOG)
+    assert LOG.diverged_from(LogId("cluster", "topic", 7))
+    assert LOG.diverged_from(LogId("cluster", "made anew"))
+    assert not LOG.diverged_from(LOG)
 
 
 def test_people_are_told_the_ids() -> None:

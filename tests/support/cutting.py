@@ -117,10 +117,13 @@ class Follower:
             self.got.append(data)
 
     async def _over_http(self) -> None:
-        accept = {"accept": "application/x-ndjson"} if self.form == "lines" else {}
-        async with answer(self._port, events_path(self.conversation, **self._query()), accept, patience=None) as found:
+        """An EventSource that comes back would not survive a 503, which others may get while Kafka has no leader."""
+        headers = {"accept": "application/x-ndjson" if self.form == "lines" else "text/event-stream"}
+        if returns := self.form == "sse" and bool(self._last):
+            headers["last-event-id"] = self._last
+        async with answer(self._port, events_path(self.conversation, **self._query()), headers, patience=None) as found:
             if found.status != 200:
-                if found.status != 503:
+                if found.status != 503 or returns:
                     self.wrong.append(f"{found.status}: {await found.body()!r}")
                 return
             async for block in blocks(found, moved=self._moved):

@@ -126,7 +126,7 @@ class Gate:
     async def grow(self, bootstrap: str, partitions: int) -> None:
         """Add partitions, and wait until the gateway and whoever says something know of them."""
         await grow_topics(bootstrap, self._topic, partitions=partitions)
-        await until(lambda: self.serving.tail.partitions == partitions, "the gateway knows of the new partitions")
+        await until(lambda: self.serving.tail.has(partitions - 1), "the gateway knows of the new partitions")
         await self._producer.client.force_metadata_update()
 
     async def say(self, records: Iterable[Output], partition: int | None = None) -> Sequence[RecordMetadata]:

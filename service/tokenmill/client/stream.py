@@ -63,7 +63,7 @@ async def publish_stream(
             bytes of the codec that is named. One string, dictionary or piece of bytes is an answer of one item. What
             is iterated without `async` is asked for each item in a thread, as it may wait for a model.
         codec: needed for dictionaries and bytes; the objects of an SDK say it themselves.
-        message_id: of an answer to which its provider gives none; without it a random one.
+        message_id: the answer's id where the provider gives none; default: random.
         open: options of the message.
         headers: of every record; `traceparent` and `tracestate` are on all outputs of the message, too.
 

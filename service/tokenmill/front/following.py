@@ -32,7 +32,7 @@ class Following:
         self._message = message_id.encode()
         self._came: deque[Frame] = deque()
         self._news = asyncio.Event()
-        self._back: int | None = None
+        self._back: tuple[int, bytes] | None = None
         self._gone = ""
         self._last = (-1, 0)
 
@@ -72,7 +72,7 @@ class Following:
             if self._back is None:
                 raise Unavailable(f"an answer can't be read any more: {self._gone or 'its log is another one'}")
             back, self._back = self._back, None
-            await self._reading.go_back(self._last, back)
+            await self._reading.go_back(self._last, *back)
 
     async def past(self) -> list[Frame]:
         """What the log has of the message. Raises `Unavailable`.
@@ -123,9 +123,9 @@ class Following:
         self._came += self._wanted(frames)
         self._news.set()
 
-    def send_back(self, opened: int) -> None:
+    def send_back(self, opened: int, message: bytes) -> None:
         """Have the reader read again from this time on."""
-        self._back = opened
+        self._back = opened, message
         self._news.set()
 
     def lose(self) -> None:

@@ -1,7 +1,7 @@
-"""What the gateway counts: two additions for a frame and all of its clients, everything else once for a request.
+"""What the gateway counts: two additions for a frame and all of its clients, everything else once per request.
 
-How long events take is not measured frame by frame either. The timestamps of the records that somebody waits for
-are noted, and the flush that follows puts all of them into the histogram at once.
+How long events take is not measured frame by frame either. The timestamps of the records that clients wait for are
+noted, and the flush that follows puts all of them into the histogram at once.
 """
 
 from collections import Counter
@@ -23,16 +23,13 @@ class SentTotals(msgspec.Struct):
     size: int = 0
 
     def add(self, frames: int, size: int, clients: int = 1) -> None:
-        """The same frames, of so many bytes together, to each of some clients."""
+        """Add frames of `size` bytes in all, sent to each of some clients."""
         self.frames += frames * clients
         self.size += size * clients
 
 
 class CountedStream:
-    """Counts a stream as open as long as its block lasts, and then how it ended.
-
-    Who says nothing of its end was left by the client.
-    """
+    """Counts a stream as open as long as its block lasts, and then how it ended; by default its client left."""
 
     __slots__ = ("_counts", "_transport", "outcome")
 
@@ -53,7 +50,7 @@ class CountedStream:
 
 
 class Counts:
-    """Counts everything that happens in a process, for the metrics. Without `numbers` nobody asks for them."""
+    """Counts everything that happens in a process, for the metrics. Without `numbers` nothing reads them."""
 
     def __init__(self, numbers: Numbers | None = None) -> None:
         self.numbers = numbers or Numbers(GATEWAY_METRICS)
@@ -82,41 +79,41 @@ class Counts:
         return self._sent.setdefault((dialect, transport), SentTotals())
 
     def delivered(self, timestamps: list[int], now_ms: float) -> None:
-        """Records that clients waited for are on their sockets, or they are behind; in milliseconds since the epoch."""
+        """Observe records that were handed to sockets, or wait for slow ones; in milliseconds since the epoch."""
         self._delivery.observe_since(timestamps, now_ms)
 
     def attending(self, transport: str) -> CountedStream:
-        """A stream, for as long as the block lasts."""
+        """Count a stream for as long as the block lasts."""
         return CountedStream(self, transport)
 
     def opened(self, transport: str, more: int) -> None:
-        """So many streams more."""
+        """Add to the open streams."""
         self._open[transport] += more
 
     def ended(self, reason: str) -> None:
-        """A stream is over, or went back."""
+        """Count a stream that is over, or went back."""
         self.numbers.add("tokenmill_gateway_streams_ended_total", reason)
 
     def resumed(self, source: str) -> None:
-        """A client came back, and went on from one of `RESUME_SOURCES`."""
+        """Count a client that came back, and continued from one of `RESUME_SOURCES`."""
         self.numbers.add("tokenmill_gateway_resumes_total", source)
 
     def first_byte(self, seconds: float) -> None:
-        """From the request until the headers were written."""
+        """Observe the time from a request until its first byte."""
         self._first_byte.observe(seconds)
 
     def caught_up(self, seconds: float) -> None:
-        """For the way to the log's head."""
+        """Observe the time of one way to the log's head."""
         self._catch_up.observe(seconds)
 
     def refused(self, kind: Kind) -> None:
-        """A request was answered with a problem."""
+        """Count a request that was answered with a problem."""
         self.numbers.add("tokenmill_gateway_refusals_total", kind.name)
 
     def wrote(self, kind: str) -> None:
-        """What a client wrote is in the log; one of `WRITES`."""
+        """Count a client's write that is in the log; `kind` is one of `WRITES`."""
         self.numbers.add("tokenmill_gateway_writes_total", kind)
 
     def beat(self, clients: int) -> None:
-        """So many were sent a heartbeat."""
+        """Count clients that were sent a heartbeat."""
         self.numbers.add("tokenmill_gateway_heartbeats_total", by=clients)

@@ -1,6 +1,6 @@
-"""Fairness between names: a semaphore whose turns go round the names that wait, and a thread that is shared so.
+"""Fairness between names: a semaphore whose turns go round the names that wait, and a thread that is shared that way.
 
-Within a name it is first come, first served. However many wait of one name, another one's turn comes after one of each.
+Within a name it is first come, first served. However many wait under one name, another name waits for one turn of each.
 """
 
 import asyncio
@@ -11,16 +11,16 @@ from typing import TypeVar
 from tokenmill.gateway.problems import TOO_MANY, Refused
 
 WAIT_S = 30.0
-"""For the work that comes before: a long text, or formats that live together, take seconds."""
+"""Seconds to wait for the work of others: a long text, or formats that live together, take seconds."""
 
 AGAIN_S = 10
-"""When whoever waited in vain may try again."""
+"""Seconds after which a caller that waited in vain may try again."""
 
 T = TypeVar("T")
 
 
 class FairSemaphore:
-    """A semaphore for so many holders at once, whose waiting names take turns."""
+    """A semaphore for at most `most` holders at once, whose waiting names take turns."""
 
     def __init__(self, most: int) -> None:
         self._free = most
@@ -39,17 +39,17 @@ class FairSemaphore:
             if turn.cancelled():
                 self._leave(name, turn)
             else:
-                self.release()  # it was given, and nobody is there to use it
+                self.release()  # the turn was given, and nobody uses it
             raise
 
     def release(self) -> None:
-        """The next one's turn begins."""
+        """End a turn, and begin the next one's."""
         while self._waiting:
             name = next(iter(self._waiting))
             queue = self._waiting.pop(name)
             turn = _first(queue)
             if queue:
-                self._waiting[name] = queue  # behind the other names
+                self._waiting[name] = queue  # after the other names
             if turn is not None:
                 turn.set_result(None)
                 return
@@ -58,14 +58,14 @@ class FairSemaphore:
     def _leave(self, name: str, turn: asyncio.Future[None]) -> None:
         queue = self._waiting.get(name)
         if queue is None or turn not in queue:
-            return  # somebody gave a turn back just now, and went past this one
+            return  # a release has just passed it over
         queue.remove(turn)
         if not queue:
             del self._waiting[name]
 
 
 def _first(queue: deque[asyncio.Future[None]]) -> asyncio.Future[None] | None:
-    """The first one that still waits, taken out: one that is cancelled is in the queue until its task runs again."""
+    """Take out the first one that still waits: a cancelled one stays in the queue until its task runs again."""
     while queue:
         turn = queue.popleft()
         if not turn.done():
@@ -74,9 +74,9 @@ def _first(queue: deque[asyncio.Future[None]]) -> asyncio.Future[None] | None:
 
 
 class FairThread:
-    """A thread beside the loop that does one piece of work at a time, of each name in turn.
+    """A thread beside the loop that does one piece of work at a time, for each name in turn.
 
-    Each piece takes a processor, and as much memory as its answer. `late` says to those that wait for more than
+    Each piece takes a processor, and as much memory as its answer. `late` tells callers that waited for more than
     `wait_s` why, and what they can do.
     """
 
@@ -86,7 +86,7 @@ class FairThread:
         self._wait_s = wait_s
 
     async def run(self, name: str, work: Callable[[], T]) -> T:
-        """Do the work of this name, and return what it comes to. Raises `Refused` if its turn does not come in time."""
+        """Do work under this name, and return its result. Raises `Refused` if its turn does not come in time."""
         try:
             async with asyncio.timeout(self._wait_s):
                 await self._turns.acquire(name)
@@ -95,7 +95,7 @@ class FairThread:
             raise Refused(TOO_MANY, detail, headers={"retry-after": str(AGAIN_S)}) from None
         running = asyncio.ensure_future(asyncio.to_thread(work))
         running.add_done_callback(self._over)
-        return await asyncio.shield(running)  # whoever asked may leave; the thread goes on, and so does its turn
+        return await asyncio.shield(running)  # the caller may leave; the thread continues, and so does its turn
 
     def _over(self, running: asyncio.Future[T]) -> None:
         self._turns.release()

@@ -1,8 +1,8 @@
 """The process: starts the parts, waits for a signal or a failure, drains, and ends in time.
 
-Order of a start: the port of the operators, then Kafka, for as long as that may take, then the port of the clients, so
-that nobody is told to go away. Order of an end: `/readyz` fails, nobody new is let in, connections end with their
-answers, streams are told to come back and reset, what is being posted gets the rest of that time, then the rest.
+Order of a start: the operators' port; Kafka, for as long as that may take; then the clients' port, so that nobody is
+turned away. Order of an end: `/readyz` fails, nobody new is let in, connections end with their answers, streams are
+told to come back and reset, and what is being posted gets the rest of the time; then everything else stops.
 """
 
 import asyncio
@@ -51,27 +51,27 @@ from tokenmill.process import EXIT_S, Deadline, ToldToStop, before, bound, run_p
 log = logging.getLogger(__name__)
 
 READING = (EventRoutes, AiSdkRoutes, AgUiRoutes, DurableStreamRoutes)
-"""Routes that read. Each is made of what streams share and of who lets them in."""
+"""Routes that read. Each takes what streams share, and who lets clients in."""
 
 BACKLOG = 4_096
 """Connections that the kernel holds for us: all clients of a process that ended may come within a second."""
 
 SILENT_S = 30.0
-"""So long the reader may hear nothing from Kafka, not even that there is nothing, before `/readyz` says so."""
+"""Seconds without any answer from Kafka after which `/readyz` fails."""
 
 
 Beside: TypeAlias = Callable[[Config, Authorizer], AbstractAsyncContextManager[None]]
 
 
 def nothing_beside(_config: Config, _authorizer: Authorizer) -> AbstractAsyncContextManager[None]:
-    """Of a gateway that is nothing else."""
+    """Serve nothing else."""
     return contextlib.nullcontext()
 
 
 def run_gateway(config: Config, beside: Beside = nothing_beside) -> int:
-    """Run until SIGTERM or SIGINT (0), or until something makes going on impossible (1).
+    """Run until SIGTERM or SIGINT (0), or until it can't continue (1).
 
-    `beside` is what else the process serves, for those whom the gateway's rights let in.
+    `beside` is what else the process serves, to clients that the gateway's rights let in.
     """
 
     async def main(stop: asyncio.Event, telemetry: Telemetry) -> None:
@@ -110,7 +110,7 @@ class Process:
         self._drain_end = 0.0
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Serve until `stop`. Raises a `TokenmillError` that says why going on is impossible."""
+        """Serve until `stop`. Raises a `TokenmillError` that tells why it can't continue."""
         await self._authorizer.prepare()
         patience_s = self._config.kafka.startup_timeout_s
         with contextlib.suppress(ToldToStop):
@@ -132,7 +132,7 @@ class Process:
         self._watch.draining = True
         if self._writes is not None:
             self._writes.drain()
-        await clients.stop()  # whoever comes now is refused, and finds another process
+        await clients.stop()  # new connections are refused, and find another process
         log.info("draining: %d streams are told to come back", self._hub.close())
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout_at(self._drain_end):
@@ -141,13 +141,13 @@ class Process:
                     await self._writes.settled()
 
     def _drain_left_s(self) -> float:
-        """Of the time for what is being written; all of it after a failure, whose own deadline is shorter."""
+        """Seconds left for what is being written; all of them after a failure, whose own deadline is shorter."""
         if not self._watch.draining:
             return self._settings.drain_s
         return max(0.0, self._drain_end - asyncio.get_running_loop().time())
 
     def _operators(self) -> AbstractAsyncContextManager[web.BaseSite]:
-        """The port of the operators."""
+        """Serve the operators' port."""
         settings, numbers, watch = self._settings, self._counts.numbers, IdleConnections()
         read_gauges(numbers, settings, self._tail, self._log_readers, self._windows)
         app = ops_app(exposition(numbers), self.readiness, [watch.middleware()])
@@ -155,7 +155,7 @@ class Process:
 
     @contextlib.asynccontextmanager
     async def _served(self, stop: asyncio.Event) -> AsyncIterator[web.BaseSite]:
-        """The port of the clients, open."""
+        """Serve the clients' port."""
         settings, watch = self._settings, self._watch
         serving = StreamService(
             settings, self._tail, self._log_readers, self._hub, self._flusher, self._counts, self._telemetry
@@ -171,7 +171,7 @@ class Process:
     async def _routed(
         self, serving: StreamService, watch: IdleConnections, stop: asyncio.Event
     ) -> AsyncIterator[web.Application]:
-        """What clients come to, and a producer beneath it if they may write."""
+        """The clients' application, and a producer beneath it if they may write."""
         settings, admission = self._settings, Admission(self._authorizer, self._limits)
         async with self._writing(admission, stop) as writing:
             writes = {"stop": writing.say_stop, "tool_result": writing.say_tool_result} if writing else {}
@@ -208,14 +208,14 @@ class Process:
         return self._hub.open_messages(self._tail.partition_of(key), key)
 
     def readiness(self) -> tuple[bool, str]:
-        """Whether clients should be sent here, and why not."""
+        """Whether clients should be sent here; if not, why."""
         if self._watch.draining:
             return False, "draining"
         return heard(self._tail, serving=self._begun)
 
 
 def heard(tail: Tail, *, serving: bool) -> tuple[bool, str]:
-    """Whether all has begun and Kafka answers the reader, and what is wrong."""
+    """Whether everything has started and Kafka answers the reader; if not, what is wrong."""
     if not serving:
         return False, "starting" if tail.partitions else "Kafka has not answered yet"
     silent = asyncio.get_running_loop().time() - tail.polled_at
@@ -232,7 +232,7 @@ async def listening(
     prefix: str,
     tls: ssl.SSLContext | None = None,
 ) -> AsyncIterator[web.BaseSite]:
-    """A port that is open as long as the block lasts: that of the settings `bind` and `port` of a section."""
+    """Listen as long as the block lasts, on the port of the settings `bind` and `port` of a section."""
     runner = web.AppRunner(app, handler_cancellation=True, access_log=None, logger=server_log(), shutdown_timeout=1.0)
     with bound(bind, port, section, prefix) as sock:
         await runner.setup()

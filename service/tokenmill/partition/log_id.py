@@ -22,7 +22,7 @@ class LogId(msgspec.Struct, array_like=True, frozen=True):
             return True
         return bool(self.cluster and other.cluster) and self.cluster != other.cluster
 
-    def has_gone_on_otherwise(self, other: "LogId") -> bool:
+    def diverged_from(self, other: "LogId") -> bool:
         """Whether what was read of the other may not be what this one holds."""
         return self.is_another(other) or self.branch != other.branch
 

@@ -121,7 +121,7 @@ class Restored:
         meta = self.meta
         if (meta.topic, meta.partition) != place:
             raise SnapshotError(f"the snapshot is of {meta.topic}-{meta.partition}, not of {place[0]}-{place[1]}")
-        if meta.log.has_gone_on_otherwise(mark.log):
+        if meta.log.diverged_from(mark.log):
             raise SnapshotError(f"the snapshot is of another log, {meta.log}, not of {mark.log}")
         if not mark.unseen_until <= meta.offset <= mark.offset:
             raise SnapshotError(f"the snapshot is of offset {meta.offset}, which does not lead to {mark.offset}")

@@ -96,4 +96,4 @@ class LostLogNotices:
 
 
 def _is_of(last: Partition | None, before: LogId) -> bool:
-    return last is not None and not last.log.has_gone_on_otherwise(before)
+    return last is not None and not last.log.diverged_from(before)

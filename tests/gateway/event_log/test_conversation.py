@@ -46,3 +46,15 @@ async def test_records_are_told_from_others(window: int | None) -> None:
     log.first = 10
     assert await records.there(4) == (4 if window == 0 else 10)
     assert (await records.at(0) is not None) == (window == 0)
+
+
+async def test_a_reading_ends_where_the_window_does() -> None:
+    """The log has committed records that our reader has not polled: whoever is at the head is told of them by it."""
+    said = of("c", spoken("m", "Hello, and more of it."))
+    log = EventLog(said[:3])
+    window = log.window()
+    log.say(said[3:])
+    reading = Reading(log, window, b"c", NATIVE, 0)  # type: ignore[arg-type] # reads like `LogReaders`
+    await reading.begin("start", Lookback(600, 1_000_000), START_MS + 1_000)
+    got = [frame async for batch in reading.frames() for frame in batch]
+    assert got == [frame for frame in frames_of(log.entries(), NATIVE) if frame.offset < window.end]

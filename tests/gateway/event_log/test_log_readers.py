@@ -43,7 +43,7 @@ async def log(kafka: str, unique: str) -> EventLog:
 async def read_all(readers: LogReaders, start: int, end: int, key: bytes) -> list[Entry]:
     found: list[Entry] = []
     while start < end:
-        came, start = await readers.read(1, start, key)
+        came, start = await readers.of("").read(1, start, key)
         found += came
     return found
 
@@ -55,8 +55,8 @@ async def test_a_conversation_is_read_from_any_offset_on(kafka: str, unique: str
         for start in (0, expected[2][0], expected[2][0] + 1):
             found = await read_all(readers, start, log.end, b"c3")
             assert [(e.offset, e.value, e.seq, e.opened) for e in found] == [e for e in expected if e[0] >= start]
-        assert await readers.bounds(1) == (0, log.end)
-        assert await readers.bounds(0) == (0, 0)
+        assert await readers.of("").bounds(1) == (0, log.end)
+        assert await readers.of("").bounds(0) == (0, 0)
 
 
 async def test_no_more_is_waited_for_than_is_wanted(
@@ -65,9 +65,9 @@ async def test_no_more_is_waited_for_than_is_wanted(
     """Nothing of the conversation follows, and the log ends; or the first record is all that somebody wants to see."""
     monkeypatch.setattr("tokenmill.gateway.event_log.log_readers.TURN_S", 60)
     async with readers_of(kafka, f"past-{unique}") as readers, asyncio.timeout(30):
-        assert await readers.read(1, 1, b"nobody", stop=log.end) == ([], log.end)
-        assert await readers.read(1, 0, b"nobody", stop=1, most=1) == ([], 1)
-        came, after = await readers.read(1, 0, log.records[0].key or b"", most=2)
+        assert await readers.of("").read(1, 1, b"nobody", stop=log.end) == ([], log.end)
+        assert await readers.of("").read(1, 0, b"nobody", stop=1, most=1) == ([], 1)
+        came, after = await readers.of("").read(1, 0, log.records[0].key or b"", most=2)
         assert [entry.offset for entry in came] == list(range(after))
         assert after <= 2
 
@@ -77,9 +77,9 @@ async def test_a_time_leads_to_the_first_record_that_is_not_older(kafka: str, un
     middle = log.records[len(log.records) // 2]
     first = next(record.offset for record in log.records if record.timestamp >= middle.timestamp)
     async with readers_of(kafka, f"past-{unique}") as readers:
-        assert await readers.since(1, middle.timestamp) == first
-        assert await readers.since(1, -5) == 0
-        assert await readers.since(1, START_MS + 10**9) is None
+        assert await readers.of("").since(1, middle.timestamp) == first
+        assert await readers.of("").since(1, -5) == 0
+        assert await readers.of("").since(1, START_MS + 10**9) is None
 
 
 async def test_a_broker_that_can_not_look_up_by_time_is_no_empty_log(
@@ -92,9 +92,9 @@ async def test_a_broker_that_can_not_look_up_by_time_is_no_empty_log(
 
     monkeypatch.setattr(AIOKafkaConsumer, "offsets_for_times", none)
     async with readers_of(kafka, f"past-{unique}") as readers:
-        assert await readers.since(1, log.records[-1].timestamp) == 0
-        assert await readers.since(1, log.records[-1].timestamp + 1) is None
-        assert await readers.since(0, 0) is None
+        assert await readers.of("").since(1, log.records[-1].timestamp) == 0
+        assert await readers.of("").since(1, log.records[-1].timestamp + 1) is None
+        assert await readers.of("").since(0, 0) is None
 
 
 async def test_many_take_turns_with_few_consumers(kafka: str, unique: str, log: EventLog) -> None:
@@ -111,7 +111,7 @@ async def test_clients_that_come_and_go_make_no_more_consumers(kafka: str, uniqu
     """A place is taken as long as what was begun in it goes on, whether somebody waits for it or not."""
     async with readers_of(kafka, f"past-{unique}", count=2) as readers:
         for _ in range(20):
-            hasty = [asyncio.create_task(readers.read(1, 0, b"c0")) for _ in range(3)]
+            hasty = [asyncio.create_task(readers.of("").read(1, 0, b"c0")) for _ in range(3)]
             await asyncio.sleep(0.005)
             for task in hasty:
                 task.cancel()
@@ -125,7 +125,7 @@ async def test_a_kafka_that_is_away_is_said_so() -> None:
     """Within a deadline."""
     async with readers_of("127.0.0.1:1", "events") as readers:
         with pytest.raises(Unavailable, match=r"Kafka at 127\.0\.0\.1:1 can't be reached"):
-            await readers.bounds(0)
+            await readers.of("").bounds(0)
 
 
 @pytest.mark.usefixtures("log")
@@ -155,17 +155,17 @@ async def test_retention_that_has_come_to_a_place_is_told_from_a_hole(kafka: str
             async with admin_of(kafka) as admin:
                 await admin.delete_records({place: RecordsToDelete(first)})
             with pytest.raises(DeletedByRetention) as passed:
-                await readers.read(1, first - 1, b"c3")
+                await readers.of("").read(1, first - 1, b"c3")
             assert passed.value.first == first
-            assert (await readers.read(1, first, b"c3"))[1] == log.end
+            assert (await readers.of("").read(1, first, b"c3"))[1] == log.end
 
 
 async def test_a_place_has_the_time_of_the_record_before_it(kafka: str, unique: str, log: EventLog) -> None:
     """Whoever's it is; before the first one there is none."""
     async with readers_of(kafka, f"past-{unique}") as readers:
         for offset in (1, 60, log.end):
-            assert await readers.time_before(1, offset) == log.records[offset - 1].timestamp
-        assert [await readers.time_before(1, 0), await readers.time_before(0, 0)] == [0, 0]
+            assert await readers.of("").time_before(1, offset) == log.records[offset - 1].timestamp
+        assert [await readers.of("").time_before(1, 0), await readers.of("").time_before(0, 0)] == [0, 0]
 
 
 async def test_a_poll_without_anything_does_not_say_that_there_is_no_record(
@@ -182,11 +182,11 @@ async def test_a_poll_without_anything_does_not_say_that_there_is_no_record(
 
     monkeypatch.setattr(AIOKafkaConsumer, "getmany", late)
     async with readers_of(kafka, f"past-{unique}") as readers:
-        assert await readers.time_before(1, 3) == log.records[2].timestamp
+        assert await readers.of("").time_before(1, 3) == log.records[2].timestamp
         polls, wait = 0, 1_000_000
         monkeypatch.setattr(log_readers, "ANSWER_S", 0.1)
         with pytest.raises(Unavailable, match="no record"):
-            await readers.time_before(1, 3)
+            await readers.of("").time_before(1, 3)
 
 
 async def test_a_partition_that_does_not_answer_keeps_nobody_of_another_waiting(
@@ -203,17 +203,17 @@ async def test_a_partition_that_does_not_answer_keeps_nobody_of_another_waiting(
         return found
 
     async with readers_of(kafka, f"past-{unique}") as readers:
-        await asyncio.gather(readers.bounds(1), readers.bounds(1))  # both readers are connected
+        await asyncio.gather(readers.of("").bounds(1), readers.of("").bounds(1))  # both readers are connected
         monkeypatch.setattr(AIOKafkaConsumer, "beginning_offsets", ask)
         monkeypatch.setattr(log_readers, "ANSWER_S", 1)
-        asking = [asyncio.create_task(readers.bounds(0)) for _ in range(20)]
+        asking = [asyncio.create_task(readers.of("").bounds(0)) for _ in range(20)]
         async with asyncio.timeout(10):
             await asyncio.sleep(0)
-            assert await readers.bounds(1) == (0, log.end)
+            assert await readers.of("").bounds(1) == (0, log.end)
             assert {type(each) for each in await asyncio.gather(*asking, return_exceptions=True)} == {Unavailable}
         assert asked.count(0) == 2
         with pytest.raises(Unavailable, match="does not answer"):
-            await readers.since(0, 0)
+            await readers.of("").since(0, 0)
         dead.clear()
         await until(lambda: readers._unresponsive._until[0] < monotonic(), "it may be asked again")
-        assert await readers.bounds(0) == (0, 0)
+        assert await readers.of("").bounds(0) == (0, 0)

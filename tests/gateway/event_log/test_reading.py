@@ -328,20 +328,21 @@ async def test_a_reader_that_does_not_come_there_is_said_to_be_away(monkeypatch:
         )
 
 
-async def test_a_reading_goes_back_for_a_message_that_began_earlier() -> None:
-    """What was shown is not shown again, and repeats of it are known."""
+@pytest.mark.parametrize(("start", "gap"), [("now", False), (Since(NOW * 2), True)])
+async def test_a_reading_goes_back_for_a_message_that_began_earlier(start: Start, gap: bool) -> None:
+    """What was shown is not shown again, and repeats of it are known. Who wants all of it is told of a gap."""
     said = of("c", spoken("m", TEXT))
     log = EventLog([*said[:4], *others(3)])
     window = log.window(log.end)
     reading = Reading(log, window, b"c", OPENAI, 0)  # type: ignore[arg-type] # reads like `LogReaders`
-    assert await shown(reading, "now") == []
-    place, since = reading.place, log.end
+    assert await shown(reading, start) == []
+    place, since = (log.end - 1, 1), log.end
     log.say(said[4:])
     log.repeat(-5)
     window.first = window.end = log.end
-    await reading.go_back(place, log.entries()[0].opened)
+    await reading.go_back(place, log.entries()[0].opened, b"m")
     came = [frame async for frames in reading.frames() for frame in frames]
-    assert came == [frame for frame in frames_of(log.entries(), OPENAI) if frame.offset >= since]
+    assert (came, reading.gap) == ([each for each in frames_of(log.entries(), OPENAI) if each.offset >= since], gap)
 
 
 async def test_one_that_can_not_go_back_goes_on_without() -> None:
@@ -351,7 +352,7 @@ async def test_one_that_can_not_go_back_goes_on_without() -> None:
     log.first = 12
     reading = reading_of(log, OPENAI)
     assert await shown(reading, "now") == []
-    await reading.go_back((10, 1), opened)
+    await reading.go_back((10, 1), opened, b"m")
     frames = [frame async for frames in reading.frames() for frame in frames]
     assert [(frame.payload, frame.last) for frame in frames] == [(b"", True)]
     assert reading.gap

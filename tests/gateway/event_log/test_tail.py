@@ -229,6 +229,29 @@ async def test_a_broker_that_lags_behind_a_growth_ends_nothing(
     assert sum("2 partitions, and had 3" in message for message in caplog.messages) == 4
 
 
+async def test_a_partition_that_is_not_known_is_looked_for_once_for_all(
+    kafka: str, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And not again at once: ids can be forged. One that is there by then is found."""
+    monkeypatch.setattr(module, "GROWTH_S", 3_600)
+    monkeypatch.setattr(module, "LOOK_AGAIN_S", 0.3)
+    asked, count = list[float](), Tail._count
+
+    async def counted(tail: Tail) -> int:
+        asked.append(asyncio.get_running_loop().time())
+        return await count(tail)
+
+    async with running(kafka, topic) as rig, rig.window(0) as window:
+        monkeypatch.setattr(Tail, "_count", counted)
+        assert await asyncio.gather(*map(rig.tail.has, [0, 2, 3, 4, 10**9])) == [True, True, False, False, False]
+        assert len(asked) == 1
+        await grow_topics(kafka, topic, partitions=5)
+        await until(lambda: rig.tail.has(4), "it is found", 20)
+        assert asked[1] - asked[0] > 0.25
+        await LOG.publish(kafka, topic, 0)
+        await until(lambda: window.end == len(LOG.records), "what was read is read on", 20)
+
+
 async def test_a_topic_that_does_not_exist_is_said_with_what_makes_it(kafka: str, unique: str) -> None:
     """Nobody waits for it, and nobody has to stop what did not start."""
     rig = Rig(kafka, f"nothing-{unique}")

@@ -17,6 +17,7 @@ from tokenmill.gateway.auth.admission import Admission
 from tokenmill.gateway.auth.connection_limits import ConnectionLimits
 from tokenmill.gateway.auth.grant import Authorizer, Credentials, Grant, unauthenticated
 from tokenmill.gateway.counts import Counts
+from tokenmill.gateway.event_log.log_readers import ClientLogReader
 from tokenmill.gateway.http.app import client_app
 from tokenmill.gateway.http.idle_connections import IdleConnections
 from tokenmill.gateway.http.origins import Origins
@@ -91,7 +92,7 @@ async def test_the_log_is_read_once_to_find_what_is_open(
     gate: Gate, monkeypatch: pytest.MonkeyPatch, run_id: str
 ) -> None:
     """However much of others is in it, and whatever run is asked for."""
-    at, looked, read = gate.serving.tail.partition_of(b"c"), list[int](), gate.serving.log_readers.read
+    at, looked, read = gate.serving.tail.partition_of(b"c"), list[int](), ClientLogReader.read
     others = [
         record
         for name in map("o{}".format, range(200))
@@ -101,11 +102,11 @@ async def test_the_log_is_read_once_to_find_what_is_open(
     records = answer("c", "m1", ["Hello", "again"])
     await gate.say([*others, *answer("c", "m0", ["before"]), *records[:-1]])
 
-    async def noted(partition: int, start: int, *more: Any) -> Any:
+    async def noted(reader: ClientLogReader, partition: int, start: int, *more: Any) -> Any:
         looked.append(start)
-        return await read(partition, start, *more)
+        return await read(reader, partition, start, *more)
 
-    monkeypatch.setattr(gate.serving.log_readers, "read", noted)
+    monkeypatch.setattr(ClientLogReader, "read", noted)
     monkeypatch.setattr("tokenmill.gateway.event_log.reading.REPEATS_BEHIND", 10)
     page = asyncio.create_task(run(gate, run_id))
     await gate.attended()

@@ -14,6 +14,7 @@ from tests.support.gateways import Gate, admission, answer, listening, shown
 from tests.support.judging import run_node
 from tests.support.stage import until
 from tokenmill.errors import Unavailable
+from tokenmill.gateway.event_log.log_readers import ClientLogReader
 from tokenmill.gateway.event_log.position import read_position
 from tokenmill.gateway.event_log.view import Frame
 from tokenmill.gateway.routes.durable_streams import POLL_S, DurableStreamRoutes, LongPoll
@@ -312,15 +313,15 @@ async def test_without_kafka_an_answer_is_cut_off_and_goes_on_later(
     small: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It looks like no end; the last offset is where the rest begins, whatever came behind it before the reset."""
-    readers, read, turns = small.serving.log_readers, small.serving.log_readers.read, iter(range(99))
+    read, turns = ClientLogReader.read, iter(range(99))
 
-    async def away_after_two(*place: Any) -> Any:
+    async def away_after_two(reader: ClientLogReader, *place: Any) -> Any:
         if next(turns) >= 2:
             raise Unavailable("Kafka does not answer")
-        return await read(*place)
+        return await read(reader, *place)
 
     with monkeypatch.context() as away:
-        away.setattr(readers, "read", away_after_two)
+        away.setattr(ClientLogReader, "read", away_after_two)
         first, cut = await streamed(small, "-1")
     assert cut
     controls = [json.loads(line[5:]) for line in first.splitlines() if line.startswith('data:{"streamNext')]

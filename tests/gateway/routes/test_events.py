@@ -8,10 +8,11 @@ from pathlib import Path
 
 import httpx
 import pytest
-from aiohttp import ClientSession
+from aiohttp import ClientError, ClientResponse, ClientSession
 
 from tests.support.gateways import Gate, answer, listening, payloads, shown
 from tokenmill.config import Gateway
+from tokenmill.errors import Unavailable
 from tokenmill.gateway.auth.authorizer import make_authorizer
 from tokenmill.gateway.event_log import tail
 from tokenmill.gateway.event_log.position import read_position
@@ -43,6 +44,47 @@ async def test_a_foreign_conversation_is_not_read(kafka: str, unique: str, tmp_p
         async with session.get(path) as unknown, session.get(path, headers={"x-api-key": "a-key"}) as foreign:
             assert (unknown.status, foreign.status) == (401, 403)
         assert list(gate.serving.tail.uncommitted()) == []
+
+
+@pytest.mark.parametrize("path", ["events", "messages/m/events"])
+async def test_an_event_source_that_comes_back_is_not_refused_for_what_passes(
+    kafka: str, unique: str, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    """It would never try again. Others get the status, and so does its first connection, which a page sees fail."""
+
+    async def fail(*_: object) -> None:
+        raise Unavailable("Kafka does not answer")
+
+    event_source, last = {"accept": "text/event-stream"}, {"last-event-id": "0.00000000000000000000.00000~0"}
+    seen = list[tuple[int, bytes]]()
+    async with listening(kafka, unique, connections=1) as gate, ClientSession(gate.url) as session:
+        url = f"/v1/conversations/c/{path}"
+        async with session.get("/v1/conversations/c/events", headers=event_source):
+            await gate.attended()
+            for headers in (event_source, last, event_source | last):
+                seen.append(await _cut(session, url, headers))
+        await gate.serving.flusher.emptied()
+        monkeypatch.setattr(gate.serving.tail, "pin", fail)
+        for headers in (event_source, last, event_source | last):
+            seen.append(await _cut(session, url, headers))
+    assert [status for status, _ in seen] == [429, 429, 200, 503, 503, 200]
+    for _, got in (seen[2], seen[5]):
+        assert 500 <= int(got.removeprefix(b"retry: ")) <= 5_000
+
+
+async def _cut(session: ClientSession, url: str, headers: dict[str, str]) -> tuple[int, bytes]:
+    """The status, and what comes before a stream is cut off; of a refusal nothing."""
+    got = bytearray()
+    async with session.get(url, headers=headers) as response:
+        if response.status == 200:
+            with pytest.raises(ClientError):
+                await _into(got, response)
+    return response.status, bytes(got)
+
+
+async def _into(got: bytearray, response: ClientResponse) -> None:
+    async for data in response.content.iter_any():
+        got += data
 
 
 @pytest.fixture

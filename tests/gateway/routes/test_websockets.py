@@ -153,14 +153,17 @@ async def test_only_who_may_read_is_let_in(guarded: Stand) -> None:
 
 
 async def test_sockets_are_told_that_the_process_ends(stand: Stand) -> None:
-    """Those that read, and those that do not yet."""
+    """And when to come back: those that read, and those that do not yet."""
     async with stand.open("/v1/conversations/c/ws?from=now") as one, stand.open("/v1/ws") as two:
         await stand.gate.attended()
         for stream in stand.gate.serving.flusher.streams:
             stream.end("drained")
-        assert (await heard(one))[1] == 1001
+        told = [await heard(one)]
         await stand.sockets.shutdown(None)  # type: ignore[arg-type] # -- it asks nothing of the application
-        assert (await heard(two))[1] == 1001
+        told.append(await heard(two))
+    for messages, code in told:
+        assert (messages[-1]["event"], code) == ("retry", 1001)
+        assert 500 <= messages[-1]["data"]["retry_ms"] <= 5_000
 
 
 @pytest.mark.parametrize("header", [b"Sec-WebSocket-Key: \xd7", b"Sec-WebSocket-Version: \xff", b"Upgrade: \xd7"])

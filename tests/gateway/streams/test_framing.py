@@ -92,6 +92,7 @@ def test_what_the_gateway_has_to_say_itself_has_a_name_and_no_id() -> None:
     (block,) = reader.feed(SSE.heartbeat + SSE.notice("gap", {"to": "\n"}) + SSE.goodbye(700))
     assert (block.event, msgspec.json.decode(block.data), block.id) == ("gap", {"to": "\n"}, "")
     assert reader.retry_ms == 700
+    assert (reader.feed(SSE.pause(900)), reader.retry_ms, LINES.pause(900)) == ([], 900, b"")
     assert msgspec.json.decode(LINES.notice("gap", {"to": 1})) == {"event": "gap", "data": {"to": 1}}
     assert msgspec.json.decode(LINES.goodbye(700)) == {"event": "retry", "data": {"retry_ms": 700}}
     assert LINES.heartbeat == b"\n"

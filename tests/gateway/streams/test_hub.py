@@ -66,7 +66,7 @@ async def test_all_clients_are_sent_back_where_a_beginning_is_missing() -> None:
     came, hub = EventLog(of("c", spoken("m", "Hello"))).entries(), Hub()
     streams = [attached(hub, subject(dialect=OPENAI)) for _ in range(2)]
     hub.dispatch(came[2:])
-    assert [(await stream.over, stream.opened) for stream in streams] == [("back", came[0].opened)] * 2
+    assert [(await each.over, each.opened, each.missing) for each in streams] == [("back", came[0].opened, b"m")] * 2
     assert hub.clients(0) == []
     again = attached(hub, subject(dialect=OPENAI), came[:2])
     hub.dispatch(came[2:])
@@ -132,6 +132,16 @@ async def test_what_is_open_is_known_once_something_was_read() -> None:
     assert hub.open_messages(0, b"c") == ["m"]
     hub.dispatch(log.entries()[2:])
     assert hub.open_messages(0, b"c") == []
+
+
+async def test_what_any_channel_knows_to_be_open_is_open() -> None:
+    """One that began after a silent message's events knows others alone."""
+    came = EventLog([*of("c", spoken("silent", "Hello")[:-1]), *of("c", spoken("over", "Hi."))]).entries()
+    over = [entry for entry in came if entry.message == b"over"]
+    hub = Hub()
+    for dialect, read in ((NATIVE, over), (OPENAI, came)):
+        attached(hub, subject(dialect=dialect), read)
+    assert hub.open_messages(0, b"c") == ["silent"]
 
 
 async def test_who_watches_a_message_is_told_of_its_end() -> None:

@@ -3,7 +3,8 @@
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack
 from typing import Any
 
 import msgspec
@@ -53,6 +54,9 @@ class MemoryTail:
     def partition_of(self, _key: bytes) -> int:
         return 0
 
+    async def has(self, partition: int) -> bool:
+        return partition < self.partitions
+
     async def pin(self, _partition: int) -> Window:
         window = self.windows.get(0)
         assert window is not None
@@ -64,7 +68,10 @@ class MemoryTail:
     def say(self, chunks: list[Any]) -> None:
         end = self.log.end
         self.log.say(chunks)
-        came = self.log.entries(end)
+        self.poll(end)
+
+    def poll(self, start: int) -> None:
+        came = self.log.entries(start)
         self.windows.add(0, came, self.log.end, 0)
         self.hub.dispatch(came)
 
@@ -149,6 +156,40 @@ async def test_the_past_and_what_comes_are_one_stream() -> None:
         tail.say(said[3:])
         rest = [block async for block in got]
     assert [first.data, *(block.data for block in rest)] == [entry.value.decode() for entry in log.entries()]
+
+
+@pytest.mark.parametrize("first", ["now", "start"])
+async def test_who_joins_from_the_log_takes_nothing_from_the_others(first: str) -> None:
+    """The log is ahead of the tail, and the one that comes from the start reads it: both get what the tail polls."""
+    said = of("c", spoken("m", TEXT))
+    log = EventLog([*of("c", spoken("old", "Old.")), *said[:1]])
+    async with served(log) as (port, tail), AsyncExitStack() as stack:
+        end, got = log.end, dict[str, list[str]]()
+        log.say(said[1:3])
+        for number, start in enumerate([first, "now" if first == "start" else "start"], 1):
+            found = await stack.enter_async_context(answer(port, events_path("c", from_=start)))
+            stack.enter_context(following(blocks(found), got.setdefault(start, [])))
+            await until(lambda: len(tail.hub.clients(0)) == number, "it is at the head", 10)  # noqa: B023 -- it is waited for here
+        tail.poll(end)
+        tail.say(said[3:])
+        whole = [entry.value.decode() for entry in log.entries()]
+        await until(lambda: all(each[-1:] == whole[-1:] for each in got.values()), "both have the end", 10)
+    assert got == {"start": whole, "now": [entry.value.decode() for entry in log.entries(end)]}
+
+
+@contextlib.contextmanager
+def following(came: AsyncIterator[Any], got: list[str]) -> Iterator[None]:
+    """Inside, what comes is added to what there is."""
+
+    async def follow() -> None:
+        async for block in came:
+            got.append(block.data)  # noqa: PERF401 -- what came so far counts
+
+    task = asyncio.create_task(follow())
+    try:
+        yield
+    finally:
+        task.cancel()
 
 
 async def test_behind_the_end_there_is_nothing() -> None:

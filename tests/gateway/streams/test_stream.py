@@ -52,10 +52,10 @@ async def test_one_that_could_not_be_written_its_end_is_slow() -> None:
 async def test_the_first_reason_counts() -> None:
     """Of several for which it is over."""
     stream = stream_of(FakePipe())
-    stream.send_back(77)
+    stream.send_back(77, b"m")
     stream.lose()
     stream.end("closed")
-    assert (await stream.over, stream.opened) == ("back", 77)
+    assert (await stream.over, stream.opened, stream.missing) == ("back", 77, b"m")
     lost = stream_of(FakePipe())
     lost.lose()
     assert await lost.over == "lost"

@@ -123,6 +123,16 @@ async def test_who_is_led_on_gets_what_lies_unsent(gate: Gate) -> None:
     assert payloads(pipe.taken) == shown(records, "ai_sdk_ui")
 
 
+@pytest.mark.parametrize("dialect", ["native", "openai"])
+async def test_a_client_hears_first_when_to_come_back(gate: Gate, dialect: str) -> None:
+    """A process that is killed says no goodbye. Clients that do not come back by id are told nothing."""
+    await gate.say(answer("c", "m", ["a"]))
+    pipe = Memory()
+    assert await attended(gate, pipe, dialect=find_dialect(dialect)) == "finished"
+    first, *_ = pipe.taken.partition(b"\n")
+    assert first == b": open" if dialect == "openai" else 500 <= int(first.removeprefix(b"retry: ")) <= 5_000
+
+
 async def test_the_first_message_that_comes_is_the_only_one(gate: Gate) -> None:
     """Where one is wanted, whichever it is."""
     await gate.say(answer("c", "m0", ["before"]))

@@ -66,6 +66,33 @@ async def test_frames_arrive_in_order(server: Server) -> None:
     writer.close()
 
 
+async def test_those_who_wait_for_the_client_take_turns(server: Server) -> None:
+    """One piece waits at a time, however many conversations are read; it is not what another one is behind with."""
+    pieces = [text(bytes([letter]) * 4_000_000) for letter in b"ab"]
+    sent, reads = asyncio.Event(), asyncio.Event()
+
+    async def use(pipe: WebSocketPipe) -> None:
+        sending = asyncio.gather(*map(pipe.send, pieces))
+        await asyncio.sleep(0)
+        pipe.write(text(b"c"))
+        assert pipe.buffered == 0
+        assert 0 < pipe._transport.get_write_buffer_size() < len(pieces[0])
+        sent.set()
+        await sending
+        await reads.wait()
+        assert pipe.buffered == 0
+
+    server.use = use
+    reader, writer = await server.client()
+    whole = pieces[0] + text(b"c") + pieces[1]
+    async with asyncio.timeout(20):
+        await sent.wait()
+        assert await reader.readexactly(len(whole)) == whole
+        reads.set()
+        await server.done.wait()
+    writer.close()
+
+
 async def _flood(pipe: WebSocketPipe) -> None:
     while True:
         await pipe.send(text(b"x" * 65_536))

@@ -16,6 +16,7 @@ from tokenmill.gateway.auth.authorizer import TicketAuthorizer
 from tokenmill.gateway.auth.grant import Authorizer, Credentials, Grant, unauthenticated
 from tokenmill.gateway.auth.tickets import Tickets
 from tokenmill.gateway.event_log.log_readers import ClientLogReader, LogReaders
+from tokenmill.limits import KIB
 
 pytestmark = pytest.mark.integration
 
@@ -105,10 +106,31 @@ async def _stalled(stand: Stand) -> None:
         assert (await heard(socket))[1] == 1013
 
 
+async def test_a_long_past_makes_nobody_slow_with_what_comes(kafka: str, unique: str) -> None:
+    """What waits for the client of one conversation is not what it is behind with of another."""
+    past, live = answer("c1", "m", ["x" * 2_000] * 1_000), answer("c2", "m", ["a"])
+    messages: list[dict[str, Any]] = []
+    async with stood(kafka, unique, buffer_kib=64) as stand, stand.open("/v1/ws", max_queue=1) as socket:
+        await stand.gate.say(past)
+        await _answered(socket, {"conversation": "c2"})
+        await stand.gate.attended()
+        socket.transport.pause_reading()
+        await socket.send(json.dumps({"conversation": "c1", "from": "start", "until": "finish"}))
+        (session,) = stand.sockets._sockets
+        waiting = session._pipe._transport.get_write_buffer_size
+        await until(lambda: waiting() > 64 * KIB, "the past waits for the client")
+        await stand.gate.hear(live)
+        socket.transport.resume_reading()
+        while not messages or messages[-1].get("event") != "finished":
+            messages.append(json.loads(await socket.recv()))
+    assert data_of(messages, "c1") == wanted(past, "native")
+    assert data_of(messages, "c2") == wanted(live, "native")
+
+
 async def test_who_reads_no_answers_is_closed(kafka: str, unique: str) -> None:
     """Though it talks, and reads no conversation: what it is not taking is bounded."""
     async with stood(kafka, unique, buffer_kib=64) as stand:
-        limits = stand.sockets._parts.admission._limits
+        limits = stand.sockets._shared.admission._limits
         with socket.socket() as client:
             client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
             client.settimeout(0)
@@ -124,7 +146,7 @@ async def test_who_reads_no_answers_is_closed(kafka: str, unique: str) -> None:
 
 async def test_a_socket_has_one_place_from_its_handshake_on(stand: Stand) -> None:
     """Before it says what it wants, and whatever it reads after that."""
-    limits = stand.sockets._parts.admission._limits
+    limits = stand.sockets._shared.admission._limits
     async with stand.open("/v1/ws") as socket, stand.open("/v1/ws"):
         await until(lambda: limits.taken_now == 2, "both have a place")
         for _ in range(2):

@@ -1,4 +1,4 @@
-"""Who is let in to a route: rights first, then a slot among the connections; and for how long."""
+"""Lets requests in to a route: rights first, then a slot among the connections; and for how long."""
 
 from aiohttp import web
 
@@ -7,28 +7,28 @@ from tokenmill.gateway.auth.connection_limits import ConnectionLimits, Connectio
 from tokenmill.gateway.auth.grant import Action, Authorizer, Grant, Held, forbidden
 
 NOBODY = Grant(name="", conversations=(), actions=frozenset())
-"""Whose connections are not counted."""
+"""The grant under which connections are counted for the process alone."""
 
 
 class Admission:
-    """Asked by every route: whether a request may do this, and for one of the connections that there may be."""
+    """Asked by every route: for a request's rights, and for a connection's slot."""
 
     def __init__(self, authorizer: Authorizer, limits: ConnectionLimits) -> None:
         self._authorizer = authorizer
         self._limits = limits
 
     async def check(self, request: web.BaseRequest, conversation: str, action: Action) -> Grant:
-        """The grant of whoever may do this. Raises `Refused`."""
+        """The grant that allows this. Raises `Refused`."""
         return await authorised(self._authorizer, request, conversation, action)
 
     async def who(self, request: web.BaseRequest) -> Grant:
-        """The grant of whoever asks, whatever for. Raises `Refused`."""
+        """The grant of the client, whatever it asks for. Raises `Refused`."""
         return await self._authorizer.grant(credentials_of(request))
 
     async def may(self, request: web.BaseRequest, action: Action) -> Grant:
-        """The grant of whoever may do this at all. Raises `Refused`.
+        """The grant of a client that may do this at all. Raises `Refused`.
 
-        For routes whose body says which conversation it is about: nobody unknown has it read, and `must_allow` follows.
+        For routes whose body names the conversation: it is not read for unknown clients, and `must_allow` follows.
         """
         grant = await self.who(request)
         if action not in grant.actions:
@@ -40,11 +40,11 @@ class Admission:
         return self._limits.taken(grant)
 
     def unnamed_slot(self) -> ConnectionSlot:
-        """A slot that only counts for the process: it is not known yet whose it is, or does not matter."""
+        """A slot that counts for the process alone: the name is not known yet, or does not matter."""
         return self._limits.taken(NOBODY)
 
     def held(self, grant: Grant) -> Held:
-        """Whether a grant still holds, to be asked now and then."""
+        """A function that tells whether a grant still holds, to be called now and then."""
         return _Holds(self._authorizer, grant)
 
 

@@ -7,8 +7,8 @@
     actions = ["read", "stop"]
 
 1. A digest without salt is safe for keys that nobody can guess: `openssl rand -hex 32` makes one. It is not for words.
-2. All digests are compared, each in the same time, so that the time of an answer tells nothing of them.
-3. A key that is taken out of the file, or may do less, closes what it opened: its grants hold no longer.
+2. All digests are compared, each in the same time, so that the time of an answer reveals nothing.
+3. A key that is taken out of the file, or may do less, closes what it opened: its grants no longer hold.
 """
 
 import hashlib
@@ -24,7 +24,7 @@ from tokenmill.gateway.auth.grant import Action, Authorizer, Credentials, Grant,
 from tokenmill.gateway.auth.reloading_file import ReloadingFile
 
 SOURCE_DIGITS = 16
-"""Hex digits of the digest that name a key: enough that no two are alike, too few to find one."""
+"""Hex digits of the digest that identify a key: enough to be unique, too few to find the key."""
 
 
 class _Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -38,24 +38,24 @@ class _Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     keys: tuple[_Row, ...]
-    """None at all (`keys = []`) lets nobody in; a file without the word is one that was cut off."""
+    """An empty list (`keys = []`) lets nobody in; a file without the word counts as truncated."""
 
 
 class Key(NamedTuple):
-    """A key that is known."""
+    """A known key."""
 
     digest: bytes
     grant: Grant
 
 
 class KeyAuthorizer(Authorizer):
-    """Grants what the file says of a key. Raises `ConfigError` if the file can't be used."""
+    """Grants what the file lists for a key. Raises `ConfigError` if the file can't be used."""
 
     def __init__(self, file: Path) -> None:
         self._file = ReloadingFile(file, "gateway.keys_file", read_keys)
 
     async def grant(self, credentials: Credentials) -> Grant:
-        """What the key of `authorization: Bearer` or `x-api-key` is good for."""
+        """The grant of the key in `authorization: Bearer` or `x-api-key`."""
         if not credentials.key:
             raise unauthenticated("send a key, as `authorization: Bearer KEY` or as `x-api-key: KEY`", "missing")
         digest = hashlib.sha256(credentials.key.encode(errors="surrogatepass")).digest()
@@ -69,7 +69,7 @@ class KeyAuthorizer(Authorizer):
 
 
 def read_keys(content: bytes) -> tuple[Key, ...]:
-    """The keys of a file. Raises `ValueError`, which names the place and not what stands there."""
+    """The keys of a file. Raises `ValueError`, which names the place but not its content."""
     try:
         rows = msgspec.convert(tomllib.loads(content.decode("utf-8-sig")), _File).keys
     except UnicodeDecodeError:

@@ -1,7 +1,7 @@
 """Authorization: every request, subscription and write goes through `authorised`, with its conversation and action.
 
-1. A ticket in the URL counts alone: nothing else of the request is looked at. It holds for as long as what it came of.
-2. Whoever is not known gets a 401, whoever may not do this a 403, before anything of the conversation is read.
+1. A ticket in the URL counts alone: the rest of the request is ignored. It holds as long as the rights it came of.
+2. An unknown client gets a 401, one that may not do this a 403, before anything of the conversation is read.
 3. A connection that stays open asks `holds` now and then, and ends at `Grant.expires`.
 """
 
@@ -47,14 +47,14 @@ EVERYTHING: Final = Grant("", ("*", f"{OWN}*"), frozenset({"read", "stop", "writ
 
 
 class AllowAll(Authorizer):
-    """Lets everybody do everything: without `auth`, on the loopback interface only, see `config`."""
+    """Lets everybody do everything: without `auth`, which is for the loopback interface only, see `config`."""
 
     async def grant(self, credentials: Credentials) -> Grant:  # noqa: ARG002 -- nobody is asked
         return EVERYTHING
 
 
 class TicketAuthorizer(Authorizer):
-    """Asks the authorizer of the settings, or looks at a ticket; refuses what has expired, and makes tickets."""
+    """Asks the authorizer of the settings, or reads a ticket; refuses what has expired, and makes tickets."""
 
     def __init__(self, authorizer: Authorizer, tickets: Tickets, now: Callable[[], float] = time.time) -> None:
         self._authorizer = authorizer
@@ -62,7 +62,7 @@ class TicketAuthorizer(Authorizer):
         self._now = now
 
     async def grant(self, credentials: Credentials) -> Grant:
-        """What somebody may do, now."""
+        """What a client may do now."""
         if max(len(credentials.ticket), len(credentials.key)) > CREDENTIAL_CHARACTERS:
             raise unauthenticated("no key, token or ticket is as long as this", "wrong")
         if credentials.ticket:
@@ -79,7 +79,7 @@ class TicketAuthorizer(Authorizer):
         return ahead and self._authorizer.holds(grant)
 
     async def prepare(self) -> None:
-        """Fetch what is fetched from elsewhere."""
+        """Fetch what comes from elsewhere."""
         await self._authorizer.prepare()
 
     def ticket(self, grant: Grant, conversation: str, action: Action, *more: Action) -> str:
@@ -88,7 +88,7 @@ class TicketAuthorizer(Authorizer):
 
 
 def make_authorizer(gateway: Gateway) -> TicketAuthorizer:
-    """What `gateway.auth` says. Raises `ConfigError` with what has to be changed or installed."""
+    """The authorizer of `gateway.auth`. Raises `ConfigError` with what has to be changed or installed."""
     authorizer: Authorizer
     if gateway.auth == "keys":
         authorizer = KeyAuthorizer(Path(gateway.keys_file))
@@ -112,9 +112,9 @@ def _tokens(gateway: Gateway) -> Authorizer:
 async def authorised(
     authorizer: Authorizer, asked: web.BaseRequest | Credentials, conversation: str, action: Action
 ) -> Grant:
-    """The grant of somebody who may do this.
+    """The grant that allows this.
 
-    Raises `Refused`: 401 if nobody knows who it is, 403 if they may not, 503 if that can't be found out now.
+    Raises `Refused`: 401 for an unknown client, 403 if it may not, 503 if that can't be found out now.
     """
     grant = await authorizer.grant(asked if isinstance(asked, Credentials) else credentials_of(asked))
     must_allow(grant, conversation, action)
@@ -122,6 +122,6 @@ async def authorised(
 
 
 def credentials_of(request: web.BaseRequest) -> Credentials:
-    """What a request shows."""
+    """The credentials of a request."""
     headers = {name.lower(): ", ".join(request.headers.getall(name)) for name in request.headers}
     return Credentials(headers, request.query.get(TICKET, ""), request.remote or "")

@@ -1,7 +1,7 @@
-"""How many connections are open: of the process, of each name, and of all readers of a site.
+"""Counts open connections: of the process, of each name, and of all readers of a site.
 
-A slot is taken before anything is read for a connection, and given back whatever ends it. Whoever finds none is named
-in the log, now and then: metrics have no names.
+A slot is taken before anything is read for a connection, and given back whatever ends it. Names that find none are
+logged now and then: metrics have no names.
 """
 
 import logging
@@ -17,16 +17,16 @@ from tokenmill.gateway.problems import TOO_MANY, Refused, shown
 log = logging.getLogger(__name__)
 
 RETRY_S: Final = (2, 10)
-"""Between which times a client that found no slot is told to come again: drawn, or all would come at once."""
+"""Seconds between which the pause of a client that found no slot is drawn, or all would come back at once."""
 
 SAID_S: Final = 10.0
-"""Between two lines of the log: who is refused comes again within seconds, and thousands may be."""
+"""Seconds between two lines of the log: refused clients come back within seconds, and may be thousands."""
 
 
 class ConnectionSlot:
     """One connection against the limits: taken as long as the block lasts, which raises `Refused` if there is none.
 
-    No generator, which would take a kilobyte of each connection as long as it is open.
+    Not a generator, which would take a kilobyte for each open connection.
     """
 
     __slots__ = ("_limits", "_name", "_site")
@@ -50,7 +50,7 @@ class ConnectionLimits:
         self._cap = connections
         self._cap_each = per_principal
         self._cap_site = max(1, connections // 2)
-        """Of all tickets of one key: whoever has it may get some for conversations that nobody has."""
+        """Cap of all tickets of one key: its holder may get tickets for conversations that do not exist."""
         self._now = now
         self._said = -SAID_S
         self.taken_now = 0
@@ -59,11 +59,11 @@ class ConnectionLimits:
         self._by_site: Counter[str] = Counter()
 
     def taken(self, grant: Grant) -> ConnectionSlot:
-        """A slot for a connection; whoever has no name only counts for all."""
+        """A slot for a connection; a grant without a name counts for the process alone."""
         return ConnectionSlot(self, grant.holder, grant.site)
 
     def take(self, name: str, site: str = "") -> None:
-        """Take a slot, of a reader of a site if one is said. Raises `Refused` if there is none."""
+        """Take a slot, as a reader of a site if there is one. Raises `Refused` if none is free."""
         if self.taken_now >= self._cap:
             raise _full("this process has all the connections that it takes; come again, another one may answer")
         if name and self._by_name[name] >= self._cap_each:
@@ -79,7 +79,7 @@ class ConnectionLimits:
         self._count(name, site, -1)
 
     def of(self, name: str) -> int:
-        """Open connections of a name."""
+        """The number of a name's open connections."""
         return self._by_name.get(name, 0)
 
     def _say(self, name: str, cap: int) -> None:

@@ -6,11 +6,11 @@
         user = credentials.headers.get("x-forwarded-user")
         return Grant(user, (f"{user}-*",), frozenset({"read", "stop"})) if user else None
 
-1. It fails closed: what it raises, a deadline that it misses and an answer that is no grant let nobody in.
-2. What it raises may quote what it was shown, so the log has only the kind of error and its place.
-3. It runs on the event loop of all connections: what waits has to be awaited.
-4. A name that comes from a header can hold anything a proxy lets through, `*` included: who builds patterns of it
-   checks it first.
+1. It fails closed: an exception, a missed deadline and an answer that is not a grant let nobody in.
+2. An exception may quote the credentials, so the log has only its type and place.
+3. It runs on the event loop of all connections: it has to await what takes time.
+4. A name from a header can hold anything that a proxy lets through, `*` included: check it before you build patterns
+   of it.
 """
 
 import asyncio
@@ -28,18 +28,18 @@ from tokenmill.gateway.auth.grant import Authorizer, Credentials, Grant, unauthe
 log = logging.getLogger(__name__)
 
 DEADLINE_S: Final = 5.0
-"""For one answer. Whoever waits holds a connection, and browsers show nothing meanwhile."""
+"""Seconds for one answer. The client holds a connection meanwhile, and browsers show nothing."""
 
 
 class FunctionAuthorizer(Authorizer):
-    """Grants what a function of the operator's answers. Raises `ConfigError` if there is none of that name."""
+    """Grants what a function of the operator's returns. Raises `ConfigError` if there is none of that name."""
 
     def __init__(self, name: str, deadline_s: float = DEADLINE_S) -> None:
         self._function = _found(name)
         self._deadline_s = deadline_s
 
     async def grant(self, credentials: Credentials) -> Grant:
-        """What the function answers."""
+        """The grant that the function returns."""
         grant = await self._asked(credentials)
         if grant is None:
             raise unauthenticated("these credentials are not accepted", "wrong")
@@ -71,5 +71,5 @@ def _found(name: str) -> Callable[[Credentials], Awaitable[Grant | None]]:
 
 
 def _checked(answer: Grant | None) -> Grant | None:
-    """The answer, if its fields are what they should be: in a text in place of a tuple each `*` would stand alone."""
+    """The answer, if its fields have the right types: a string for a tuple would be patterns of one character."""
     return None if answer is None else msgspec.convert(msgspec.to_builtins(answer), Grant, strict=True)

@@ -1,8 +1,8 @@
-"""Who somebody is, and what they may do: data, without clock or network.
+"""Who a client is, and what it may do: data, without clock or network.
 
-1. What stands in a request is `Credentials`; what they are good for is a `Grant`. Whatever tells one from the other is
-   an `Authorizer`: a file of keys, signed tokens, a function of the operator's.
-2. Neither says a secret when it is printed: a log that shows one by mistake shows a name.
+1. A request has `Credentials`; what they allow is a `Grant`. An `Authorizer` derives one from the other: a file of
+   keys, signed tokens, a function of the operator's.
+2. Neither shows a secret when it is printed: a log that has one by mistake shows a name.
 """
 
 from abc import ABC, abstractmethod
@@ -16,25 +16,25 @@ from tokenmill.gateway.problems import FORBIDDEN, UNAUTHENTICATED, Refused
 from tokenmill.wildcards import matches
 
 Action: TypeAlias = Literal["read", "stop", "write", "approve"]
-"""`approve`: say of a call that waits for a word that it may be run, or not."""
+"""`approve`: decide whether a call that waits for approval is run."""
 
 Reason: TypeAlias = Literal["missing", "wrong", "expired"]
-"""Why credentials are refused. A page gets new ones for those that are expired, and asks its user for the others."""
+"""Why credentials are refused. A page replaces expired ones itself, and asks its user for the others."""
 
 Held: TypeAlias = Callable[[], bool]
-"""Whether the rights that a client came with still hold."""
+"""Returns whether the rights that a client came with still hold."""
 
 CREDENTIAL_CHARACTERS: Final = 16_384
 """The longest key, token or ticket that is looked at: headers are shorter anyway, a frame of a WebSocket is not."""
 
 
 class Credentials(msgspec.Struct, frozen=True):
-    """What somebody shows."""
+    """What a client presents."""
 
     headers: Mapping[str, str] = {}
-    """Of the request, names in lower case; what was sent more than once is joined by commas, so two keys are none."""
+    """Headers of the request, names in lower case; repeated ones are joined by commas, so two keys match none."""
     ticket: str = ""
-    """Of the URL."""
+    """The ticket in the URL."""
     remote: str = ""
     """Address of the connection, which is the proxy's if there is one."""
 
@@ -46,7 +46,7 @@ class Credentials(msgspec.Struct, frozen=True):
 
     @property
     def key(self) -> str:
-        """The same, or what `x-api-key` says."""
+        """The same, or the value of `x-api-key`."""
         return self.bearer or self.headers.get("x-api-key", "")
 
     def __repr__(self) -> str:
@@ -58,23 +58,23 @@ class Credentials(msgspec.Struct, frozen=True):
 
 
 class Grant(msgspec.Struct, frozen=True):
-    """What somebody may do."""
+    """What a client may do."""
 
     name: str
-    """Whose it is: open connections are counted by it, see `holder`. Empty: they are not."""
+    """The client's name: open connections are counted by it, see `holder`. Empty: they are not."""
     conversations: tuple[str, ...]
-    """Patterns, in which `*` stands for any characters or none; upper and lower case differ. What begins with `~` fits
-    those alone that do so, too: the front makes such conversations, each for one name."""
+    """Patterns, in which `*` stands for any characters or none; case matters. Conversations that begin with `~` match
+    only patterns that do so, too: the front makes them, each for one name."""
     actions: frozenset[Action]
     expires: float | None = None
     """When it ends, in seconds since the epoch: an open connection is closed then. None: it does not."""
     source: str = ""
-    """Which key it came of, as a digest; empty where a grant is not taken back before it expires."""
+    """The key that it came of, as a digest; empty where a grant is not taken back before it expires."""
     by_ticket: bool = False
-    """Of a ticket: `conversations` are names as they are, `*` included, and it gets no further tickets."""
+    """Whether it came of a ticket: `conversations` are literal names, and it gets no further tickets."""
 
     def allows(self, conversation: str, action: Action) -> bool:
-        """Whether it covers this action on this conversation; its end is looked at elsewhere."""
+        """Whether it covers this action on this conversation; its end is checked elsewhere."""
         if action not in self.actions:
             return False
         if self.by_ticket:
@@ -85,10 +85,10 @@ class Grant(msgspec.Struct, frozen=True):
 
     @property
     def holder(self) -> str:
-        """Whom its open connections are counted by: its name, or one reader of a site.
+        """The name that its open connections are counted by: its own, or that of one reader of a site.
 
-        A site gets the tickets of all its users with its one key, so those of each conversation are counted by
-        themselves. Whoever has a token of their own is one, however many conversations they get tickets for.
+        A site gets the tickets of all its users with its one key, so those of each conversation are counted apart. A
+        holder of a token is one, however many conversations it gets tickets for.
         """
         return f"{self.name}, by tickets for {', '.join(self.conversations)}" if self.site else self.name
 
@@ -98,7 +98,7 @@ class Grant(msgspec.Struct, frozen=True):
         return self.name if self.by_ticket and self.source else ""
 
     def owns(self, conversation: str) -> bool:
-        """Whether it is one that the front made for this name, as its client named none."""
+        """Whether the front made the conversation for this name, as its client named none."""
         return bool(self.name) and conversation.startswith(own_prefix(self.name))
 
     def covers(self, other: "Grant") -> bool:
@@ -109,27 +109,27 @@ class Grant(msgspec.Struct, frozen=True):
 
 
 class Authorizer(ABC):
-    """One way to know of credentials what they allow."""
+    """One way to find out what credentials allow."""
 
     @abstractmethod
     async def grant(self, credentials: Credentials) -> Grant:
-        """What the credentials are good for. Raises `Refused` of the kind `UNAUTHENTICATED` if that is nothing."""
+        """The grant of credentials. Raises `Refused` of the kind `UNAUTHENTICATED` if there is none."""
 
-    def holds(self, grant: Grant) -> bool:  # noqa: ARG002 -- of those that take grants back
-        """Whether a grant from here has not been taken back since; asked again while a connection is open."""
+    def holds(self, grant: Grant) -> bool:  # noqa: ARG002 -- for those that take grants back
+        """Whether a grant has not been taken back since; asked again while a connection is open."""
         return True
 
     async def prepare(self) -> None:  # noqa: B027 -- most have nothing to fetch
-        """Get what is fetched from elsewhere, so that the first client need not wait. What fails is logged."""
+        """Fetch what comes from elsewhere, so that the first client need not wait. Failures are logged."""
 
 
 def always() -> bool:
-    """Of a client whose rights never end."""
+    """The rights of the client never end."""
     return True
 
 
 def unauthenticated(detail: str, reason: Reason) -> Refused:
-    """A 401 that says how to come in."""
+    """A 401 that tells how to authenticate."""
     error = "" if reason == "missing" else ', error="invalid_token"'
     challenge = {"www-authenticate": f'Bearer realm="tokenmill"{error}'}
     return Refused(UNAUTHENTICATED, detail, headers=challenge, reason=reason)
@@ -142,5 +142,5 @@ def must_allow(grant: Grant, conversation: str, action: Action) -> None:
 
 
 def forbidden(action: str) -> Refused:
-    """A 403. It says the same whether there is such a conversation or not."""
+    """A 403, which is the same whether there is such a conversation or not."""
     return Refused(FORBIDDEN, f"these credentials do not allow to {action} this conversation")

@@ -27,19 +27,19 @@ from tokenmill.gateway.problems import UNVERIFIABLE, Refused
 log = logging.getLogger(__name__)
 
 FETCH_S: Final = 5.0
-"""Deadline of one fetch: a client waits for it."""
+"""Seconds for one fetch: a client waits for it."""
 
 AGAIN_S: Final = 30.0
-"""Between two fetches: anybody can make up names of keys."""
+"""Seconds between two fetches: anybody can make up names of keys."""
 
 FIRST_AGAIN_S: Final = 2.0
-"""The same as long as there is no set at all, when nobody can come in."""
+"""The same as long as there is no set at all, when nobody can be let in."""
 
 OLD_S: Final = 300.0
-"""After which a set is fetched again, in the background: a key that its issuer withdrew counts no longer than this."""
+"""Seconds after which a set is fetched again, in the background: a withdrawn key counts no longer than this."""
 
 SET_BYTES: Final = 1_048_576
-"""The longest set. Real ones have some kilobytes."""
+"""Bytes of the longest set. Real ones have some kilobytes."""
 
 _KINDS: Final[Mapping[tuple[object, object], str]] = {
     ("RSA", None): "RS256",
@@ -67,7 +67,7 @@ class KeySource(ABC):
         """The key of this name for this algorithm; without a name the only one for it. Raises `Refused`."""
 
     async def prepare(self) -> None:  # noqa: B027 -- most have nothing to fetch
-        """Get what is fetched from elsewhere."""
+        """Fetch what comes from elsewhere."""
 
 
 class SharedSecret(KeySource):
@@ -125,7 +125,7 @@ class FetchedKeySet(KeySource):
         """Wait for a fetch that runs, or that may be made now."""
         self._start()
         if self._fetch is not None:
-            await asyncio.shield(self._fetch)  # a client that goes away takes it from nobody
+            await asyncio.shield(self._fetch)  # a client that leaves does not cancel it for others
 
     def _start(self) -> None:
         if self._fetch is None and self._now() >= self._next_fetch:

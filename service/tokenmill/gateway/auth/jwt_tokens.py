@@ -1,11 +1,10 @@
 """Rights by signed tokens (JWT): `authorization: Bearer TOKEN`.
 
-1. The algorithm is that of the key, never what a token says of itself: none, or one that takes a public key for a
-   secret, finds no key.
-2. A token has to say when it ends (`exp`), whom it is for (`aud`), and who made it (`iss`) if the settings name
-   somebody.
+1. The algorithm is the key's, never the one that a token names: for `none`, or one that takes a public key for a
+   secret, there is no key.
+2. A token has to have its end (`exp`), its audience (`aud`) and, if the settings name one, its issuer (`iss`).
 3. Conversations and actions are claims that the settings name. A token without actions may read, one without
-   conversations nothing.
+   conversations may do nothing.
 
 Needs PyJWT, the extra `auth`.
 """
@@ -22,10 +21,10 @@ from tokenmill.gateway.auth.grant import Action, Authorizer, Credentials, Grant,
 from tokenmill.gateway.auth.jwks import Key, KeySource, SharedSecret, key_source
 
 LEEWAY_S: Final = 30
-"""By which clocks of issuers may differ from this one."""
+"""Seconds by which issuers' clocks may differ from ours."""
 
 LATEST: Final = 2**53
-"""The last second that is told from the next by a float; tokens may name any number."""
+"""The last second that a float tells from the next; tokens may have any number."""
 
 ACTIONS: Final[frozenset[Action]] = frozenset(get_args(Action))
 

@@ -1,8 +1,8 @@
 """A file that is read again when it changes.
 
-1. At most once a second somebody who asks for the value looks at the file, which costs some microseconds.
-2. A new content that can't be used changes nothing: what was read before stays, and one line of the log says why.
-3. Files that are replaced (Kubernetes swaps the folder of a mounted secret) are other ones: size, time and inode tell.
+1. A call for the value looks at the file at most once a second, which costs some microseconds.
+2. New content that can't be used changes nothing: what was read before stays, and one log line tells why.
+3. A file that is replaced (Kubernetes swaps the folder of a mounted secret) is noticed by size, time and inode.
 """
 
 import logging
@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 LOOK_S: Final = 1.0
-"""How long a change may go unnoticed: a key that is taken out of a file opens nothing a second later."""
+"""Seconds that a change may go unnoticed: a key that is taken out of a file opens nothing a second later."""
 
 _Seen: TypeAlias = tuple[int, int, int] | None
 
@@ -44,7 +44,7 @@ class ReloadingFile(Generic[T]):
             raise ConfigError([f"{setting}: {path} {_sentence(problem)}"]) from None
 
     def value(self) -> T:
-        """What the file holds now, or held when it was in order."""
+        """The file's value now, or the last one that could be used."""
         if self._now() >= self._next_look:
             self._next_look = self._now() + LOOK_S
             self._renew()
@@ -65,7 +65,7 @@ class ReloadingFile(Generic[T]):
             log.info("%s: %s was read again", self._setting, self._path)
 
     def _look(self) -> _Seen:
-        """What tells one content from the next. It is taken before the file is read, so no change falls between."""
+        """What tells one content from the next. It is taken before the file is read, so no change is missed."""
         try:
             state = self._path.stat()
         except (OSError, ValueError):

@@ -1,10 +1,10 @@
 """Tickets: rights that fit into a URL, since `EventSource` and WebSockets of browsers can't send headers.
 
-1. A ticket opens one conversation, for what it was made for, and never writing or approving. It is good for a minute.
+1. A ticket opens one conversation for the actions it was made for, never to write or approve. It is good for a minute.
 2. Until then it may be used again: an `EventSource` that lost its connection comes back with the same URL, and no
    gateway knows what another one has seen. One that comes back later is refused; the page then gets a new ticket.
-3. What a ticket opened stays open for as long as the rights behind it: the ticket's own end closes nothing.
-4. It is signed (HMAC-SHA256), not hidden: its holder may read what it says. Nothing is kept on the server.
+3. What a ticket opened stays open as long as the rights behind it: the ticket's own end closes nothing.
+4. It is signed (HMAC-SHA256), not encrypted: its holder may read it. Nothing is kept on the server.
 """
 
 import base64
@@ -21,15 +21,15 @@ from tokenmill.gateway.auth.grant import Action, Grant, forbidden, unauthenticat
 from tokenmill.gateway.problems import BAD_REQUEST, Refused
 
 _PURPOSE: Final = b"tokenmill ticket 1"
-"""Derives the key that characters: a secret that is used elsewhere, too, makes no tickets there."""
+"""Derives the signing key: where the same secret is used elsewhere, nothing there is a ticket."""
 
 
 _NEVER: Final = ("write", "approve")
-"""What no ticket is for: a URL is in logs and histories."""
+"""Actions that no ticket allows: URLs are in logs and histories."""
 
 
 class _Content(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """What a ticket says."""
+    """The content of a ticket."""
 
     conversation: str
     actions: frozenset[Action]
@@ -42,7 +42,7 @@ class _Content(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fiel
 
 
 class Tickets:
-    """Makes tickets and takes them. Gateways with the same secret take each other's; without one, it is drawn."""
+    """Makes tickets and redeems them. Gateways with the same secret take each other's; an empty one is drawn."""
 
     def __init__(self, secret: str, lifetime_s: int, now: Callable[[], float] = time.time) -> None:
         self._key = _digest(secret.encode() or secrets.token_bytes(32), _PURPOSE)
@@ -50,9 +50,9 @@ class Tickets:
         self._now = now
 
     def issue(self, grant: Grant, conversation: str, action: Action, *more: Action) -> str:
-        """A ticket for these actions, in characters that URLs take as they are.
+        """A ticket for these actions, in characters that need no escaping in URLs.
 
-        Raises `Refused` if the grant does not allow them, is of a ticket itself, or one of them is to write.
+        Raises `Refused` if the grant does not allow them or came of a ticket, or if no ticket may allow one of them.
         """
         actions = frozenset({action, *more})
         if grant.by_ticket:  # else one ticket would be good for ever
@@ -69,7 +69,7 @@ class Tickets:
         return f"{text}.{self._signature(text)}"
 
     def redeem(self, ticket: str) -> Grant:
-        """What a ticket is good for; it ends when the grant behind it does. Raises `Refused` for all but good ones."""
+        """The grant of a ticket, which ends when the one behind it does. Raises `Refused` if the ticket is not good."""
         text, _, signature = ticket.encode("ascii", errors="replace").partition(b".")
         if not hmac.compare_digest(self._signature(text.decode()).encode(), signature):
             raise unauthenticated("the ticket is not of this service; get a new one", "wrong")

@@ -1,4 +1,4 @@
-"""One conversation's records in the order of the log, wherever they lie: in the window, or before it."""
+"""One conversation's records in log order, from the window or from before it."""
 
 import asyncio
 import time
@@ -11,13 +11,15 @@ from tokenmill.gateway.event_log.log_readers import BATCH, ClientLogReader, Dele
 from tokenmill.gateway.event_log.window import OFFSET, Window
 
 FIRST_RECORDS = 64
-"""That are read behind the place before anything is shown: who waits sees something soon, and what follows comes in
-larger turns."""
+"""Records after the place that are read before anything is shown: a waiting client sees something soon, and what
+follows comes in larger turns."""
 
 BEHIND_S = 5.0
-"""How long a client that comes from another gateway waits until our reader is where that one was: milliseconds."""
+"""Seconds that a client from another gateway waits until our reader has come as far as that one's: usually it takes
+milliseconds."""
 
 LOOK_S = 0.01
+"""Seconds between two looks whether it has."""
 
 
 class Conversation:
@@ -33,39 +35,39 @@ class Conversation:
 
     @property
     def lost(self) -> bool:
-        """Whether the log is no longer the one that is read."""
+        """Whether the log has been replaced by another one."""
         return self._window.dropped
 
     @property
     def kept_from(self) -> int:
-        """The offset from which on everything is in memory."""
+        """The first offset from which everything is in memory."""
         return self._window.first
 
     @property
     def end(self) -> int:
-        """The offset behind the last record that is known."""
+        """The offset after the last record that our reader has read."""
         return self._window.end
 
     async def ends_before(self, offset: int) -> bool:
-        """Whether the log has not come to an offset, which our reader may not have come to yet."""
+        """Whether the log itself ends before an offset. Our reader may be behind it."""
         if offset <= self._window.end:
             return False
         _, end = await self.reader.bounds(self.partition)
         return offset > end
 
     async def there(self, wanted: int) -> int:
-        """An offset that is there, or the first one that is."""
+        """The offset itself if the log still has it, else the log's first one."""
         if wanted >= self._window.first or not self._window.first:
             return max(0, wanted)
         first, _ = await self.reader.bounds(self.partition)
         return max(first, wanted)
 
     async def since(self, time_ms: int) -> int | None:
-        """The first offset of a time, in milliseconds since the epoch; None: all are older."""
+        """The first offset at or after a time, in milliseconds since the epoch; None: all are older."""
         return await self.reader.since(self.partition, time_ms)
 
     async def at(self, offset: int) -> Entry | None:
-        """The record of the conversation at this offset, if there is one, once our reader has come there."""
+        """The conversation's record at this offset, if there is one. Waits until our reader has come there."""
         await self._seen(offset)
         found, after = self._window.of(self.key, offset)
         if offset < self._window.first:
@@ -78,7 +80,7 @@ class Conversation:
         return found[0] if found and found[0].offset == offset else None
 
     async def come_to_end(self) -> None:
-        """Wait until our reader has come to the conversation's last record in the log, as it is now."""
+        """Wait until our reader has come to what is the conversation's last record in the log now."""
         _, end = await self.reader.bounds(self.partition)
         last, after = -1, self._window.end
         while after < end:
@@ -94,15 +96,19 @@ class Conversation:
             await asyncio.sleep(LOOK_S)
 
     async def before_window(self, start: int, soon: int | None) -> tuple[Sequence[Entry], int]:
-        """Records from an offset on that lie before the window, and where to go on.
+        """Records from an offset on that lie before the window, and the offset to continue at.
 
-        With `soon`, not many more are read than lie up to that offset. Raises `DeletedByRetention`.
+        With `soon`, few records after that offset are read. Raises `DeletedByRetention`.
         """
         most = BATCH if soon is None else max(0, soon - start) + FIRST_RECORDS
-        return await self.reader.read(self.partition, start, self.key, self._window.first, min(most, BATCH))
+        came, after = await self.reader.read(self.partition, start, self.key, self._window.first, min(most, BATCH))
+        end = self._window.end
+        if after > end:  # the log is ahead of the tail, which has yet to tell clients that share this view at the head
+            came, after = [entry for entry in came if entry.offset < end], end
+        return came, after
 
     def in_window(self, start: int, soon: int | None) -> tuple[Sequence[Entry], int]:
-        """The same for the window."""
+        """The same from the window."""
         came, after = self._window.of(self.key, start)
         most = len(came) if soon is None else bisect_right(came, soon, key=OFFSET) + FIRST_RECORDS
         return (came, after) if most >= len(came) else (came[:most], came[most].offset)

@@ -1,4 +1,4 @@
-"""A record of the events topic as the gateway keeps it: its headers are read once, its payload when somebody asks."""
+"""A record of the events topic as the gateway keeps it: its headers are read once, its payload when it is needed."""
 
 from collections.abc import Iterable
 from zlib import crc32
@@ -8,7 +8,7 @@ import msgspec
 from tokenmill.records import Record
 
 KEPT_BESIDE = 400
-"""Bytes that an entry takes beside its key and payload, in CPython: counted, or a cap of bytes would be none."""
+"""Bytes that an entry takes in CPython beside its key and payload: without them a cap of bytes would not hold."""
 
 _START = b'{"type":"message-start"'
 _FINISH = b'{"type":"finish"'
@@ -25,7 +25,7 @@ class Entry(msgspec.Struct, gc=False):
     """The message's id."""
     choice: bytes = b"0"
     seq: int = -1
-    """Position among the events of its choice; -1: it is of a message whose state was lost."""
+    """Position among the events of its choice; -1: its message's state was lost."""
     opened: int = -1
     """When its message began, in milliseconds since the epoch; -1: not known."""
 
@@ -41,7 +41,7 @@ class Entry(msgspec.Struct, gc=False):
 
     @property
     def mark(self) -> int:
-        """A number by which the event is known from others, wherever they are, and the same where it is repeated."""
+        """A number that tells the event from others wherever it is in the log; a repeat has the same."""
         return crc32(b"%b\n%b\n%d\n%d" % (self.message, self.choice, self.opened, self.seq))
 
     @property
@@ -51,7 +51,7 @@ class Entry(msgspec.Struct, gc=False):
 
 
 def entries(partition: int, records: Iterable[Record]) -> list[Entry]:
-    """The native events among records; what no worker wrote (no key, no value, foreign headers) is passed over."""
+    """The native events among records. What no worker wrote (no key, no value, foreign headers) is skipped."""
     made = (_entry(partition, record, record.key or b"", record.value or b"") for record in records)
     return [entry for entry in made if entry is not None]
 

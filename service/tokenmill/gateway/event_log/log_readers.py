@@ -1,6 +1,6 @@
-"""What lies before the window: read from the log by a small number of consumers that clients take turns with.
+"""Reads what lies before the window from the log, with a few consumers that clients take turns at.
 
-Names take turns, too: a client may read a thousand conversations at once, and another one waits for one of them.
+Names take turns, too: where one client reads a thousand conversations at once, another one waits for one of them.
 """
 
 import asyncio
@@ -23,30 +23,29 @@ from tokenmill.kafka.clients import make_reader
 T = TypeVar("T")
 
 POLL_MS = 200
-"""How long one poll waits for records: there are some, or the reader is at the end."""
+"""Milliseconds that one poll waits for records: there are some, or the reader is at the end."""
 
 TURN_S = 0.2
-"""For how long somebody may scan before it is another one's turn."""
+"""Seconds that one client may scan before it is another one's turn."""
 
 START_S = 30.0
 
 ANSWER_S = 5.0
-"""How long an answer about a partition, or the record before an offset, is waited for: it is there, and a connection to
-its broker may have to be made. A reader waits with it."""
+"""Seconds to wait for an answer about a partition, or for the record before an offset: both exist, but a connection to
+the broker may have to be made. The consumer is occupied meanwhile."""
 
 FETCH_WAIT_MS = 10
-"""The next one's fetch waits until the broker has answered this one's, which may be at the log's end."""
+"""Milliseconds that a broker may hold a fetch at the log's end: the next client's fetch waits for its answer."""
 
 LAST = 50
-"""Offsets at a log's end, or before a place, that are looked at for their times; ends of transactions are among
-them."""
+"""Offsets at a log's end, or before a place, whose times are looked at; some are ends of transactions."""
 
 BATCH = 5_000
-"""Records of one poll: 50 ms of the loop at most, in which nobody else is served."""
+"""Records of one poll: it keeps the loop busy for 50 ms at most."""
 
 
 class DeletedByRetention(Unavailable):
-    """Retention has deleted the place to read from: the log begins behind it."""
+    """Retention has deleted the place to read from: the log now begins after it."""
 
     def __init__(self, first: int) -> None:
         super().__init__(f"the log begins at offset {first} now")
@@ -61,34 +60,35 @@ class LogReaders:
 
     def __init__(self, kafka: Kafka, topic: str, readers: int) -> None:
         self._kafka = kafka
-        self._topic = topic
+        self.topic = topic
         self._turns = FairSemaphore(readers)
         self._unresponsive = UnresponsivePartitions(max(1, readers // 2))
         self._free: list[AIOKafkaConsumer] = []
         self._unfinished: set[asyncio.Task[Any]] = set()
         self.in_use = 0
-        """Consumers that read for somebody."""
+        """Consumers that clients use now."""
 
     def of(self, name: str) -> "ClientLogReader":
-        """For whoever has this name."""
+        """A reader for the client of this name."""
         return ClientLogReader(self, name)
 
     async def close(self) -> None:
-        """End all consumers, when nobody reads any more."""
+        """Stop all consumers. Call it when no client reads any longer."""
         await asyncio.gather(*self._unfinished, return_exceptions=True)
         while self._free:
             await stopped(self._free.pop())
 
     @asynccontextmanager
-    async def _reader(self, place: TopicPartition, name: str) -> AsyncIterator[AIOKafkaConsumer]:
+    async def reader(self, place: TopicPartition, name: str) -> AsyncIterator[AIOKafkaConsumer]:
+        """A consumer that may be placed on a partition, once it is this name's turn."""
         async with self._turn(name) as begun, self._consumer(place, begun) as consumer:
             yield consumer
 
     @asynccontextmanager
-    async def _asking(self, place: TopicPartition, name: str) -> AsyncIterator[AIOKafkaConsumer]:
-        """The same for questions that only an answer ends."""
+    async def asking(self, place: TopicPartition, name: str) -> AsyncIterator[AIOKafkaConsumer]:
+        """The same for a question that an answer alone ends: of a partition that does not answer few are asked."""
         async with self._unresponsive.asked(place.partition) as asked, self._turn(name) as begun:
-            self._unresponsive.check(place.partition)  # others have waited in vain, while this one waited for its turn
+            self._unresponsive.check(place.partition)  # others may have waited in vain meanwhile
             async with self._consumer(place, begun) as consumer:
                 with asked:
                     yield consumer
@@ -105,7 +105,7 @@ class LogReaders:
         self._free.append(consumer)
 
     def _at(self, place: TopicPartition) -> AIOKafkaConsumer:
-        """A free one: the one that read there last, if there is one, as it need not look up where that is."""
+        """A free one, if possible the one that read there last: it need not look up where that is."""
         found = next((each for each in self._free if place in each.assignment()), self._free[0])
         self._free.remove(found)
         return found
@@ -116,7 +116,7 @@ class LogReaders:
         try:
             return await asyncio.shield(connecting)
         except asyncio.CancelledError:
-            connecting.add_done_callback(self._keep)  # the client left, and the next one has it
+            connecting.add_done_callback(self._keep)  # the client left: the next one takes it
             raise
 
     def _keep(self, connecting: "asyncio.Task[AIOKafkaConsumer]") -> None:
@@ -124,7 +124,7 @@ class LogReaders:
             self._free.append(connecting.result())
 
     def _beside(self, work: Coroutine[Any, Any, T]) -> "asyncio.Task[T]":
-        """Work that goes on when the client whose turn it is leaves: cut off, it would leave a connection behind."""
+        """Work that continues when the client whose turn it is leaves: cancelled, it would leak a connection."""
         task = asyncio.create_task(work)
         self._unfinished.add(task)
         task.add_done_callback(self._unfinished.discard)
@@ -132,7 +132,7 @@ class LogReaders:
 
     @asynccontextmanager
     async def _turn(self, name: str) -> AsyncIterator[list[asyncio.Task[Any]]]:
-        """One of the places for readers, until what was begun in it has ended, too: clients may come and go at will."""
+        """One of the places for readers, held until the work begun in it has ended: clients come and go at will."""
         await self._turns.acquire(name)
         self.in_use += 1
         begun = list[asyncio.Task[Any]]()
@@ -146,71 +146,75 @@ class LogReaders:
     def _client(self) -> AIOKafkaConsumer:
         return make_reader(self._kafka, wait_ms=FETCH_WAIT_MS)  # retention may pass a reader: see `_must_reach`
 
-    async def read(
-        self, partition: int, start: int, key: bytes, stop: float = inf, most: int = BATCH, name: str = ""
-    ) -> tuple[list[Entry], int]:
-        """A conversation's records from an offset on, as far as one turn gets, and the offset to go on at.
 
-        A turn ends when something was found: a client that takes it slowly keeps nobody else waiting. Behind `stop` it
-        looks no further: at the log's end it would wait. `most` are the records of anybody that are read before the
-        first look: each takes some time, needed or not. Raises `DeletedByRetention` if the log begins behind `start`.
+class ClientLogReader:
+    """The pool as one client uses it: its turns count as those of its name. Raises `Unavailable` as the pool does."""
+
+    __slots__ = ("_name", "_pool")
+
+    def __init__(self, pool: LogReaders, name: str) -> None:
+        self._pool = pool
+        self._name = name
+
+    def _place(self, partition: int) -> TopicPartition:
+        return TopicPartition(self._pool.topic, partition)
+
+    async def read(
+        self, partition: int, start: int, key: bytes, stop: float = inf, most: int = BATCH
+    ) -> tuple[list[Entry], int]:
+        """Return a conversation's records from an offset on, as far as one turn gets, and the offset to continue at.
+
+        A turn ends when something was found: a slow client keeps nobody else waiting. It does not look beyond `stop`,
+        as it would wait at the log's end. `most` caps the records, whoever's they are, that are read before the first
+        look: each costs time, needed or not. Raises `DeletedByRetention` if the log begins after `start`.
         """
-        place = TopicPartition(self._topic, partition)
-        async with self._reader(place, name) as consumer:
-            self._seek(consumer, place, start)
+        place = self._place(partition)
+        async with self._pool.reader(place, self._name) as consumer:
+            _seek(consumer, place, start)
             until = time.monotonic() + TURN_S
             while True:
                 found = await deadline(consumer.getmany(place, timeout_ms=POLL_MS, max_records=most), "read the past")
                 records, most = found.get(place, ()), BATCH
                 after = records[-1].offset + 1 if records else await deadline(consumer.position(place), "read the past")
                 if start < (records[0].offset if records else after):
-                    await self._must_reach(consumer, place, start)
+                    await _must_reach(consumer, place, start)
                 came = entries(partition, [record for record in records if record.key == key])
                 if came or after >= stop or time.monotonic() > until:
                     return came, after
                 start = after
 
-    @staticmethod
-    async def _must_reach(consumer: AIOKafkaConsumer, place: TopicPartition, start: int) -> None:
-        """What lies between an offset and the next record may be ends of transactions, or deleted.
-
-        Raises `DeletedByRetention`.
-        """
-        first = await deadline(consumer.beginning_offsets([place]), "look up the log's beginning")
-        if first[place] > start:
-            raise DeletedByRetention(first[place])
-
-    async def bounds(self, partition: int, name: str = "") -> tuple[int, int]:
-        """The partition's first offset, and the one behind its last committed record."""
-        place = TopicPartition(self._topic, partition)
-        async with self._asking(place, name) as consumer:
+    async def bounds(self, partition: int) -> tuple[int, int]:
+        """The partition's first offset, and the one after its last committed record."""
+        place = self._place(partition)
+        async with self._pool.asking(place, self._name) as consumer:
             first = await deadline(consumer.beginning_offsets([place]), "look up the log's beginning", ANSWER_S)
             end = await deadline(consumer.end_offsets([place]), "look up the log's end", ANSWER_S)
             return first[place], end[place]
 
-    async def since(self, partition: int, time_ms: int, name: str = "") -> int | None:
+    async def since(self, partition: int, time_ms: int) -> int | None:
         """The first offset whose timestamp is not below the time; None if all are.
 
-        A broker that says so of a log whose last records are younger can't look up by time: then it is the log's first.
+        A broker that finds none though the log's last records are younger can't look up by time. Then the log's first
+        offset is returned.
         """
-        place = TopicPartition(self._topic, partition)
-        async with self._asking(place, name) as consumer:
+        place = self._place(partition)
+        async with self._pool.asking(place, self._name) as consumer:
             found = await deadline(
                 consumer.offsets_for_times({place: max(time_ms, 0)}), "look up an offset by time", ANSWER_S
             )
             if found[place] is not None:
                 return int(found[place].offset)
-        first, end = await self.bounds(partition, name)
-        return first if await self._is_younger(place, max(first, end - LAST), time_ms, name) else None
+        first, end = await self.bounds(partition)
+        return first if await self._is_younger(place, max(first, end - LAST), time_ms) else None
 
-    async def time_before(self, partition: int, offset: int, name: str = "") -> int:
-        """When the last record before an offset was made, in milliseconds since the epoch; 0: there is none.
+    async def time_before(self, partition: int, offset: int) -> int:
+        """The timestamp of the last record before an offset, in milliseconds since the epoch; 0: there is none.
 
-        A poll without anything does not say so, but only that nothing came yet. Raises `Unavailable`.
+        An empty poll is no proof of that: the records may not have come yet. Raises `Unavailable`.
         """
-        place = TopicPartition(self._topic, partition)
-        async with self._asking(place, name) as consumer:
-            self._seek(consumer, place, max(0, offset - LAST))
+        place = self._place(partition)
+        async with self._pool.asking(place, self._name) as consumer:
+            _seek(consumer, place, max(0, offset - LAST))
             until = time.monotonic() + ANSWER_S
             while await deadline(consumer.position(place), "read the past") < offset:
                 found = await deadline(consumer.getmany(place, timeout_ms=POLL_MS, max_records=LAST), "read the past")
@@ -220,44 +224,26 @@ class LogReaders:
                     raise Unavailable(f"Kafka: read the past: no record before offset {offset} within {ANSWER_S:g} s")
             return 0
 
-    async def _is_younger(self, place: TopicPartition, start: int, time_ms: int, name: str) -> bool:
-        """Whether any record from here on is."""
-        async with self._reader(place, name) as consumer:
-            self._seek(consumer, place, start)
+    async def _is_younger(self, place: TopicPartition, start: int, time_ms: int) -> bool:
+        """Whether any record from here on is younger than the time."""
+        async with self._pool.reader(place, self._name) as consumer:
+            _seek(consumer, place, start)
             found = await deadline(consumer.getmany(place, timeout_ms=POLL_MS, max_records=LAST), "read the past")
             return any(record.timestamp >= time_ms for record in found.get(place, ()))
 
-    @staticmethod
-    def _seek(consumer: AIOKafkaConsumer, place: TopicPartition, start: int) -> None:
-        if place not in consumer.assignment():
-            consumer.assign([place])
-        consumer.seek(place, start)
-        consumer.resume(place)
+
+async def _must_reach(consumer: AIOKafkaConsumer, place: TopicPartition, start: int) -> None:
+    """Raise `DeletedByRetention` if the log begins after an offset.
+
+    What lies between an offset and the next record may also be ends of transactions.
+    """
+    first = await deadline(consumer.beginning_offsets([place]), "look up the log's beginning")
+    if first[place] > start:
+        raise DeletedByRetention(first[place])
 
 
-class ClientLogReader:
-    """The pool as one client uses it: its turns count as those of its name."""
-
-    __slots__ = ("_name", "_readers")
-
-    def __init__(self, readers: LogReaders, name: str) -> None:
-        self._readers = readers
-        self._name = name
-
-    async def read(
-        self, partition: int, start: int, key: bytes, stop: float = inf, most: int = BATCH
-    ) -> tuple[list[Entry], int]:
-        """See `LogReaders.read`."""
-        return await self._readers.read(partition, start, key, stop, most, self._name)
-
-    async def bounds(self, partition: int) -> tuple[int, int]:
-        """See `LogReaders.bounds`."""
-        return await self._readers.bounds(partition, self._name)
-
-    async def since(self, partition: int, time_ms: int) -> int | None:
-        """See `LogReaders.since`."""
-        return await self._readers.since(partition, time_ms, self._name)
-
-    async def time_before(self, partition: int, offset: int) -> int:
-        """See `LogReaders.time_before`."""
-        return await self._readers.time_before(partition, offset, self._name)
+def _seek(consumer: AIOKafkaConsumer, place: TopicPartition, start: int) -> None:
+    if place not in consumer.assignment():
+        consumer.assign([place])
+    consumer.seek(place, start)
+    consumer.resume(place)

@@ -1,12 +1,12 @@
-"""The id of a frame: its place in the log, which any gateway understands and no gateway has to remember.
+"""The id of a frame: its place in the log. Any gateway understands it, and none has to remember it.
 
-`<partition>.<offset>.<part>~<back>~<mark>`: the record that the frame is made of, which of the frames made of it (from
-1), how many offsets before it the oldest message begins that a reader has to know to go on behind it, and which event
-the record is: in a topic that was made anew another one may be there. Offset and part are
-padded with zeros, so that ids of a partition sort as text in the order of their frames. No character of it means
-anything in a URL, in a header, in JSON or in a line of server-sent events.
+`<partition>.<offset>.<part>~<back>~<mark>` names the record that the frame is made of; which of its frames it is, from
+1; how many offsets before it the oldest message begins that a reader has to know to continue after it; and which event
+the record is, as a topic that was deleted and made again may have another one there. Offset and part are padded with
+zeros, so ids of a partition sort as text in the order of their frames. No character of it has a meaning in a URL,
+in a header, in JSON or in a line of server-sent events.
 
-Part 0 stands in front of a record, whoever's it is. `~1` there says that the client has the end of an answer, and was
+Part 0 is the place before a record, whoever's it is. There `~1` means that the client has the end of an answer, and was
 led on from it: what lies between is not read again.
 """
 
@@ -14,24 +14,24 @@ import re
 from typing import NamedTuple
 
 LONGEST = 256
-"""Characters of an id that are looked at. Longer ones are none of ours, which have 60 at most."""
+"""Characters of the longest text that is read as an id. Ours have 60 at most."""
 
 _ID = re.compile(r"(\d{1,9})\.(\d{1,20})\.(\d{1,9})~(\d{1,20})(?:~(\d{1,10}))?", flags=re.ASCII)
 
 
 class BadPosition(ValueError):
-    """The text is no id of a frame."""
+    """The text is not the id of a frame."""
 
 
 class Position(NamedTuple):
-    """A place between two frames: right behind the one that it names."""
+    """A place between two frames: right after the one that it names."""
 
     partition: int
     offset: int
     part: int
-    """Of the frames made of the record, from 1; 0 stands in front of them."""
+    """Number of the frame among those of the record, from 1; 0: the place before them."""
     back: int
-    """How far before `offset` reading has to begin. In front of a record: 1 behind the end of an answer, else 0."""
+    """How far before `offset` reading has to begin. With part 0: 1 after the end of an answer, else 0."""
     mark: int = 0
     """`Entry.mark` of the record; 0: not known."""
 
@@ -41,12 +41,12 @@ class Position(NamedTuple):
 
     @property
     def place(self) -> tuple[int, int]:
-        """What orders frames of a partition."""
+        """The sort key of frames of a partition."""
         return self.offset, self.part
 
 
 def read_position(text: str) -> Position:
-    """The position that an id says. Raises `BadPosition`."""
+    """The position that an id names. Raises `BadPosition`."""
     match = _ID.fullmatch(text) if len(text) <= LONGEST else None
     if match is None:
         raise BadPosition("an id of a frame looks like 0.00000000000000000042.00001~7; send it as you got it")

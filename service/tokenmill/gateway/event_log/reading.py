@@ -5,13 +5,13 @@ Where to begin is one of:
 - `now`: what comes from here on;
 - `start`: everything of the conversation, as far back as `gateway.lookback_s` and `lookback_records` allow;
 - a time: the same from then on;
-- `message`: the message that is open, from its first event; without one, what comes;
-- a position: what follows the frame of that id. The record that it names is read before anything else, and has to be
-  the one that it was: an id of another conversation, or of a log that is gone, is no position of this one. The number
-  of the frame says what of the record is left: none where another dialect makes fewer frames of it.
+- `message`: the open message, from its first event; if there is none, what comes;
+- a position: what follows the frame of that id. The record that it names is read first, and has to be the same event:
+  an id of another conversation, or of a log that is gone, is not a position in this one. The number of the frame tells
+  what is left of the record: nothing where another dialect makes fewer frames of it.
 
-However it begins, all of it is read that the view has to know: a record whose message began earlier leads there by its
-`tm-opened`. What is read for that alone is not shown.
+Wherever it begins, everything is read that the view has to know: a record whose message began earlier leads back there
+by its `tm-opened`. What is read for that alone is not shown.
 """
 
 import asyncio
@@ -39,14 +39,14 @@ class Since(NamedTuple):
 Start: TypeAlias = Literal["now", "start", "message"] | Position | Since
 
 REPEATS_BEHIND = 1_000
-"""Records before a position that are read for what a worker may publish again: those of one commit, in 10 ms."""
+"""Records before a position that are read because a worker may publish them again: those of one commit, in 10 ms."""
 
 REWINDS = 8
-"""How often a reading begins again because a message began earlier. Each needs a message that was open across the
-beginning of the one before."""
+"""How often a reading begins again because a message began earlier. Each time takes a message that was open where the
+one before began."""
 
 END_OF_RECORD = 1 << 30
-"""A part behind all parts of a record."""
+"""A part after all parts of a record."""
 
 
 class Gone(Exception):
@@ -61,7 +61,7 @@ class Lookback(msgspec.Struct, frozen=True):
 
 
 class Reading:
-    """Reads one client's way to the head, and makes frames of it."""
+    """Reads one client's way to the head, and makes frames of what it reads."""
 
     __slots__ = (
         "_began",
@@ -103,23 +103,23 @@ class Reading:
         self.place = (-1, 0)
         """Frames up to here are not shown: the client has them, or does not want them."""
         self.standing = Position(partition, 0, 0, 0)
-        """Where the client stands: what it resumes at if it is cut off now."""
+        """Where the client stands: it resumes here if it is cut off now."""
         self.found: tuple[bytes, ...] = ()
         """With `message`: those that are open, in the order of their beginnings."""
         self._offset = 0
         self._began = 0
-        """Where the view began to read."""
+        """The offset at which the view began to read."""
         self._showing = False
         """Something was shown."""
         self._check: Position | None = None
-        """The position that it began behind, until its record was taken."""
+        """The position after which it began, until that record was taken."""
         self._muted: frozenset[bytes] = frozenset()
         self._rewinds = 0
         self._from_now = False
         self._whole = False
-        """Everything is to be shown from its beginning on."""
+        """Messages are to be shown from their beginning on."""
         self.gap = False
-        """Of a message that is wanted something is not there any more: its frames, or some, can't be shown."""
+        """Part of a message that is wanted is gone from the log: some of its frames, or all, can't be shown."""
 
     async def begin(self, start: Start, lookback: Lookback, now_ms: int) -> None:
         """Find where reading has to begin. Raises `Gone` and `Unavailable`."""
@@ -159,7 +159,7 @@ class Reading:
         self.place, self._check = position.place, position if position.part else None
 
     async def _is_there(self, position: Position) -> None:
-        """Whether the log has a record of this conversation there, which our reader may not have come to yet."""
+        """Raise `Gone` unless the log has this conversation's record there. Our reader may not have come to it yet."""
         if await self._records.ends_before(position.offset + bool(position.part)):
             raise Gone
         if position.part:
@@ -174,7 +174,7 @@ class Reading:
         return await self._records.there(max(since, self._records.end - lookback.records))
 
     async def _find_open(self) -> None:
-        """Read up to the head silently; then begin where the oldest message that is open began, and show only those."""
+        """Read up to the head silently; then begin where the oldest open message began, and show only open ones."""
         self.place = (END_OF_RECORD << 30, 0)
         async for _ in self.frames():
             pass
@@ -189,7 +189,7 @@ class Reading:
         self._begin_at(max(self._began, start - REPEATS_BEHIND))
 
     def latest_open(self) -> tuple[bytes, Position] | None:
-        """The message that began last of those that are open at the head, and the place in front of it."""
+        """The message that began last of those open at the head, and the place before it."""
         open_ = self.view.open_since()
         if not open_:
             return None
@@ -198,23 +198,23 @@ class Reading:
 
     @property
     def from_window(self) -> bool:
-        """Whether it began in memory, and did not need the log."""
+        """Whether it began in memory, without the log."""
         return self._began >= self._records.kept_from
 
     @property
     def answered(self) -> bool:
-        """Whether the client had the last frame there is: it came back behind the end of an answer."""
+        """Whether the client had the last frame there is: it came back after the end of an answer."""
         return self._had_an_end and self.view.idle
 
     @property
     def _had_an_end(self) -> bool:
-        """Whether the client may stand behind the end of an answer."""
+        """Whether the client may stand after the end of an answer."""
         return bool(self.standing.part or self.standing.back)
 
     def has_all(self, message: bytes) -> bool:
-        """Whether a client that was shown nothing up to the head had the end of this message; of the answer, if empty.
+        """Whether a client that was shown nothing up to the head had the end of this message; if empty, of the answer.
 
-        One that was led on from there is read for from behind it.
+        For a client that was led on, reading begins after that end.
         """
         if not message:
             return self.answered
@@ -222,40 +222,41 @@ class Reading:
         return message in self.view.ended() or (led_on and not self.view.knows(message))
 
     def led_on(self) -> Position:
-        """The head, for a client that has all: coming back from there it waits for no long look once more."""
+        """The head, for a client that has everything: coming back from there it need not wait for a long look again."""
         return Position(self.partition, self._offset, 0, 1)
 
     @property
     def reader(self) -> ClientLogReader:
-        """As its client reads it."""
+        """The client's reader of the log."""
         return self._records.reader
 
     @property
     def lost(self) -> bool:
-        """Whether the log is no longer the one that is read."""
+        """Whether the log has been replaced by another one."""
         return self._records.lost
 
     async def come_to_end(self) -> None:
-        """Wait until what the log has of the conversation by now can be read. Raises `Unavailable`."""
+        """Wait until everything that the log has of the conversation now can be read. Raises `Unavailable`."""
         await self._records.come_to_end()
 
-    async def go_back(self, place: tuple[int, int], opened: int) -> None:
-        """Begin again, for a message that began at this time; what is up to `place` was shown."""
+    async def go_back(self, place: tuple[int, int], opened: int, message: bytes) -> None:
+        """Begin again, for a message that began at this time; everything up to `place` was shown."""
         self.place, self._muted, self._rewinds, self._began = place, frozenset(), 0, self._records.end
+        self._lacks_beginning(message)
         if not await self._rewind(opened):
             self._begin_at(await self._records.there(place[0] - REPEATS_BEHIND))
 
     @property
     def _soon(self) -> int | None:
-        """Until something was shown: what it lies behind."""
+        """Until something was shown: the offset after which that lies."""
         return None if self._showing else self.place[0]
 
     async def frames(self) -> AsyncGenerator[list[Frame]]:
-        """What is to be shown, batch by batch, empty ones too; ends at the head, in the same turn of the event loop.
+        """Yield what is to be shown, in batches that may be empty. Ends at the head, in the same turn of the loop.
 
         Raises `Unavailable`.
         """
-        if self._from_now:  # a full window has moved on since, and what it lost is not wanted
+        if self._from_now:  # a full window has moved on since; what it lost is not wanted
             self._from_now = False
             if self._offset < (kept := min(self._records.kept_from, self.place[0] + 1)):
                 self._begin_at(kept)
@@ -268,10 +269,10 @@ class Reading:
                 return
             yield await self._show(came, after)
             if after < self._records.end:
-                await asyncio.sleep(0)  # whoever takes much and waits for nobody lets others have their turn
+                await asyncio.sleep(0)  # a client that takes much without waiting lets others have their turn
 
     async def _before_window(self) -> list[Frame]:
-        """What is to be shown of the next records of the past, unless retention has come to them first."""
+        """What is to be shown of the next records of the past, unless retention has deleted them."""
         try:
             return await self._show(*await self._records.before_window(self._offset, self._soon))
         except DeletedByRetention as passed:
@@ -281,7 +282,7 @@ class Reading:
             return []
 
     async def _show(self, came: Sequence[Entry], after: int) -> list[Frame]:
-        """The frames of records; reading goes on behind them, or begins elsewhere where the view misses a beginning."""
+        """The frames of records. Reading continues after them, or elsewhere if the view misses a beginning."""
         shown: list[Frame] = []
         view, before = self.view, self.place[0]
         for entry in came:
@@ -307,13 +308,23 @@ class Reading:
 
     async def _without_beginning(self, opened: int, offset: int) -> None:
         """A record came whose message began before the view did."""
-        wanted = self._message in (b"", self.view.misses)  # two answers may be under way at once
+        message = self.view.misses
         if await self._rewind(opened):
-            self.gap |= wanted and self._whole and self.place[0] >= 0  # the beginning lies before what was shown
+            self._lacks_beginning(message)
             return
         self.view.give_up()
         self._offset = offset
-        self.gap |= wanted and (self._whole or self._dialect is not NATIVE)  # which goes on without any state
+        self.gap |= self._wants(message) and (
+            self._whole or self._dialect is not NATIVE
+        )  # which goes on without any state
+
+    def _wants(self, message: bytes) -> bool:
+        """Whether the message is to be shown: two answers may be under way at once."""
+        return self._message in (b"", message)
+
+    def _lacks_beginning(self, message: bytes) -> None:
+        """A message began before what was shown: where it is to be shown whole, it can't be any more."""
+        self.gap |= self._wants(message) and self._whole and self.place[0] >= 0
 
     async def _rewind(self, opened: int) -> bool:
         """Whether there is an earlier place to begin at, for a message that began at that time."""
@@ -327,9 +338,9 @@ class Reading:
         return True
 
     def _goes_on(self, entry: Entry) -> bool:
-        """Whether to go on behind a record; if the one at the position is a repeat, reading begins again behind that.
+        """Whether to continue after a record. If the position names a repeat, reading begins again after the first.
 
-        Who has the id of a repeat did not know the record before: it began to read between the two.
+        A client that has the id of a repeat did not have the first one: it began to read between the two.
         """
         check = self._check
         if check is None or entry.offset != check.offset:

@@ -1,10 +1,10 @@
-"""The one reader of the log's head: fills the windows and tells the hub, for the partitions that somebody waits on.
+"""The one reader of the log's head: fills the windows and tells the hub, for the partitions that clients wait on.
 
-1. It has no group, so it disturbs nobody and commits nothing. It sees what is committed only.
+1. It has no group, so it disturbs nobody and commits nothing. It sees only what is committed.
 2. All partitions are assigned; those without readers are paused. One that is asked for begins at its end; what lies
    before is read by `LogReaders`. One that nobody has read for a minute is paused again, and its window forgotten.
-3. While no broker answers, nothing comes, and everybody waits. A task that ends, a topic that shrinks, a Kafka that is
-   away for too long: the process ends and is started anew. That the topic has shrunk is believed when it is said again.
+3. While no broker answers, nothing comes, and everybody waits. If a task ends, the topic shrinks or Kafka is away for
+   too long, the process ends and is started again. That the topic has shrunk is believed after several looks.
 """
 
 import asyncio
@@ -29,43 +29,46 @@ from tokenmill.kafka.lookup import assign_at, partition_of
 from tokenmill.kafka.topics import FewerPartitions
 
 POLL_MS = 200
-"""How long one poll waits: the delay with which a limit of time is noticed, not a delay of events."""
+"""Milliseconds that one poll waits: the delay with which a deadline is noticed, not a delay of events."""
 
 IDLE_S = 60.0
-"""A partition that nobody reads is kept for so long: who reloads a page comes back within seconds."""
+"""Seconds that a partition is kept without readers: a page that is reloaded comes back within seconds."""
 
 BATCH = 2_000
-"""Records of one poll: some 20 ms of the loop, in which nothing else is served."""
+"""Records of one poll: it keeps the loop busy for some 20 ms."""
 
 GROWTH_S = 10.0
-"""Between two looks for new partitions, which also tell whether Kafka answers."""
+"""Seconds between two looks for new partitions, which also show whether Kafka answers."""
+
+LOOK_AGAIN_S = 1.0
+"""Seconds between two looks for a partition that is not known: ids can be forged."""
 
 AWAY_S = 300.0
-"""After so long without an answer of Kafka's the process ends: a fresh one may find what this one can't."""
+"""Seconds without an answer from Kafka after which the process ends: a new one may find what this one can't."""
 
 FETCH_WAIT_MS = 100
-"""One fetch is in flight a broker, and a partition that somebody has just come to waits for its end: so long may the
-first record of it take."""
+"""Milliseconds that a broker may hold a fetch. Each broker has one in flight, and a partition that has just been opened
+waits for its end: its first record may take as long."""
 
 
 log = logging.getLogger(__name__)
 
 
 class Listener(Protocol):
-    """What the tail tells to a client at the head of a partition."""
+    """What the tail tells a client at the head of a partition."""
 
     def lose(self) -> None:
-        """The log is no longer the one that was read."""
+        """Hear that the log has been replaced by another one."""
 
 
 class Listeners(Protocol):
-    """Who is told of records: the hub."""
+    """What is told of records: the hub."""
 
     def dispatch(self, entries: Sequence[Entry]) -> set[int]:
-        """Records that are new. Answers the offsets of those that somebody waits for."""
+        """Take records that are new. Returns the offsets of those that a client waits for."""
 
     def clients(self, partition: int) -> Sequence[Listener]:
-        """Everybody who reads a partition."""
+        """All clients that read a partition."""
 
 
 class Tail:
@@ -89,11 +92,13 @@ class Tail:
         self._pins: Counter[int] = Counter()
         self._wanted_at: dict[int, float] = {}
         self._opening: dict[int, asyncio.Task[Window]] = {}
+        self._looking: asyncio.Task[None] | None = None
+        self._looked_at = -LOOK_AGAIN_S
         self.polled_at = 0.0
-        """When Kafka was heard of last, in the loop's seconds; before that, since when it is asked; 0: it is not."""
+        """When Kafka last answered, in the loop's seconds; before the first answer, when it was first asked, or 0."""
 
     async def start(self, seconds: float) -> None:
-        """Connect and find the partitions. It may be tried again."""
+        """Connect and find the partitions. May be called again if it fails."""
         self.polled_at = self.polled_at or asyncio.get_running_loop().time()
         self._consumer = await started(self._reader, f"connect to {self._kafka.bootstrap_servers}", seconds)
         async with stopped_on_failure(self._consumer):
@@ -105,24 +110,46 @@ class Tail:
 
     async def stop(self) -> None:
         """Disconnect."""
-        opening = tuple(self._opening.values())
-        for task in opening:
+        begun = [*self._opening.values(), *([self._looking] if self._looking else [])]
+        for task in begun:
             task.cancel()
-        await asyncio.gather(*opening, return_exceptions=True)
+        await asyncio.gather(*begun, return_exceptions=True)
         if self._consumer is not None:
             await stopped(self._consumer)
 
     def partition_of(self, key: bytes) -> int:
-        """Where a conversation's records are, as producers place them."""
+        """The partition of a conversation's records, as producers place them."""
         return partition_of(key, self._partitions)
 
     @property
     def partitions(self) -> int:
-        """Of the topic; 0 until Kafka has said."""
+        """The number of the topic's partitions; 0 until Kafka has answered."""
         return self._partitions
 
+    async def has(self, partition: int) -> bool:
+        """Whether the topic has a partition. For one that is not known Kafka is asked again, once for all who wait.
+
+        Another gateway may have noticed before this one that the topic has grown.
+        """
+        if partition >= self._partitions:
+            if self._looking is None:
+                self._looking = asyncio.create_task(self._look_again())
+                self._looking.add_done_callback(self._has_looked)
+            await asyncio.shield(self._looking)  # whoever asked first may leave
+        return partition < self._partitions
+
+    async def _look_again(self) -> None:
+        await asyncio.sleep(self._looked_at + LOOK_AGAIN_S - time.monotonic())
+        self._looked_at = time.monotonic()
+        self._grow(await self._count())
+
+    def _has_looked(self, looking: "asyncio.Task[None]") -> None:
+        self._looking = None
+        if not looking.cancelled():
+            looking.exception()  # nobody may be left who would look at it
+
     def uncommitted(self) -> Iterator[tuple[int, int]]:
-        """Partitions that are read, and how many records at their ends wait for the end of a transaction."""
+        """Yield each partition that is read, and how many records at its end wait for the end of a transaction."""
         for partition, _ in self._windows:
             consumer = self._started()
             place = TopicPartition(self._topic, partition)
@@ -131,7 +158,7 @@ class Tail:
                 yield partition, max(0, end - stable)
 
     async def pin(self, partition: int) -> Window:
-        """The partition's window, which is filled until it is let go of as often."""
+        """The partition's window, which is filled until `unpin` was called as often."""
         self._pins[partition] += 1
         try:
             return await self._opened(partition)
@@ -140,19 +167,17 @@ class Tail:
             raise
 
     def unpin(self, partition: int) -> None:
-        """One reader less."""
+        """Note that one reader has left."""
         self._pins[partition] -= 1
         self._wanted_at[partition] = time.monotonic()
 
     async def pin_all(self) -> None:
-        """Read every partition from now on: one that is come to only when it is needed waits for a fetch of others."""
+        """Read every partition from now on: one that is opened only when it is needed waits for a fetch of others."""
         for partition in range(self._partitions):
             await self.pin(partition)
 
     async def _opened(self, partition: int) -> Window:
-        """The window, which is opened once for all who come: a partition that does not answer keeps nobody of another
-        one waiting.
-        """
+        """The window, opened once for all: a partition that does not answer keeps no reader of another one waiting."""
         window = self._windows.get(partition)
         if window is not None:
             return window
@@ -165,7 +190,7 @@ class Tail:
     async def _open(self, partition: int) -> Window:
         consumer, place = self._started(), TopicPartition(self._topic, partition)
         end = (await deadline(consumer.end_offsets([place]), "look up the log's end"))[place]
-        consumer.seek(place, end)  # from here on nothing waits: an assignment sees the window, or is seen by it
+        consumer.seek(place, end)  # no await from here on: an assignment sees the window, or is seen by it
         consumer.resume(place)
         return self._windows.open(partition, end)
 
@@ -207,7 +232,7 @@ class Tail:
         self._told(record.timestamp for record in records if record.offset in told)
 
     def _lost(self, partitions: Iterable[int]) -> None:
-        """The log lost what was about to be read, or is another one: clients come back, and are told of it."""
+        """Send clients away: the log lost what was about to be read, or was replaced. They will be told of a gap."""
         for partition in partitions:
             self._started().pause(TopicPartition(self._topic, partition))
             self._windows.drop(partition)
@@ -223,11 +248,14 @@ class Tail:
             self._let_go()
             if odd := fewer.look(count, self._partitions):
                 log.warning("%s, as a broker says; it is asked again", odd)
-            if count > self._partitions:
-                self._assign(count)
+            self._grow(count)
+
+    def _grow(self, count: int) -> None:
+        if count > self._partitions:
+            self._assign(count)
 
     async def _answered(self) -> int:
-        """The number of partitions; the last one that was known while Kafka does not answer."""
+        """The number of partitions; while Kafka does not answer, the last one that was known."""
         now = asyncio.get_running_loop().time
         try:
             count = await self._count()

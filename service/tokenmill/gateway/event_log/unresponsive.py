@@ -1,8 +1,8 @@
-"""Partitions that do not answer, which may not take all readers: who asks for one has a reader until a deadline.
+"""Keeps partitions that do not answer from taking all readers: a question holds a reader until its deadline.
 
-A partition that has let somebody wait in vain is refused at once for a while. Then one question at a time finds out
-whether it answers again, and whoever else comes waits for that without a reader: after an outage nobody is refused for
-having come at the same time as others.
+A partition that has not answered is refused immediately for a while. Then one question at a time finds out whether it
+answers again, and other clients wait for that without a reader: after an outage nobody is refused for having come at
+the same time as others.
 """
 
 import asyncio
@@ -15,11 +15,11 @@ from tokenmill.errors import Unavailable
 from tokenmill.kafka.calls import deadline
 
 AGAIN_S = 2.0
-"""After which a partition that did not answer is asked again: leaders are elected within seconds."""
+"""Seconds after which a partition that did not answer is asked again: leaders are elected within seconds."""
 
 
 class UnresponsivePartitions:
-    """Which partitions do not answer. So many `trials` may find out at once whether they do again."""
+    """The partitions that do not answer. At most `trials` questions at a time find out whether they do again."""
 
     def __init__(self, trials: int) -> None:
         self._until: dict[int, float] = {}

@@ -1,13 +1,13 @@
 """One conversation in one dialect: its records in, frames out. A function of the records, whoever reads them, and when.
 
-1. A record comes once: what a worker published again, at a later offset, is known by its message, attempt and `tm-seq`.
-   An attempt is told by `tm-opened`, as a message's id may be used again. The numbers of an attempt have no hole: what
-   lies between is gone (`jumped`).
-2. A dialect's state begins with a message's first event. A record of a message that began before what was read says so
-   (`missing`): whoever reads goes back to that time. If the log no longer has it, the message is given up: readers are
-   told of the gap, and what can be said without the beginning is said.
-3. A frame is the last one (`last`) when no message of the conversation is open behind it. Where a dialect has no words
-   for the end of a message, its frame has no payload: it moves the client's place, and says that this is the end.
+1. A record is shown once: what a worker published again, at a later offset, is recognized by its message, attempt and
+   `tm-seq`. An attempt is identified by `tm-opened`, as a message's id may be used again. Its numbers are contiguous:
+   a hole means that events are gone (`jumped`).
+2. A dialect's state begins with a message's first event. A record of a message that began before what was read sets
+   `missing`: its reader goes back to that time. If the log no longer has it, the message is given up: clients are told
+   of the gap, and get what can be rendered without the beginning.
+3. A frame is the last one (`last`) when no message of the conversation is open after it. Where a dialect has no words
+   for the end of a message, the frame has no payload: it moves the client's place, and marks the end.
 """
 
 from collections import OrderedDict
@@ -24,14 +24,14 @@ from tokenmill.gateway.event_log.entry import Entry
 from tokenmill.gateway.event_log.position import Position
 
 ENDED_KEPT = 64
-"""Ended messages of a conversation that are remembered, to know what comes again: a repeat reaches back by one commit
-of one partition, in which a conversation has hardly more than one answer."""
+"""Ended messages of a conversation that are remembered to recognize repeats: a repeat reaches back by one commit of one
+partition, in which a conversation rarely has more than one answer."""
 
 ATTEMPTS_KEPT = 8
 """Earlier uses of a message's id whose repeats are known; one is rare."""
 
 UNTOUCHED = frozenset({"ag_ui", "ai_sdk_parts", "ai_sdk_ui", "anthropic", "interceptor", "segments"})
-"""Dialects whose state a piece of text leaves as it is, if another piece of the same text came right before."""
+"""Dialects whose state does not change with a piece of text that follows another piece of the same text."""
 
 _PIECES = b'{"type":"text-delta"', b'{"type":"reasoning-delta"'
 
@@ -39,7 +39,7 @@ Who = tuple[bytes, bytes]
 """A message and its choice."""
 
 Attempt = tuple[bytes, bytes, int]
-"""The same, and when it began."""
+"""A message, its choice, and when it began."""
 
 _any_json = msgspec.json.Decoder(msgspec.Raw)
 
@@ -54,11 +54,11 @@ class Frame(NamedTuple):
     payload: bytes
     message: bytes
     first: bool = False
-    """It is the first that is shown of its message and choice."""
+    """Whether it is the first that is shown of its message and choice."""
     last: bool = False
-    """No message is open behind it."""
+    """Whether no message is open after it."""
     ends: bool = False
-    """Its message is over: no choice of it is open behind it."""
+    """Whether its message is over: no choice of it is open after it."""
     mark: int = 0
     """See `Position`."""
 
@@ -68,7 +68,7 @@ class Frame(NamedTuple):
         return self.offset, self.part
 
     def id(self, partition: int) -> Position:
-        """Its id: the place behind it."""
+        """Its id: the place after it."""
         return Position(partition, self.offset, self.part, self.back, self.mark)
 
 
@@ -82,17 +82,17 @@ class _Known(msgspec.Struct):
     over: bool = False
     shown: bool = False
     notice: bytes = b""
-    """What was said last of it without a number: a worker lost its state."""
+    """Its last event without a number: a worker lost its state."""
     adopted: bool = False
     """Its beginning was not read."""
     before: tuple[int, ...] = ()
-    """When earlier messages of this name began."""
+    """When earlier messages with this id began."""
     piece: bytes = b""
-    """Of what text the record was a piece that was passed by last."""
+    """The text of which the record that was passed by last was a piece."""
 
 
 class View:
-    """Takes the records of a conversation in order, and makes frames of its dialect of them."""
+    """Takes the records of a conversation in order, and makes frames of a dialect of them."""
 
     __slots__ = ("_given_up", "_known", "_missing", "_open", "_renderer", "_skips", "jumped", "partition", "repeated")
 
@@ -105,15 +105,15 @@ class View:
         self._missing: Attempt | None = None
         self._given_up = given_up
         self.jumped = False
-        """Events of its message are missing between the record that was taken last and the one before."""
+        """Whether events are missing before the record that was taken last."""
         self.repeated = False
-        """The record that was taken last had come before, or is one whose message's beginning is missing."""
+        """Whether the record that was taken last had come before, or its message's beginning is missing."""
 
     @property
     def missing(self) -> int | None:
         """When the message began whose record came without its beginning, in milliseconds since the epoch.
 
-        That record, and what follows, is to be taken by a view that has read the beginning, or gave it up.
+        That record, and what follows, has to be taken by a view that has read the beginning or given it up.
         """
         return None if self._missing is None else self._missing[2]
 
@@ -123,14 +123,14 @@ class View:
         return b"" if self._missing is None else self._missing[0]
 
     def give_up(self) -> None:
-        """What is missing can't be had: go on without it. Its record is to be taken once more."""
+        """Continue without what is missing, as it can't be had. Its record has to be taken once more."""
         if self._missing is not None:
             self._given_up |= {self._missing}
             self._missing = None
 
     @property
     def given_up(self) -> frozenset[Attempt]:
-        """Whose beginnings can't be had."""
+        """Messages whose beginnings can't be had."""
         return self._given_up
 
     @property
@@ -139,7 +139,7 @@ class View:
         return not any(known.adopted for known in self._open.values())
 
     def knows_more_than(self, other: "View") -> bool:
-        """Whether it remembers messages that another view, which has read up to the same place, does not."""
+        """Whether it remembers messages that another view, which has read up to the same place, does not know."""
         return not self._known.keys() <= other._known.keys()  # noqa: SLF001 -- of another one of the same kind
 
     @property
@@ -152,7 +152,7 @@ class View:
         return {who[0]: known.since for who, known in reversed(self._open.items())}
 
     def ended(self) -> frozenset[bytes]:
-        """The messages of which every choice that began is over, as far as they are remembered."""
+        """The remembered messages of which every choice that began is over."""
         return self.messages() - self.open_since().keys()
 
     def knows(self, message: bytes) -> bool:
@@ -160,11 +160,11 @@ class View:
         return any(message == name for name, _ in self._known)
 
     def messages(self) -> frozenset[bytes]:
-        """All that are remembered."""
+        """All messages that are remembered."""
         return frozenset(message for message, _ in self._known)
 
     def take(self, entry: Entry) -> Sequence[Frame]:
-        """The frames of a record; none for one that came before, or whose message's beginning is `missing`."""
+        """Return the frames of a record; none for a repeat, or one whose message's beginning is `missing`."""
         self.jumped = False
         known = self._place(entry)
         self.repeated = known is None
@@ -194,10 +194,10 @@ class View:
         ]
 
     def pass_by(self, entry: Entry) -> None:
-        """Take a record whose frames nobody wants: whoever comes back waits for all that lies before."""
+        """Take a record without making its frames: a client that comes back waits for everything that lies before."""
         known = self._known.get((entry.message, entry.choice))
         if known is not None and entry.seq == known.seq + 1 and entry.opened == known.opened and not known.over:
-            known.seq = entry.seq  # as nearly all of them: the next one of an open message
+            known.seq = entry.seq  # like nearly all: the next one of an open message
         else:
             known = self._place(entry)
         if known is None:
@@ -210,7 +210,7 @@ class View:
             self._end(entry, known)
 
     def _place(self, entry: Entry) -> _Known | None:
-        """What is known of the record's choice, with the record in it; None: the record is not to be shown."""
+        """What is known of the record's choice, the record included; None: the record is not to be shown."""
         who = entry.message, entry.choice
         known = self._known.get(who)
         if entry.seq < 0:
@@ -241,7 +241,7 @@ class View:
         return known
 
     def _of_lost(self, who: Who, known: _Known | None, entry: Entry) -> _Known | None:
-        """A notice without a number: the error and the end of a message whose state is gone, each said once."""
+        """A notice without a number: the error and the end of a message whose state is gone, each shown once."""
         if known is None:
             return self._remember(who, _Known(entry.opened, entry.seq, entry.offset, notice=entry.value))
         if known.over or known.notice == entry.value:
@@ -256,10 +256,10 @@ class View:
                 _ = entry.value.isascii() or entry.value.decode()  # no frame of a WebSocket may hold other bytes
                 return (entry.value,)
             if known.adopted and not known.notice:
-                return ()  # without its beginning a dialect can't say what came of it
+                return ()  # without its beginning a dialect can't render it
             return self._renderer.render(decode_event(entry.value))
         except NOT_JSON:
-            return ()  # no event that this version knows, or no JSON
+            return ()  # not an event that this version knows, or not JSON
 
     def _end(self, entry: Entry, known: _Known) -> None:
         known.over = True
@@ -267,5 +267,5 @@ class View:
 
 
 def _piece_of(value: bytes) -> bytes:
-    """Of what text an event is a piece: all of it before the piece; empty for what is none."""
+    """The text of which an event is a piece: everything of it before the piece; empty for other events."""
     return value[: value.find(b'"delta"')] if value.startswith(_PIECES) else b""

@@ -1,8 +1,8 @@
-"""Records of recent times, of all partitions that somebody reads: a cache of the log, capped in bytes and in time.
+"""Recent records of all partitions that somebody reads: a cache of the log, capped in bytes and in age.
 
-1. What a partition's window holds has no hole: every event from `first` to before `end`.
-2. The oldest record leaves first, whoever's it is, so a quiet partition keeps its hours and a busy one its seconds.
-3. Each conversation's records are found without looking at another's.
+1. A partition's window has no hole: it holds every event from `first` up to, not including, `end`.
+2. The oldest record leaves first, whoever's it is, so a quiet partition keeps hours and a busy one seconds.
+3. A conversation's records are found without looking at another's.
 """
 
 from bisect import bisect_left
@@ -14,11 +14,11 @@ from operator import attrgetter
 from tokenmill.gateway.event_log.entry import Entry
 
 TURN_BYTES = 256 * 1024
-"""Of records that are looked at for one client before it is another one's turn: some milliseconds. It is also what a
-client is sent at once, which one of 1 Mbit/s takes in two seconds."""
+"""Bytes of records that are looked at for one client before it is another one's turn: some milliseconds. It is also the
+most that a client is sent at once, which takes two seconds at 1 Mbit/s."""
 
 OFFSET = attrgetter("offset")
-"""Of an entry: what they are in the order of."""
+"""The key that entries are sorted by."""
 
 
 class Window:
@@ -28,17 +28,17 @@ class Window:
 
     def __init__(self, at: int) -> None:
         self.first = at
-        """Offset from which on every record is here."""
+        """The first offset from which every record is here."""
         self.end = at
-        """Offset of the next record that comes."""
+        """The offset of the next record to come."""
         self.by_key: dict[bytes, deque[Entry]] = {}
         self.dropped = False
-        """Nobody fills it any more: whoever was about to read on from it has to begin anew."""
+        """It is no longer filled: a client that was about to read on from it has to begin again."""
 
     def of(self, key: bytes, start: int) -> tuple[list[Entry], int]:
-        """A conversation's next records from an offset on, in order, and the offset to go on at.
+        """A conversation's next records from an offset on, in order, and the offset to continue at.
 
-        They are as many as one turn of the event loop should take; `end` says that there are no more.
+        There are as many as one turn of the event loop should take; the offset is `end` if no more follow.
         """
         held = self.by_key.get(key)
         if not held:
@@ -64,7 +64,7 @@ class Windows:
         """Bytes of all."""
 
     def open(self, partition: int, at: int) -> Window:
-        """A new window, which is empty and begins at this offset."""
+        """Make a new window, which is empty and begins at this offset."""
         self.drop(partition)
         window = self._windows[partition] = Window(at)
         return window
@@ -74,7 +74,7 @@ class Windows:
         return self._windows.get(partition)
 
     def drop(self, partition: int) -> None:
-        """Forget a partition that nobody reads any more."""
+        """Forget a partition that nobody reads any longer."""
         window = self._windows.pop(partition, None)
         if window is None:
             return
@@ -84,7 +84,7 @@ class Windows:
             self.size = sum(entry.size for _, entry in self._order)
 
     def add(self, partition: int, came: Sequence[Entry], end: int, now: float) -> None:
-        """Records that follow what is here; `end` is the offset behind them, `now` in seconds."""
+        """Add the records that follow; `end` is the offset after them, `now` is in seconds."""
         window = self._windows[partition]
         for entry in came:
             window.by_key.setdefault(entry.key, deque()).append(entry)
@@ -94,7 +94,7 @@ class Windows:
         self.expire(now)
 
     def expire(self, now: float) -> None:
-        """Let go of what is over a cap."""
+        """Drop what is over a cap."""
         order = self._order
         while order and (self.size > self._cap_bytes or order[0][0] < now - self._cap_s):
             _, entry = order.popleft()
@@ -111,7 +111,7 @@ class Windows:
 
     @property
     def records(self) -> int:
-        """How many records are in all."""
+        """The number of records in all windows."""
         return len(self._order)
 
     def __iter__(self) -> Iterator[tuple[int, Window]]:

@@ -1,1 +1,1 @@
-"""What every HTTP server of ours has in common, whatever its routes do: bounds, errors, CORS, TLS, bodies."""
+"""What all of our HTTP servers have in common, whatever their routes do: bounds, errors, CORS, TLS, bodies."""

@@ -1,4 +1,4 @@
-"""The web server: routes, what every answer has in common, and the endpoints for operators on a port of their own."""
+"""The web server: routes, and what every answer has in common."""
 
 import logging
 import secrets
@@ -19,12 +19,12 @@ from tokenmill.observe.telemetry import NO_TELEMETRY, Telemetry
 log = logging.getLogger(__name__)
 
 HEADER_BYTES = 16 * 1024
-"""Of one header line: tokens have a few kilobytes, nobody has a megabyte."""
+"""Bytes of the longest header line: tokens have a few kilobytes, none has a megabyte."""
 
 REQUEST_ID = "x-request-id"
 
 _STATUS: dict[int, Kind] = {404: NOT_FOUND, 413: TOO_LARGE}
-"""What aiohttp refuses by itself: `OPTIONS *`, which is no address, and a body that is read whole and too large."""
+"""What aiohttp refuses by itself: `OPTIONS *`, which is not an address, and a body that is read whole and too large."""
 
 
 def client_app(
@@ -35,7 +35,7 @@ def client_app(
     body_bytes: int,
     telemetry: Telemetry = NO_TELEMETRY,
 ) -> web.Application:
-    """What clients come to; `body_bytes` caps a body that is read whole."""
+    """The clients' application; `body_bytes` caps a body that is read whole."""
     return guarded_app(routes, answering(counts, origins, watch), origins, body_bytes, telemetry)
 
 
@@ -46,7 +46,7 @@ def guarded_app(
     body_bytes: int,
     telemetry: Telemetry = NO_TELEMETRY,
 ) -> web.Application:
-    """An application with bounds for whatever anybody may send, and one middleware that answers for all routes."""
+    """An application with bounds for everything that may be sent, and one middleware that answers for all routes."""
     app = web.Application(
         middlewares=[*tracing(telemetry), answering_],
         client_max_size=body_bytes,
@@ -62,9 +62,9 @@ def guarded_app(
 
 
 def answering(counts: Counts, origins: Origins, watch: IdleConnections) -> Middleware:
-    """Every refusal is a problem that says what to change; what nobody foresaw is logged under the request's id.
+    """Answer every refusal with a problem that tells what to change; log unexpected failures under the request's id.
 
-    All that concerns every request is here: another middleware would cost each open stream half a kilobyte.
+    Everything that concerns all requests is here: another middleware would cost each open stream half a kilobyte.
     """
 
     @web.middleware
@@ -87,19 +87,19 @@ def answering(counts: Counts, origins: Origins, watch: IdleConnections) -> Middl
             response.force_close()
         if not response.prepared:
             response.headers.setdefault(REQUEST_ID, new_id())
-            response.headers.setdefault(hdrs.CACHE_CONTROL, "no-store")  # caches may keep a 404 that says nothing of it
+            response.headers.setdefault(hdrs.CACHE_CONTROL, "no-store")  # caches may keep a 404 without it
         return response
 
     return answered
 
 
 def new_id() -> str:
-    """Of a request, for its answer and the log."""
+    """An id of a request, for its answer and the log."""
     return secrets.token_hex(8)
 
 
 def unforeseen(request: web.Request, problem: Exception, identity: str) -> None:
-    """Log what nobody foresaw. Raises the problem itself if the client can't be told."""
+    """Log an unexpected failure. Raises the problem itself if the client can't be told."""
     if request.writer.output_size:  # a stream has begun: aiohttp cuts it off, and logs why
         raise problem
     request[FAILED] = type(problem).__name__
@@ -107,7 +107,7 @@ def unforeseen(request: web.Request, problem: Exception, identity: str) -> None:
 
 
 def _refusal(request: web.Request, problem: Exception, identity: str) -> Refused:
-    """What a client is told. Raises the problem itself if that can't be told."""
+    """What a client is told. Raises the problem itself if the client can't be told."""
     if isinstance(problem, Refused):
         return problem
     if isinstance(problem, Unavailable):

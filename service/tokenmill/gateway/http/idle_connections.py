@@ -1,4 +1,4 @@
-"""Closes connections that ask for nothing: aiohttp waits an hour for the head of a request, and ten thousand who send a
+"""Closes connections without a request: aiohttp waits an hour for the head of one, and ten thousand clients that send a
 byte a second would take all places without ever being asked who they are.
 
 A connection has `HEAD_S` for the head of its first request, from the moment it is open; between an answer and the next
@@ -17,15 +17,15 @@ HEAD_S = 10.0
 """A head is a kilobyte or two: a second on the worst line there is."""
 
 KEEP_S = 75.0
-"""Longer than proxies keep idle connections to us, most of them 60 s: who closes first must not be we, or a request
+"""Longer than proxies keep idle connections to us, most of them 60 s: we must not be the first to close, or a request
 that is on its way meets a closed connection."""
 
 LOOK_S = 1.0
-"""Between two looks."""
+"""Seconds between two looks."""
 
 
 class Connection(Protocol):
-    """What is needed of aiohttp's handler of a connection."""
+    """The part of aiohttp's handler of a connection that is needed."""
 
     transport: asyncio.Transport | None
 
@@ -38,15 +38,15 @@ class IdleConnections:
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self._now = now
         self.draining = False
-        """The process ends: connections are closed behind each answer, as whoever comes again is to find another."""
+        """Whether the process ends: connections are closed after each answer, so that clients find another process."""
         self._busy: set[Connection] = set()
         self._since: dict[Connection, float] = {}
-        """Since when each of the others waits."""
+        """When each of the others began to wait."""
         self._answered: set[Connection] = set()
         self._closing: dict[Connection, asyncio.Transport | None] = {}
 
     def middleware(self) -> Middleware:
-        """Tells for how long a request is answered."""
+        """Notes when a request begins and when it is answered."""
 
         @web.middleware
         async def watched(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -59,17 +59,17 @@ class IdleConnections:
         return watched
 
     def begins(self, connection: Connection) -> None:
-        """The head of a request is complete."""
+        """Note that the head of a request is complete."""
         self._busy.add(connection)
 
     def ends(self, connection: Connection) -> None:
-        """Its answer is."""
+        """Note that the answer is complete."""
         self._busy.discard(connection)
         self._answered.add(connection)
         self._since[connection] = self._now()
 
     def look(self, open_: Sequence[Connection]) -> int:
-        """Close what is over its time, of all connections that are open; returns how many those were."""
+        """Close those of the open connections that are over their time; returns how many."""
         now = self._now()
         self._since = {each: self._since.get(each, now) for each in open_ if each not in self._busy}
         self._answered &= self._since.keys()
@@ -80,7 +80,7 @@ class IdleConnections:
         return len(late)
 
     def _close(self, connection: Connection) -> None:
-        """In order, and at the next look without: who takes nothing never takes what a close waits for."""
+        """Close in order, or at the next look abort: a client that takes nothing would never let a close finish."""
         if connection not in self._closing:
             self._closing[connection] = connection.transport
             connection.force_close()
@@ -91,7 +91,7 @@ class IdleConnections:
         return KEEP_S if connection in self._answered else HEAD_S
 
     async def run(self, server: web.Server) -> None:
-        """Until cancelled."""
+        """Look until cancelled."""
         while True:
             await asyncio.sleep(LOOK_S)
             self.look(server.connections)

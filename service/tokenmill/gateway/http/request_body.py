@@ -1,12 +1,12 @@
 """The body of a request as it comes: in pieces or whole, and never for longer than it should take.
 
-1. Nobody reads ahead: what is not asked for stays in the socket, so a client is slowed down by whoever reads it.
-2. Each wait has a deadline. A body that is silent for as long as a message may be has nothing more to say of one; what
-   is to be read whole, and a line that has begun, come at once or not at all.
-3. A connection that is lost before the end of the body is told from its end: what came is not all there was. So is
-   a server that closes, and its client is not said to have gone. One that closes only its sending half has: nothing
-   tells the two apart, and each would else be written to until a heartbeat is refused.
-4. A body may come for longer than the rights hold with which it began. Each piece is looked at for that.
+1. Nothing is read ahead: what is not asked for stays in the socket, so a slow reader slows its client down.
+2. Each wait has a deadline. A body may be silent for as long as a message may be; what is read whole, and a line that
+   has begun, have less time.
+3. A connection that is lost before the end of the body does not count as its end: what came is not everything. Nor
+   does a server that closes, whose client has not gone. A client that closes only its sending half counts as gone:
+   the two look alike, and each would otherwise be written to until a heartbeat fails.
+4. A body may last longer than the rights with which it began. They are checked with each piece.
 """
 
 import asyncio
@@ -17,24 +17,24 @@ from tokenmill.gateway.auth.grant import Held, always, unauthenticated
 from tokenmill.gateway.problems import BAD_REQUEST, STOPPING, TIMED_OUT, TOO_LARGE, UNSUPPORTED, Refused
 
 WHOLE_S = 30.0
-"""For a body that is read whole: a megabyte in so long is 35 kB/s, and a phone in a train has more."""
+"""Seconds for a body that is read whole: a megabyte in that time is 35 kB/s, and a phone on a train has more."""
 
 LINE_S = 30.0
-"""For a line, from its first byte to its last: who writes lines has them before they are sent."""
+"""Seconds for a line, from its first byte to its last: a client has the line before it sends it."""
 
 AGAIN_S = "2"
-"""After which a client comes again: whatever is between us no longer sends it here then."""
+"""Seconds after which a client tries again: by then a proxy no longer sends it here."""
 
 
 class BrokenOff(Exception):
     """The client went away before the end of its body."""
 
     why = "the stream broke off: whoever wrote it went away"
-    """How a message failed that is ended for it."""
+    """The failure of a message that is ended because of it."""
 
 
 class Stopping(BrokenOff):
-    """The server closes before the end of a body; its client is there, and may go to another one."""
+    """The server closes before the end of a body; its client is still there, and may turn to another server."""
 
     why = "the stream broke off: the gateway that it was written to was stopped"
 
@@ -56,7 +56,7 @@ class RequestBody:
     async def piece(self, within: float | None = None) -> bytes:
         """What has come since the last piece, as soon as something has; empty at the end of the body.
 
-        `within` so many seconds, instead of as long as a message may be silent.
+        `within`: seconds to wait, instead of as long as a message may be silent.
         """
         patience = self._idle_s if within is None else min(within, self._idle_s)
         piece = await self._read(patience)
@@ -77,12 +77,12 @@ class RequestBody:
         except asyncio.CancelledError as end:
             if (task := asyncio.current_task()) is not None and task.cancelling():
                 raise
-            raise Stopping from end  # the server is closing: it says so to whoever reads
+            raise Stopping from end  # the server is closing: its client is told
         except web.RequestPayloadError as problem:
             raise Refused(BAD_REQUEST, "the framing of the body (chunks, content-length) is broken") from problem
 
     async def whole(self, cap: int, within: float | None = None) -> bytes:
-        """All of it, which is at most `cap` bytes, and is there `within` so many seconds; by default `WHOLE_S`."""
+        """All of it: at most `cap` bytes, within this many seconds, by default `WHOLE_S`."""
         if (self._request.content_length or 0) > cap:
             raise _too_large(cap)
         pieces, size = [], 0
@@ -96,7 +96,7 @@ class RequestBody:
 
 
 async def whole_body(request: web.Request) -> bytes:
-    """All of the body, for who does nothing before it is there. Raises `Refused`."""
+    """All of the body, for a handler that does nothing before. Raises `Refused`."""
     try:
         return await RequestBody(request, WHOLE_S).whole(request.client_max_size)
     except BrokenOff as lost:
@@ -104,12 +104,12 @@ async def whole_body(request: web.Request) -> bytes:
 
 
 def stopping(detail: str) -> Refused:
-    """What a client is told that is to come to another gateway."""
+    """The refusal of a client that has to turn to another gateway."""
     return Refused(STOPPING, detail, headers={"retry-after": AGAIN_S})
 
 
 def broken_off(lost: BrokenOff | None = None) -> Refused:
-    """What is said of a body whose end did not come. Its client reads it where the server stops, and else is gone."""
+    """The refusal of a body whose end did not come. Only where the server stops is its client there to read it."""
     if isinstance(lost, Stopping):
         return stopping("this gateway stops, and the end of the body had not come; send it through another one")
     return Refused(BAD_REQUEST, "the connection was lost before the end of the body")

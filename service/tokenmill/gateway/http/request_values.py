@@ -16,7 +16,7 @@ def conversation_id(conversation: str) -> str:
 
 
 def identifier(text: str, what: str) -> str:
-    """The id, if it can be one; `what` it is, for the refusal. Raises `Refused`."""
+    """The id, if it can be one; `what` names it in the refusal. Raises `Refused`."""
     try:
         size = len(text.encode())
     except UnicodeEncodeError:
@@ -35,6 +35,6 @@ def tracing_of(headers: Mapping[str, str]) -> Headers:
 def has_etag(request: web.BaseRequest, tag: str) -> bool:
     """Whether a client has the answer of this tag, quotes included, by `if-none-match` (RFC 9110, 13.1.2).
 
-    A proxy that compresses makes a tag weak, which says nothing here.
+    A proxy that compresses makes a tag weak, which makes no difference here.
     """
     return any(each.value in (ETAG_ANY, tag.strip('"')) for each in request.if_none_match or ())

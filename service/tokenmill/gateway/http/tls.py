@@ -8,9 +8,9 @@ from tokenmill.errors import ConfigError
 
 
 def server_context(gateway: Gateway) -> ssl.SSLContext | None:
-    """What the server speaks TLS with, 1.2 or later; None without a certificate. Raises `ConfigError`.
+    """The server's context, for TLS 1.2 or later; None without a certificate. Raises `ConfigError`.
 
-    Files are read once: a certificate that is renewed counts after the next start.
+    Files are read once: a renewed certificate counts after the next start.
     """
     if not gateway.tls_certfile:
         return None

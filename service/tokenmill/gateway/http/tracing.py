@@ -9,11 +9,11 @@ from tokenmill.observe.telemetry import Telemetry
 SERVER_ERROR = 500
 
 FAILED = web.RequestKey("tokenmill_failed", str)
-"""The kind of the exception that a request failed with, where nobody foresaw it."""
+"""The type of the unexpected exception with which a request failed."""
 
 
 def tracing(telemetry: Telemetry) -> list[Middleware]:
-    """What is to be in front of all routes: nothing where nobody is told, as each middleware costs memory."""
+    """The middlewares before all routes: none where telemetry is off, as each costs memory."""
     return [_spanned(telemetry)] if telemetry.on else []
 
 

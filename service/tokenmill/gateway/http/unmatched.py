@@ -1,7 +1,7 @@
-"""Requests that are none of ours: of no route, with an expectation nobody has, or no HTTP at all.
+"""Requests that match nothing: no route, an unknown expectation, or not HTTP at all.
 
-aiohttp answers the first two by itself, but fails where their bytes are not UTF-8, and writes a trace into the log for
-each request that is no HTTP: whoever can reach the port could fill the log, in lines of the caller's choosing.
+aiohttp answers the first two by itself, but fails where their bytes are not UTF-8, and logs a trace for each request
+that is not HTTP: whoever can reach the port could fill the log, with lines of their choosing.
 """
 
 import logging
@@ -14,18 +14,18 @@ from aiohttp.http_exceptions import HttpProcessingError
 from tokenmill.gateway.problems import NOT_ALLOWED, NOT_FOUND, Refused
 
 ANYTHING = "/{path:(?s:.*)}"
-"""Ends of lines included, which a path may have."""
+"""Any path, also with ends of lines."""
 
 NAME = re.compile(r"\{(\w+)\}")
-"""Of a part of a path, which aiohttp takes for one without braces."""
+"""A named part of a path: by default aiohttp matches only what has no braces."""
 
 NO_ROUTE = "there is no such address; docs/reference/ lists those of a gateway (gateway.md) and of a front (apis.md)"
 
 
 def guarded(routes: Iterable[web.RouteDef]) -> list[web.RouteDef]:
-    """The routes, and one for everything else, each of which looks at the expectation itself.
+    """The routes, and one for everything else, each with a check of the expectation.
 
-    A part of a path that has a name is whatever stands between two slashes: a conversation's id may have braces.
+    A named part of a path is everything between two slashes: a conversation's id may have braces.
     """
     every = [*routes, web.route(hdrs.METH_ANY, ANYTHING, unmatched)]
     return [
@@ -44,7 +44,7 @@ async def expected(request: web.Request) -> None:
 
 
 async def unmatched(request: web.Request) -> web.StreamResponse:
-    """Refuse what no route takes: 405 where another method would do, else 404."""
+    """Refuse what no route takes: 405 where another method would match, else 404."""
     allowed: set[str] = set()
     for resource in request.app.router.resources():
         _, methods = await resource.resolve(request)
@@ -57,7 +57,7 @@ async def unmatched(request: web.Request) -> web.StreamResponse:
 
 
 class NoHttp(logging.Filter):
-    """Keeps bytes that are no HTTP, and clients that left, out of the log; what fails in the gateway is in it."""
+    """Keeps bytes that are not HTTP, and clients that left, out of the log; failures of the gateway stay in it."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Whether the line is about a mistake of ours."""

@@ -1,6 +1,6 @@
-"""What clients write, beside chunks, and what they are answered: the bodies of requests and responses, as JSON.
+"""What clients write besides chunks, and the answers: the bodies of requests and responses, as JSON.
 
-A stop says which message it is for: one that comes late must not end the next answer.
+A stop names its message: one that comes late must not end the next answer.
 """
 
 from typing import Annotated, Any
@@ -42,7 +42,7 @@ class Stop(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Instead of an id: the conversation's message that was opened without one, whichever that is now."""
 
 
-class Stopping(msgspec.Struct, frozen=True):
+class StopAccepted(msgspec.Struct, frozen=True):
     """The stop is in the log. With status 200 nothing was there to be stopped, as far as this gateway knows."""
 
     message_id: str | None

@@ -23,14 +23,14 @@ PIECE_BYTES = 256 * KIB
 SMALL_BYTES = 4 * KIB
 
 PACE_S = 0.01
-"""From one small piece of a stream to the next: what comes meanwhile shares a record. Each is read with all that an
-event has so far, here and in the worker, so a client that sends its bytes one by one would have much of both."""
+"""Seconds between small pieces of a stream: what comes meanwhile shares a record. Each record is read with everything
+that its event has so far, here and in the worker, so a client that sends single bytes would cost much of both."""
 
 DETAIL_CHARS = 1_000
-"""Of what is wrong with a chunk: it may be wrong in ten thousand ways."""
+"""Characters of the longest description of what is wrong with a chunk: it may be wrong in ten thousand ways."""
 
 Numbered: TypeAlias = tuple[int, bytes]
-"""A line with its number; what is no line has none, 0."""
+"""A line with its number; 0 for what is not a line."""
 
 
 class LineTooLong(TokenmillError):
@@ -48,7 +48,7 @@ class LineSplitter:
         self._pieces: list[bytes] = []
         self._size = 0
         self.number = 0
-        """Of the line that was given out last, from 1; blank ones count."""
+        """Number of the line that was given out last, from 1; blank ones count."""
 
     @property
     def unfinished(self) -> bool:
@@ -64,7 +64,7 @@ class LineSplitter:
         self._keep(rest)
 
     def last(self) -> bytes:
-        """What stands behind the last line end; empty if that was the end."""
+        """What follows the last line end; empty if nothing does."""
         return self._ended(b"") if self.unfinished else b""
 
     def _ended(self, part: bytes) -> bytes:
@@ -86,8 +86,8 @@ class ChunkPost:
     """Writes the body of one request into the log, record by record.
 
     Args:
-        body: of the request.
-        writer: of its records; nothing was written yet.
+        body: the request's.
+        writer: for its records; it has written nothing yet.
         cap: the longest record and the longest line, in bytes.
     """
 
@@ -97,10 +97,10 @@ class ChunkPost:
         self._cap = cap
 
     async def native(self, chunks: NativeChunks, cut: Cut, seq: int | None) -> Accepted:
-        """Write native chunks: one, or a line each; `seq` is that of the only one.
+        """Write native chunks: one, or one a line; `seq` is that of a single one.
 
-        If the client goes away, or this server does, messages end that nobody can go on with: who repeats chunks
-        without numbers would double them. Of what else may be wrong it hears, and of how much was accepted before.
+        If the client or this server goes away, messages that no writer can continue are ended: chunks without numbers
+        would be doubled if they were repeated. The client is told of other problems, and how much was accepted before.
         Raises `Refused` and `BrokenOff`.
         """
         try:
@@ -115,10 +115,10 @@ class ChunkPost:
             raise
 
     async def raw(self, stream: RawStream, cut: Cut) -> Accepted:
-        """Write a provider's stream, and at its end that nothing follows.
+        """Write a provider's stream, and a record that ends it.
 
-        Whatever keeps it from its end fails its message: nobody can go on in the middle of a stream. Raises `Refused`
-        and `BrokenOff`.
+        Whatever keeps it from its end fails its message: no writer can continue in the middle of a stream. Raises
+        `Refused` and `BrokenOff`.
         """
         try:
             await self._put_all(stream.record, cut)
@@ -135,7 +135,7 @@ class ChunkPost:
                 await self._break_off(stream, f"the stream broke off: {refusal.kind.title}")
             raise
 
-    # The way in
+    # Reading
 
     async def _put_all(self, record: Callable[[bytes], Awaitable[Valued]], cut: Cut) -> None:
         values = {Cut.WHOLE: self._whole, Cut.LINES: self._lines, Cut.ANYWHERE: self._pieces}[cut]
@@ -167,12 +167,12 @@ class ChunkPost:
             with _refusing_long():
                 for line in lines.feed(piece):
                     yield lines.number, line
-            if not went_on or lines.number >= number:  # the line that is unfinished now has just begun
+            if not went_on or lines.number >= number:  # the unfinished line has just begun
                 number, due = lines.number + 1, clock() + LINE_S
         if line := lines.last():
             yield lines.number, line
 
-    # The way out
+    # Writing
 
     async def _accepted(self, message_id: str | None) -> Accepted:
         await self._writer.acknowledged()
@@ -182,7 +182,7 @@ class ChunkPost:
         return Accepted(self._writer.accepted, message_id, last.partition, last.offset)
 
     async def _count(self, refusal: Refused) -> None:
-        """Say with a refusal how many records are in the log all the same."""
+        """Add to a refusal how many records are in the log nevertheless."""
         await self._writer.settled()
         refusal.members["accepted"] = self._writer.accepted
 
@@ -192,7 +192,7 @@ class ChunkPost:
         await self._end(stream.broken_off(why, last.offset if last and not self._writer.failed else None))
 
     async def _end(self, records: Iterable[Valued]) -> None:
-        """Let records go that nobody waits for."""
+        """Send records without waiting for them."""
         try:
             for record in records:
                 await self._writer.put(*record)

@@ -8,36 +8,36 @@ from typing import NamedTuple
 from tokenmill.gateway.problems import TOO_MANY, UNAVAILABLE, Refused
 
 ROOM_AGAIN_S = 1
-"""When whoever found no room should come back: room comes with every acknowledgement."""
+"""Seconds after which a writer that found no room tries again: each acknowledgement makes room."""
 
 KAFKA_AGAIN_S = 5
-"""When whoever found no Kafka should: an election takes so long."""
+"""Seconds after which a writer that found no Kafka tries again: an election takes that long."""
 
 OF_LATE = 128
-"""Records of which a mean is taken: tens of milliseconds of a busy process, seconds of an idle one."""
+"""Records that a mean is taken of: tens of milliseconds in a busy process, seconds in an idle one."""
 
 
 class ByteBudget:
-    """A cap on bytes that are out at once, given in the order in which they are asked for.
+    """A cap on bytes in flight, granted in the order of the requests.
 
-    What is larger than all of it is let in alone.
+    A request larger than the cap is granted alone.
     """
 
     def __init__(self, cap: int) -> None:
         self._cap = cap
         self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
         self.taken = 0
-        """Bytes that are out now."""
+        """Bytes in flight now."""
 
     def try_take(self, size: int) -> bool:
-        """Take so many bytes if nobody has to wait for it."""
+        """Take bytes if there is room and nobody waits."""
         if self._waiting or not self._fits(size):
             return False
         self.taken += size
         return True
 
     async def take(self, size: int) -> None:
-        """Wait until there is room for so many bytes, and until those who asked before have theirs."""
+        """Take bytes once there is room and all earlier requests have been granted."""
         if self.try_take(size):
             return
         turn = asyncio.get_running_loop().create_future()
@@ -46,14 +46,14 @@ class ByteBudget:
             await turn
         except asyncio.CancelledError:
             if turn.done() and not turn.cancelled():
-                self.give(size)  # it was given in the moment in which its taker left
-            elif (size, turn) in self._waiting:  # else it was passed over before it knew that it leaves
+                self.give(size)  # it was granted at the moment at which its taker left
+            elif (size, turn) in self._waiting:  # else it was passed over already
                 self._waiting.remove((size, turn))
                 self._let_in()
             raise
 
     def give(self, size: int) -> None:
-        """Bytes that were taken are free again."""
+        """Give bytes back."""
         self.taken -= size
         self._let_in()
 
@@ -84,25 +84,25 @@ class InFlightRecord:
         self._since = time.monotonic()
         self._outcome: WrittenAt | Refused | None = None
         self._waiter: asyncio.Future[None] | None = None
-        """Made for whoever waits: of most records nobody asks before they are acknowledged."""
+        """Made when a writer waits: most records are acknowledged before."""
         self._patience = patience
         self.budget = budget
         self.size = size
 
     def settle(self, outcome: WrittenAt | Refused) -> None:
-        """Say what became of it."""
+        """Set what became of it."""
         self._outcome = outcome
         if self._waiter is not None:
             self._waiter.set_result(None)
 
     @property
     def settled(self) -> bool:
-        """Whether it is known."""
+        """Whether it is known what became of it."""
         return self._outcome is not None
 
     @property
     def age_s(self) -> float:
-        """Since it was sent."""
+        """Seconds since it was sent."""
         return time.monotonic() - self._since
 
     async def placed(self) -> WrittenAt:
@@ -119,17 +119,17 @@ class InFlightRecord:
 
 
 def too_many() -> Refused:
-    """There is no room."""
+    """The refusal where there is no room."""
     detail = "Kafka takes less than is written; write again after a pause, and with fewer at once"
     return Refused(TOO_MANY, detail, headers={"retry-after": str(ROOM_AGAIN_S)})
 
 
 def refused(problem: BaseException) -> Refused:
-    """Kafka said no, or can not be asked."""
+    """The refusal where Kafka refused a record, or can't be asked."""
     return unavailable(f"Kafka refused the record: {type(problem).__name__}")
 
 
 def unavailable(what: str) -> Refused:
-    """Kafka does not do its part now; `what` says which."""
+    """The refusal where Kafka fails; `what` tells how."""
     detail = f"{what}; write it again after a pause: chunks with the same `seq` count once"
     return Refused(UNAVAILABLE, detail, headers={"retry-after": str(KAFKA_AGAIN_S)})

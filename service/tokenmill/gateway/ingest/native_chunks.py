@@ -1,6 +1,6 @@
-"""Native chunks as clients write them: checked before they are records, where whoever wrote them can still be told.
+"""Native chunks as clients write them, checked before they become records, while their writer can still be told.
 
-A worker would put what is wrong among the dead letters, far from here. What it would take as it is, is not changed.
+A worker would put what is wrong among the dead letters, far from here. What it would take is not changed.
 """
 
 from typing import Any, TypeAlias
@@ -24,14 +24,14 @@ NATIVE = ("tm-codec", b"native")
 
 
 async def read_tm_open(text: str, brought: BodyOptions) -> dict[str, Any]:
-    """Options that stand beside a body, in its address or in a header. Raises `RecordError` and `Refused`."""
+    """Options outside of a body, in its address or in a header. Raises `RecordError` and `Refused`."""
     options = read_object(text.encode(errors="surrogateescape"), "a JSON object of options")
     await brought.check(options)
     return options
 
 
 async def check_chunk(chunk: Chunk, conversation: str, options: BodyOptions) -> None:
-    """Raise `RecordError` for what no message takes, and `Refused` if there is no time to find out."""
+    """Raise `RecordError` for a chunk that no message takes, and `Refused` if there is no time to find out."""
     if chunk.conversation_id not in (None, conversation):
         raise BadKey("conversation_id is not the one in the address")
     if chunk.message_id and len(chunk.message_id.encode()) > KEY_BYTES:
@@ -52,9 +52,9 @@ class NativeChunks:
     Args:
         brought: finds out whether options are good.
         conversation: whose chunks they are.
-        message_id: of those that do not say it; the others have to say the same.
-        options: with which their messages open, below what `open` of a chunk says.
-        tracing: headers that all records have.
+        message_id: the id for chunks without one; the others must have the same.
+        options: those with which their messages open; `open` of a chunk takes precedence.
+        tracing: headers of all records.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class NativeChunks:
 
     @property
     def message_id(self) -> str | None:
-        """Of the message that they are of, of the first one if of several; None: the unnamed one."""
+        """The id of their message, of the first one if there are several; None: the unnamed one."""
         return self.unended.message_id
 
     async def record(self, line: bytes, seq: int | None = None) -> Valued:
@@ -96,5 +96,5 @@ class NativeChunks:
         return msgspec.json.encode(chunk) if changes else line, headers
 
     def broken_off(self, why: str) -> list[Valued]:
-        """The records that end what the chunks left open and nobody can go on with."""
+        """The records that end what the chunks left open and no writer can continue."""
         return [(failure(message_id, choice, why), self._headers) for message_id, choice in self.unended]

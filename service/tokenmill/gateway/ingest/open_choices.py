@@ -1,4 +1,4 @@
-"""Which messages a body has begun and not ended: what has to be ended for it if it breaks off."""
+"""The messages that a body has begun and not ended: they have to be ended for it if it breaks off."""
 
 from collections import OrderedDict
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ class OpenChoices:
         self._open: OrderedDict[ChoiceOf, bool] = OrderedDict()
         self._seen: OrderedDict[str | None, None] = OrderedDict()
         self.message_id: str | None = None
-        """That of the first chunk that has one."""
+        """The first id that a chunk has."""
         self.began = False
         """Whether any chunk may have opened a message."""
 
@@ -46,7 +46,7 @@ class OpenChoices:
         return new
 
     def __iter__(self) -> Iterator[ChoiceOf]:
-        """Those that nobody can go on with: who numbers his chunks can, from the last one that was accepted."""
+        """Yield those that no writer can continue: one that numbers its chunks can, after the last accepted one."""
         return (place for place, numbered in self._open.items() if not numbered)
 
     @staticmethod

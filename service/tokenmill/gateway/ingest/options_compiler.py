@@ -1,7 +1,7 @@
-"""Options that clients bring are compiled before a chunk with them is a record, beside the loop.
+"""Compiles options that clients bring before a chunk with them becomes a record, beside the loop.
 
-Formats that live together, or tools with ten thousand parameters, take seconds, in which nobody would be served. So
-it is done in a thread, for one body at a time: the others wait, and those of another client for one of each name.
+Formats that live together, or tools with ten thousand parameters, take seconds, in which nobody would be served. So it
+is done in a thread, for one body at a time; the others wait, and the clients' names take turns.
 """
 
 from collections.abc import Mapping
@@ -17,14 +17,14 @@ from tokenmill.parser import read_options
 from tokenmill.partition import PartitionSettings
 
 KNOWN = 1_024
-"""Options that were good are known again, by their hash: those in use are few."""
+"""Good options that are remembered, by their hash: few are in use."""
 
 OF_A_BODY = 256
-"""Options of one body that were not known. A message has one of them, and most messages of a service have the same."""
+"""New options that one body may bring. A message has one set, and most messages of a service have the same."""
 
 
 class OptionsCompiler:
-    """Compiles options that clients bring, and knows those again that were good.
+    """Compiles options that clients bring, and remembers good ones.
 
     `settings` are those of the workers, whose defaults count.
     """
@@ -35,13 +35,13 @@ class OptionsCompiler:
         self._known: dict[bytes, None] = {}
 
     def knows(self, key: bytes | None) -> bool:
-        """Whether options with this key were good."""
+        """Whether options with this key are known to be good."""
         return key is not None and key in self._known
 
     async def check(self, name: str, options: Mapping[str, Any]) -> None:
         """Raise `BadOpen` for options with which no message can open, and `Refused` if there is no time for them.
 
-        `name` is whose they are: names take turns.
+        `name` is the client's: names take turns.
         """
         key = key_of(options)
         if self.knows(key):
@@ -57,7 +57,7 @@ class OptionsCompiler:
 
 
 class BodyOptions:
-    """The options that one body brings, beside it or in it. `name` is whose body it is."""
+    """The options that one body brings, beside it or in it. `name` is the client's."""
 
     def __init__(self, compiler: OptionsCompiler, name: str) -> None:
         self._compiler = compiler
@@ -75,7 +75,7 @@ class BodyOptions:
 
 
 def key_of(options: Mapping[str, Any]) -> bytes | None:
-    """A hash of options, by which they are known again. What can't be encoded has none: to compile it says why."""
+    """A hash that identifies options. Those that can't be encoded have none: compiling them tells why."""
     try:
         return blake2b(msgspec.msgpack.encode(options), digest_size=16).digest()
     except (OverflowError, RecursionError, UnicodeEncodeError):

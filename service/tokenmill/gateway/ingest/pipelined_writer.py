@@ -1,4 +1,4 @@
-"""Writes the records of one request: several are under way at once, in order, and no more than one may have."""
+"""Writes the records of one request: several are under way at once, in order, up to a cap."""
 
 from collections import deque
 from typing import Protocol
@@ -9,7 +9,7 @@ from tokenmill.limits import MIB
 from tokenmill.records import Headers
 
 WINDOW_BYTES = 1 * MIB
-"""What one request may have under way: a round trip of a second at 8 Mbit/s, and an eighth of what a partition may."""
+"""Bytes that one request may have under way: a round trip of a second at 8 Mbit/s, an eighth of a partition's cap."""
 
 
 class RecordProducer(Protocol):
@@ -17,7 +17,7 @@ class RecordProducer(Protocol):
 
     @property
     def acknowledged_s(self) -> float:
-        """How long records take to be acknowledged, of late."""
+        """Seconds that recent records took to be acknowledged."""
 
     async def partition(self, topic: str, key: bytes) -> int:
         """The partition that records of a key go to."""
@@ -25,7 +25,7 @@ class RecordProducer(Protocol):
     async def put(
         self, topic: str, partition: int, key: bytes, value: bytes | None, headers: Headers = ()
     ) -> InFlightRecord:
-        """Let one record go."""
+        """Send one record."""
 
 
 class PipelinedWriter:
@@ -35,7 +35,7 @@ class PipelinedWriter:
     """
 
     def __init__(self, producer: RecordProducer, topic: str, key: bytes, partition: int | None = None) -> None:
-        """`partition`: that of the one before, for who goes on with a message."""
+        """`partition`: that of the writer before, to continue its message."""
         self._producer = producer
         self._topic = topic
         self._key = key
@@ -44,16 +44,16 @@ class PipelinedWriter:
         self._under_way: deque[InFlightRecord] = deque()
         self._size = 0
         self.accepted = 0
-        """Records that are acknowledged: the first ones that were put."""
+        """The number of acknowledged records: the first ones that were put."""
         self.last: WrittenAt | None = None
-        """Where the last of those is."""
+        """The place of the last of those."""
         self.put_any = False
         """Whether any record was put."""
         self.failed = False
-        """Whether it is not known of a record where it is, or that it is nowhere."""
+        """Whether a record is not in the log, or may not be."""
 
     async def put(self, value: bytes | None, headers: Headers) -> None:
-        """Let one more record go, as soon as there is room for it."""
+        """Send one more record, as soon as there is room for it."""
         while self._under_way and (self._size > WINDOW_BYTES or self._under_way[0].settled):
             await self._acknowledge()
         if self.partition is None:
@@ -64,12 +64,12 @@ class PipelinedWriter:
         self._size += sent.size
 
     async def acknowledged(self) -> None:
-        """Wait until every record is."""
+        """Wait until every record is acknowledged."""
         while self._under_way:
             await self._acknowledge()
 
     async def settled(self) -> None:
-        """Wait until it is known of every record what became of it. Then more can be put, whatever it was."""
+        """Wait until it is known what became of every record. Then more can be put, whatever that was."""
         try:
             await self.acknowledged()
         except Refused:

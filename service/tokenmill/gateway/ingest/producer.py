@@ -49,13 +49,13 @@ from tokenmill.records import Headers
 log = logging.getLogger(__name__)
 
 LARGEST_BYTES = 1_048_588
-"""The broker's default of `max.message.bytes`, where it does not tell."""
+"""The default of `max.message.bytes`, for brokers that do not tell."""
 
 RECORD_BYTES = 200
-"""What a record takes beside key, value and headers, in memory and in a batch of its own."""
+"""Bytes that a record takes beside key, value and headers, in memory and in a batch of its own."""
 
 AGAIN_S = 0.5
-"""Between two tries to have a new producer."""
+"""Seconds between two attempts to start a new producer."""
 
 _murmur2 = DefaultPartitioner()
 
@@ -64,18 +64,18 @@ class Bounds(msgspec.Struct, frozen=True):
     """What may be under way, and for how long."""
 
     in_flight_bytes: int = 64 * MIB
-    """Records of all writers that are not acknowledged: some seconds of what one broker takes, and a quarter of the
-    memory that the window has."""
+    """Unacknowledged records of all writers: some seconds of what one broker takes, and a quarter of the window's
+    memory."""
     partition_bytes: int = 8 * MIB
-    """The same of one partition, as in the worker: one that has lost its leader leaves room for the others."""
+    """The same for one partition, as in the worker: one that has lost its leader leaves room for the others."""
     room_s: float = 5.0
-    """For how long a write waits for room: longer than the election of a leader takes, shorter than people wait."""
+    """Seconds that a write waits for room: longer than an election takes, shorter than people wait."""
     acknowledged_s: float = 15.0
-    """For how long it waits for its acknowledgement: an election, a retry and a slow disk."""
+    """Seconds that it waits for its acknowledgement: an election, a retry and a slow disk."""
     request_ms: int = 10_000
-    """After so much silence the connection to a broker is given up: a machine that stalls does not close it."""
+    """Milliseconds of silence after which a broker's connection is given up: a stalled machine does not close it."""
     start_s: float = 30.0
-    """For one try to reach Kafka."""
+    """Seconds for one attempt to reach Kafka."""
 
 
 class Producer:
@@ -87,9 +87,9 @@ class Producer:
 
     Args:
         kafka: where Kafka is, and how to be let in.
-        topics: that are written to. How long a record each takes is asked for at the start; one that is longer is
-            refused here, as refused by Kafka it would cost a new producer.
-        bounds: of what is under way.
+        topics: those that are written to. The longest record of each is looked up at the start; longer ones are refused
+            here, as a refusal by Kafka would cost a new producer.
+        bounds: caps on what is under way.
     """
 
     def __init__(self, kafka: Kafka, topics: Collection[str], bounds: Bounds | None = None) -> None:
@@ -114,14 +114,14 @@ class Producer:
         return self._all.taken
 
     async def start(self) -> None:
-        """Reach Kafka. Raises `Unavailable` when it does not answer; then it may be tried again."""
+        """Reach Kafka. Raises `Unavailable` if it does not answer; it may be called again then."""
         self._largest = dict.fromkeys(self._topics, LARGEST_BYTES) | await self._allowed()
         doing = f"start the producer for {', '.join(self._topics)}"
         self._client = await started(self._make, doing, self._bounds.start_s)
         self._ready.set()
 
     async def stop(self) -> None:
-        """Write what is under way, if Kafka takes it in time, and let go."""
+        """Write what is under way, if Kafka takes it in time, and disconnect."""
         self._ready.clear()
         if self._renewal is not None:
             self._renewal.cancel()
@@ -131,7 +131,7 @@ class Producer:
             self._client = None
 
     async def send(self, topic: str, key: bytes, value: bytes | None, headers: Headers = ()) -> WrittenAt:
-        """Write one record and answer where it is, once all replicas have it. Raises `Refused`."""
+        """Write one record, and return its place once all replicas have it. Raises `Refused`."""
         sent = await self.put(topic, await self.partition(topic, key), key, value, headers)
         return await sent.placed()
 
@@ -201,7 +201,7 @@ class Producer:
 
     @contextmanager
     def _refusing(self, client: AIOKafkaProducer) -> Iterator[None]:
-        """What the client raises before it takes a record, as a refusal."""
+        """Turn what the client raises before it takes a record into a refusal."""
         try:
             yield
         except KafkaTimeoutError as late:
@@ -241,7 +241,7 @@ class Producer:
         )
 
     async def _allowed(self) -> dict[str, int]:
-        """How long a batch of records each topic takes, as far as the broker says. Raises `Unavailable`."""
+        """The largest batch that each topic takes, as far as the broker tells. Raises `Unavailable`."""
         allowed: dict[str, int] = {}
         async with make_admin(self._kafka) as admin:
             for topic in self._topics:
@@ -268,20 +268,20 @@ class Producer:
                 await asyncio.sleep(AGAIN_S)
 
     async def _let_go(self, client: AIOKafkaProducer) -> None:
-        """Stop a client, which first writes what it has. What it does not get rid of in time is refused."""
+        """Stop a client, which first writes what it has. What it can't write in time is refused."""
         await stopped(client, self._bounds.acknowledged_s)
         for sent in list(self._under_way):
             self._over(sent, unavailable("the producer was closed before Kafka acknowledged the record"))
 
 
 def _told(problem: Exception) -> str:
-    """Why there is no client yet. Code of others may raise what it has in hand, a secret: that is told by its kind."""
+    """Why there is no client yet. Exceptions of other code may hold a secret: only their type is shown."""
     known = isinstance(problem, TokenmillError)
     return str(problem) if known else f"the producer can't be started: {type(problem).__name__}"
 
 
 def _too_large(size: int, largest: int) -> Refused:
-    """The topic does not take the record."""
+    """The refusal of a record that the topic does not take."""
     return Refused(TOO_LARGE, f"the record has {size} bytes, key and headers included; the topic takes {largest}")
 
 

@@ -75,9 +75,9 @@ class RawStream:
         brought: finds out whether options are good.
         codec: of its records.
         conversation: whose it is.
-        message_id: of an answer to which its provider gives none; without it a random one.
-        options: with which its messages open.
-        tracing: headers that all records have.
+        message_id: the answer's id where the provider gives none; default: random.
+        options: those with which its messages open.
+        tracing: headers of all records.
     """
 
     def __init__(
@@ -105,7 +105,7 @@ class RawStream:
 
     @property
     def message_id(self) -> str:
-        """Of the answer, of the first one if there are several."""
+        """The id of the answer; of the first one if there are several."""
         return self.unended.message_id or self._default_id
 
     async def record(self, value: bytes) -> Valued:
@@ -118,7 +118,7 @@ class RawStream:
         return value, [*self._headers, *self._tm_open] if any(opening) else self._headers
 
     def end(self) -> Valued:
-        """The record that says that nothing follows. It completes a line that has no end, which may be the first."""
+        """The record that ends the stream. It completes a line without an end, which may be the first."""
         return None, self._headers if self.unended.began else [*self._headers, *self._tm_open]
 
     def broken_off(self, why: str, last: int | None) -> list[Valued]:

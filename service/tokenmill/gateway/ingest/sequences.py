@@ -27,32 +27,32 @@ ID, EPOCH, SEQ = "producer-id", "producer-epoch", "producer-seq"
 EXPECTED, RECEIVED = "producer-expected-seq", "producer-received-seq"
 
 ID_CHARS = 256
-"""Of a producer's id: message ids, UUIDs and names of pods are far shorter."""
+"""Characters of the longest producer's id: message ids, UUIDs and names of pods are far shorter."""
 
 LARGEST = 2**53 - 1
-"""What every language's JSON reader keeps exact."""
+"""The largest number that every language's JSON reader keeps exact."""
 
 REMEMBERED = 10_000
 """Producers that are remembered, each of one conversation: two minutes of the answers of a busy gateway. With ids and
 conversations of the usual length they take 5 MB, with the longest 20."""
 
 TURN_S = 10.0
-"""For how long a request waits for the one before it of the same producer: a repeat may come while the first one still
-waits for Kafka. Behind a body that streams there is no point in waiting longer."""
+"""Seconds that a request waits for the same producer's request before it: a repeat may come while the first one still
+waits for Kafka. After a body that streams there is no point in waiting longer."""
 
 
 class Claim(NamedTuple):
-    """The producer, epoch and number that a request says of itself."""
+    """The producer, epoch and number that a request claims."""
 
     producer: str
     epoch: int
     seq: int
 
     def seq_of(self, message_id: str | None) -> int | None:
-        """The `seq` of a request's only chunk, if the producer is one of this message's chunks and nothing else.
+        """The `seq` of a request's only chunk, if its producer writes the chunks of this message and nothing else.
 
-        Then a repeat does no harm, whatever became of the first one. A producer of several messages would make
-        orphans so, one that began anew repeats of the first chunks; theirs get none.
+        Then a repeat does no harm, whatever became of the first one. Chunks of a producer of several messages would
+        become orphans that way, and those of one that began again repeats of the first chunks: theirs get none.
         """
         return self.seq if self.epoch == 0 and self.producer == message_id else None
 
@@ -105,7 +105,7 @@ class Turn:
             self._known.epoch, self._known.seq = self._claim.epoch, self._claim.seq
 
     def headers(self) -> dict[str, str]:
-        """Of the answer: how far the producer is."""
+        """Headers of the answer: how far the producer has come."""
         known = self._known
         return {EPOCH: str(known.epoch), SEQ: str(known.seq)} if known else {}
 
@@ -157,7 +157,7 @@ class Sequences:
         return known
 
     def _forget(self) -> None:
-        """Those that were silent for longest, but for those that are in use."""
+        """Forget those that were silent for longest, unless they are in use."""
         for _ in range(len(self._known) - self._remembered):
             place, known = next(iter(self._known.items()))
             if known.users:

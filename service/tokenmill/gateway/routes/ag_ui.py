@@ -1,10 +1,10 @@
 """`POST /ag-ui`: a run of the AG-UI protocol, as its `HttpAgent` asks for it; the conversation is the thread.
 
-1. A run that the log knows by the `runId` is played from its start, ended or not. Else it is the run that is open, the
-   latest if there are several; else the next one. It ends with `RUN_FINISHED` or `RUN_ERROR`.
-2. The protocol knows no places, so every stream begins with `RUN_STARTED`, and what is past is folded.
-3. A post asks for events, and writes none: messages, tools and state in its body are the business of the front. Between
-   events the stream has comments, which clients skip.
+1. If the log has a run with the `runId`, it is sent from its start, ended or not. Else it is the open run, the latest
+   if there are several; else the next one. It ends with `RUN_FINISHED` or `RUN_ERROR`.
+2. The protocol has no places, so every stream begins with `RUN_STARTED`, and the past is folded.
+3. A post asks for events, and writes none: messages, tools and state in its body are for the front. Between events the
+   stream has comments, which clients skip.
 """
 
 import msgspec
@@ -25,11 +25,11 @@ from tokenmill.limits import KEY_BYTES
 PATH = "/ag-ui"
 
 NO_RUN = b"\xff"
-"""No id, as it is no UTF-8: whoever names no run wants the one that is open."""
+"""Not an id, as it is not UTF-8: a client that names no run wants the open one."""
 
 
 class RunAgentInput(msgspec.Struct, frozen=True, rename="camel"):
-    """What is looked at of the body."""
+    """The fields of the body that are read."""
 
     thread_id: str
     run_id: str = ""
@@ -43,11 +43,11 @@ class AgUiRoutes:
         self._admission = admission
 
     def routes(self) -> list[web.RouteDef]:
-        """For the application."""
+        """The routes for the application."""
         return [web.post(PATH, self.post)]
 
     async def post(self, request: web.Request) -> web.StreamResponse:
-        """A run from its start to its end."""
+        """Answer with a run from its start to its end."""
         grant = await self._admission.may(request, "read")
         held = self._admission.held(grant)
         with self._admission.slot(grant):
@@ -59,10 +59,10 @@ class AgUiRoutes:
                 run = NO_RUN
             async with self._serving.prepared(wanted.only(run), grant.name) as prepared:
                 open_ = prepared.reading.latest_open()
-                if prepared.peeked or open_ is None:  # it is known, or the next one is waited for
+                if prepared.peeked or open_ is None:  # the log has it, or the next one is waited for
                     wanted = wanted.only(run if prepared.peeked else b"")
                     return await self._serving.answer(request, wanted, {}, held, prepared)
-            message, start = open_  # all of the conversation was read: the rest of the log need not be once more
+            message, start = open_  # everything before was read already
             wanted = msgspec.structs.replace(wanted, start=start, found=True)
             async with self._serving.prepared(wanted, grant.name) as prepared:
                 return await self._serving.answer(request, wanted.only(message), {}, held, prepared)

@@ -1,10 +1,10 @@
 """`GET /api/chat/{conversation}/stream`: what `useChat` of the AI SDK asks for when a page comes back to a chat.
 
-1. The SDK puts an answer together anew, so it is played from its start, folded: letters that were typed before are not
-   typed again. It sends no place, and drops ids.
-2. It shows one answer: the one that is open, the latest if there are several. Without one the answer is 204, also
-   behind a stop: a page must not take up what its user ended.
-3. Its transport knows two addresses, one to send and one to come back. Sending is the business of the front.
+1. The SDK assembles an answer again, so it is sent from its start, folded: the past is not typed again letter by
+   letter. The SDK sends no place, and drops ids.
+2. It shows one answer: the open one, the latest if there are several. Without one it gets 204, also after a stop: a
+   page must not resume what its user ended.
+3. Its transport has two addresses, one to send and one to come back. Sending is for the front.
 """
 
 from aiohttp import web
@@ -19,22 +19,22 @@ from tokenmill.gateway.streams.stream_request import StreamRequest
 PATH = "/api/chat/{conversation}/stream"
 
 VERSION = {"x-vercel-ai-ui-message-stream": "v1"}
-"""By which the SDK knows its own."""
+"""The header by which the SDK recognizes its protocol."""
 
 
 class AiSdkRoutes:
-    """Answers a page that comes back to a chat with the answer that is open."""
+    """Answers a page that comes back to a chat with the open answer."""
 
     def __init__(self, serving: StreamService, admission: Admission) -> None:
         self._serving = serving
         self._admission = admission
 
     def routes(self) -> list[web.RouteDef]:
-        """For the application."""
+        """The routes for the application."""
         return [web.get(PATH, self.get, allow_head=False)]
 
     async def get(self, request: web.Request) -> web.StreamResponse:
-        """The answer that is open, from its start; 204 if there is none."""
+        """Answer with the open answer, from its start; 204 if there is none."""
         conversation = conversation_id(request.match_info["conversation"])
         wanted = StreamRequest(conversation, AI_SDK_UI, SSE, start="message", folded=True)
         grant = await self._admission.check(request, conversation, "read")

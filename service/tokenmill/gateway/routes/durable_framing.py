@@ -1,4 +1,4 @@
-"""How Durable Streams say frames: an array of JSON values, or server-sent events `data` and `control`.
+"""Frames of Durable Streams: an array of JSON values, or server-sent events `data` and `control`.
 
 1. The id of a frame is the offset behind it, which the protocol takes as it is: opaque, and in order as text.
 2. A payload that is no JSON is a string. Each `data` is followed by a `control` that says where the client is. What is
@@ -22,14 +22,14 @@ CLOSED = "stream-closed"
 CURSOR = "stream-cursor"
 
 GAP = "tm-gap"
-"""Not of the protocol, which knows nothing of a log that forgets: a message's beginning is gone."""
+"""Header for a message whose beginning is gone. It is not part of the protocol, whose logs forget nothing."""
 
 SECURITY = {"x-content-type-options": "nosniff", "cross-origin-resource-policy": "cross-origin"}
 """Nobody may take an answer of a model for a script; whose page may read it is a matter of origins."""
 
 
 def array(frames: Sequence[Frame]) -> bytes:
-    """Payloads as JSON. A frame without one only leads somewhere."""
+    """Payloads as JSON. A frame without one only moves the client's place."""
     return b"[%b]" % b",".join(as_json(frame.payload) for frame in frames if frame.payload)
 
 
@@ -51,7 +51,7 @@ class DurableEvents(msgspec.Struct, frozen=True):
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """Of the answer."""
+        """Headers of the answer."""
         return {CONTENT_TYPE: "text/event-stream"} | STREAM_HEADERS | SECURITY
 
     @property
@@ -60,23 +60,27 @@ class DurableEvents(msgspec.Struct, frozen=True):
         return b": hb\n\n"
 
     def frame(self, dialect: Dialect, partition: int, frame: Frame) -> bytes:  # noqa: ARG002 -- looks alike in all
-        """A payload, and where the client is behind it."""
+        """A payload, and the client's place after it."""
         return data([frame]) + self.control(frame.id(partition))
 
     def control(self, position: Position, *, closed: bool = False, gap: bool = False) -> bytes:
-        """Where the client is, whether that is the end, and whether something of what it has got is missing."""
+        """The client's place, whether that is the end, and whether something is missing before it."""
         said: dict[str, object] = {"streamClosed": True} if closed else {"streamCursor": self.cursor}
         said |= {"upToDate": True} if self.up_to_date else {}
         return _control(str(position), said | ({"tmGap": True} if gap else {}))
 
     def notice(self, name: str, fields: Mapping[str, object]) -> bytes:
-        """A gap is said where the client is; all else is a comment, as clients of the protocol know two events."""
+        """A gap becomes a control; anything else a comment, as the protocol has two events."""
         if name == "gap":
             return _control(fields["to"], {"streamCursor": self.cursor, "tmGap": True})
         return b": %b %b\n\n" % (name.encode(), msgspec.json.encode(fields))
 
     def opening(self, position: Position | None) -> bytes:  # noqa: ARG002 -- looks alike in all
-        """Nothing: the control behind what is past has said it."""
+        """Nothing: the control after the past has told it."""
+        return b""
+
+    def pause(self, retry_ms: int) -> bytes:  # noqa: ARG002 -- looks alike in all
+        """Nothing."""
         return b""
 
     def goodbye(self, retry_ms: int) -> bytes:

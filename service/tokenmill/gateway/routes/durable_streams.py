@@ -1,12 +1,12 @@
 """`GET /v1/streams/{conversation}`: the reading side of Durable Streams 1.0, in JSON mode.
 
 1. A conversation is a stream of payloads in a dialect. The id of a frame is an offset: `-1` is the beginning, as far as
-   it is looked back, `now` the head. What follows an offset never changes, so answers that are full may be kept.
+   it is looked back, `now` the head. What follows an offset never changes, so full answers may be cached.
 2. Without `live` the answer is what is there; `live=long-poll` waits for something, `live=sse` sends what comes, for a
    minute, then the client comes back.
 3. Not offered: PUT, POST and DELETE (chunks are posted elsewhere, to the parser), expiry, forks, and 404: a
-   conversation that nobody wrote to is empty. It is never closed; with `until=finish` the end of an answer closes it.
-4. Offsets that retention has passed are 410. A message that has lost its beginning is a gap, which is said.
+   conversation without records is empty. It is never closed; with `until=finish` the end of an answer closes it.
+4. Offsets that retention has passed are 410. The client is told of a message that has lost its beginning (`tm-gap`).
 """
 
 import asyncio
@@ -49,25 +49,25 @@ from tokenmill.gateway.streams.stream_request import StreamRequest, dialect_of, 
 PATH = "/v1/streams/{conversation}"
 
 ANSWER_BYTES: Final = 1024 * 1024
-"""Of one array: then the client asks for the next one. What it holds has to be in memory at once, on both sides."""
+"""Bytes of one array, after which the client asks for the next: both sides hold it in memory."""
 
 POLL_S: Final = 20.0
-"""A long poll waits so long; below what proxies take for an idle connection."""
+"""Seconds that a long poll waits: less than proxies let a connection idle."""
 
 SSE_S: Final = 60.0
-"""After which a client comes back, as the protocol wants it: so caches can put clients of one place together."""
+"""Seconds after which a client comes back, as the protocol wants it, so that caches can serve several at once."""
 
 CURSOR_S: Final = 20
-"""One step of a cursor, which keeps caches from answering a poll with what they answered before."""
+"""Seconds of one step of a cursor, which keeps caches from answering a poll with an earlier answer."""
 
 FULL: Final = "private, max-age=60, stale-while-revalidate=300"
-"""Of an answer that ends before the head, which is the same for ever; caches of many users may not keep it."""
+"""Cache control of an answer that ends before the head, and so never changes; shared caches may not keep it."""
 
 CREDENTIALS: Final = "authorization, x-api-key, cookie"
-"""Headers for whose senders alone it may be kept: one browser may have several users, one after another."""
+"""Headers that such an answer depends on: one browser may have several users, one after another."""
 
 ASKED_ANEW: Final = "private, no-cache"
-"""Of the same where a function says who somebody is: nobody knows which headers it looks at."""
+"""The same where a function authenticates: it is not known which headers it reads."""
 
 
 class LongPoll:
@@ -83,7 +83,7 @@ class LongPoll:
         if new and not self.came.done():
             self.came.set_result(new)
 
-    def send_back(self, opened: int) -> None:  # noqa: ARG002 -- whoever polls again begins earlier
+    def send_back(self, opened: int, message: bytes) -> None:  # noqa: ARG002 -- whoever polls again begins earlier
         """Poll again."""
         self.lose()
 
@@ -146,7 +146,7 @@ class DurableStreamRoutes:
         headers |= {} if more else {UP_TO_DATE: "true"}
         if prepared.reading.gap:
             headers[GAP] = "true"
-        elif full:  # where something is missing there may be less of it later
+        elif full:  # where something is missing, more may be later
             headers |= self._kept()
         if closed:
             headers[CLOSED] = "true"
@@ -157,7 +157,7 @@ class DurableStreamRoutes:
         return _tagged(request, wanted, array(frames), headers)
 
     def _kept(self) -> dict[str, str]:
-        """For how long, and for whom, an answer that is full may be kept."""
+        """The headers that tell how long, and for whom, a full answer may be kept."""
         known = self._serving.settings.auth != "function"
         return {"cache-control": FULL if known else ASKED_ANEW, "vary": CREDENTIALS}
 
@@ -196,7 +196,7 @@ class DurableStreamRoutes:
                 await pipe.send(live.control(prepared.reading.standing, closed=True))
             elif outcome == "moved":
                 await pipe.send(past.control(prepared.reading.standing))  # there may be more where it is led to
-            if outcome != "slow":  # an end that says nothing of a close is none: the client comes back with its offset
+            if outcome != "slow":  # an end without a close is not one: the client comes back with its offset
                 await pipe.finish()
                 return response
         except (ConnectionError, TimeoutError, Unavailable):
@@ -206,7 +206,7 @@ class DurableStreamRoutes:
 
 
 def _asked(request: web.Request, offset: str) -> StreamRequest:
-    """What is asked for. Raises `Refused`."""
+    """The request's meaning. Raises `Refused`."""
     until = request.query.get("until", "")
     if until not in ("", "finish"):
         raise Refused(BAD_REQUEST, f"until is {shown(until)}; the only word for it is finish")
@@ -227,7 +227,7 @@ def _offset(request: web.Request, live: str) -> str:
 
 
 async def _parts(prepared: PreparedReading, most: int) -> AsyncGenerator[tuple[list[Frame], bool]]:
-    """Frames up to the head, in parts of at most so many bytes, and whether there may be more behind each."""
+    """Yield frames up to the head, in parts of at most `most` bytes, and whether more may follow each."""
     frames, size = list[Frame](), 0
     async with aclosing(_batches(prepared)) as batches:
         async for came in batches:
@@ -255,12 +255,12 @@ async def _replay(
     stays: Held,
     away: Callable[[Reading], bool],
 ) -> None:
-    """Send what is past, as long as the client may stay; the rest may be `away`."""
+    """Send the past, as long as the client may stay; the rest may be on another partition (`away`)."""
     async with aclosing(_parts(prepared, TURN_BYTES)) as parts:
         async for frames, full in parts:
             at = prepared.reading.standing = _behind(prepared, frames)
             control = (past if full or away(prepared.reading) else live).control(at, gap=prepared.reading.gap)
-            prepared.reading.gap = False  # it is said
+            prepared.reading.gap = False  # the client was told
             await pipe.send(data(frames) + control)
             if not stays():
                 return
@@ -271,14 +271,14 @@ def _behind(prepared: PreparedReading, frames: Sequence[Frame]) -> Position:
 
 
 def _closed(wanted: StreamRequest, prepared: PreparedReading, frames: Sequence[Frame]) -> bool:
-    """Whether the answer has ended that these frames are of, or that the client had."""
+    """Whether the answer of these frames, or the one that the client had, has ended."""
     if not wanted.until_finish:
         return False
     return frames[-1].last if frames else prepared.reading.answered
 
 
 def _cursor(request: web.Request) -> str:
-    """A step of time, and never the one that the client had."""
+    """The current step of time, and never the one that the client had."""
     given, now = request.query.get("cursor", ""), int(time.time()) // CURSOR_S
     if given.isascii() and given.isdigit() and len(given) < len(str(now)) + 2:
         now = max(now, int(given) + 1)
@@ -286,7 +286,7 @@ def _cursor(request: web.Request) -> str:
 
 
 def _tagged(request: web.Request, wanted: StreamRequest, body: bytes, headers: dict[str, str]) -> web.Response:
-    """The answer, or 304 to whoever has it."""
+    """The answer, or 304 if the client has it."""
     name = f"{wanted.dialect.name} {headers.get(CLOSED)} {headers[NEXT]}".encode()
     tag = f'"{blake2b(body + name, digest_size=12).hexdigest()}"'
     headers["etag"] = tag

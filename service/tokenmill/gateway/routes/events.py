@@ -1,36 +1,47 @@
 """Events as a stream over HTTP: those of a conversation, or of one of its messages.
 
-1. `GET /v1/conversations/{conversation}/events` has all messages, from where the client says.
+1. `GET /v1/conversations/{conversation}/events` has all messages, from the place that the client names.
 2. `GET /v1/conversations/{conversation}/messages/{message}/events` has one message from its start, and ends with it in
-   the way of its dialect, whatever else goes on in the conversation; `from` and `Last-Event-ID` are as for all events.
-   A message that is not in the log, as far as it is looked back, is a 404. Who asks before it can have begun says
-   `wait=true`.
+   the way of its dialect, whatever else happens in the conversation; `from` and `Last-Event-ID` are as for all events.
+   A message that is not in the log, as far as it is looked back, is a 404. A client that asks before it can have begun
+   sends `wait=true`.
+3. An `EventSource` never tries again after a status other than 200. It sends the header `Last-Event-ID` when it comes
+   back: then a refusal that passes (429, 503) is a stream that is cut off immediately.
 """
 
-from aiohttp import web
+import logging
+from collections.abc import Awaitable
 
+from aiohttp import hdrs, web
+
+from tokenmill.errors import Unavailable
 from tokenmill.gateway.auth.admission import Admission
 from tokenmill.gateway.event_log.reading import Reading
 from tokenmill.gateway.http.request_values import identifier
-from tokenmill.gateway.problems import BAD_REQUEST, NOT_FOUND, Refused, shown
+from tokenmill.gateway.problems import BAD_REQUEST, NOT_FOUND, UNAVAILABLE, Refused, shown
 from tokenmill.gateway.streams.service import StreamService
-from tokenmill.gateway.streams.stream_request import read_request
+from tokenmill.gateway.streams.stream_request import LAST_EVENT_ID, read_request
+
+log = logging.getLogger(__name__)
 
 CONVERSATION = "/v1/conversations/{conversation}/events"
 MESSAGE = "/v1/conversations/{conversation}/messages/{message}/events"
+
+PASSES = frozenset({429, 503})
+"""Statuses after which the same request may be answered soon."""
 
 MISSING = "the log has no such message as far back as is looked; with wait=true it is waited for"
 
 
 class EventRoutes:
-    """Answers both with a stream, in the framing and the dialect that the client says."""
+    """Answers both with a stream, in the framing and the dialect that the client asks for."""
 
     def __init__(self, serving: StreamService, admission: Admission) -> None:
         self._serving = serving
         self._admission = admission
 
     def routes(self) -> list[web.RouteDef]:
-        """For the application. A HEAD would open a stream that nobody reads."""
+        """The routes for the application. A HEAD would open a stream that nobody reads."""
         return [
             web.get(CONVERSATION, self.get_conversation, allow_head=False),
             web.get(MESSAGE, self.get_message, allow_head=False),
@@ -38,14 +49,32 @@ class EventRoutes:
 
     async def get_conversation(self, request: web.Request) -> web.StreamResponse:
         """The conversation's events as a stream."""
+        return await self._answered(request, self._conversation(request))
+
+    async def get_message(self, request: web.Request) -> web.StreamResponse:
+        """The message's events as a stream."""
+        return await self._answered(request, self._one_message(request))
+
+    async def _answered(self, request: web.Request, answer: Awaitable[web.StreamResponse]) -> web.StreamResponse:
+        """The answer; to an EventSource that has come back, a cut in place of a refusal that passes."""
+        try:
+            return await answer
+        except (Refused, Unavailable) as problem:
+            kind = problem.kind if isinstance(problem, Refused) else UNAVAILABLE
+            if kind.status not in PASSES or not _comes_back_by_itself(request):
+                raise
+            log.warning("an EventSource of %s is sent back: %s", shown(request.path), problem)
+            self._serving.counts.refused(kind)
+            return await self._serving.send_back(request)
+
+    async def _conversation(self, request: web.Request) -> web.StreamResponse:
         wanted = read_request(request, request.match_info["conversation"])
         grant = await self._admission.check(request, wanted.conversation, "read")
         with self._admission.slot(grant):
             async with self._serving.prepared(wanted, grant.name) as prepared:
                 return await self._serving.answer(request, wanted, {}, self._admission.held(grant), prepared)
 
-    async def get_message(self, request: web.Request) -> web.StreamResponse:
-        """The message's events as a stream."""
+    async def _one_message(self, request: web.Request) -> web.StreamResponse:
         message = identifier(request.match_info["message"], "a message's id")
         wanted = read_request(request, request.match_info["conversation"], start="start").only(message.encode())
         wait = _waits(request.query.get("wait", "false"))
@@ -57,8 +86,12 @@ class EventRoutes:
                 return await self._serving.answer(request, wanted, {}, self._admission.held(grant), prepared)
 
 
+def _comes_back_by_itself(request: web.Request) -> bool:
+    return LAST_EVENT_ID in request.headers and "text/event-stream" in request.headers.get(hdrs.ACCEPT, "")
+
+
 def _missing(reading: Reading, message: bytes) -> bool:
-    """Whether nothing is known of it. Of a client that was led on from its end the place alone says that it had it."""
+    """Whether nothing is known of it. Where a client was led on from its end, only the place shows that it had it."""
     return not reading.view.knows(message) and not reading.has_all(message)
 
 

@@ -10,12 +10,12 @@ import msgspec
 from tokenmill.codecs import Chunk
 from tokenmill.dialects import DIALECTS
 from tokenmill.gateway import problems as p
-from tokenmill.gateway.ingest.bodies import Accepted, Stop, Stopping, ToolResultBody, Written
+from tokenmill.gateway.ingest.bodies import Accepted, Stop, StopAccepted, ToolResultBody, Written
 from tokenmill.gateway.problems import Kind
 from tokenmill.gateway.routes.ag_ui import RunAgentInput
 from tokenmill.gateway.routes.tickets import TicketAsked, TicketMade
 
-Place: TypeAlias = Literal["path", "query", "header"]
+ParameterPlace: TypeAlias = Literal["path", "query", "header"]
 Right: TypeAlias = Literal["read", "stop", "write"]
 
 
@@ -23,7 +23,7 @@ class Parameter(msgspec.Struct, frozen=True):
     """A parameter of a request, besides its body."""
 
     name: str
-    place: Place
+    place: ParameterPlace
     text: str
     kind: Any = str
     """A type that msgspec has a schema for."""
@@ -216,8 +216,8 @@ ROUTES: tuple[Route, ...] = (
         parameters=(CONVERSATION, TICKET),
         body=Stop,
         answers=(
-            Answer(202, "It will stop.", _JSON, Stopping),
-            Answer(200, "There was nothing to stop.", _JSON, Stopping),
+            Answer(202, "It will stop.", _JSON, StopAccepted),
+            Answer(200, "There was nothing to stop.", _JSON, StopAccepted),
         ),
         problems=(*_OF_WRITES, p.CONFLICT),
     ),
@@ -229,8 +229,8 @@ ROUTES: tuple[Route, ...] = (
         right="stop",
         parameters=(CONVERSATION, MESSAGE, TICKET),
         answers=(
-            Answer(202, "It will stop.", _JSON, Stopping),
-            Answer(200, "There was nothing to stop.", _JSON, Stopping),
+            Answer(202, "It will stop.", _JSON, StopAccepted),
+            Answer(200, "There was nothing to stop.", _JSON, StopAccepted),
         ),
     ),
     Route(

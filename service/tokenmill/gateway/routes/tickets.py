@@ -1,4 +1,4 @@
-"""`POST /v1/conversations/{conversation}/ticket`: a ticket for a URL, for who can't send headers where it is needed."""
+"""`POST /v1/conversations/{conversation}/ticket`: a ticket for a URL, for clients that can't send headers."""
 
 from typing import Literal
 
@@ -17,7 +17,7 @@ PATH = "/v1/conversations/{conversation}/ticket"
 
 
 class TicketAsked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What the ticket is to be good for."""
+    """What the ticket is to allow."""
 
     actions: tuple[Literal["read", "stop"], ...] = ("read",)
 
@@ -27,18 +27,18 @@ class TicketMade(msgspec.Struct, frozen=True):
 
     ticket: str
     expires_in: int
-    """Seconds in which a connection has to be opened with it. One that is open stays."""
+    """Seconds within which it opens connections. Open ones stay."""
 
 
 class TicketRoutes:
-    """Makes a ticket for whoever may do what it is for.
+    """Makes tickets for clients that may do what the ticket allows.
 
     Args:
         authorizer: what makes tickets.
         admission: whom to let in.
-        lifetime_s: of a ticket.
-        limits: of the bodies. Their slots are none of those that readers have: who reads with tickets would keep their
-            site from getting any more of them.
+        lifetime_s: a ticket's lifetime.
+        limits: slots for bodies. They are not those of readers: readers with tickets would keep their site from getting
+            more of them.
     """
 
     def __init__(
@@ -50,11 +50,11 @@ class TicketRoutes:
         self._limits = limits
 
     def routes(self) -> list[web.RouteDef]:
-        """For the application."""
+        """The routes for the application."""
         return [web.post(PATH, self.post)]
 
     async def post(self, request: web.Request) -> web.Response:
-        """A ticket, for somebody who may do what it is for."""
+        """Answer with a ticket, if the client may do what it allows."""
         conversation = conversation_id(request.match_info["conversation"])
         grant = await self._admission.check(request, conversation, "read")
         with self._limits.taken(grant):
@@ -65,7 +65,7 @@ class TicketRoutes:
 
 
 def _asked(body: bytes) -> TicketAsked:
-    """What the body says. Raises `Refused`."""
+    """The content of the body. Raises `Refused`."""
     try:
         return msgspec.json.decode(body, type=TicketAsked) if body.strip() else TicketAsked()
     except NOT_JSON as problem:

@@ -1,13 +1,13 @@
 """`GET /v1/conversations/{conversation}/ws` and `GET /v1/ws`: the same events over a WebSocket.
 
-1. Who asks by the URL is served at once; else the first frame says what is wanted, within seconds. Browsers can't set
-   headers, so it may say `authorization`, too.
+1. A client that asks by the URL is served immediately; else its first frame has to tell what it wants, within seconds.
+   Browsers can't set headers, so the frame may have `authorization`, too.
 2. `/v1/ws` reads several conversations, each with its own place: `subscribe` and `unsubscribe`. The other address reads
-   one, and is closed with it: 1000 behind the end of the answer, if `until` is `finish`.
-3. 1001 says that the process ends, 1008 that something is not allowed or not understood, which an `error` message tells
-   before, 1009 that a frame is too large; 1012 that the topic has grown, 1013 that the client was too slow or Kafka
-   does not answer: come back later.
-4. `stop` and `tool_result` are done by whoever writes; the answer is a message with the same name as `event`.
+   one, and is closed with it: with 1000 after the end of the answer, if `until` is `finish`.
+3. 1001 means that the process ends, 1008 that something is not allowed or not understood, after an `error` message,
+   1009 that a frame is too large, 1012 that the topic has grown, 1013 that the client was too slow or Kafka does not
+   answer: come back later.
+4. `stop` and `tool_result` are written as posts are; the answer is a message with the same name as `event`.
 """
 
 from collections.abc import Mapping
@@ -22,31 +22,31 @@ from tokenmill.gateway.streams.service import StreamService
 from tokenmill.gateway.websocket.client_frames import FRAME_BYTES
 from tokenmill.gateway.websocket.pipe import WebSocketPipe
 from tokenmill.gateway.websocket.server_frames import SHUTDOWN
-from tokenmill.gateway.websocket.session import Parts, WebSocketSession, Write
+from tokenmill.gateway.websocket.session import Shared, WebSocketSession, Write
 
 WRITES: Mapping[str, Action] = {"stop": "stop", "tool_result": "write"}
-"""What clients may say besides, and the right that it needs."""
+"""What clients may write, and the right that each needs."""
 
 
 class WebSocketRoutes:
     """Opens a socket for each request to the two addresses, and closes all of them when the process ends."""
 
     def __init__(self, serving: StreamService, admission: Admission, writes: Mapping[str, Write]) -> None:
-        """`writes`: what is done at `stop` and `tool_result`."""
-        self._parts = Parts(serving, admission, {name: (WRITES[name], write) for name, write in writes.items()})
+        """`writes`: the functions for `stop` and `tool_result`."""
+        self._shared = Shared(serving, admission, {name: (WRITES[name], write) for name, write in writes.items()})
         self._sockets: WeakSet[WebSocketSession] = WeakSet()
 
     def routes(self) -> list[web.RouteDef]:
-        """For the application."""
+        """The routes for the application."""
         return [
             web.get("/v1/conversations/{conversation}/ws", self.one, allow_head=False),
             web.get("/v1/ws", self.many, allow_head=False),
         ]
 
     async def shutdown(self, _app: web.Application) -> None:
-        """For `on_shutdown`: tells sockets that read nothing, too."""
+        """Close all sockets, also those that read nothing. For `on_shutdown`."""
         for socket in tuple(self._sockets):
-            socket.end(SHUTDOWN)
+            socket.send_back(SHUTDOWN)
 
     async def one(self, request: web.Request) -> web.StreamResponse:
         """A socket that reads one conversation, and is closed with it."""
@@ -61,8 +61,8 @@ class WebSocketRoutes:
         if not _is_handshake(request, response):
             raise Refused(BAD_REQUEST, "this address is for WebSockets (RFC 6455); ask /events for a stream over HTTP")
         await response.prepare(request)
-        pipe = WebSocketPipe(request, self._parts.serving.settings.stall_s)
-        socket = WebSocketSession(self._parts, request, response, pipe, conversation)
+        pipe = WebSocketPipe(request, self._shared.serving.settings.stall_s)
+        socket = WebSocketSession(self._shared, request, response, pipe, conversation)
         self._sockets.add(socket)
         await socket.run()
         return response

@@ -2,10 +2,10 @@
 
 Rules of this file:
 
-1. A request that has begun to write goes on when its client goes away, as far as it can: what is known of it, and of
-   the number its producer gave it, does not depend on when the connection was lost.
-2. The key of every record is the conversation of the address, for which the rights were asked.
-3. A stop says which message it is for, lest one that comes late ends the next answer.
+1. A request that has begun to write continues as far as it can when its client goes away: what is known of it, and of
+   its producer's number, does not depend on when the connection was lost.
+2. The key of every record is the conversation of the address, for which the rights were checked.
+3. A stop names its message, so that one that comes late does not end the next answer.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ from tokenmill.gateway.auth.grant import Action, Grant
 from tokenmill.gateway.counts import Counts
 from tokenmill.gateway.http.request_body import BrokenOff, RequestBody, broken_off, stopping
 from tokenmill.gateway.http.request_values import conversation_id, tracing_of
-from tokenmill.gateway.ingest.bodies import Stop, Stopping, ToolResultBody, Written, message_id_of, stopped_message
+from tokenmill.gateway.ingest.bodies import Stop, StopAccepted, ToolResultBody, Written, message_id_of, stopped_message
 from tokenmill.gateway.ingest.chunk_posts import ChunkPost
 from tokenmill.gateway.ingest.native_chunks import NATIVE, NativeChunks, read_tm_open
 from tokenmill.gateway.ingest.options_compiler import BodyOptions, OptionsCompiler
@@ -43,7 +43,7 @@ from tokenmill.records import Headers
 log = logging.getLogger(__name__)
 
 OpenMessages: TypeAlias = Callable[[str], list[str] | None]
-"""The ids of a conversation's messages that are open, as far as the gateway has read; None: it has not read it."""
+"""Returns the ids of a conversation's open messages, as far as the gateway has read; None: it has not read it."""
 
 T = TypeVar("T")
 
@@ -54,13 +54,13 @@ class WriteRoutes:
     """Writes what clients post: chunks, stops and results of tools.
 
     Args:
-        config: of the service, as the workers have it: with their defaults chunks are checked.
-        producer: the way to Kafka; it was started.
-        admission: whom to let in. A body has one of the places of the process, as long as it comes; those of one name
-            are not counted, as a service writes all of its answers under one. Bodies of stops have places of their own,
-            counted by name: to stop is possible where nothing else is.
-        counts: where what was written is counted.
-        open_messages: what of a conversation is open. Without it a stop has to name its message.
+        config: the service's, as the workers have it: chunks are checked with their defaults.
+        producer: the way to Kafka, started.
+        admission: whom to let in. A body takes a slot of the process as long as it comes. Names are not counted, as a
+            service writes all of its answers under one. Bodies of stops have slots of their own, counted by name: to
+            stop is possible when nothing else is.
+        counts: where writes are counted.
+        open_messages: the open messages of a conversation. Without it a stop has to name its message.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class WriteRoutes:
         ]
 
     def drain(self) -> None:
-        """Begin no body of chunks any more, as it would be cut off; what is being written goes on."""
+        """Accept no new bodies of chunks, as they would be cut off; what is being written continues."""
         self._draining = True
 
     async def settled(self) -> None:
@@ -113,15 +113,15 @@ class WriteRoutes:
     async def post_chunks(self, request: web.Request) -> web.Response:
         """`POST …/chunks`: native chunks, one as JSON or a line each as NDJSON, or with `codec` a provider's stream.
 
-        Query: `codec`, of the body; `message_id`, for chunks that do not say it; `tm-open`, options as JSON (also as a
-        header). Answers 200 with `Accepted`; with the headers `Producer-Id`, `-Epoch` and `-Seq` 204 to a repeat.
+        Query: `codec` of the body; `message_id` for chunks without one; `tm-open`, options as JSON (also as a
+        header). Answers 200 with `Accepted`; a repeat, by the headers `Producer-Id`, `-Epoch` and `-Seq`, gets 204.
         """
         return await self._to_the_end(self._chunks(request))
 
     async def post_stop(self, request: web.Request) -> web.Response:
-        """`POST …/stop`, with a `Stop` or nothing: ends a message early. Answers 202 with `Stopping`.
+        """`POST …/stop`, with a `Stop` or nothing: ends a message early. Answers 202 with `StopAccepted`.
 
-        It is 200 if the message had ended. To repeat it does no harm.
+        It is 200 if the message had ended. Repeating it does no harm.
         """
         return await self._to_the_end(self._stop_said(request))
 
@@ -138,7 +138,7 @@ class WriteRoutes:
     async def _chunks(self, request: web.Request) -> web.Response:
         conversation, grant = await self._admitted(request, "write")
         if self._draining:
-            raise stopping("this gateway stops, and begins to take no body any more; send it through another one")
+            raise stopping("this gateway stops, and accepts no new bodies; send it through another one")
         cut, codec = how_to_read(request.content_type, request.query.get("codec"))
         message_id = message_id_of(request.query["message_id"]) if "message_id" in request.query else None
         claim, brought = claim_of(request.headers), BodyOptions(self._compiler, grant.name)
@@ -182,7 +182,7 @@ class WriteRoutes:
         return await self._stop(conversation, Stop(message_id=message_id_of(request.match_info["message"])))
 
     async def say_stop(self, conversation: str, fields: Mapping[str, Any]) -> Mapping[str, object]:
-        """A stop that came as a message of a WebSocket, whose rights were asked. Raises `Refused`."""
+        """A stop that came as a message of a WebSocket, whose rights were checked. Raises `Refused`."""
         told, _ = await self._stopped(conversation, _converted(fields, Stop))
         return msgspec.structs.asdict(told)
 
@@ -190,8 +190,8 @@ class WriteRoutes:
         told, ended = await self._stopped(conversation, stop)
         return _answer(told, status=200 if ended else 202)
 
-    async def _stopped(self, conversation: str, stop: Stop) -> tuple[Stopping, bool]:
-        """What is being stopped, and whether it had ended."""
+    async def _stopped(self, conversation: str, stop: Stop) -> tuple[StopAccepted, bool]:
+        """Write the stop; return what is being stopped, and whether it had ended."""
         known = self._open_messages(conversation)
         message_id = stopped_message(stop, known)
         if message_id is not None or stop.unnamed:
@@ -199,7 +199,7 @@ class WriteRoutes:
             chunk = Chunk(conversation_id=conversation, message_id=message_id, choice=choice, control="cancel")
             await self._write(self._topics.tokens, conversation, msgspec.json.encode(chunk), [NATIVE])
             self._counts.wrote("stop")
-        return Stopping(message_id), not stop.unnamed and known is not None and message_id not in known
+        return StopAccepted(message_id), not stop.unnamed and known is not None and message_id not in known
 
     # Results of tools
 
@@ -211,7 +211,7 @@ class WriteRoutes:
         return _answer(await self._answered(conversation, said, tracing_of(request.headers)))
 
     async def say_tool_result(self, conversation: str, fields: Mapping[str, Any]) -> Mapping[str, object]:
-        """A result that came as a message of a WebSocket, whose rights were asked. Raises `Refused`."""
+        """A result that came as a message of a WebSocket, whose rights were checked. Raises `Refused`."""
         written = await self._answered(conversation, _converted(fields, ToolResultBody), ())
         return msgspec.structs.asdict(written)
 
@@ -223,10 +223,10 @@ class WriteRoutes:
         self._counts.wrote("tool-results")
         return written
 
-    # What they share
+    # Shared
 
     async def _admitted(self, request: web.Request, action: Action) -> tuple[str, Grant]:
-        """The conversation of the address, and why the request may do that to it. Raises `Refused`."""
+        """The conversation of the address, and the grant for the action. Raises `Refused`."""
         conversation = conversation_id(request.match_info["conversation"])
         return conversation, await self._admission.check(request, conversation, action)
 
@@ -249,7 +249,7 @@ class WriteRoutes:
 
 
 async def _answering(work: Coroutine[Any, Any, web.Response]) -> web.Response:
-    """What is to be said of a body that broke off: where the server stops, its client is there to read it."""
+    """Answer a body that broke off, too: where the server stops, its client is there to read it."""
     try:
         return await work
     except BrokenOff as lost:
@@ -257,14 +257,14 @@ async def _answering(work: Coroutine[Any, Any, web.Response]) -> web.Response:
 
 
 def _tell(task: "asyncio.Task[web.Response]") -> None:
-    """Of a request whose client is gone: what nobody foresaw is in the log, though nobody is answered."""
+    """Log an unexpected failure of a request whose client is gone, as nobody is answered."""
     problem = None if task.cancelled() else task.exception()
     if problem is not None and not isinstance(problem, Refused):
         log.error("a write failed after its client went away", exc_info=problem)
 
 
 def _check_result(body: ToolResultBody, conversation: str) -> None:
-    """Raise `Refused` for a result that readers of the topic could not use."""
+    """Raise `Refused` for a result that readers of the topic can't use."""
     if body.conversation_id not in ("", conversation):
         raise Refused(BAD_REQUEST, "conversation_id is not the one in the address")
     if (body.result is msgspec.UNSET) == (body.error is msgspec.UNSET):
@@ -286,7 +286,7 @@ def _read(request: web.Request, body: bytes, kind: type[T]) -> T:
 
 
 def _converted(fields: Mapping[str, Any], kind: type[T]) -> T:
-    """What a message of a WebSocket says. Raises `Refused`."""
+    """The content of a message of a WebSocket. Raises `Refused`."""
     try:
         return msgspec.convert(fields, kind)
     except msgspec.ValidationError as problem:

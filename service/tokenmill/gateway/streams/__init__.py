@@ -1,1 +1,1 @@
-"""From a checked request to a stream of frames: catch-up from the log, then fan-out, with a bounded buffer a client."""
+"""From a checked request to a stream of frames: catch-up from the log, then fan-out, a bounded buffer per client."""

@@ -1,4 +1,4 @@
-"""One task for all clients: writes what was collected, tells who is slow, and keeps quiet connections alive."""
+"""One task for all clients: writes what was collected, ends slow streams, and keeps quiet connections alive."""
 
 import asyncio
 import time
@@ -9,18 +9,18 @@ from tokenmill.gateway.streams.outbox import Outbox
 from tokenmill.gateway.streams.stream import Stream
 
 LOOK_S = 1.0
-"""Between two looks for connections that have been quiet for too long: fine enough for 15 s, and rare enough for ten
-thousand."""
+"""Seconds between two looks for connections that have been quiet for too long: fine enough for 15 s, and rare enough
+for ten thousand."""
 
 ASKED = 1_000
-"""Streams that are asked at each look whether they may stay: a millisecond. Of more than five thousand a fifth is."""
+"""Streams that are asked at each look whether they may stay, which takes a millisecond; a fifth of more than 5,000."""
 
 AGAIN_S = 0.05
-"""Before it is tried again to write to those whose sockets were full: they are for some seconds, or for good."""
+"""Seconds until full sockets are written to again: they stay full for some seconds, or for good."""
 
 APART_S = 0.002
-"""Between the ends of two slow clients: one takes a fraction of a millisecond, and a network that breaks makes
-thousands of them slow in the same moment."""
+"""Seconds between the ends of two slow clients: one takes a fraction of a millisecond, and a network that breaks makes
+thousands slow at the same moment."""
 
 
 class Flusher:
@@ -32,7 +32,7 @@ class Flusher:
         self._heartbeat_s = heartbeat_s
         self._dirty: set[Outbox] = set()
         self._full: set[Outbox] = set()
-        """Those whose sockets do not take all that there is for them."""
+        """Outboxes whose sockets do not take everything."""
         self._slow: asyncio.Queue[Outbox] = asyncio.Queue()
         self._told: list[int] = []
         self._wake = asyncio.Event()
@@ -41,13 +41,13 @@ class Flusher:
         self._unasked: list[Stream] = []
 
     def add(self, stream: Stream) -> None:
-        """A stream to look after."""
+        """Look after a stream."""
         stream.outbox.written_at = asyncio.get_running_loop().time()
         self._streams[stream.outbox] = stream
         self._empty.clear()
 
     def remove(self, stream: Stream) -> None:
-        """A stream that is over."""
+        """Forget a stream that is over."""
         self._streams.pop(stream.outbox, None)
         self._dirty.discard(stream.outbox)
         self._full.discard(stream.outbox)
@@ -55,14 +55,14 @@ class Flusher:
             self._empty.set()
 
     def dirty(self, outbox: Outbox) -> None:
-        """It has something to write."""
+        """Note that an outbox has something to write."""
         self._dirty.add(outbox)
         self._wake.set()
 
     def told(self, timestamps: Iterable[int]) -> None:
-        """Records that clients wait for were handed to them; their timestamps, in milliseconds since the epoch.
+        """Note the timestamps of records that were handed to clients, in milliseconds since the epoch.
 
-        Not all of those clients have streams: some polls are answered with the next record.
+        Not all of those clients have streams: long polls are answered with the next record.
         """
         self._told += timestamps
         if self._told:
@@ -70,7 +70,7 @@ class Flusher:
 
     @property
     def streams(self) -> list[Stream]:
-        """All of them."""
+        """All streams."""
         return list(self._streams.values())
 
     async def emptied(self) -> None:
@@ -106,7 +106,7 @@ class Flusher:
             self._slow.put_nowait(outbox)
 
     def _ask(self) -> None:
-        """Whether some of them may stay; each is asked within five looks."""
+        """Ask some streams whether they may stay; each is asked within five looks."""
         if not self._unasked:
             self._unasked = list(self._streams.values())
         count = max(ASKED, len(self._streams) // 5)
@@ -116,7 +116,7 @@ class Flusher:
         del self._unasked[-count:]
 
     async def _try_again(self) -> None:
-        """Not with every write of others: thousands may be full."""
+        """Retry full sockets, though not with every write of others: thousands may be full."""
         while True:
             await asyncio.sleep(AGAIN_S)
             if self._full:

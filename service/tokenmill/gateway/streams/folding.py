@@ -1,9 +1,9 @@
-"""Neighbouring deltas as one, for clients that come late: what is past is not typed again letter by letter.
+"""Merges neighbouring deltas for clients that come late: the past is not typed again letter by letter.
 
 1. Only whole frames are merged, and only neighbours that differ in one text: of one message, one block, one kind. A
-   parser may cut an answer anywhere, so a longer delta says nothing else.
-2. A merged frame has the place of the last one in it: whoever comes back with its id goes on right behind.
-3. Payloads of `openai_responses`, `agent` and others that number what they send stay as they are: after a resume the
+   parser may cut an answer anywhere, so a longer delta means the same.
+2. A merged frame has the place of its last one: a client that comes back with its id continues right after it.
+3. Payloads of `openai_responses`, `agent` and others that number what they send are not merged: after a resume the
    numbers would not fit. The native `seq` and `time` are those of the last delta.
 """
 
@@ -16,10 +16,10 @@ from tokenmill.errors import NOT_JSON
 from tokenmill.gateway.event_log.view import Frame
 
 FOLDED_CHARACTERS = 16 * 1024
-"""Of one merged text: most answers come as one frame, and none is larger than what proxies and clients read at once."""
+"""Characters of one merged text: most answers come as one frame, and proxies and clients read as much at once."""
 
 Path: TypeAlias = tuple[str | int, ...]
-"""Where in a payload something stands."""
+"""A place in a payload."""
 
 _OPENAI: tuple[Path, ...] = (
     ("choices", 0, "delta", "content"),
@@ -36,14 +36,14 @@ TEXTS: dict[str, tuple[Path, ...]] = {
     "openai": _OPENAI,
     "segments": (("payload", "delta"),),
 }
-"""Where the text of a delta stands, for every dialect that is folded."""
+"""Places of the text of a delta, for every dialect that is folded."""
 
 LATEST = ("seq", "time", "timestamp")
-"""Fields that tell the place of a delta, not what it says: those of the last one count."""
+"""Fields about the place of a delta, not its content: those of the last one count."""
 
 
 def folded(dialect: str, frames: Sequence[Frame]) -> list[Frame]:
-    """The frames of this dialect, neighbouring deltas merged."""
+    """Return the frames of this dialect with neighbouring deltas merged."""
     paths = TEXTS.get(dialect)
     if paths is None:
         return list(frames)
@@ -81,7 +81,7 @@ class _Group:
         self._size = len(delta.text) if delta else 0
 
     def takes(self, frame: Frame, delta: _Delta | None) -> bool:
-        """Whether the frame goes on where these end; it is then one of them."""
+        """Whether the frame continues these; if so, it is added to them."""
         mine = self._delta
         if mine is None or delta is None or frame.message != self._frame.message:
             return False
@@ -93,7 +93,7 @@ class _Group:
         return True
 
     def frame(self) -> Frame:
-        """All of them, where the last one was."""
+        """All of them as one, at the place of the last."""
         delta = self._delta
         if self._only or delta is None:
             return self._frame
@@ -117,7 +117,7 @@ def _delta(frame: Frame, paths: Sequence[Path]) -> _Delta | None:
 
 
 def at(payload: Any, path: Path) -> Any:
-    """What stands at a place of a payload; None if there is nothing."""
+    """The value at a place of a payload; None if there is nothing."""
     for step in path:
         try:
             payload = payload[step]
@@ -127,7 +127,7 @@ def at(payload: Any, path: Path) -> Any:
 
 
 def put(payload: Any, path: Path, text: str) -> None:
-    """Change what stands there."""
+    """Replace the value at a place of a payload."""
     *way, last = path
     for step in way:
         payload = payload[step]

@@ -4,9 +4,10 @@
 2. Only frames of events have an id. Heartbeats and notices move no client's place.
 3. Some clients take every blank line behind an id for an event, and fail on its empty data (`openai` 3.54). So comments
    and `retry` are lines without one, which all readers take.
-4. What ends a connection that was not over is said to those that can hear it: others find it reset.
+4. Before a connection is cut, clients that can read it are told when to come back; others only see the reset.
 """
 
+import random
 from collections.abc import Mapping
 from typing import Protocol
 
@@ -25,7 +26,17 @@ STREAM_HEADERS: dict[str, str] = {
     istr("x-accel-buffering"): "no",  # nginx collects what it forwards otherwise
     istr("x-content-type-options"): "nosniff",
 }
-"""Of every answer that is a stream. Names that are plain text are copied by each, and twice."""
+"""Headers of every answer that is a stream. Names are `istr`: each answer would copy plain strings, twice."""
+
+
+RETRY_MS = (500, 5_000)
+"""Milliseconds between which a client's pause before it comes back is drawn: EventSources have no jitter of their own,
+so all clients of a process that ends would come at once."""
+
+
+def drawn_retry_ms() -> int:
+    """One client's pause."""
+    return random.randint(*RETRY_MS)  # noqa: S311 -- spreads clients, keeps no secret
 
 
 class Framing(Protocol):
@@ -35,20 +46,23 @@ class Framing(Protocol):
     def name(self) -> str: ...
     @property
     def headers(self) -> Mapping[str, str]:
-        """Of the answer."""
+        """Headers of the answer."""
 
     @property
     def heartbeat(self) -> bytes:
-        """Says nothing; keeps proxies from thinking the connection dead."""
+        """Bytes without a meaning, which keep proxies from taking the connection for dead."""
 
     def frame(self, dialect: Dialect, partition: int, frame: Frame) -> bytes:
         """A payload with its id; the id alone where the frame has none."""
 
     def notice(self, name: str, fields: Mapping[str, object]) -> bytes:
-        """What the gateway itself has to say: `gap`, `error`."""
+        """A message of the gateway's own: `gap`, `error`."""
 
     def opening(self, position: Position | None) -> bytes:
         """The first bytes: where the client is, in case it is cut off before its first frame."""
+
+    def pause(self, retry_ms: int) -> bytes:
+        """Before the opening: when to come back if the connection breaks. Only some clients wait by themselves."""
 
     def goodbye(self, retry_ms: int) -> bytes:
         """Before the connection is reset: when to come back."""
@@ -76,9 +90,13 @@ class ServerSentEvents:
         """A block without data moves the client's id, and is no event to it."""
         return b": open\n" if position is None else b"id: %b\n\n" % str(position).encode()
 
-    def goodbye(self, retry_ms: int) -> bytes:
-        """The only thing that an EventSource hears about time."""
+    def pause(self, retry_ms: int) -> bytes:
+        """The only field about time that an EventSource reads; without it all wait three seconds."""
         return b"retry: %d\n" % retry_ms
+
+    def goodbye(self, retry_ms: int) -> bytes:
+        """The same."""
+        return self.pause(retry_ms)
 
 
 class JsonLines:
@@ -102,6 +120,10 @@ class JsonLines:
     def opening(self, position: Position | None) -> bytes:
         """A line with an id alone."""
         return b"\n" if position is None else msgspec.json.encode({"id": str(position)}) + b"\n"
+
+    def pause(self, retry_ms: int) -> bytes:  # noqa: ARG002 -- looks alike in all
+        """Nothing."""
+        return b""
 
     def goodbye(self, retry_ms: int) -> bytes:
         """A notice."""

@@ -14,14 +14,14 @@ from aiohttp import HttpVersion11, web
 from tokenmill.gateway.streams.outbox import PIECE_BYTES
 
 SEND_BUFFER = 128 * 1024
-"""Bytes that the kernel may hold for one client. By default it takes megabytes, which hides that a client is slow."""
+"""Bytes that the kernel may hold for one client. By default it takes megabytes, which would hide a slow client."""
 
 UNHEARD_S = 60
-"""A peer that acknowledges nothing for so long, heartbeats included, is gone without a word. By default the kernel
+"""Seconds after which a peer that acknowledges nothing, not even heartbeats, counts as gone. By default the kernel
 tries for a quarter of an hour."""
 
 NOW = struct.pack("ii", 1, 0)
-"""For `SO_LINGER`: closing throws away what was not sent and tells the peer so, by a reset."""
+"""Value of `SO_LINGER` with which closing discards what was not sent, and resets the connection."""
 
 
 class HttpPipe:
@@ -48,7 +48,7 @@ class HttpPipe:
         return pipe
 
     def bound(self) -> None:
-        """Let the kernel hold little of it, and not for long."""
+        """Limit what the kernel holds of it, and for how long."""
         sock = self._transport.get_extra_info("socket")
         if sock is not None:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)
@@ -58,7 +58,7 @@ class HttpPipe:
     async def send(self, data: bytes) -> None:
         """Write, and wait until the client takes it and what came before. Raises `TimeoutError` if it does not.
 
-        Each piece has its time: who takes little of much is slow, and is there.
+        Each piece has its own deadline: a client that takes much slowly is still there.
         """
         for start in range(0, len(data) or 1, PIECE_BYTES):
             async with asyncio.timeout(self._send_s):
@@ -71,7 +71,7 @@ class HttpPipe:
             await self._response.write_eof()
 
     def write(self, data: bytes) -> None:
-        """Hand bytes to the transport, at once. Nothing is not written: a chunk without bytes ends an answer."""
+        """Hand bytes to the transport immediately. Empty data is not written: an empty chunk ends an answer."""
         if not data or self._transport.is_closing():
             return
         self._transport.write(b"%x\r\n%b\r\n" % (len(data), data) if self._response.chunked else data)
@@ -98,9 +98,9 @@ def end_is_seen(request: web.Request, response: web.StreamResponse) -> None:
 
 
 async def sent_whole(request: web.Request, answer: web.Response, send_s: float) -> web.Response:
-    """Send an answer that is made, while its client has its place; one that takes nothing is cut off.
+    """Send a complete answer while its client holds a slot; a client that takes nothing is cut off.
 
-    A handler's answer is written behind the handler, for as long as the client likes.
+    What a handler returns is written after the handler, for as long as the client likes.
     """
     pipe = HttpPipe(request, answer, send_s)
     pipe.bound()

@@ -1,12 +1,12 @@
-"""Who is told of a record: the channels of its conversation, each a view at the log's head and those who share it.
+"""Tells clients of records, by channels: each is a view of a conversation at the log's head and its clients.
 
 1. A frame is rendered and written as bytes once for all clients of a channel: conversation, dialect and framing.
-2. A channel lives as long as it has clients. A client that comes brings its own view, which has read what is needed; if
-   the channel is there already, its view has read the same log to the same place, so it takes the one that began
-   earlier and remembers more. A view that had to do without a message's beginning is shared with nobody.
+2. A channel lives as long as it has clients. A client that joins brings its own view, which has read what is needed.
+   The channel's view has read the same log up to the same place, so the channel keeps the one that remembers more. A
+   view that lacks a message's beginning is not shared.
 3. Nothing here waits. A client takes bytes into its own bounded buffer, and leaves by itself if it can't.
-4. Whoever wants to know of a message only that it is over watches for that, and costs nothing for each event.
-5. What goes wrong with a conversation's record ends the streams of that conversation, and of no other.
+4. A caller that only wants to know when a message is over watches for that, and costs nothing for each event.
+5. A record that can't be rendered ends the streams of its conversation, and of no other.
 """
 
 import logging
@@ -33,23 +33,23 @@ class Subject(NamedTuple):
     dialect: Dialect
     framing: Framing
     alone: int = 0
-    """A number that nobody else has, for a channel of one client's own."""
+    """A unique number, for a channel of one client's own."""
 
 
 class Client(Protocol):
-    """What a channel tells to somebody who is at the head."""
+    """What a channel tells a client at the head."""
 
     def tell(self, frames: Sequence[Frame], data: bytes) -> None:
-        """New frames, as bytes of the channel's framing."""
+        """Take new frames, as bytes of the channel's framing."""
 
-    def send_back(self, opened: int) -> None:
-        """A record came whose message began before anything that the view has read: read again from that time."""
+    def send_back(self, opened: int, message: bytes) -> None:
+        """Read again from this time: a record came of a message that began before anything that the view has read."""
 
     def lose(self) -> None:
-        """The log is no longer the one that was read."""
+        """Hear that the log has been replaced by another one."""
 
     def send_home(self) -> None:
-        """The process ends."""
+        """Hear that the process ends."""
 
 
 class Channel:
@@ -64,17 +64,17 @@ class Channel:
         self.clients: set[Client] = set()
 
     def join(self, view: View, client: Client) -> None:
-        """One more client, who has read up to here with a view of its own."""
+        """Add a client, which has read up to here with a view of its own."""
         self.clients.add(client)
         if view.knows_more_than(self._view):
             self._view = view
 
     def open_messages(self) -> list[bytes] | None:
-        """As far as the view has read, which has the first event of all that it knows; None: it knows of no message."""
+        """The open messages of which the view has read the first event; None: it knows no message at all."""
         return list(self._view.open_since()) if self._view.messages() else None
 
     def take(self, entry: Entry) -> bool:
-        """Tell all clients; False if they were sent back, and the channel is over."""
+        """Tell all clients of a record; False if they were sent back, and the channel is over."""
         frames = self._view.take(entry)
         if frames:
             dialect, framing = self._subject.dialect, self._subject.framing
@@ -85,26 +85,26 @@ class Channel:
         if self._view.missing is None:
             return True
         for client in tuple(self.clients):
-            client.send_back(self._view.missing)
+            client.send_back(self._view.missing, self._view.misses)
         return False
 
 
 class Hub:
-    """The channels of all conversations that somebody reads; tells them of new records."""
+    """The channels of all conversations that are read; tells them of new records."""
 
     def __init__(self, counts: Counts | None = None) -> None:
         self._counts = counts or Counts()
         self._channels: dict[tuple[int, bytes], dict[Subject, Channel]] = {}
         self._watched: dict[tuple[bytes, bytes], list[Callable[[], None]]] = {}
         self.closing = False
-        """The process ends: nobody stays who comes to the head."""
+        """Whether the process ends: no client that comes to the head stays."""
 
     def watch(self, key: bytes, message: bytes, over: Callable[[], None]) -> None:
-        """Tell when a message of a conversation is over, all its choices included."""
+        """Call `over` when a message of a conversation is over, with all its choices."""
         self._watched.setdefault((key, message), []).append(over)
 
     def unwatch(self, key: bytes, message: bytes, over: Callable[[], None]) -> None:
-        """Tell no more."""
+        """Undo a `watch`."""
         watchers = self._watched.get((key, message), [])
         if over in watchers:
             watchers.remove(over)
@@ -112,7 +112,7 @@ class Hub:
                 del self._watched[key, message]
 
     def close(self) -> int:
-        """Send everybody home, and whoever comes from now on. Answers how many were there."""
+        """Send all clients home, and all that come from now on. Returns how many were there."""
         self.closing = True
         clients = self.clients()
         for client in clients:
@@ -120,7 +120,7 @@ class Hub:
         return len(clients)
 
     def attach(self, subject: Subject, view: View, client: Client) -> None:
-        """A client whose view has come to the head; from here on it is told what comes."""
+        """Attach a client whose view has come to the head; from here on it is told what comes."""
         if not view.whole:
             subject = _alone(subject, client)
         channels = self._channels.setdefault((subject.partition, subject.key), {})
@@ -133,7 +133,7 @@ class Hub:
             client.send_home()
 
     def detach(self, subject: Subject, client: Client) -> None:
-        """A client that goes; it may have gone already."""
+        """Detach a client, which may have been detached already."""
         channels = self._channels.get((subject.partition, subject.key), {})
         for place in (subject, _alone(subject, client)):
             channel = channels.get(place)
@@ -149,7 +149,7 @@ class Hub:
             del self._channels[place]
 
     def dispatch(self, entries: Sequence[Entry]) -> set[int]:
-        """Records that are new at the head of their partition. Answers the offsets of those that somebody waits for."""
+        """Pass on records that are new at the head of their partition; return the offsets of those with a client."""
         told = set()
         for entry in entries:
             if self._watched and entry.finishes:
@@ -186,16 +186,17 @@ class Hub:
             return False
 
     def open_messages(self, partition: int, key: bytes) -> list[str] | None:
-        """Ids of a conversation's messages that are open; None if that is not known here.
+        """Ids of a conversation's open messages; None if that is not known here.
 
-        Nobody reads it, or who does came behind its last event: a message that is silent may be open.
+        It is not where no client reads it, or all came after its last event: a silent message may be open.
         """
-        channels = self._channels.get((partition, key), {})
-        found = next((known for each in channels.values() if (known := each.open_messages()) is not None), None)
-        return None if found is None else [message.decode(errors="replace") for message in found]
+        channels = self._channels.get((partition, key), {}).values()
+        known = [found for each in channels if (found := each.open_messages()) is not None]
+        open_ = dict.fromkeys(message.decode(errors="replace") for each in known for message in each)
+        return list(open_) if known else None
 
     def clients(self, partition: int | None = None) -> list[Client]:
-        """Everybody who reads a partition, or any."""
+        """All clients that read a partition, or any."""
         found = (channels for (number, _), channels in self._channels.items() if partition in (None, number))
         return [client for channels in found for channel in channels.values() for client in channel.clients]
 

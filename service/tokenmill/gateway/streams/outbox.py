@@ -1,4 +1,4 @@
-"""What one client has not been written yet: collected for a moment, bounded, and never waited for.
+"""What has not been written to one client yet: collected for a moment, bounded, and never waited for.
 
 Frames that come within a moment go out in one write, because the system call costs more than the frame. A client whose
 socket takes nothing keeps them here, up to a cap and for some seconds; then it is slow, and is closed rather than
@@ -16,7 +16,7 @@ class Pipe(Protocol):
         """Write, and wait until the client takes it. Raises `ConnectionError` and `TimeoutError`."""
 
     def write(self, data: bytes) -> None:
-        """Hand bytes to the connection, at once."""
+        """Hand bytes to the connection immediately."""
 
     @property
     def buffered(self) -> int:
@@ -24,7 +24,7 @@ class Pipe(Protocol):
 
 
 PIECE_BYTES = 64 * 1024
-"""Of what is handed to a connection at once: more than what comes in a moment, and less than a kernel's buffer."""
+"""Bytes that are handed to a connection at once: more than what comes in a moment, less than a kernel's buffer."""
 
 
 class Outbox:
@@ -51,11 +51,11 @@ class Outbox:
         self._pending: list[bytes] = []
         self._size = 0
         self._burst = 0
-        """Bytes that were more than the socket took when it took something last: they came at once, because our reader
-        was behind or a frame is large. The cap counts what comes while the socket takes nothing."""
+        """Bytes left over when the socket last took something: they came at once, because our reader was behind or a
+        frame is large. The cap counts only what comes while the socket takes nothing."""
         self._stuck_since: float | None = None
         self.slow = False
-        """It is over its cap or its time: nothing more is taken."""
+        """Whether it is over its cap or its time: nothing more is taken."""
         self.written_at = 0.0
         """When something was written last, in the loop's seconds; 0: not yet."""
 
@@ -65,7 +65,7 @@ class Outbox:
         return self._size + self._pipe.buffered
 
     def put(self, data: bytes) -> None:
-        """More bytes, to be written with the next flush; to a slow client no more."""
+        """Add bytes, to be written with the next flush; a slow client gets no more."""
         if self.slow:
             return
         if not self._pending:
@@ -74,9 +74,9 @@ class Outbox:
         self._size += len(data)
 
     def piece(self) -> bytes:
-        """The next of what was not written, for somebody who waits until it is; empty: nothing is left.
+        """Take the next piece of what is not written, for a caller that waits for it; empty: nothing is left.
 
-        What is collected is shared by all clients of a channel, what is written is a copy: so it is made in pieces.
+        What is collected is shared by all clients of a channel; what is written is a copy, so it is made in pieces.
         """
         count, size = 0, 0
         while count < len(self._pending) and (not size or size + len(self._pending[count]) <= PIECE_BYTES):
@@ -88,14 +88,14 @@ class Outbox:
         return data
 
     def flush(self, now: float) -> bool:
-        """Write what is collected as long as the socket takes it; False: it does not take all yet, so come again."""
+        """Write what is collected as long as the socket takes it; False: some is left, so flush again."""
         if self._pipe.buffered:
             return self._stuck(now)
         self._stuck_since = None
         while self._pending and not self._pipe.buffered:
             if piece := self.piece():
                 self._pipe.write(piece)
-            self.written_at = now  # of nothing, too: who has heartbeats without bytes is kept alive by other means
+            self.written_at = now  # also if nothing was: where heartbeats have no bytes, something else keeps it alive
         self._burst = self.held
         return not self._pending
 

@@ -1,14 +1,13 @@
 """From a checked request to a stream: first what is in the log, then what comes, until it ends for some reason.
 
-An id names its partition, and what follows it is read there. Where the topic has grown since, and nothing of the
-conversation is left or open there, the client goes on where the conversation does: from the time on at which it was,
-however long ago.
+An id names its partition, and what follows it is read there. If the topic has grown since, and nothing of the
+conversation is left or open there, the client continues where the conversation does: from the time of its last frame,
+however long ago that was.
 """
 
 import asyncio
 import logging
 import math
-import random
 import time
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import aclosing, suppress
@@ -28,6 +27,7 @@ from tokenmill.gateway.event_log.tail import AWAY_S, Tail
 from tokenmill.gateway.event_log.view import Frame
 from tokenmill.gateway.problems import GONE, Refused
 from tokenmill.gateway.streams.flusher import Flusher
+from tokenmill.gateway.streams.framing import SSE, drawn_retry_ms
 from tokenmill.gateway.streams.http_pipe import HttpPipe
 from tokenmill.gateway.streams.hub import Hub
 from tokenmill.gateway.streams.outbox import Pipe
@@ -39,23 +39,19 @@ from tokenmill.observe.telemetry import NO_TELEMETRY, Telemetry
 log = logging.getLogger(__name__)
 
 PEEK_S = 2.0
-"""How long a client that comes back may wait for headers: so long is looked whether there is anything for it at all.
-What is seen later is said in the stream, with an id behind all that was looked at."""
+"""Seconds that a client which comes back may wait for headers, while it is found out whether there is anything for it.
+What is found later is told in the stream, with an id after everything that was read."""
 
 CLOCKS_MS = 60_000
-"""By how much the clocks of those that write to a topic may differ: so much earlier begins what follows a time. On a
-partition that a conversation has just come to there is hardly more of it than that."""
-
-RETRY_MS = (500, 5_000)
-"""Between these a client is told to wait before it comes back: EventSources have no jitter of their own, so all clients
-of a process that ends would come at once."""
+"""Milliseconds by which the clocks of a topic's writers may differ: reading from a time begins that much earlier. On a
+partition that a conversation has just moved to there is hardly more of it."""
 
 GOODBYE_S = 0.05
-"""For the last words to leave before the connection is reset, which throws away what is on its way."""
+"""Seconds for the last bytes to leave before the connection is reset, which discards what is on its way."""
 
 
 Pins: TypeAlias = list[int]
-"""Partitions whose windows somebody needs."""
+"""Partitions whose windows a request needs."""
 
 
 class PreparedReading(NamedTuple):
@@ -63,19 +59,19 @@ class PreparedReading(NamedTuple):
 
     reading: Reading
     came_at: float
-    """When it was asked for, in monotonic seconds."""
+    """When the request came, in monotonic seconds."""
     peeked: Sequence[Frame] | None = ()
     """None: there are none up to the log's head. Empty: none have come up yet, and the head is further on."""
 
     def nothing_comes(self, asked: StreamRequest) -> bool:
-        """Whether the client has all there will be: it came back behind the end of what it asked for."""
+        """Whether the client has everything: it came back after the end of what it asked for."""
         return self.peeked is None and asked.until_finish and self.reading.has_all(asked.message)
 
 
 async def peek(reading: Reading, message: bytes, seconds: float) -> Sequence[Frame] | None:
-    """The next frames of a message, or of any if it is empty; None if there are none up to the head.
+    """Return the next frames of a message, or of any if it is empty; None if there are none up to the head.
 
-    After so many seconds it says whatever it has, which may be nothing.
+    After `seconds` it returns what it has, which may be nothing.
     """
     until = time.monotonic() + seconds
     async with aclosing(reading.frames()) as batches:
@@ -109,9 +105,9 @@ class StreamService:
         self._lookback = Lookback(settings.lookback_s, settings.lookback_records)
 
     def prepared(self, asked: StreamRequest, name: str = "") -> "_Beginning":
-        """A block with a reading at the place that was asked for, of whoever has this name.
+        """A block with a reading at the place that was asked for, under the client's name.
 
-        Its begin raises `Refused` and `Unavailable`.
+        Entering it raises `Refused` and `Unavailable`.
         """
         return _Beginning(self, asked, self.log_readers.of(name))
 
@@ -130,18 +126,19 @@ class StreamService:
         return prepared
 
     async def _begin(self, asked: StreamRequest, reader: ClientLogReader, pins: Pins) -> PreparedReading:
-        start, came_at, home = asked.start, time.monotonic(), self.tail.partition_of(asked.key)
+        start, came_at = asked.start, time.monotonic()
         if not isinstance(start, Position):
-            reading = await self._reading(asked, home, reader, pins)
+            reading = await self._reading(asked, self.tail.partition_of(asked.key), reader, pins)
             return PreparedReading(
                 reading, came_at, await peek(reading, asked.message, math.inf) if asked.message else ()
             )
         reading = await self._reading(asked, start.partition, reader, pins)
         prepared = PreparedReading(reading, came_at, await peek(reading, asked.message, PEEK_S))
+        home = self.tail.partition_of(asked.key)  # only now: the topic may have been found to have grown
         return await self._at_home(asked, prepared, reader, pins) if start.partition != home else prepared
 
     async def _reading(self, asked: StreamRequest, partition: int, reader: ClientLogReader, pins: Pins) -> Reading:
-        if partition >= self.tail.partitions:
+        if not await self.tail.has(partition):
             raise Gone
         window = await self.tail.pin(partition)
         pins.append(partition)
@@ -152,7 +149,7 @@ class StreamService:
     async def _at_home(
         self, asked: StreamRequest, old: PreparedReading, reader: ClientLogReader, pins: Pins
     ) -> PreparedReading:
-        """Where the conversation goes on in a topic that has grown, once the old partition has no more of it."""
+        """A reading where the conversation continues in a grown topic, if the old partition has no more of it."""
         if old.peeked is not None or not old.reading.view.idle:
             return old
         reading = await self._elsewhere(asked, old.reading, reader, pins)
@@ -161,9 +158,9 @@ class StreamService:
     async def _elsewhere(
         self, asked: StreamRequest, old: Reading, reader: ClientLogReader, pins: Pins, grown_ms: float = -math.inf
     ) -> Reading:
-        """A reading of what a client has not of its conversation on another partition, once it has all of the old one.
+        """A reading of the conversation on another partition, for a client that has all of the old one.
 
-        What is there came later than what the client has, and not before the topic had grown.
+        What is there came later than what the client has, and after the topic had grown.
         """
         at = old.standing
         time_ms = int(max(await reader.time_before(at.partition, at.offset + bool(at.part)), grown_ms))
@@ -173,11 +170,11 @@ class StreamService:
         return reading
 
     def away(self, old: Reading) -> bool:
-        """Whether a conversation goes on on another partition than the one that was read up to the head."""
+        """Whether a conversation continues on another partition than the one that was read up to the head."""
         return old.view.idle and old.partition != self.tail.partition_of(old.key)
 
     async def onward(self, asked: StreamRequest, old: Reading, grown_ms: float = -math.inf) -> Position:
-        """Where a client goes on that has all of the old partition; the topic had not grown before this time.
+        """The place where a client continues that has all of the old partition; `grown_ms` is before the topic grew.
 
         Raises `Unavailable`.
         """
@@ -188,7 +185,7 @@ class StreamService:
             self.unpin(pins)
 
     def unpin(self, pins: Pins) -> None:
-        """Their windows are needed no more."""
+        """Release their windows."""
         for partition in pins:
             self.tail.unpin(partition)
 
@@ -201,7 +198,7 @@ class StreamService:
         prepared: PreparedReading,
         finished: Callable[[], None] = lambda: None,
     ) -> web.StreamResponse:
-        """Answer with the stream that was begun; `finished` hears that all of it was written for its client."""
+        """Answer with the stream that was begun; `finished` is called when its client has been written all of it."""
         if prepared.nothing_comes(asked):
             return web.Response(status=204)  # an EventSource would come back for ever
         response = web.StreamResponse(headers={**asked.framing.headers, **headers})
@@ -209,11 +206,11 @@ class StreamService:
             pipe = await HttpPipe.opened(request, response, self.settings.stall_s)
             try:
                 if await self.attend(asked, prepared, pipe, held) == "finished":
-                    finished()  # before it is sent: a client that has read the end may be gone at once
+                    finished()  # before the end is sent: a client that has read it may be gone immediately
                     await pipe.finish()
                 else:
                     late = asked.late if time.monotonic() > asked.waits_until else b""
-                    goodbye = asked.framing.goodbye(random.randint(*RETRY_MS))  # noqa: S311 -- no secret
+                    goodbye = asked.framing.goodbye(drawn_retry_ms())
                     await _sent_back(pipe, late + goodbye)
             except (TimeoutError, Unavailable) as problem:
                 # It takes nothing, or what it asked for can't be had, and the answer has begun: nothing is written that
@@ -222,10 +219,18 @@ class StreamService:
                 pipe.reset()
         return response
 
+    async def send_back(self, request: web.Request) -> web.StreamResponse:
+        """Answer with a stream of server-sent events that says when to come back, and is cut off."""
+        response = web.StreamResponse(headers=SSE.headers)
+        with suppress(ConnectionError):  # the client left
+            pipe = await HttpPipe.opened(request, response, self.settings.stall_s)
+            await _sent_back(pipe, SSE.goodbye(drawn_retry_ms()))
+        return response
+
     def attend(
         self, asked: StreamRequest, prepared: PreparedReading, pipe: Pipe, held: Held = always
     ) -> Coroutine[Any, Any, Outcome]:
-        """Write to a client of any transport until its stream is over, and say why.
+        """Write to a client of any transport until its stream is over, and return why.
 
         Raises `ConnectionError` and `TimeoutError` for a client that is gone or stuck.
         """
@@ -239,7 +244,7 @@ class StreamService:
 
 
 class _Beginning:
-    """A block with a reading; no generator, which would take two kilobytes of each stream as long as it is open."""
+    """A block with a reading. Not a generator, which would take two kilobytes for each open stream."""
 
     __slots__ = ("_asked", "_pins", "_reader", "_serving")
 
@@ -261,8 +266,8 @@ class _Beginning:
 
 
 class _Leaves:
-    """Asks whether a client's rights have ended; or the topic has grown, so that the conversation goes on on another
-    partition, and nothing of it is open on this one.
+    """Finds out whether a client has to leave: its rights have ended, or the topic has grown, so that the conversation
+    continues on another partition and nothing of it is open on this one.
     """
 
     __slots__ = ("_asked", "_away", "_grown_ms", "_held", "_known", "_reading", "_serving")
@@ -274,7 +279,7 @@ class _Leaves:
         self._held = held
         self._known, self._away = 0, False
         self._grown_ms = -math.inf
-        """Before this time the topic had not grown: a client that waits for days need not look back for days."""
+        """The topic had not grown before this time: a client that has waited for days need not look back for days."""
 
     def __call__(self) -> Outcome | None:
         tail, key, partition = self._serving.tail, self._reading.key, self._reading.partition
@@ -287,7 +292,7 @@ class _Leaves:
         return "moved" if self._away and not self._serving.hub.open_messages(partition, key) else None
 
     async def onward(self) -> Position:
-        """Where it goes on then."""
+        """The place where it continues then."""
         return await self._serving.onward(self._asked, self._reading, self._grown_ms)
 
 

@@ -1,4 +1,4 @@
-"""One client at the head of a conversation: takes frames from its channel, until its stream is over for some reason."""
+"""One client at the head of a conversation: takes frames from its channel until its stream is over for some reason."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -9,40 +9,51 @@ from tokenmill.gateway.streams.outbox import Outbox
 
 Outcome: TypeAlias = Literal["finished", "back", "slow", "closed", "drained", "expired", "lost", "moved"]
 """Why a client is no longer at the head: its answer is over; it has to read again from earlier; it does not keep up; it
-left; the process ends; its rights did, or its time; the log is no longer the one it was; what comes next is on another
+left; the process ends; its rights or its time ended; the log was replaced; the conversation continues on another
 partition."""
 
 Leaves: TypeAlias = Callable[[], Outcome | None]
-"""Why a client may not stay, if it may not. Asked every second; of thousands, every few seconds."""
+"""Returns why a client may not stay, or None. Called every second; with thousands of clients every few seconds."""
 
 
 def stays() -> None:
-    """Of a client that may stay for ever."""
+    """Let a client stay for ever."""
 
 
 class MessageFilter:
-    """Which messages of the conversation a client is shown: all, one, or the first that comes."""
+    """The messages of the conversation that a client is shown: all, one, or the first that comes."""
 
     def __init__(self, message: bytes = b"", *, single: bool = False) -> None:
         self.message = message
-        """The only one; empty: all."""
+        """The only one that is shown; empty: all."""
         self._single = single
 
     def takes(self, message: bytes) -> bool:
-        """Whether frames of this message are shown. Where one is to be shown, it is the first that is asked about."""
+        """Whether frames of this message are shown. Where a single one is, it is the first that is asked about."""
         if self._single and not self.message:
             self.message = message
         return self.message in (b"", message)
 
     def ends_with(self, frame: Frame) -> bool:
-        """Whether nothing that is shown goes on behind this frame."""
+        """Whether nothing that is shown continues after this frame."""
         return frame.ends if self.message else frame.last
 
 
 class Stream:
     """One client of a channel, at the head: takes its frames into an outbox until it is over for some reason."""
 
-    __slots__ = ("_until_finish", "_wanted", "heartbeat", "last", "leaves", "opened", "outbox", "over", "place")
+    __slots__ = (
+        "_until_finish",
+        "_wanted",
+        "heartbeat",
+        "last",
+        "leaves",
+        "missing",
+        "opened",
+        "outbox",
+        "over",
+        "place",
+    )
 
     def __init__(
         self,
@@ -56,20 +67,22 @@ class Stream:
     ) -> None:
         self.outbox = outbox
         self.heartbeat = heartbeat
-        """What it is sent in silence."""
+        """What it is sent after a silence."""
         self.place = place
-        """Behind this frame it goes on."""
+        """The place of the last frame that it was told: it continues after it."""
         self.last: Frame | None = None
-        """The last one that it was told."""
+        """The last frame that it was told."""
         self.leaves = leaves
         self._until_finish = until_finish
         self._wanted = wanted or MessageFilter()
         self.opened = -1
-        """With the outcome `back`: from when on has to be read."""
+        """With the outcome `back`: the time from which it has to read again."""
+        self.missing = b""
+        """With the outcome `back`: the message that began then."""
         self.over: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
 
     def tell(self, frames: Sequence[Frame], data: bytes) -> None:
-        """New frames: the first of a message and the last are written at once, others with the next flush."""
+        """Take new frames: the first of a message and its last are written immediately, others with the next flush."""
         last = frames[-1]
         if self.over.done() or last.place <= self.place:
             return  # it came back from a gateway whose reader was ahead of ours
@@ -80,24 +93,24 @@ class Stream:
         if frames[0].first or last.ends:
             self.outbox.flush(asyncio.get_running_loop().time())
         if self.outbox.slow:
-            return  # it is ended by whoever looks after it
+            return  # the flusher ends it
         if self._until_finish and self._wanted.ends_with(last):
             self.end("finished")
 
-    def send_back(self, opened: int) -> None:
-        """Read again from this time on."""
-        self.opened = opened
+    def send_back(self, opened: int, message: bytes) -> None:
+        """Read again from this time on, when this message began."""
+        self.opened, self.missing = opened, message
         self.end("back")
 
     def lose(self) -> None:
-        """What it reads is another log now."""
+        """End it, as the log has been replaced."""
         self.end("lost")
 
     def send_home(self) -> None:
-        """Come back to another process."""
+        """End it, as the process ends."""
         self.end("drained")
 
     def end(self, outcome: Outcome) -> None:
-        """It is over; the first reason counts."""
+        """End it; the first reason counts."""
         if not self.over.done():
             self.over.set_result(outcome)

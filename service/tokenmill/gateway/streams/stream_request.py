@@ -15,10 +15,10 @@ from tokenmill.gateway.problems import BAD_POSITION, BAD_REQUEST, UNKNOWN_DIALEC
 from tokenmill.gateway.streams.framing import LINES, SSE, Framing
 
 LAST_EVENT_ID = "last-event-id"
-"""The header that an EventSource sends by itself when it comes back."""
+"""The header that an EventSource sends when it comes back."""
 
 WORDS: dict[str, Start] = {"now": "now", "start": "start", "message": "message"}
-"""Places that have no id."""
+"""Places without an id."""
 
 
 class StreamRequest(msgspec.Struct, frozen=True):
@@ -36,26 +36,26 @@ class StreamRequest(msgspec.Struct, frozen=True):
     folded: bool = False
     """Neighbouring deltas that lie in the past may come as one."""
     waits_until: float = math.inf
-    """In monotonic seconds: so long it stays at the log's head for what comes. What is there it gets at any time."""
+    """Until when it waits at the log's head, in monotonic seconds. What the log has already it gets at any time."""
     late: bytes = b""
-    """What is written then, in whose words it is awaited; behind it the connection is reset."""
+    """What is written when that time is over, in words of the client's API, before the connection is reset."""
     comes_back: bool = False
-    """It says where it was by the id of its last frame, as EventSources do: it can't see a refusal's reason."""
+    """Whether it sent the id of its last frame, as EventSources do: it can't see a refusal's reason."""
     found: bool = False
-    """The place was found by a reading before, and is none that the client knows."""
+    """Whether an earlier reading found the place: the client does not know it."""
 
     def only(self, message: bytes) -> "StreamRequest":
-        """The same of one message, to its end."""
+        """The same for one message, to its end."""
         return msgspec.structs.replace(self, message=message, single=True, until_finish=True)
 
     @property
     def key(self) -> bytes:
-        """Of the conversation's records."""
+        """The key of the conversation's records."""
         return self.conversation.encode()
 
 
 class _Request(Protocol):
-    """What is needed of a request."""
+    """The part of a request that is needed."""
 
     @property
     def query(self) -> Mapping[str, str]: ...
@@ -64,7 +64,7 @@ class _Request(Protocol):
 
 
 def read_request(request: _Request, conversation: str, *, start: str = "now", replay: str = "exact") -> StreamRequest:
-    """What the request asks for; `start` and `replay` are what it means where it does not say. Raises `Refused`."""
+    """Return what the request asks for; `start` and `replay` are the defaults. Raises `Refused`."""
     query, headers = request.query, request.headers
     last = headers.get(LAST_EVENT_ID) or query.get("last_event_id", "")
     if query.get("until", "finish") != "finish":
@@ -91,7 +91,7 @@ def dialect_of(name: str) -> Dialect:
 
 
 def folded_of(replay: str) -> bool:
-    """Whether what is past may be folded. Raises `Refused`."""
+    """Whether the past may be folded. Raises `Refused`."""
     if replay not in ("exact", "folded"):
         raise Refused(BAD_REQUEST, f"replay is {shown(replay)}; expected exact or folded")
     return replay == "folded"

@@ -1,7 +1,7 @@
 """One client of one conversation, from its first byte to its last: what the log has, then what comes.
 
-It is the same for every transport: a `Pipe` writes, a `Framing` says how frames look. How a connection ends is the
-transport's business, which is told the outcome.
+It is the same for every transport: a `Pipe` writes, a `Framing` defines how frames look. How a connection ends is up to
+the transport, which gets the outcome.
 """
 
 import math
@@ -21,7 +21,7 @@ from tokenmill.gateway.event_log.view import Frame
 from tokenmill.gateway.event_log.window import TURN_BYTES
 from tokenmill.gateway.streams.flusher import Flusher
 from tokenmill.gateway.streams.folding import folded
-from tokenmill.gateway.streams.framing import SSE
+from tokenmill.gateway.streams.framing import SSE, drawn_retry_ms
 from tokenmill.gateway.streams.hub import Hub, Subject
 from tokenmill.gateway.streams.outbox import Outbox, Pipe
 from tokenmill.gateway.streams.stream import MessageFilter, Outcome, Stream
@@ -31,7 +31,7 @@ EVERY_BLOCK = frozenset({"openai", "openai_responses"})
 """Dialects whose clients take an id alone for an event, and fail on it. They do not come back by id anyway."""
 
 OWN_ERRORS = frozenset({"ai_sdk_ui", "ag_ui"})
-"""Dialects whose clients can be told in their own words, before anything else, that an answer can't be shown."""
+"""Dialects in which a client can be told, before anything else, that an answer can't be shown."""
 
 EVERY_DATA = EVERY_BLOCK | OWN_ERRORS
 """Dialects whose clients take whatever has data for one of their own events, whatever its name, and fail on another."""
@@ -40,11 +40,11 @@ LOST = Error(code="gap", message="the log no longer has the beginning of this an
 
 
 class Leaves(Protocol):
-    """Why a client may not stay, if it may not."""
+    """Tells why a client may not stay, if it may not."""
 
     def __call__(self) -> Outcome | None: ...
     async def onward(self) -> Position:
-        """Where it goes on, if that is on another partition. Raises `Unavailable`."""
+        """The place where it continues, on another partition. Raises `Unavailable`."""
 
 
 class StreamSession:
@@ -90,18 +90,17 @@ class StreamSession:
         self._subject = Subject(reading.partition, reading.key, asked.dialect, asked.framing)
         self._sent_at = time.monotonic()
         self._over: bool | None = None
-        """What was asked for had ended with the last frame of the past that was shown; None: none was."""
+        """Whether what was asked for had ended with the last frame of the past that was shown; None: none was."""
         self._lost = False
-        """It was said that nothing of it can be shown."""
+        """Whether the client was told that nothing of it can be shown."""
         self._sent = counts.sent(asked.dialect.name, asked.framing.name)
 
     async def attend(self, peeked: Sequence[Frame]) -> Outcome:
-        """Until the stream is over, and why. Raises `ConnectionError` and `TimeoutError` for a client that is gone or
-        stuck.
+        """Serve until the stream is over, and return why. Raises `ConnectionError` and `TimeoutError` for a client that
+        is gone or stuck.
         """
         with self._counts.attending(self._asked.framing.name) as attended:
-            standing = None if self._asked.dialect.name in EVERY_BLOCK else self._reading.standing
-            await self._send(self._asked.framing.opening(standing))
+            await self._send(self._opening())
             await self._tell(peeked)
             while (outcome := await self._catch_up() or await self._live()) == "back":
                 self._counts.ended(outcome)
@@ -110,8 +109,14 @@ class StreamSession:
                 await self._lead_on(await self._leaves.onward())
         return outcome
 
+    def _opening(self) -> bytes:
+        framing = self._asked.framing
+        if self._asked.dialect.name in EVERY_BLOCK:
+            return framing.opening(None)
+        return framing.pause(drawn_retry_ms()) + framing.opening(self._reading.standing)
+
     async def _catch_up(self) -> Outcome | None:
-        """To the head, unless the client may not stay. In a topic that has grown it reads all that it has here."""
+        """Send everything up to the head, also if the topic has grown, unless the client may not stay."""
         if self._lost:
             return "finished"
         began_at = time.monotonic()
@@ -146,7 +151,7 @@ class StreamSession:
             self._reading.standing = piece[-1].id(partition)
 
     async def _tell_gap(self) -> None:
-        """That something is missing, if so. Only among server-sent events a notice may be taken for a payload."""
+        """Tell the client if something is missing. Only as a server-sent event could a notice pass for a payload."""
         if not self._reading.gap:
             return
         self._reading.gap = False
@@ -159,7 +164,7 @@ class StreamSession:
             self._lost = True
 
     async def _lead_on(self, position: Position) -> None:
-        """Tell a client where it stands now, without a frame."""
+        """Tell a client its new place, without a frame."""
         self._reading.standing = position
         if self._asked.dialect.name not in EVERY_BLOCK:
             await self._send(self._asked.framing.opening(position))
@@ -177,18 +182,18 @@ class StreamSession:
         return self._over and (message not in view.open_since() if message else view.idle)
 
     def _waits(self) -> Outcome | None:
-        """Why a client may not stay at the head for which something may not come for ever."""
+        """Why a client that does not wait for ever may not stay at the head."""
         return "expired" if time.monotonic() > self._asked.waits_until else self._leaves()
 
     async def _had_all(self) -> Outcome:
-        """A client came back behind the end, which was seen too late to say so at once: it is led on."""
+        """Lead on a client that came back after the end, which was found too late to answer 204."""
         outcome = self._leaves() or "finished"
         if outcome == "finished":
             await self._lead_on(self._reading.led_on())
         return outcome
 
     async def _live(self) -> Outcome:
-        """At the head, until something ends that. No await lies between the last frame of the past and this."""
+        """Wait at the head until something ends that. No await lies between the last frame of the past and this."""
         asked, reading = self._asked, self._reading
         if reading.lost:
             return "lost"
@@ -213,17 +218,15 @@ class StreamSession:
         if stream.last is not None:
             reading.standing = stream.last.id(reading.partition)
         if outcome in ("finished", "back", "moved"):
-            while piece := outbox.piece():  # what its socket did not take at once
+            while piece := outbox.piece():  # what its socket has not taken yet
                 await self._send(piece)
         if outcome == "back":
-            await reading.go_back(stream.place, stream.opened)
+            await reading.go_back(stream.place, stream.opened, stream.missing)
         return outcome
 
 
 def _pieces(frames: Sequence[Frame]) -> Iterator[Sequence[Frame]]:
-    """Frames as they are written at once: as much of the past comes from the log in one turn as clients take a while
-    for.
-    """
+    """Split frames into what is written at once: one turn may read more of the past than a client takes in a moment."""
     begin, size = 0, 0
     for number, frame in enumerate(frames):
         size += len(frame.payload)

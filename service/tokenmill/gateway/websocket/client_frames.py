@@ -1,7 +1,7 @@
 """What clients say on a WebSocket: JSON objects, checked before anything is done for them.
 
-1. `type` says what it is; without one it is a `subscribe`, so the first frame of a socket needs none.
-2. A field that nobody knows is refused: a misspelt `last_event_id` would lose a client its place without a word.
+1. `type` is the kind of frame; without one it is a `subscribe`, so the first frame of a socket needs none.
+2. An unknown field is refused: with a misspelt `last_event_id` a client would lose its place without noticing.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from tokenmill.gateway.streams.stream_request import StreamRequest, read_request
 from tokenmill.gateway.websocket.server_frames import WebSocketFraming
 
 FRAME_BYTES = 256 * 1024
-"""Of one frame of a client: results of tools are the largest, and longer ones may be posted."""
+"""Bytes of a client's longest frame: results of tools are the largest, and longer ones may be posted."""
 
 
 class ClientFrame(msgspec.Struct, frozen=True):
@@ -25,7 +25,7 @@ class ClientFrame(msgspec.Struct, frozen=True):
 
 
 class Subscribe(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"from_": "from"}):
-    """Which events of which conversation, as the query of `/events` says it."""
+    """Which events of which conversation, in the words of the query of `/events`."""
 
     conversation: str = ""
     authorization: str = ""
@@ -37,7 +37,7 @@ class Subscribe(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename=
     replay: str | None = None
 
     def as_request(self, conversation: str, framing: WebSocketFraming) -> StreamRequest:
-        """The same as a request asks it. Raises `Refused`."""
+        """The same as a request. Raises `Refused`."""
         fields = {
             "dialect": self.dialect,
             "from": self.from_,

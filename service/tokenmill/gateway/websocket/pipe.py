@@ -1,4 +1,4 @@
-"""The connection of a WebSocket, to which whole frames are written past the library's own writer."""
+"""The connection of a WebSocket: whole frames are written to it, past the library's own writer."""
 
 import asyncio
 import socket
@@ -9,7 +9,7 @@ from tokenmill.gateway.streams.http_pipe import SEND_BUFFER
 
 
 class WebSocketPipe:
-    """The connection of one WebSocket whose handshake is done."""
+    """The connection of one WebSocket whose handshake is done. All conversations that the socket reads share it."""
 
     def __init__(self, request: web.BaseRequest, send_s: float) -> None:
         transport = request.transport
@@ -21,24 +21,35 @@ class WebSocketPipe:
         self._transport = transport
         self._writer = request.writer
         self._send_s = send_s
+        self._turn = asyncio.Lock()
+        self._awaited = 0
+        """Bytes that `send` is waiting for: they are its caller's, and bounded."""
 
     async def send(self, data: bytes) -> None:
-        """Write, and wait until the client takes it. Raises `ConnectionError` and `TimeoutError`."""
-        if self._transport.is_closing():
-            raise ConnectionResetError("the client left")
-        self.write(data)
-        async with asyncio.timeout(self._send_s):
-            await self._writer.drain()
+        """Write, and wait until the client takes it, one caller at a time.
+
+        Raises `ConnectionError` and `TimeoutError`.
+        """
+        async with self._turn:
+            if self._transport.is_closing():
+                raise ConnectionResetError("the client left")
+            self._awaited = self._transport.get_write_buffer_size() + len(data)
+            self.write(data)
+            try:
+                async with asyncio.timeout(self._send_s):
+                    await self._writer.drain()
+            finally:
+                self._awaited = 0
 
     def write(self, data: bytes) -> None:
-        """Hand whole frames to the transport, at once."""
+        """Hand whole frames to the transport immediately."""
         if data and not self._transport.is_closing():
             self._transport.write(data)
 
     @property
     def buffered(self) -> int:
-        """Bytes that the kernel did not take yet."""
-        return self._transport.get_write_buffer_size()
+        """Bytes that the kernel has not taken yet, beyond those that `send` is waiting for."""
+        return max(0, self._transport.get_write_buffer_size() - self._awaited)
 
     def reset(self) -> None:
         """End the connection without a close frame."""

@@ -1,9 +1,9 @@
 """What a client is sent on a WebSocket: a text message for each frame, `{"id": …, "data": …}`, and why it is closed.
 
-1. What a server sends is not masked and, without compression, depends on nothing but its content. So frames are made
-   whole here, once for all sockets that read the same, and several go out in one write.
-2. Where a socket reads several conversations, each frame says of which it is.
-3. Reasons of a close have at most 123 bytes.
+1. What a server sends is not masked and, without compression, depends on its content alone. So whole frames are made
+   here once for all sockets that read the same, and several go out in one write.
+2. Where a socket reads several conversations, each frame names its own.
+3. The reason of a close has at most 123 bytes.
 """
 
 from collections.abc import Mapping
@@ -18,10 +18,10 @@ from tokenmill.gateway.streams.framing import as_json
 from tokenmill.gateway.streams.stream import Outcome
 
 _SHORT = 126
-"""Sizes below stand in one byte; this one says that two follow, the next that eight do."""
+"""Smaller sizes fit in one byte; this value means that two bytes follow, the next one eight."""
 
 _TEXT, _PING, _PONG = 0x81, 0x89, 0x8A
-"""First bytes of frames that are whole."""
+"""First bytes of unfragmented frames."""
 
 PING = bytes([_PING, 0])
 
@@ -32,7 +32,7 @@ def text(payload: bytes) -> bytes:
 
 
 def pong(payload: bytes) -> bytes:
-    """The answer to a ping, which has at most 125 bytes."""
+    """The answer to a ping; its payload has at most 125 bytes."""
     return _head(_PONG, len(payload)) + payload
 
 
@@ -45,7 +45,7 @@ def _head(first: int, size: int) -> bytes:
 
 
 class WebSocketFraming(msgspec.Struct, frozen=True):
-    """Text messages of a WebSocket; of this conversation, where the socket has several."""
+    """Text messages of a WebSocket; they name this conversation where the socket has several."""
 
     conversation: str | None = None
 
@@ -65,7 +65,7 @@ class WebSocketFraming(msgspec.Struct, frozen=True):
         return b""
 
     def frame(self, dialect: Dialect, partition: int, frame: Frame) -> bytes:  # noqa: ARG002 -- looks alike in all
-        """A payload with its id; one that is no JSON is a string, and without one it is the id alone."""
+        """A payload with its id; a payload that is not JSON becomes a string, and without one there is the id alone."""
         if not frame.payload:
             return self.opening(frame.id(partition))
         position = str(frame.id(partition)).encode()
@@ -79,6 +79,10 @@ class WebSocketFraming(msgspec.Struct, frozen=True):
         """A message with an id alone: where the client is."""
         return b"" if position is None else text(b'{%b"id":"%b"}' % (self._of(), str(position).encode()))
 
+    def pause(self, retry_ms: int) -> bytes:  # noqa: ARG002 -- looks alike in all
+        """Nothing."""
+        return b""
+
     def goodbye(self, retry_ms: int) -> bytes:
         """Before the close frame: when to come back."""
         return self.notice("retry", {"retry_ms": retry_ms})
@@ -90,7 +94,7 @@ class WebSocketFraming(msgspec.Struct, frozen=True):
 
 
 class CloseReason(NamedTuple):
-    """How a socket is closed."""
+    """Code and reason with which a socket is closed."""
 
     code: int
     reason: str
@@ -113,4 +117,4 @@ ENDINGS: Mapping[Outcome, CloseReason] = {
     "moved": CloseReason(1012, "the topic has grown; come back with the id of the last message"),
     "closed": LEFT,
 }
-"""By what ended a stream of it."""
+"""Reasons by the outcome of a stream of the socket."""

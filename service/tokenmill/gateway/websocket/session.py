@@ -18,6 +18,7 @@ from tokenmill.gateway.auth.authorizer import TICKET
 from tokenmill.gateway.auth.grant import Action, Grant, must_allow, unauthenticated
 from tokenmill.gateway.http.request_values import conversation_id
 from tokenmill.gateway.problems import BAD_REQUEST, CONFLICT, NOT_FOUND, TOO_MANY, UNAVAILABLE, Refused, shown
+from tokenmill.gateway.streams.framing import drawn_retry_ms
 from tokenmill.gateway.streams.service import StreamService
 from tokenmill.gateway.streams.stream import Outcome
 from tokenmill.gateway.streams.stream_request import StreamRequest
@@ -42,16 +43,16 @@ from tokenmill.limits import KIB
 log = logging.getLogger(__name__)
 
 FIRST_S = 5.0
-"""Within which a client says what it wants: one that does not holds a connection for nothing."""
+"""Seconds within which a client has to say what it wants: until then it holds a connection for nothing."""
 
 PING_S = 20.0
-"""After so much silence of the client it is pinged; proxies close what is silent for a minute."""
+"""Seconds of a client's silence after which it is pinged; proxies close what is silent for a minute."""
 
 MISSES = 2
-"""Pings without any answer, after which nobody is there."""
+"""Unanswered pings after which the client counts as gone."""
 
 FRAMES_PER_WINDOW = 200
-"""Of a client within `WINDOW_S`: a page says some at a time; a flood would keep the process from others."""
+"""Frames that a client may send within `WINDOW_S`: a page sends a few; a flood would keep the process from others."""
 
 WINDOW_S = 10.0
 
@@ -59,13 +60,13 @@ SUBSCRIPTIONS = 64
 """Conversations of one socket: a page shows a few."""
 
 CLOSE_S = 2.0
-"""For the close frame to reach the client, and its own to come back."""
+"""Seconds for the close frame to reach the client, and for its own to come back."""
 
 Write: TypeAlias = Callable[[str, Mapping[str, Any]], Awaitable[Mapping[str, object]]]
 """Writes what a client says of a conversation, and returns what came of it. Raises `Refused`."""
 
 
-class Parts(NamedTuple):
+class Shared(NamedTuple):
     """What all sockets of a process share."""
 
     serving: StreamService
@@ -74,7 +75,7 @@ class Parts(NamedTuple):
 
 
 class ShownCredentials(NamedTuple):
-    """Credentials, and what they came to."""
+    """Credentials, and the grant that they led to."""
 
     request: web.BaseRequest
     grant: Grant | None
@@ -85,22 +86,22 @@ class WebSocketSession:
 
     def __init__(
         self,
-        parts: Parts,
+        shared: Shared,
         request: web.Request,
         response: web.WebSocketResponse,
         pipe: WebSocketPipe,
         conversation: str | None,
     ) -> None:
-        """`conversation`: the only one; None: the client says which."""
-        self._parts = parts
+        """`conversation`: the only one; None: the client names them."""
+        self._shared = shared
         self._request = request
         self._response = response
         self._pipe = pipe
         self._conversation = conversation
         self._shown = ShownCredentials(request, None)
-        """By whoever subscribed last, for conversations that are not read."""
+        """Those of the last subscription, for conversations that are not read."""
         self._shown_for: dict[str, ShownCredentials] = {}
-        """By whoever reads a conversation."""
+        """Those of each conversation that is read."""
         self._reads: dict[str, asyncio.Task[None]] = {}
         self._ended: asyncio.Future[CloseReason] = asyncio.get_running_loop().create_future()
         self._slot = ExitStack()
@@ -112,8 +113,14 @@ class WebSocketSession:
         if not self._ended.done():
             self._ended.set_result(ending)
 
+    def send_back(self, ending: CloseReason) -> None:
+        """Close it, and say before when to come back."""
+        if not self._ended.done():
+            self._say(self._framing("").goodbye(drawn_retry_ms()))
+            self.end(ending)
+
     async def run(self) -> None:
-        """Until it is closed."""
+        """Serve it until it is closed."""
         with self._slot:
             listening = asyncio.create_task(self._listen())
             try:
@@ -131,7 +138,7 @@ class WebSocketSession:
         if not self._response.closed:
             self._pipe.reset()
 
-    # What the client says
+    # Frames of the client
 
     async def _listen(self) -> CloseReason:
         try:
@@ -144,12 +151,12 @@ class WebSocketSession:
         return ending
 
     async def _first(self) -> None:
-        # A ticket says who asks, as `authorization` does, and nothing of what is wanted.
+        # A ticket, like `authorization`, identifies the client, and is not about what it wants.
         query = {name: value for name, value in self._request.query.items() if name != TICKET}
         if query and self._conversation is not None:
             await self._subscribe(read_subscribe(query))
             return
-        self._slot.enter_context(self._parts.admission.unnamed_slot())
+        self._slot.enter_context(self._shared.admission.unnamed_slot())
         try:
             async with asyncio.timeout(FIRST_S):
                 while not self._reads and await self._next() is None:
@@ -190,27 +197,27 @@ class WebSocketSession:
             raise Refused(TOO_MANY, f"at most {FRAMES_PER_WINDOW} frames within {WINDOW_S:g} s, pings included")
 
     async def _said(self, content: str) -> None:
-        """Do what a frame says. Raises `Refused` for one that is not understood, or ends the socket."""
+        """Do what a frame asks for. Raises `Refused` for one that is not understood, or ends the socket."""
         said = read_frame(content)
         if said.type == "subscribe":
             await self._subscribe(read_subscribe(said.fields))
         elif said.type == "unsubscribe":
             self._unsubscribe(self._meant(conversation_in(said.fields)))
-        elif said.type in self._parts.writes:
+        elif said.type in self._shared.writes:
             await self._write(said.type, conversation_in(said.fields), said.fields)
         else:
-            words = ", ".join(["subscribe", "unsubscribe", *self._parts.writes])
+            words = ", ".join(["subscribe", "unsubscribe", *self._shared.writes])
             raise Refused(BAD_REQUEST, f"the type of a frame is {shown(said.type)}; expected one of {words}")
 
     def _meant(self, name: str) -> str:
-        """The conversation that a frame names, which need not where there is only one. Raises `Refused`."""
+        """The conversation that a frame names; it need not where there is only one. Raises `Refused`."""
         if self._conversation is not None and name not in ("", self._conversation):
             raise Refused(BAD_REQUEST, "this address is about one conversation; /v1/ws reads several")
         return conversation_id(name or self._conversation or "")
 
     async def _write(self, kind: str, name: str, fields: Mapping[str, Any]) -> None:
-        action, write = self._parts.writes[kind]
-        # What names the conversation says where it is written, as an address does, and is no part of the body.
+        action, write = self._shared.writes[kind]
+        # The conversation is where it is written, like an address, and not part of the body.
         body = {field: value for field, value in fields.items() if field != "conversation"}
         try:
             conversation = self._meant(name)
@@ -223,7 +230,7 @@ class WebSocketSession:
         else:
             self._notice(kind, answer, conversation)
 
-    # What it reads
+    # Readings
 
     async def _subscribe(self, wanted: Subscribe) -> None:
         conversation = self._meant(wanted.conversation)
@@ -241,14 +248,14 @@ class WebSocketSession:
         task.add_done_callback(self._failed)
 
     def _check_room(self, conversation: str) -> None:
-        """Raise `Refused` for one that is read already, and for one too many."""
+        """Raise `Refused` for a conversation that is read already, and for one too many."""
         if conversation in self._reads:
             raise Refused(CONFLICT, f"{shown(conversation)} is read already; unsubscribe it first")
         if len(self._reads) >= SUBSCRIPTIONS:
             raise Refused(TOO_MANY, f"a socket reads at most {SUBSCRIPTIONS} conversations; open another")
 
     def _showing(self, authorization: str) -> ShownCredentials:
-        """The handshake with other credentials. Raises `Refused`."""
+        """The handshake's request with other credentials. Raises `Refused`."""
         if not authorization.isprintable() or not authorization.isascii():
             raise Refused(BAD_REQUEST, "authorization: expected what the header of that name says")
         headers = CIMultiDict(self._request.headers)
@@ -256,30 +263,30 @@ class WebSocketSession:
         return self._shown._replace(request=self._request.clone(headers=headers))
 
     async def _let_in(self, shown: ShownCredentials, conversation: str) -> Grant:
-        """A socket has one slot, that of whoever read first. Raises `Refused` if there is none."""
+        """Let a reader in. A socket has one slot, under the name that read first. Raises `Refused` if there is none."""
         grant = await self._allowed(shown, conversation, "read")
-        # Credentials that are refused replace none that are good.
+        # Refused credentials do not replace good ones.
         self._shown = self._shown_for[conversation] = ShownCredentials(shown.request, grant)
         if not self._reads:
-            self._slot.close()  # the one it had before it was known whose it is
-            self._slot.enter_context(self._parts.admission.slot(grant))
+            self._slot.close()  # the one from before its name was known
+            self._slot.enter_context(self._shared.admission.slot(grant))
         return grant
 
     async def _allowed(self, shown: ShownCredentials, conversation: str, action: Action) -> Grant:
-        """The grant of whoever may do this. Raises `Refused`.
+        """The grant that allows this. Raises `Refused`.
 
-        A ticket is shown once: what it opened lasts as long as the rights behind it.
+        A ticket is checked once: what it opened lasts as long as the rights behind it.
         """
         opened = shown.grant
         if opened is None or not opened.by_ticket:
-            return await self._parts.admission.check(shown.request, conversation, action)
-        if not self._parts.admission.held(opened)():
+            return await self._shared.admission.check(shown.request, conversation, action)
+        if not self._shared.admission.held(opened)():
             raise unauthenticated("what this ticket was made of has ended; get a new one", "expired")
         must_allow(opened, conversation, action)
         return opened
 
     async def _read(self, asked: StreamRequest, grant: Grant) -> None:
-        serving, conversation, held = self._parts.serving, asked.conversation, self._parts.admission.held(grant)
+        serving, conversation, held = self._shared.serving, asked.conversation, self._shared.admission.held(grant)
         try:
             async with serving.prepared(asked, grant.name) as prepared:
                 finished = prepared.nothing_comes(asked)
@@ -298,21 +305,21 @@ class WebSocketSession:
             self._is_over(conversation, outcome)
 
     def _failed(self, task: asyncio.Task[None]) -> None:
-        """What nobody foresaw is logged, and ends the socket."""
+        """Log an unexpected failure, and end the socket."""
         if not task.cancelled() and (problem := task.exception()) is not None:
             log.error("a WebSocket's reading failed", exc_info=problem)
             self.end(FAILED)
 
     def _is_over(self, conversation: str, outcome: Outcome) -> None:
         if outcome != "finished":
-            self.end(ENDINGS[outcome])
+            self.send_back(ENDINGS[outcome])
         else:
             if self._conversation is None:
                 self._notice("finished", {}, conversation)
             self._over(conversation, FINISHED)
 
     def _over(self, conversation: str, ending: CloseReason) -> None:
-        """A conversation is no longer read, which ends a socket that has no other."""
+        """Stop reading a conversation, which ends a socket that has no other."""
         self._stopped(conversation)
         if self._conversation is not None:
             self.end(ending)
@@ -329,7 +336,7 @@ class WebSocketSession:
         self._shown_for.pop(conversation, None)
         return self._reads.pop(conversation, None)
 
-    # What it is told
+    # Messages to the client
 
     def _framing(self, conversation: str) -> WebSocketFraming:
         return WebSocketFraming(conversation if self._conversation is None and conversation else None)
@@ -338,8 +345,8 @@ class WebSocketSession:
         self._say(self._framing(conversation).notice(name, fields))
 
     def _say(self, data: bytes) -> None:
-        """Answer, unless the client reads nothing of what it is answered."""
-        if self._pipe.buffered > self._parts.serving.settings.buffer_kib * KIB:
+        """Answer; a client that does not read its answers is too slow."""
+        if self._pipe.buffered > self._shared.serving.settings.buffer_kib * KIB:
             self.end(SLOW)
         else:
             self._pipe.write(data)
