@@ -76,8 +76,8 @@ Server-sent events, unless the client accepts `application/x-ndjson`:
 `data` is the dialect's payload, on one line; a payload that is not JSON, such as `[DONE]`, is a string in NDJSON.
 A stream of server-sent events begins with `retry:` and a pause drawn for each client, so that the clients of a killed
 process do not all reconnect at once. Clients of OpenAI's dialects fail on a block with only an id, and do not reconnect
-by it: they get the comment `: open` instead of both. Frames that come within `gateway.flush_ms` are written together; the
-first and the last of a message immediately.
+by it: they get the comment `: open` instead of both. Frames that come within `gateway.flush_ms` are written together;
+the first and the last of a message immediately.
 """,
     "## Ids",
     """
@@ -105,7 +105,8 @@ A cut never looks like an end: a client that sees a complete end of the answer h
 reason for a refusal and does not reconnect after one; the how-to shows what a page does then. So a client that
 reconnects by itself, with the header `Last-Event-ID`, is not refused for what passes (429, 503): it gets `retry` and a
 reset. Server-sent events in the dialects `openai`, `openai_responses`, `ai_sdk_ui` and `ag_ui` have no notice `gap`:
-clients take each event for one of the API's. In the last two, an answer whose beginning is gone is an error, which ends the stream.
+clients take each event for one of the API's. In the last two, an answer whose beginning is gone is an error,
+which ends the stream.
 """,
     """
 A WebSocket is closed with 1000 after the end of an answer, 1001 when the gateway stops, 1008 for what is not allowed or
