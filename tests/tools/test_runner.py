@@ -15,7 +15,7 @@ from tests.support.stage import until
 from tests.support.tool_calls import PARTITIONS, WEATHER, Calls
 from tests.support.topics import admin_of, make_topics, read_topic, write_topic
 from tokenmill.config import Config, Kafka, Tools, Topics
-from tokenmill.errors import Unavailable
+from tokenmill.errors import FatalError, Unavailable
 from tokenmill.kafka.clients import METADATA_MS, make_producer
 from tokenmill.kafka.transaction import Transaction
 from tokenmill.observe import TOOLS_METRICS, Numbers
@@ -216,11 +216,16 @@ async def nothing() -> None:
     """All of it is acknowledged."""
 
 
+def runner_of(calls: Calls) -> Runner:
+    """A runner in this process, without servers."""
+    config = Config(kafka=Kafka(**calls.settings["kafka"]), topics=calls.topics, tools=Tools(**calls.settings["tools"]))
+    return Runner(config, Links(()), Numbers(TOOLS_METRICS))
+
+
 @asynccontextmanager
 async def running(calls: Calls) -> AsyncIterator[Runner]:
     """A runner in this process, without servers, that is ready."""
-    config = Config(kafka=Kafka(**calls.settings["kafka"]), topics=calls.topics, tools=Tools(**calls.settings["tools"]))
-    runner, stop = Runner(config, Links(()), Numbers(TOOLS_METRICS)), asyncio.Event()
+    runner, stop = runner_of(calls), asyncio.Event()
     task = asyncio.create_task(runner.run(stop))
     try:
         await until(lambda: runner.readiness()[0], "it is ready")
@@ -228,6 +233,18 @@ async def running(calls: Calls) -> AsyncIterator[Runner]:
     finally:
         stop.set()
         await task
+
+
+async def test_a_client_that_reads_nothing_any_more_ends_the_runner(kafka: str, unique: str, tmp_path: Path) -> None:
+    """Its fetching has ended, and its polls would find nothing from then on."""
+    async with Calls(tmp_path, kafka, unique) as calls:
+        runner = runner_of(calls)
+        task = asyncio.create_task(runner.run(asyncio.Event()))
+        await until(lambda: runner.readiness()[0], "it is ready")
+        assert runner._consumer is not None
+        runner._consumer._fetcher._fetch_task.cancel()
+        with pytest.raises(FatalError, match="fetching task has ended"):
+            await asyncio.wait_for(task, 30)
 
 
 async def test_who_is_stopped_before_it_has_begun_ends_at_once(unique: str) -> None:

@@ -17,6 +17,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRebalanceListen
 
 from tokenmill.config import Config
 from tokenmill.kafka.calls import deadline, started, stopped, until_available
+from tokenmill.kafka.client_tasks import must_read
 from tokenmill.kafka.clients import find_partitions, make_consumer, make_producer, make_reader
 from tokenmill.kafka.group import committed_offsets, still_a_member
 from tokenmill.kafka.topic_presence import TopicPresence
@@ -135,6 +136,7 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
 
     async def _poll(self, consumer: AIOKafkaConsumer) -> None:
         while True:
+            must_read(consumer)
             await self._presence.look(consumer)
             self._hold(consumer)
             for place, records in (await consumer.getmany(timeout_ms=POLL_MS)).items():
