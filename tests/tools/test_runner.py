@@ -16,6 +16,7 @@ from tests.support.tool_calls import PARTITIONS, WEATHER, Calls
 from tests.support.topics import admin_of, make_topics, read_topic, write_topic
 from tokenmill.config import Config, Kafka, Tools, Topics
 from tokenmill.errors import FatalError, Unavailable
+from tokenmill.kafka import transaction
 from tokenmill.kafka.clients import METADATA_MS, make_producer
 from tokenmill.kafka.transaction import Transaction
 from tokenmill.observe import TOOLS_METRICS, Numbers
@@ -233,6 +234,23 @@ async def running(calls: Calls) -> AsyncIterator[Runner]:
     finally:
         stop.set()
         await task
+
+
+async def test_a_producer_that_was_idle_for_long_is_replaced(
+    kafka: str, unique: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before the next call is claimed: Kafka may have forgotten it, and its failure would end the process."""
+    async with Calls(tmp_path, kafka, unique) as calls, running(calls) as runner:
+        producers = {place: queue.transaction.producer for place, queue in runner._queues.items()}
+        monkeypatch.setattr(transaction, "RENEW_S", 0)
+        await calls.call("late", partition=1)
+        await until(lambda: calls.answered("late"), "an answer")
+        replaced = [
+            place.partition
+            for place, each in producers.items()
+            if runner._queues[place].transaction.producer is not each
+        ]
+        assert replaced == [1]
 
 
 async def test_a_client_that_reads_nothing_any_more_ends_the_runner(kafka: str, unique: str, tmp_path: Path) -> None:

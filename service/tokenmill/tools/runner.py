@@ -215,7 +215,10 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
                 max_request_size=2 * self._config.limits.output_bytes,
             )
 
-        transaction = Transaction(make, name, kafka.group_id, seconds, self._failure.tell)
+        async def owned() -> None:
+            await until_available(self._still_a_member, kafka.startup_timeout_s)
+
+        transaction = Transaction(make, name, kafka.group_id, seconds, self._failure.tell, owned)
         return CallQueue(place, self._config, transaction, self._limits, self._servers, self._orders, self._ended)
 
     async def _worked(self, place: TopicPartition) -> None:
@@ -229,9 +232,8 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
     async def _take_over(self, place: TopicPartition) -> None:
         """Fence the owner before, learn what it knew, and read on from where it was."""
         await self._control.read.wait()
-        queue, consumer, topics = self._queues[place], self._consumer, self._config.topics
-        assert consumer is not None  # noqa: S101 -- it assigned the partition
-        await still_a_member(consumer)
+        queue, topics = self._queues[place], self._config.topics
+        consumer = await self._still_a_member()
         await queue.transaction.open()
         await find_partitions(queue.transaction.client, [topics.tool_state, topics.tool_results], [place.partition])
         found = (await committed_offsets(consumer, [place])).get(place)
@@ -242,6 +244,13 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
         queue.begin_at(offset, end[place])
         consumer.seek(place, offset)
         self._ready.add(place)
+
+    async def _still_a_member(self) -> AIOKafkaConsumer:
+        """Return the consumer, once the group has answered that it is a member. Raises `Unavailable`."""
+        consumer = self._consumer
+        assert consumer is not None  # noqa: S101 -- it assigned the partitions
+        await still_a_member(consumer)
+        return consumer
 
     async def _learn(self, queue: CallQueue, needed: int) -> None:
         """What `tool-state` says of the partition, from an offset on."""
