@@ -11,6 +11,7 @@ from aiokafka import TopicPartition
 from aiokafka.structs import OffsetAndMetadata
 from msgspec import UNSET
 
+from tests.support.away import goes_away_while_read
 from tests.support.stage import until
 from tests.support.tool_calls import PARTITIONS, WEATHER, Calls
 from tests.support.topics import admin_of, make_topics, read_topic, write_topic
@@ -251,6 +252,20 @@ async def test_a_producer_that_was_idle_for_long_is_replaced(
             if runner._queues[place].transaction.producer is not each
         ]
         assert replaced == [1]
+
+
+async def test_a_kafka_that_goes_away_while_a_queue_learns_is_unavailable(
+    kafka: str, unique: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So it is tried again, and does not hold the place of another queue that takes over."""
+    async with Calls(tmp_path, kafka, unique) as calls:
+        await write_topic(kafka, calls.topics.tool_state, [(b"k", None, [])], 0)
+        runner = runner_of(calls)
+        queue = runner._queue(TopicPartition(calls.topics.tool_calls, 0))
+        goes_away_while_read(monkeypatch)
+        async with asyncio.timeout(30):
+            with pytest.raises(Unavailable, match="it is away"):
+                await runner._learn(queue, 0)
 
 
 async def test_a_client_that_reads_nothing_any_more_ends_the_runner(kafka: str, unique: str, tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from tokenmill.kafka.calls import deadline, started, stopped, until_available
 from tokenmill.kafka.client_tasks import must_read
 from tokenmill.kafka.clients import find_partitions, make_consumer, make_producer, make_reader
 from tokenmill.kafka.group import committed_offsets, still_a_member
+from tokenmill.kafka.to_end import ToEnd
 from tokenmill.kafka.topic_presence import TopicPresence
 from tokenmill.kafka.topics import find_topic
 from tokenmill.kafka.transaction import Transaction, transactional_id
@@ -266,7 +267,8 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
             begin = max(first, needed)
             queue.read_from(begin)
             reader.seek(place, begin)
-            while await deadline(reader.position(place), "read tool-state") < end:
+            reading = ToEnd(reader, {place: end}, "read tool-state")
+            while not await reading.reached():
                 for record in (await reader.getmany(place, timeout_ms=POLL_MS)).get(place, ()):
                     queue.read(record.key or b"", record.value, record.offset)
         finally:
