@@ -241,7 +241,7 @@ class TestIdle:
         route = Route(stage, other)
         route.publish(b"right")
         await route.commit(2)
-        assert await _values(stage) == [b"right"]
+        assert await until(lambda: _values(stage), "it can be read") == [b"right"]
 
     async def test_an_owner_gets_another_producer_before(
         self, stage: Stage, new: New, failures: list[Exception], monkeypatch: pytest.MonkeyPatch
@@ -272,5 +272,5 @@ class TestIdle:
             await transaction.commit(route.place, OffsetAndMetadata(2, ""), sent)
         assert transaction.producer is producer
         await transaction.commit(route.place, OffsetAndMetadata(2, ""), sent)
-        assert await _values(stage) == [b"right"]
+        assert await until(lambda: _values(stage), "it can be read") == [b"right"]
         assert failures == []
