@@ -25,7 +25,7 @@ from tokenmill.caller import answer as answers
 from tokenmill.caller.caller import Caller
 from tokenmill.codecs import Chunk
 from tokenmill.config import Caller as Settings
-from tokenmill.errors import Unavailable
+from tokenmill.errors import FatalError, Unavailable
 from tokenmill.gateway.ingest.in_flight import InFlightRecord
 from tokenmill.observe import CALLER_METRICS, Numbers
 from tokenmill.servers.front import CallerProcess
@@ -326,3 +326,14 @@ async def test_a_topic_that_is_not_there_is_named_with_what_makes_it(desk: Desk)
     caller = Caller(config, desk.means(), Watching().finishes, Numbers(CALLER_METRICS))
     with pytest.raises(Unavailable, match=f"no topic {topics.requests}: `tokenmill topics create`"):
         await caller.run(asyncio.Event())
+
+
+async def test_a_client_that_reads_nothing_any_more_ends_the_caller(desk: Desk) -> None:
+    """Its fetching has ended, and its polls would find nothing from then on."""
+    caller = Caller(desk.config, desk.means(), Watching().finishes, Numbers(CALLER_METRICS))
+    running = asyncio.create_task(caller.run(asyncio.Event()))
+    await until(lambda: caller.readiness()[0], "it has its partitions", 60)
+    assert caller._consumer is not None
+    caller._consumer._fetcher._fetch_task.cancel()
+    with pytest.raises(FatalError, match="fetching task has ended"):
+        await asyncio.wait_for(running, 30)

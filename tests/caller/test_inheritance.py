@@ -129,6 +129,20 @@ async def test_who_could_not_be_heard_was_not_silent(desk: Desk, monkeypatch: py
     assert clock() - deaf[-1] > LEASE_S
 
 
+async def test_a_client_that_reads_nothing_any_more_is_given_up(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its fetching has ended, so it hears nobody; another one may."""
+    place = Inheritance._place
+
+    async def placed(inheritance: Inheritance, consumer: AIOKafkaConsumer, since_ms: int) -> None:
+        await place(inheritance, consumer, since_ms)
+        consumer._fetcher._fetch_task.cancel()
+
+    monkeypatch.setattr(Inheritance, "_place", placed)
+    await desk.wrote("m1")
+    with pytest.raises(Unavailable, match="fetching task has ended"):
+        await asyncio.wait_for(desk.settled(inherited("m1")), 30)
+
+
 async def test_what_has_brought_nothing_is_asked_for_again(desk: Desk) -> None:
     """In the next range, by a record that names its writer; what the one before still writes has no effect."""
     before = await desk.wrote("m1")

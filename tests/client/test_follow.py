@@ -1,7 +1,7 @@
 """Following a topic, on a real Kafka."""
 
 import asyncio
-from contextlib import aclosing
+from contextlib import ExitStack, aclosing
 
 import msgspec
 import pytest
@@ -9,10 +9,12 @@ from aiokafka import TopicPartition
 from aiokafka.admin import RecordsToDelete
 
 from tests.support.topics import admin_of, grow_topics, make_topics, write_topic
-from tokenmill.client import Connection, Follower, Repeats
+from tokenmill.client import Connection, Follower, Publisher, Repeats
 from tokenmill.client import follow as module
+from tokenmill.demo.broker import embedded_broker
 from tokenmill.errors import Unavailable
 from tokenmill.events import Finish, TextDelta
+from tokenmill.kafka import to_end
 
 pytestmark = pytest.mark.integration
 
@@ -130,6 +132,20 @@ async def test_what_the_log_has_lost_is_passed_over(kafka: str, unique: str) -> 
         follower._consumer.seek(TopicPartition(topic, 0), 0)  # what it had ahead is thrown away
         async with asyncio.timeout(30):
             assert [event.seq async for event in follower.events()] == [2, 3]
+
+
+async def test_a_kafka_that_goes_away_ends_a_reading_that_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody waits for a command that lists what there is; who follows would wait for Kafka to come back."""
+    monkeypatch.setattr(to_end, "SILENT_S", 0.1)
+    with ExitStack() as stack:
+        connection = Connection(stack.enter_context(embedded_broker(["events"])))
+        async with Publisher(connection, topic="events") as publisher:
+            await publisher.send("c1", b"{}")
+        async with Follower(connection, from_beginning=True, until_end=True) as follower, asyncio.timeout(60):
+            await asyncio.to_thread(stack.close)
+            follower._ends = {place: end + 1 for place, end in follower._ends.items()}  # more than it has fetched
+            with pytest.raises(Unavailable, match="read 'events'"):
+                assert len([record async for record in follower.records()]) <= 1
 
 
 async def test_a_missing_topic_is_said_with_what_makes_it(kafka: str, unique: str) -> None:

@@ -172,7 +172,7 @@ DEATHS = {
     "what is fetched is not read": Death(_not_read, "no answer to a fetch for 4 s"),
     "the position": Death(_read_again, "lag without progress for 4 s"),
     "a partition is paused": Death(_paused, "no answer to a fetch for 4 s"),
-    "acknowledging": Death(_acknowledging, "unacknowledged output without progress for 4 s"),
+    "acknowledging": Death(_acknowledging, "unacknowledged output to events"),
     "committing": Death(_committing, "no commit came through for 4 s", seconds=CALL_S + PATIENCE_S),
     # Either no commit came through for so long, or no output was acknowledged.
     "a transaction": Death(_transaction, "for 4 s", exactly_once=True, seconds=3 * PATIENCE_S),

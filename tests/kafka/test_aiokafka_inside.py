@@ -58,7 +58,7 @@ async def test_a_member_of_a_group(kafka: str, topic: str, unique: str) -> None:
         assert await inside.committed(consumer, [tp]) == {tp: OffsetAndMetadata(0, "a word")}
         tasks = [*inside.reading_tasks(consumer).values(), inside.heartbeat_task(consumer)]
         assert all(isinstance(task, asyncio.Task) and not task.done() for task in tasks)
-        assert inside.reading_tasks(consumer).keys() == {"fetching", "coordination"}
+        assert inside.reading_tasks(consumer).keys() == {"fetching", "metadata", "coordination"}
     assert all(task is not None and task.done() for task in tasks)
 
 

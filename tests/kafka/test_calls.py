@@ -5,13 +5,15 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from aiokafka import AIOKafkaProducer
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.errors import KafkaConnectionError, ProducerClosed
 
+from tests.support.stage import until
 from tests.support.topics import make_topics
+from tokenmill.demo.broker import embedded_broker
 from tokenmill.errors import Unavailable
 from tokenmill.kafka import calls
-from tokenmill.kafka.aiokafka_inside import sending_task
+from tokenmill.kafka.aiokafka_inside import reading_tasks, sending_task
 from tokenmill.kafka.calls import deadline, started, stopped, until_available
 from tokenmill.kafka.hung_brokers import NotReachable
 from tokenmill.servers import KafkaServer
@@ -181,3 +183,18 @@ async def test_a_producer_that_cannot_write_is_ended_all_the_same(
     assert sending_task(producer).done()
     assert isinstance(sent.exception(), ProducerClosed)
     assert not [conn for conn in producer.client._conns.values() if conn.connected()]
+
+
+async def test_a_consumer_whose_broker_is_away_is_stopped(caplog: pytest.LogCaptureFixture) -> None:
+    """It raises the cancellation of its own requests, which must not look like the caller's."""
+    place = TopicPartition("tokens", 0)
+    with embedded_broker(["tokens"]) as bootstrap:
+        options = {"bootstrap_servers": bootstrap, "retry_backoff_ms": 60_000}
+        consumer = await started(lambda: AIOKafkaConsumer(**options), "start", 20)
+        consumer.assign([place])
+        consumer.seek(place, 0)
+        await until(lambda: consumer.highwater(place) is not None, "a fetch is answered")
+    await until(lambda: "Failed fetch messages" in caplog.text, "it waits before it fetches again")
+    metadata = reading_tasks(consumer)["metadata"]
+    await stopped(consumer)
+    assert metadata.done()

@@ -1,14 +1,16 @@
 """Clients from settings."""
 
 import ssl
+import traceback
 from pathlib import Path
 
 import pytest
+from aiokafka.errors import KafkaConnectionError
 
 from tokenmill.config import Kafka
 from tokenmill.errors import ConfigError, Unavailable
 from tokenmill.kafka.calls import stopped
-from tokenmill.kafka.clients import client_options, make_admin, make_consumer, make_producer, make_reader
+from tokenmill.kafka.clients import Tokens, client_options, make_admin, make_consumer, make_producer, make_reader
 from tokenmill.servers.process import free_port
 
 
@@ -38,6 +40,18 @@ async def test_tokens_come_from_the_function_that_is_named(tmp_path: Path, monke
     kafka = Kafka(security_protocol="SASL_SSL", sasl_mechanism="OAUTHBEARER", sasl_token_provider="own_tokens:token")
     provider = client_options(kafka)["sasl_oauth_token_provider"]
     assert [await provider.token(), await provider.token()] == ["t1", "t2"]
+
+
+async def test_what_a_token_function_raises_is_a_lost_connection(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Any other error would end the client's background tasks for good. What the function raised may quote a secret."""
+    (tmp_path / "failing_tokens.py").write_text("async def token():\n    raise ValueError('s3cret')\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(KafkaConnectionError) as raised:
+        await Tokens("failing_tokens:token").token()
+    assert "failing_tokens:token raised ValueError in token, failing_tokens.py:2" in str(raised.value)
+    assert "s3cret" not in "".join(traceback.format_exception(raised.value))
 
 
 @pytest.mark.parametrize("name", ["nowhere:token", "asyncio:nothing", "asyncio", "os:getcwd", ":x"])

@@ -1,6 +1,8 @@
 """Transactions on a real Kafka: all of it or nothing, and only for the newest owner."""
 
 from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 from aiokafka import AIOKafkaProducer, TopicPartition
@@ -13,8 +15,11 @@ from aiokafka.errors import (
 from aiokafka.structs import OffsetAndMetadata
 
 from tests.support.stage import Stage, until
+from tests.support.topics import read_topic
 from tokenmill.errors import FatalError, Unavailable
+from tokenmill.kafka import transaction as module
 from tokenmill.kafka.transaction import Transaction
+from tokenmill.servers import KafkaServer
 from tokenmill.servers.process import free_port
 from tokenmill.worker.outbox import Outbox
 
@@ -22,7 +27,7 @@ pytestmark = pytest.mark.integration
 
 SECONDS = 10.0
 
-New = Callable[[], Transaction]
+New = Callable[..., Transaction]
 
 
 @pytest.fixture
@@ -41,8 +46,8 @@ async def new(stage: Stage, failures: list[Exception]) -> AsyncIterator[New]:
             bootstrap_servers=stage.bootstrap, transactional_id=f"id-{stage.group}", transaction_timeout_ms=10_000
         )
 
-    def one() -> Transaction:
-        made.append(Transaction(make, f"id-{stage.group}", stage.group, SECONDS, failures.append))
+    def one(**options: Any) -> Transaction:
+        made.append(Transaction(make, f"id-{stage.group}", stage.group, SECONDS, failures.append, **options))
         return made[-1]
 
     yield one
@@ -189,3 +194,83 @@ async def test_an_opening_that_fails_can_be_tried_again(stage: Stage, failures: 
     epoch = await transaction.open()
     assert await transaction.open() == epoch
     await transaction.close(5)
+
+
+@pytest.fixture
+async def forgetful(tmp_path: Path, start_kafka: Callable[..., KafkaServer], unique: str) -> AsyncIterator[Stage]:
+    """On a Kafka that forgets an idle id within seconds."""
+    settings = {
+        "transactional_id_expiration_ms": "2000",
+        "transaction_remove_expired_transaction_cleanup_interval_ms": "500",
+    }
+    async with Stage(tmp_path, start_kafka(**settings).bootstrap, unique, "memory://", partitions=1) as stage:
+        yield stage
+
+
+async def _is_forgotten(stage: Stage) -> bool:
+    """Whether Kafka has deleted the only id: its own topic says so."""
+    records = await read_topic(stage.bootstrap, "__transaction_state")
+    return any(record.value is None for record in records)
+
+
+class TestIdle:
+    """A producer whose id Kafka has forgotten."""
+
+    @pytest.fixture
+    async def stage(self, forgetful: Stage) -> Stage:
+        """In place of the one that all tests share."""
+        return forgetful
+
+    async def test_another_producer_comes_through(self, stage: Stage, new: New, failures: list[Exception]) -> None:
+        """So the failure is one that passes, for each topic that hears of it."""
+        transaction = new()
+        await transaction.open()
+        await Route(stage, transaction).commit(1)
+        await until(lambda: _is_forgotten(stage), "Kafka forgets the id")
+        route = Route(stage, transaction)
+        route.publish(b"lost")
+        await until(lambda: failures, "a send that fails is told")
+        route.publish(b"later")
+        transaction._seconds = 1
+        with pytest.raises(Unavailable):
+            await route.commit(2)
+        assert {type(each) for each in failures} == {Unavailable}
+        assert transaction.given_up
+        other = new()
+        await other.open()
+        route = Route(stage, other)
+        route.publish(b"right")
+        await route.commit(2)
+        assert await until(lambda: _values(stage), "it can be read") == [b"right"]
+
+    async def test_an_owner_gets_another_producer_before(
+        self, stage: Stage, new: New, failures: list[Exception], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """If it still is the owner, and its last transaction is old."""
+        asked = list[str]()
+        answers = [Unavailable("the group does not know this member"), None]
+
+        async def owned() -> None:
+            asked.append("owned")
+            if (answer := answers.pop(0)) is not None:
+                raise answer
+
+        transaction = new(owned=owned)
+        route = Route(stage, transaction)
+
+        async def sent() -> None:
+            route.publish(b"right")
+            await route.acknowledged()
+
+        await transaction.open()
+        await transaction.commit(route.place, OffsetAndMetadata(1, ""), _at_once)
+        assert asked == []
+        await until(lambda: _is_forgotten(stage), "Kafka forgets the id")
+        monkeypatch.setattr(module, "RENEW_S", 0)
+        producer = transaction.producer
+        with pytest.raises(Unavailable, match="does not know this member"):
+            await transaction.commit(route.place, OffsetAndMetadata(2, ""), sent)
+        assert transaction.producer is producer
+        await transaction.commit(route.place, OffsetAndMetadata(2, ""), sent)
+        assert await until(lambda: _values(stage), "it can be read") == [b"right"]
+        assert failures == []

@@ -10,7 +10,7 @@ from aiokafka.protocol.metadata import MetadataResponse_v0
 
 from tests.support.topics import grow_topics, make_anew, make_topics
 from tokenmill.config import Kafka
-from tokenmill.errors import Unavailable
+from tokenmill.errors import FatalError, Unavailable
 from tokenmill.kafka import whole_topic as module
 from tokenmill.kafka.aiokafka_inside import network
 from tokenmill.kafka.whole_topic import WholeTopic
@@ -159,3 +159,11 @@ async def test_a_topic_that_has_fewer_partitions_is_another_one(
         await make_anew(kafka, topic, 1)
         with pytest.raises(Unavailable, match="has 1 partitions, and had 2"):
             await reading.up_to({TopicPartition(topic, 0): 9})
+
+
+async def test_a_client_that_reads_nothing_any_more_is_noticed(kafka: str, topic: str) -> None:
+    """Its fetching has ended, and its polls would find nothing from then on."""
+    async with reading_of(kafka, topic) as reading:
+        reading.reader._started()._fetcher._fetch_task.cancel()
+        with pytest.raises(FatalError, match="fetching task has ended"):
+            await reading.up_to({TopicPartition(topic, 0): 1_000})

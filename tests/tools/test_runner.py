@@ -11,11 +11,13 @@ from aiokafka import TopicPartition
 from aiokafka.structs import OffsetAndMetadata
 from msgspec import UNSET
 
+from tests.support.away import goes_away_while_read
 from tests.support.stage import until
 from tests.support.tool_calls import PARTITIONS, WEATHER, Calls
 from tests.support.topics import admin_of, make_topics, read_topic, write_topic
 from tokenmill.config import Config, Kafka, Tools, Topics
-from tokenmill.errors import Unavailable
+from tokenmill.errors import FatalError, Unavailable
+from tokenmill.kafka import transaction
 from tokenmill.kafka.clients import METADATA_MS, make_producer
 from tokenmill.kafka.transaction import Transaction
 from tokenmill.observe import TOOLS_METRICS, Numbers
@@ -216,11 +218,16 @@ async def nothing() -> None:
     """All of it is acknowledged."""
 
 
+def runner_of(calls: Calls) -> Runner:
+    """A runner in this process, without servers."""
+    config = Config(kafka=Kafka(**calls.settings["kafka"]), topics=calls.topics, tools=Tools(**calls.settings["tools"]))
+    return Runner(config, Links(()), Numbers(TOOLS_METRICS))
+
+
 @asynccontextmanager
 async def running(calls: Calls) -> AsyncIterator[Runner]:
     """A runner in this process, without servers, that is ready."""
-    config = Config(kafka=Kafka(**calls.settings["kafka"]), topics=calls.topics, tools=Tools(**calls.settings["tools"]))
-    runner, stop = Runner(config, Links(()), Numbers(TOOLS_METRICS)), asyncio.Event()
+    runner, stop = runner_of(calls), asyncio.Event()
     task = asyncio.create_task(runner.run(stop))
     try:
         await until(lambda: runner.readiness()[0], "it is ready")
@@ -228,6 +235,49 @@ async def running(calls: Calls) -> AsyncIterator[Runner]:
     finally:
         stop.set()
         await task
+
+
+async def test_a_producer_that_was_idle_for_long_is_replaced(
+    kafka: str, unique: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before the next call is claimed: Kafka may have forgotten it, and its failure would end the process."""
+    async with Calls(tmp_path, kafka, unique) as calls, running(calls) as runner:
+        producers = {place: queue.transaction.producer for place, queue in runner._queues.items()}
+        monkeypatch.setattr(transaction, "RENEW_S", 0)
+        await calls.call("late", partition=1)
+        await until(lambda: calls.answered("late"), "an answer")
+        replaced = [
+            place.partition
+            for place, each in producers.items()
+            if runner._queues[place].transaction.producer is not each
+        ]
+        assert replaced == [1]
+
+
+async def test_a_kafka_that_goes_away_while_a_queue_learns_is_unavailable(
+    kafka: str, unique: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So it is tried again, and does not hold the place of another queue that takes over."""
+    async with Calls(tmp_path, kafka, unique) as calls:
+        await write_topic(kafka, calls.topics.tool_state, [(b"k", None, [])], 0)
+        runner = runner_of(calls)
+        queue = runner._queue(TopicPartition(calls.topics.tool_calls, 0))
+        goes_away_while_read(monkeypatch)
+        async with asyncio.timeout(30):
+            with pytest.raises(Unavailable, match="it is away"):
+                await runner._learn(queue, 0)
+
+
+async def test_a_client_that_reads_nothing_any_more_ends_the_runner(kafka: str, unique: str, tmp_path: Path) -> None:
+    """Its fetching has ended, and its polls would find nothing from then on."""
+    async with Calls(tmp_path, kafka, unique) as calls:
+        runner = runner_of(calls)
+        task = asyncio.create_task(runner.run(asyncio.Event()))
+        await until(lambda: runner.readiness()[0], "it is ready")
+        assert runner._consumer is not None
+        runner._consumer._fetcher._fetch_task.cancel()
+        with pytest.raises(FatalError, match="fetching task has ended"):
+            await asyncio.wait_for(task, 30)
 
 
 async def test_who_is_stopped_before_it_has_begun_ends_at_once(unique: str) -> None:

@@ -56,6 +56,20 @@ async def test_a_commit_has_outputs_offset_and_mark(stage: Stage) -> None:
         assert rig.engine.numbers.value("tokenmill_commits_total", "done") == 2  # where each partition begins
 
 
+async def test_a_producer_that_is_given_up_is_not_watched(stage: Stage) -> None:
+    """Its sender may have ended with the failure; its partition is about to get another one, and the worker goes on."""
+    async with rigged(stage, delivery=DELIVERY) as rig:
+        lane = await _live(rig)
+        transaction = in_transactions(lane).transaction
+        broken = transaction.producer
+        assert broken in rig.engine.delivery.producers()
+        transaction.failed(TimeoutError())
+        assert broken not in rig.engine.delivery.producers()
+        after = await _live(rig)
+        assert in_transactions(after).transaction.producer in rig.engine.delivery.producers()
+        assert rig.failures == []
+
+
 async def test_hooks_hear_of_a_commit_when_everything_is_acknowledged(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:

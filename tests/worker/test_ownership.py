@@ -129,6 +129,22 @@ async def test_nothing_begins_while_all_is_given_up(stage: Stage) -> None:
         assert rig.failures == []
 
 
+async def test_a_restore_is_timed_from_its_own_begin(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not from the rebalance, which may be hours ago, nor from the begin of another partition's."""
+    async with rigged(stage) as rig:
+        await _restored(rig)
+        first, second = (TopicPartition(stage.topics.tokens, number) for number in range(2))
+        restores, now = rig.engine.numbers.histograms["tokenmill_restore_seconds"], [10_000.0]
+        monkeypatch.setattr(rig.engine.ownership, "_clock", lambda: now[0])
+        before = restores.total
+        rig.engine.ownership.restore_again(rig.engine.lanes[first])
+        now[0] += 30
+        rig.engine.ownership.let_go({second: rig.engine.lanes[second]})
+        now[0] += 1
+        await _restored(rig)
+        assert restores.total - before == 31 + 1
+
+
 async def test_what_is_being_finished_reads_nothing_more(stage: Stage) -> None:
     """It may be of another log by now: neither after a pause for its outputs, nor what was read by then."""
     async with rigged(stage) as rig:

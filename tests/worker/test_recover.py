@@ -8,11 +8,12 @@ import msgspec
 import pytest
 import redis
 
+from tests.support.away import goes_away_while_read
 from tests.support.group_tool import reset_offsets
 from tests.support.rig import configuration
 from tests.support.stage import Stage, until
 from tokenmill.config import Config, ParserSection
-from tokenmill.errors import FatalError
+from tokenmill.errors import FatalError, Unavailable
 from tokenmill.kafka.topic_log import cluster_id
 from tokenmill.servers import RedisServer
 from tokenmill.store import RedisStore
@@ -85,6 +86,19 @@ async def test_with_and_without_the_snapshot_the_state_is_the_committed_one(
     assert (found.source, found.snapshot, found.start, found.replayed) == ("replay", None, 0, 10)
     assert (found.open_messages, found.sound) == (1, True)
     assert (await wiped.committed(), await wiped.ends_of(wiped.topics.events)) == before
+
+
+@pytest.mark.integration
+async def test_a_kafka_that_goes_away_is_unavailable(
+    wiped: Stage, redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the middle of a replay, too: nobody waits for it without end."""
+    await _left_behind(wiped)
+    _flush(redis_server)
+    goes_away_while_read(monkeypatch)
+    async with asyncio.timeout(30):
+        with pytest.raises(Unavailable, match="it is away"):
+            await _recovery(wiped, redis_server)
 
 
 @pytest.mark.integration

@@ -77,13 +77,14 @@ async def test_a_process_that_was_suspended_is_not_stuck(stage: Stage) -> None:
         assert any("state replaying" in problem for problem in _after(PATIENCE_S, now, watch))
 
 
-@pytest.mark.parametrize("name", ["fetching", "coordination", "sending"])
+@pytest.mark.parametrize("name", ["fetching", "metadata", "coordination", "sending"])
 async def test_the_client_s_tasks_are_watched(stage: Stage, name: str) -> None:
     """Without them `getmany` and `send` do nothing, for ever."""
     async with rigged(stage) as rig:
         await _live(rig)
         tasks = {
             "fetching": rig.engine.consumer._fetcher._fetch_task,
+            "metadata": rig.engine.consumer._client._sync_task,
             "coordination": rig.engine.consumer._coordinator._coordination_task,
             "sending": rig.engine.producer._sender.sender_task,
         }
@@ -112,10 +113,39 @@ async def test_a_partition_without_progress_is_found(stage: Stage) -> None:
         lane.outboxes[stage.topics.events].begun += 1
         lane.publish([], [])
         assert stuck() == []
-        assert "unacknowledged output without progress" in stuck(PATIENCE_S + 1)[0]
+        each, all_of_it = stuck(PATIENCE_S + 1)
+        assert f"unacknowledged output to {stage.topics.events} without progress" in each
+        assert "unacknowledged output without progress" in all_of_it
         lane.outboxes[stage.topics.events].acked += 1
         lane.settle()
         assert stuck() == []
+
+
+async def test_one_topic_that_acknowledges_nothing_is_found(stage: Stage) -> None:
+    """Though outputs to another one are acknowledged at every look: nothing is committed meanwhile."""
+    async with rigged(stage) as rig:
+        await _live(rig)
+        lane = rig.engine.lanes[TopicPartition(stage.topics.tokens, 0)]
+        dead, moving = lane.outboxes[stage.topics.dlq], lane.outboxes[stage.topics.events]
+        now, watch = _watched(rig)
+
+        def after(seconds: float) -> list[str]:
+            problems, end = list[str](), now[0] + seconds
+            while now[0] < end:
+                moving.begun += 1
+                moving.acked += 1
+                problems = _after(LONGEST_LOOK_S, now, watch)
+            return [problem for problem in problems if "progress" in problem]
+
+        dead.begun += 1
+        lane.publish([], [])
+        assert after(LONGEST_LOOK_S) == []
+        assert after(PATIENCE_S) == []
+        told = f"{stage.topics.tokens}/0: unacknowledged output to {stage.topics.dlq} without progress for 60 s"
+        assert after(LONGEST_LOOK_S) == [told]
+        dead.acked += 1
+        lane.settle()
+        assert after(LONGEST_LOOK_S) == []
 
 
 class OneByOne(MemoryStore):

@@ -38,6 +38,7 @@ from tokenmill.caller.tracing import traced
 from tokenmill.config import Config
 from tokenmill.errors import TokenmillError
 from tokenmill.kafka.calls import deadline, started, stopped, until_available
+from tokenmill.kafka.client_tasks import must_read
 from tokenmill.kafka.clients import make_consumer
 from tokenmill.kafka.group import committed_offsets
 from tokenmill.kafka.lookup import offsets_since
@@ -141,6 +142,7 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
 
     async def _poll(self, consumer: AIOKafkaConsumer) -> None:
         while True:
+            must_read(consumer)
             await self._presence.look(consumer)
             batches = await consumer.getmany(timeout_ms=POLL_MS)
             ours = not batches or self._membership.known or await self._commit(consumer, everything=True)

@@ -37,6 +37,7 @@ from tokenmill.config.front import LONGEST_ANSWER_S
 from tokenmill.errors import Unavailable
 from tokenmill.gateway.problems import Refused
 from tokenmill.kafka.calls import deadline, started, stopped
+from tokenmill.kafka.client_tasks import must_read
 from tokenmill.kafka.clients import make_reader
 from tokenmill.kafka.lookup import offsets_since
 from tokenmill.records import Headers, PlacedRecord, header
@@ -167,6 +168,7 @@ class Inheritance:
 
     async def _look(self, consumer: AIOKafkaConsumer) -> None:
         """Read what was written, then see who is silent."""
+        must_read(consumer, Unavailable)
         batches = await deadline(consumer.getmany(timeout_ms=POLL_MS), "read tokens")
         for records in batches.values():
             for record in records:

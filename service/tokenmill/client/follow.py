@@ -14,7 +14,9 @@ from tokenmill.errors import Unavailable
 from tokenmill.events import AnyEvent, decode_event
 from tokenmill.kafka.aiokafka_inside import fresh_metadata
 from tokenmill.kafka.calls import deadline, started, stopped, stopped_on_failure
+from tokenmill.kafka.client_tasks import must_read
 from tokenmill.kafka.lookup import assign_at
+from tokenmill.kafka.to_end import ToEnd
 
 POLL_MS = 200
 """How long one poll waits for records: the delay with which a limit of time is noticed, not a delay of events."""
@@ -42,7 +44,8 @@ class Follower:
         fetch_wait_ms: for how long the broker may hold back the answer to a fetch that finds nothing new. A Kafka
             answers as soon as something comes; other brokers may always take the whole time.
 
-    Raises `Unavailable` if Kafka does not answer or the topic does not exist.
+    Raises `Unavailable` if Kafka does not answer or the topic does not exist; once the block is entered, a Kafka that
+    is away is waited for, but with `until_end`.
     """
 
     def __init__(
@@ -84,7 +87,8 @@ class Follower:
     async def records(self) -> AsyncGenerator[ConsumerRecord]:
         """Records as they come, each partition in order; ends only with `until_end`."""
         consumer, looked = self._started(), time.monotonic()
-        while not await self._at_end(consumer):
+        end = ToEnd(consumer, self._ends, f"read {self.topic!r}")
+        while not (self._until_end and await end.reached()):
             if not self._until_end and time.monotonic() > looked + GROWTH_S:
                 await self._grow(consumer)
                 looked = time.monotonic()
@@ -133,6 +137,7 @@ class Follower:
 
     async def _grow(self, consumer: AIOKafkaConsumer) -> None:
         """Read partitions that were added, too, from their beginnings, and the others from where they were read to."""
+        must_read(consumer, Unavailable)
         try:
             known = await deadline(fresh_metadata(consumer), f"look up the partitions of {self.topic!r}")
         except Unavailable:
@@ -143,11 +148,6 @@ class Follower:
         if new:
             self._places |= dict.fromkeys(new, 0)
             assign_at(consumer, self._places)
-
-    async def _at_end(self, consumer: AIOKafkaConsumer) -> bool:
-        if not self._until_end:
-            return False
-        return all([await consumer.position(partition) >= end for partition, end in self._ends.items()])
 
     def _pass(self, partition: TopicPartition, place: int) -> None:
         self._passed += place - self._places[partition]

@@ -45,7 +45,8 @@ class Kafka(Section, frozen=True, kw_only=True):
     """A file that holds the password, such as a mounted secret; instead of `sasl_password`. Read at start."""
     sasl_token_provider: str = ""
     """Needed for OAUTHBEARER: `module:function`, an `async` function without arguments that returns a token. It is
-    called for every login, so it is the place to renew what expires."""
+    called for every login, so it is the place to renew what expires. If it raises, the login is tried again, and the
+    log names the kind of error and the line of code, not the error's text."""
     ssl_cafile: str = ""
     """Empty: the system's certificate authorities."""
     ssl_certfile: str = ""
@@ -171,7 +172,8 @@ class Worker(Section, frozen=True, kw_only=True):
     """INFO tells of assignments, restores and stops; nothing is logged for each record. DEBUG shows the source of every
     call beside what was made of it: what the model wrote is in the log then."""
     stall_timeout_s: Positive = 60
-    """Lag without progress for this long ends the process with exit code 1, for the supervisor to restart it."""
+    """Lag, or output to a topic, without progress for this long ends the process with exit code 1, for the supervisor
+    to restart it."""
 
 
 class ExtraOutput(Section, frozen=True, kw_only=True):

@@ -102,7 +102,13 @@ async def committed(
 
 def reading_tasks(consumer: AIOKafkaConsumer) -> dict[str, Task]:
     """Return the tasks that a consumer can't do without, by what they do."""
-    return {"fetching": consumer._fetcher._fetch_task, "coordination": consumer._coordinator._coordination_task}
+    coordinator, metadata = consumer._coordinator, consumer._client._sync_task
+    tasks = {"fetching": consumer._fetcher._fetch_task}
+    if metadata is not None:  # a consumer that is stopped has none
+        tasks["metadata"] = metadata
+    if hasattr(coordinator, "_coordination_task"):  # a consumer without a group has none
+        tasks["coordination"] = coordinator._coordination_task
+    return tasks
 
 
 def heartbeat_task(consumer: AIOKafkaConsumer) -> Task | None:

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import Protocol, TypeVar
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from aiokafka.client import AIOKafkaClient
 from aiokafka.errors import (
     GroupCoordinatorNotAvailableError,
     GroupLoadInProgressError,
@@ -17,7 +18,13 @@ from aiokafka.errors import (
 
 from tokenmill.errors import CLOSED, Unavailable
 from tokenmill.kafka import header_names, hung_brokers  # noqa: F401 -- the first changes how clients read
-from tokenmill.kafka.aiokafka_inside import consume_exceptions, leave_while_joining, refuse_unsent, sending_task
+from tokenmill.kafka.aiokafka_inside import (
+    consume_exceptions,
+    leave_while_joining,
+    network,
+    refuse_unsent,
+    sending_task,
+)
 
 log = logging.getLogger(__name__)
 
@@ -132,6 +139,7 @@ async def stopped(client: Client, seconds: float = CALL_S) -> None:
 
     A producer first writes what it has; what is left when time is up, or when this is cancelled, fails. A consumer
     that is still joining its group leaves it: otherwise the other members would wait for it, and a partition with them.
+    One whose broker is away may raise the cancellation of its own requests, which is not the caller's.
     """
     try:
         async with asyncio.timeout(seconds):
@@ -140,7 +148,9 @@ async def stopped(client: Client, seconds: float = CALL_S) -> None:
         log.info("a Kafka client did not stop cleanly: %r", problem)
         if isinstance(client, AIOKafkaProducer):
             await _cut_off(client)
-        if not isinstance(problem, Exception):
+        elif isinstance(client, AIOKafkaConsumer):
+            await _disconnect(network(client))
+        if not isinstance(problem, Exception | asyncio.CancelledError) or _cancelled():
             raise
     finally:
         if isinstance(client, AIOKafkaProducer):
@@ -160,8 +170,18 @@ async def _cut_off(producer: AIOKafkaProducer) -> None:
     if sending is not None:
         sending.cancel()
     for _ in range(2):  # what the sender has under way may open another connection
-        with suppress(KafkaError, OSError, TimeoutError):
-            async with asyncio.timeout(CUT_S):
-                await producer.client.close()
+        await _disconnect(producer.client)
         if sending is not None:
             await asyncio.wait([sending], timeout=CUT_S)
+
+
+async def _disconnect(client: AIOKafkaClient) -> None:
+    with suppress(KafkaError, OSError, TimeoutError):
+        async with asyncio.timeout(CUT_S):
+            await client.close()
+
+
+def _cancelled() -> bool:
+    """Whether somebody has cancelled the task that runs this."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0

@@ -14,10 +14,10 @@ from typing import Any
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.abc import AbstractTokenProvider
 from aiokafka.admin import AIOKafkaAdminClient
-from aiokafka.errors import KafkaError
+from aiokafka.errors import KafkaConnectionError, KafkaError
 
 from tokenmill.config import Kafka
-from tokenmill.errors import ConfigError, Unavailable
+from tokenmill.errors import ConfigError, Unavailable, raised_at
 from tokenmill.kafka.calls import CALL_S, deadline
 from tokenmill.limits import KIB, MIB
 
@@ -79,9 +79,11 @@ class Tokens(AbstractTokenProvider):  # type: ignore[misc] # untyped base class
     """Tokens from a function that the configuration names as `module:function`.
 
     Raises `ConfigError` if there is none. It is the operator's code, and may do all that the process may.
+    What it raises becomes a lost connection: aiokafka tries that again, and any other error ends its background tasks.
     """
 
     def __init__(self, name: str) -> None:
+        self._name = name
         module, _, function = name.partition(":")
         try:
             self._function = getattr(import_module(module), function)
@@ -91,8 +93,12 @@ class Tokens(AbstractTokenProvider):  # type: ignore[misc] # untyped base class
             raise ConfigError([f"kafka.sasl_token_provider: {name} is not an `async` function"])
 
     async def token(self) -> str:
-        """Return a token for one login."""
-        return str(await self._function())
+        """Return a token for one login. Raises `KafkaConnectionError`, without the text of what the function raised."""
+        try:
+            return str(await self._function())
+        except Exception as problem:  # noqa: BLE001 -- code of the operator's
+            told = f"kafka.sasl_token_provider: {self._name} raised {raised_at(problem)}"
+        raise KafkaConnectionError(told)
 
 
 def _ssl_context(kafka: Kafka) -> ssl.SSLContext:

@@ -10,19 +10,22 @@ Rules; the client enforces none of them:
 4. The client retries many errors for ever. So everything has a deadline, and none is longer than the broker's own.
 5. The next transaction begins as soon as one is over. The broker hears of it with the first record, so an idle
    partition has none that could time out.
+6. Kafka forgets an id that is idle for `transactional.id.expiration.ms`, and the producer that has it fails at its next
+   transaction. A new one is sound. An owner that sends only inside `commit` gets it before, if the last one is old.
 """
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 from aiokafka import AIOKafkaProducer, TopicPartition
-from aiokafka.errors import KafkaError, ProducerFenced
+from aiokafka.errors import InvalidProducerIdMapping, KafkaError, ProducerFenced
 from aiokafka.structs import OffsetAndMetadata
 
 from tokenmill.config import Kafka
 from tokenmill.errors import FatalError, Unavailable
-from tokenmill.kafka.aiokafka_inside import producer_id, try_again_after
+from tokenmill.kafka.aiokafka_inside import producer_id, sending_task, try_again_after
 from tokenmill.kafka.calls import deadline, started, stopped, stopped_on_failure
 
 MARKERS_S = 0.004
@@ -34,6 +37,10 @@ try_again_after(MARKERS_S)
 PASSES = (TimeoutError, OSError, AssertionError)
 """Errors that a new producer cures, with those that the client itself would retry. The client raises an assertion when
 a connection is lost between two steps of its own."""
+
+RENEW_S = 86_400.0
+"""Seconds without a transaction after which a producer is replaced before the next one: by default, Kafka forgets its
+id after seven days."""
 
 EPOCH_BITS = 16
 """Width of a producer's epoch; the bits above are the producer's id."""
@@ -54,8 +61,13 @@ class Transaction:
         group_id: str,
         seconds: float,
         failed: Callable[[Exception], None],
+        owned: Callable[[], Awaitable[object]] | None = None,
     ) -> None:
-        """`make` gives a new client for each attempt to open it, `seconds` is the transaction's timeout."""
+        """`make` gives a new client for each attempt to open it, `seconds` is the transaction's timeout.
+
+        `owned` is for an owner that sends only inside of `commit`. It is awaited before a producer that was idle for
+        long is replaced, and raises unless the partition is still this process's; else that would fence its owner.
+        """
         self.name = name
         """The transactional id."""
         self.producer: AIOKafkaProducer | None = None
@@ -63,7 +75,12 @@ class Transaction:
         self._group_id = group_id
         self._seconds = seconds
         self._failed = failed
+        self._owned = owned
         self._closed = False
+        self.given_up = False
+        """It failed in a way that passes: whoever has the partition opens another one."""
+        self._used_at = 0.0
+        """The time of the last transaction, or of the opening, in monotonic seconds."""
         self._awaited = ""
         """What the end of the transaction waits for."""
 
@@ -76,7 +93,7 @@ class Transaction:
             producer = await started(self._make, f"InitProducerId of {self.name}", self._seconds)
             async with stopped_on_failure(producer):
                 await deadline(producer.begin_transaction(), f"begin a transaction of {self.name}")
-            self.producer = producer
+            self.producer, self._used_at = producer, time.monotonic()
         number, epoch = producer_id(self.producer)
         return number << EPOCH_BITS | epoch
 
@@ -114,6 +131,7 @@ class Transaction:
         which the next one to open it will see.
         """
         self._awaited = "its records"
+        await self._renew()
         try:
             async with asyncio.timeout(self._seconds):
                 await acknowledged()
@@ -123,8 +141,18 @@ class Transaction:
                 self._awaited = "its end"
                 await producer.commit_transaction()
                 await producer.begin_transaction()
+                self._used_at = time.monotonic()
         except Exception as problem:  # also assertions, which the client raises when it is in another state
             raise self._told(problem) from problem
+
+    async def _renew(self) -> None:
+        """Replace a producer that has been idle for long. Raises what `owned` does, and `Unavailable`."""
+        if self._owned is None or self.producer is None or time.monotonic() - self._used_at < RENEW_S:
+            return
+        await self._owned()
+        idle, self.producer = self.producer, None
+        await stopped(idle)
+        await self.open()
 
     @property
     def client(self) -> AIOKafkaProducer:
@@ -142,4 +170,12 @@ class Transaction:
         late = f"not over within {self._seconds:g} s: the broker did not acknowledge {self._awaited}"
         why = late if isinstance(problem, TimeoutError) else repr(problem)
         passes = isinstance(problem, PASSES) or (isinstance(problem, KafkaError) and problem.retriable)
-        return (Unavailable if passes else FatalError)(f"a transaction of {self.name} failed: {why}")
+        self.given_up = passes or self._forgotten
+        return (Unavailable if self.given_up else FatalError)(f"a transaction of {self.name} failed: {why}")
+
+    @property
+    def _forgotten(self) -> bool:
+        """Whether Kafka has forgotten the id. The client passes on copies of the error, which lack its cause."""
+        task = sending_task(self.producer) if self.producer is not None else None
+        problem = task.exception() if task is not None and task.done() and not task.cancelled() else None
+        return problem is not None and isinstance(problem.__cause__, InvalidProducerIdMapping)

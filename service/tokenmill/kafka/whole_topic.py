@@ -15,6 +15,7 @@ from tokenmill.config import Kafka
 from tokenmill.errors import Unavailable
 from tokenmill.kafka.aiokafka_inside import network, positions
 from tokenmill.kafka.calls import deadline, started, stopped, stopped_on_failure
+from tokenmill.kafka.client_tasks import must_read
 from tokenmill.kafka.clients import READER_WAIT_MS, make_reader
 from tokenmill.kafka.lookup import assign_at, offsets_since
 from tokenmill.kafka.topics import FewerPartitions, find_topic
@@ -30,6 +31,8 @@ KNOWN_S = 1.0
 
 class WholeTopic:
     """Passes on every record. Raises `Unavailable` when Kafka does not answer, or the topic is another one.
+
+    Raises `FatalError` when a background task of its consumer has ended.
 
     `wait_ms` is how long a fetch of nothing takes: see `make_reader`.
     """
@@ -79,6 +82,7 @@ class WholeTopic:
     async def poll(self) -> bool:
         """Pass on what comes within a moment. Return whether the reader got further."""
         consumer = self._started()
+        must_read(consumer)
         await self._tend()
         if self._grown:
             self._grown = False

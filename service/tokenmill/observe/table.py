@@ -151,7 +151,7 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         "tokenmill_restore_seconds",
         "histogram",
-        "From the assignment of a partition until it was live.",
+        "From the start of a partition's restore until it was live: after its assignment, or after a failure.",
         buckets=WORK_BUCKETS,
     ),
     Metric(

@@ -17,8 +17,10 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRebalanceListen
 
 from tokenmill.config import Config
 from tokenmill.kafka.calls import deadline, started, stopped, until_available
+from tokenmill.kafka.client_tasks import must_read
 from tokenmill.kafka.clients import find_partitions, make_consumer, make_producer, make_reader
 from tokenmill.kafka.group import committed_offsets, still_a_member
+from tokenmill.kafka.to_end import ToEnd
 from tokenmill.kafka.topic_presence import TopicPresence
 from tokenmill.kafka.topics import find_topic
 from tokenmill.kafka.transaction import Transaction, transactional_id
@@ -135,6 +137,7 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
 
     async def _poll(self, consumer: AIOKafkaConsumer) -> None:
         while True:
+            must_read(consumer)
             await self._presence.look(consumer)
             self._hold(consumer)
             for place, records in (await consumer.getmany(timeout_ms=POLL_MS)).items():
@@ -213,7 +216,10 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
                 max_request_size=2 * self._config.limits.output_bytes,
             )
 
-        transaction = Transaction(make, name, kafka.group_id, seconds, self._failure.tell)
+        async def owned() -> None:
+            await until_available(self._still_a_member, kafka.startup_timeout_s)
+
+        transaction = Transaction(make, name, kafka.group_id, seconds, self._failure.tell, owned)
         return CallQueue(place, self._config, transaction, self._limits, self._servers, self._orders, self._ended)
 
     async def _worked(self, place: TopicPartition) -> None:
@@ -227,9 +233,8 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
     async def _take_over(self, place: TopicPartition) -> None:
         """Fence the owner before, learn what it knew, and read on from where it was."""
         await self._control.read.wait()
-        queue, consumer, topics = self._queues[place], self._consumer, self._config.topics
-        assert consumer is not None  # noqa: S101 -- it assigned the partition
-        await still_a_member(consumer)
+        queue, topics = self._queues[place], self._config.topics
+        consumer = await self._still_a_member()
         await queue.transaction.open()
         await find_partitions(queue.transaction.client, [topics.tool_state, topics.tool_results], [place.partition])
         found = (await committed_offsets(consumer, [place])).get(place)
@@ -240,6 +245,13 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
         queue.begin_at(offset, end[place])
         consumer.seek(place, offset)
         self._ready.add(place)
+
+    async def _still_a_member(self) -> AIOKafkaConsumer:
+        """Return the consumer, once the group has answered that it is a member. Raises `Unavailable`."""
+        consumer = self._consumer
+        assert consumer is not None  # noqa: S101 -- it assigned the partitions
+        await still_a_member(consumer)
+        return consumer
 
     async def _learn(self, queue: CallQueue, needed: int) -> None:
         """What `tool-state` says of the partition, from an offset on."""
@@ -255,7 +267,8 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
             begin = max(first, needed)
             queue.read_from(begin)
             reader.seek(place, begin)
-            while await deadline(reader.position(place), "read tool-state") < end:
+            reading = ToEnd(reader, {place: end}, "read tool-state")
+            while not await reading.reached():
                 for record in (await reader.getmany(place, timeout_ms=POLL_MS)).get(place, ()):
                     queue.read(record.key or b"", record.value, record.offset)
         finally:

@@ -218,8 +218,9 @@ class ExactlyOnce(Delivery):
         self._closing: set[asyncio.Task[None]] = set()
 
     def producers(self) -> list[AIOKafkaProducer]:
-        """Return the one for control records, and one for each partition."""
-        return [self.parts.producer, *(each.producer for each in self._open if each.producer is not None)]
+        """Return the one for control records, and those of partitions whose lanes are not about to get another."""
+        own = (each.producer for each in self._open if not each.given_up)
+        return [self.parts.producer, *(producer for producer in own if producer is not None)]
 
     def make_lane(self, partition: Partition) -> Lane:
         """Make a lane with a producer of its own, which `take_over` opens."""

@@ -149,6 +149,8 @@ class Lane:
         self.phase = Phase.RESTORING
         self.placed = False
         """It has had one of the few places for restoring; others still wait."""
+        self.begun_at = 0.0
+        """The beginning of its restore, on its owner's clock."""
         self.committed: Mark | None = None
         """What the broker has, as far as we know."""
         self.next_read = 0

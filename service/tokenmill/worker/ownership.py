@@ -64,7 +64,6 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
         self._distrusted: set[TopicPartition] = set()
         self._parked: dict[TopicPartition, Lane] = {}
         self._plans: dict[TopicPartition, Plan] = {}
-        self._assigned_at = 0.0
         self._restoring: set[asyncio.Task[None]] = set()
 
     @property
@@ -117,7 +116,6 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
         parts.consumer.pause(*assigned)
         generation = generation_of(parts.consumer)
         self._static_membership.joined(member_id_of(parts.consumer), generation)
-        self._assigned_at = self._clock()
         self.lanes = {
             tp: self._delivery.make_lane(Partition(parts.settings, tp.topic, tp.partition)) for tp in assigned
         }
@@ -141,10 +139,11 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
         ours = {tp: lane for tp, lane in lanes.items() if self._owns(lane)}
         for lane in ours.values():
             lane.phase = Phase.RESTORING
-        self._assigned_at = self._clock()
         self._begin(ours, generation_of(self._parts.consumer))
 
     def _begin(self, lanes: dict[TopicPartition, Lane], generation: int) -> None:
+        for lane in lanes.values():
+            lane.begun_at = self._clock()
         task = asyncio.create_task(self._restore_all(lanes, generation))
         self._restoring.add(task)
         task.add_done_callback(self._restoring.discard)
@@ -307,7 +306,7 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
     def _go_live(self, lane: Lane, source: str, extent: Extent | None) -> None:
         parts, tp = self._parts, lane.topic_partition
         lane.go_live()
-        seconds = self._clock() - self._assigned_at
+        seconds = self._clock() - lane.begun_at
         parts.numbers.add("tokenmill_restores_total", source)
         parts.numbers.add("tokenmill_messages_restored_total", source, by=lane.partition.open_messages)
         parts.numbers.histograms["tokenmill_restore_seconds"].observe(seconds)

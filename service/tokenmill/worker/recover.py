@@ -17,6 +17,7 @@ from tokenmill.errors import FatalError, Unavailable
 from tokenmill.kafka.aiokafka_inside import network
 from tokenmill.kafka.calls import NO_COORDINATOR, deadline, started, stopped, until_available
 from tokenmill.kafka.clients import make_admin, make_reader
+from tokenmill.kafka.to_end import ToEnd
 from tokenmill.kafka.topic_log import Extent, extents
 from tokenmill.kafka.topics import largest_records, output_topics, partition_counts
 from tokenmill.partition import Mark, Partition, PartitionSettings
@@ -172,8 +173,8 @@ class _Trial:
         partition.begin_replay(chosen.mark, lossy=chosen.lossy, move=chosen.move)
         until = min(chosen.mark.offset, extent.end)
         self._consumer.seek(tp, chosen.start)
-        count = 0
-        while chosen.start < until and await self._consumer.position(tp) < until:
+        count, end = 0, ToEnd(self._consumer, {tp: until} if chosen.start < until else {}, "read")
+        while not await end.reached():
             batches: dict[Any, list[Any]] = await deadline(self._consumer.getmany(tp, timeout_ms=POLL_MS), "read")
             old = [record for record in batches.get(tp, ()) if record.offset < until]
             partition.process(old, [])

@@ -17,6 +17,7 @@ from aiokafka import TopicPartition
 
 from tokenmill.errors import FatalError
 from tokenmill.kafka.aiokafka_inside import coordinator_id, heartbeat_task, reading_tasks, sending_task
+from tokenmill.kafka.client_tasks import ended
 from tokenmill.observe import Numbers
 from tokenmill.worker.engine import Engine
 from tokenmill.worker.lane import Lane, Phase
@@ -62,6 +63,7 @@ class Watch:
         yield from self._outside()
         for tp, lane in self._engine.lanes.items():
             yield from self._silent(tp, lane)
+            yield from self._unacknowledged(tp, lane)
             yield from self._stuck(tp, lane)
 
     def _dead_tasks(self) -> Iterator[str]:
@@ -69,9 +71,7 @@ class Watch:
         consumer = self._engine.consumer
         tasks = [*reading_tasks(consumer).items()]
         tasks += [("sending", sending_task(producer)) for producer in self._engine.delivery.producers()]
-        for name, task in tasks:
-            if task.done():
-                yield f"the Kafka client's {name} task has ended: {_reason(task)}"
+        yield from ended(tasks)
         # It also ends when the group has forgotten this member; then the client joins again, which takes a moment.
         heartbeats = heartbeat_task(consumer)
         if heartbeats is not None and heartbeats.done() and self._too_long("heartbeats", heartbeats):
@@ -93,6 +93,13 @@ class Watch:
         read = lane.phase is Phase.LIVE and not lane.paused and tp in consumer.assignment()
         if read and self._too_long((tp, "silence"), consumer.last_poll_timestamp(tp)):
             yield f"{tp.topic}/{tp.partition}: no answer to a fetch for {self._patience:g} s"
+
+    def _unacknowledged(self, tp: TopicPartition, lane: Lane) -> Iterator[str]:
+        """Each topic by itself: one that acknowledges nothing stops the commits, while outputs to others move on."""
+        for topic, box in (*lane.outboxes.items(), (tp.topic, lane.inbox)):
+            if box.acked < box.begun and self._too_long(box, box.acked):
+                what = f"unacknowledged output to {topic}"
+                yield f"{tp.topic}/{tp.partition}: {what} without progress for {self._patience:g} s"
 
     def _stuck(self, tp: TopicPartition, lane: Lane) -> Iterator[str]:
         """Lag, a restore, or unacknowledged output, and nothing moves. Input may move on while outputs do not."""
@@ -169,10 +176,3 @@ class Pulse:
                 sys.stderr.write(f"the event loop has not turned for {self._patience:g} s; ending the process\n")
                 faulthandler.dump_traceback(all_threads=True)
                 os._exit(1)
-
-
-def _reason(task: "asyncio.Task[object]") -> str:
-    if task.cancelled():
-        return "cancelled"
-    problem = task.exception()
-    return "it returned" if problem is None else repr(problem)

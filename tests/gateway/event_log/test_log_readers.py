@@ -121,6 +121,30 @@ async def test_clients_that_come_and_go_make_no_more_consumers(kafka: str, uniqu
         assert len(readers._free) <= 2
 
 
+async def test_a_consumer_that_reads_nothing_any_more_is_given_up(kafka: str, unique: str, log: EventLog) -> None:
+    """Its fetching has ended while it was free, or in the middle of a turn, which is not taken for the log's end."""
+    async with readers_of(kafka, f"past-{unique}", count=1) as readers:
+        await readers.bounds(1)
+        (free,) = readers._free
+        await _deafen(free)
+        assert len(await read_all(readers, 0, log.end, b"c0")) > 0
+        assert len(readers._free) == 1
+        assert free not in readers._free
+        with pytest.raises(Unavailable, match="fetching task has ended"):
+            await _turn_that_deafens(readers, TopicPartition(f"past-{unique}", 1))
+        assert readers._free == []
+
+
+async def _turn_that_deafens(readers: LogReaders, place: TopicPartition) -> None:
+    async with readers._reader(place, "") as consumer:
+        await _deafen(consumer)
+
+
+async def _deafen(consumer: AIOKafkaConsumer) -> None:
+    consumer._fetcher._fetch_task.cancel()
+    await asyncio.wait([consumer._fetcher._fetch_task])
+
+
 async def test_a_kafka_that_is_away_is_said_so() -> None:
     """Within a deadline."""
     async with readers_of("127.0.0.1:1", "events") as readers:

@@ -210,6 +210,22 @@ async def test_a_topic_that_shrank_ends_the_reader(kafka: str, topic: str, monke
         await rig.tail.stop()
 
 
+async def test_a_client_that_reads_nothing_any_more_ends_the_reader(kafka: str, topic: str) -> None:
+    """Its fetching has ended, and its polls would find nothing from then on."""
+    rig = Rig(kafka, topic)
+    await rig.tail.start(30)
+    task = asyncio.create_task(rig.tail.run())
+    try:
+        rig.tail._started()._fetcher._fetch_task.cancel()
+        with pytest.raises(ExceptionGroup) as group:
+            await asyncio.wait_for(task, 20)
+        assert group.group_contains(FatalError, match="fetching task has ended")
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        await rig.tail.stop()
+
+
 async def test_a_broker_that_lags_behind_a_growth_ends_nothing(
     kafka: str, topic: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

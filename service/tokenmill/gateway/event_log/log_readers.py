@@ -17,7 +17,9 @@ from tokenmill.errors import Unavailable
 from tokenmill.gateway.event_log.entry import Entry, entries
 from tokenmill.gateway.event_log.unresponsive import UnresponsivePartitions
 from tokenmill.gateway.fairness import FairSemaphore
+from tokenmill.kafka.aiokafka_inside import reading_tasks
 from tokenmill.kafka.calls import deadline, started, stopped
+from tokenmill.kafka.client_tasks import ended, must_read
 from tokenmill.kafka.clients import make_reader
 
 T = TypeVar("T")
@@ -95,9 +97,13 @@ class LogReaders:
 
     @asynccontextmanager
     async def _consumer(self, place: TopicPartition, begun: list[asyncio.Task[Any]]) -> AsyncIterator[AIOKafkaConsumer]:
+        for deaf in [each for each in self._free if any(ended(reading_tasks(each).items()))]:
+            self._free.remove(deaf)
+            begun.append(self._beside(stopped(deaf)))
         consumer = self._at(place) if self._free else await self._connected(begun)
         try:
             yield consumer
+            must_read(consumer, Unavailable)
         except BaseException:
             begun.append(self._beside(stopped(consumer)))  # whatever state it is in
             raise

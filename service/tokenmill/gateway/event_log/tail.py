@@ -23,6 +23,7 @@ from tokenmill.gateway.event_log.entry import Entry, entries
 from tokenmill.gateway.event_log.window import Window, Windows
 from tokenmill.kafka.aiokafka_inside import fresh_metadata
 from tokenmill.kafka.calls import deadline, started, stopped, stopped_on_failure
+from tokenmill.kafka.client_tasks import must_read
 from tokenmill.kafka.clients import make_reader
 from tokenmill.kafka.fetched import unwrap_fetched
 from tokenmill.kafka.lookup import assign_at, partition_of
@@ -208,6 +209,7 @@ class Tail:
     async def _read(self) -> None:
         consumer, loop = self._started(), asyncio.get_running_loop()
         while True:
+            must_read(consumer)
             unwrap_fetched(consumer)
             try:
                 found = await deadline(consumer.getmany(timeout_ms=POLL_MS, max_records=BATCH), f"read {self._topic!r}")
