@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
+from typing import cast
 
 import pytest
 from aiokafka import TopicPartition
@@ -15,10 +16,12 @@ from tests.support.stage import until
 from tests.support.tool_calls import PARTITIONS, WEATHER, Calls
 from tests.support.topics import admin_of, make_topics, read_topic, write_topic
 from tokenmill.config import Config, Kafka, Tools, Topics
-from tokenmill.errors import Unavailable
+from tokenmill.errors import FatalError, Unavailable
 from tokenmill.kafka.clients import METADATA_MS, make_producer
 from tokenmill.kafka.transaction import Transaction
 from tokenmill.observe import TOOLS_METRICS, Numbers
+from tokenmill.process import EXIT_S, Deadline
+from tokenmill.tools.call_queue import CallQueue
 from tokenmill.tools.link import Links
 from tokenmill.tools.runner import Runner
 
@@ -216,11 +219,16 @@ async def nothing() -> None:
     """All of it is acknowledged."""
 
 
+def runner_of(calls: Calls, deadline: Deadline | None = None) -> Runner:
+    """A runner in this process, without servers."""
+    config = Config(kafka=Kafka(**calls.settings["kafka"]), topics=calls.topics, tools=Tools(**calls.settings["tools"]))
+    return Runner(config, Links(()), Numbers(TOOLS_METRICS), deadline=deadline)
+
+
 @asynccontextmanager
 async def running(calls: Calls) -> AsyncIterator[Runner]:
-    """A runner in this process, without servers, that is ready."""
-    config = Config(kafka=Kafka(**calls.settings["kafka"]), topics=calls.topics, tools=Tools(**calls.settings["tools"]))
-    runner, stop = Runner(config, Links(()), Numbers(TOOLS_METRICS)), asyncio.Event()
+    """A runner in this process that is ready."""
+    runner, stop = runner_of(calls), asyncio.Event()
     task = asyncio.create_task(runner.run(stop))
     try:
         await until(lambda: runner.readiness()[0], "it is ready")
@@ -241,6 +249,54 @@ async def test_who_is_stopped_before_it_has_begun_ends_at_once(unique: str) -> N
         await asyncio.sleep(0)
         stop.set()
         await running
+
+
+class Busy:
+    """A queue with a call that does not end."""
+
+    running = 1
+
+    def pause(self) -> None:
+        """Begin nothing."""
+
+
+async def test_a_rebalance_waits_no_longer_than_the_group_allows(unique: str) -> None:
+    """Beyond that the group takes all partitions away, and every call that runs is in doubt."""
+    config = Config(kafka=Kafka(rebalance_timeout_ms=400, group_id=unique), tools=Tools(handover_s=600))
+    runner = Runner(config, Links(()), Numbers(TOOLS_METRICS))
+    runner._queues[TopicPartition("tool-calls", 0)] = cast("CallQueue", Busy())
+    async with asyncio.timeout(20):
+        await runner.on_partitions_revoked(())
+
+
+async def test_who_fails_while_it_drains_says_so(kafka: str, unique: str, tmp_path: Path) -> None:
+    """At once: what runs has nobody who could write its result."""
+    async with Calls(tmp_path, kafka, unique, drain_s=600) as calls:
+        runner, stop = runner_of(calls), asyncio.Event()
+        task = asyncio.create_task(runner.run(stop))
+        await until(lambda: runner.readiness()[0], "it is ready")
+        runner._queues[TopicPartition("tool-calls", 9)] = cast("CallQueue", Busy())
+        stop.set()
+        await until(lambda: runner.readiness()[1] == "draining", "it drains")
+        del runner._queues[TopicPartition("tool-calls", 9)]
+        runner._failure.tell(FatalError("fenced"))
+        with pytest.raises(FatalError, match="fenced"):
+            await asyncio.wait_for(task, 20)
+
+
+async def test_who_fails_ends_in_time(kafka: str, unique: str, tmp_path: Path) -> None:
+    """However long its parts take."""
+    async with Calls(tmp_path, kafka, unique) as calls:
+        deadline = Deadline(list[int]().append)
+        runner = runner_of(calls, deadline)
+        task = asyncio.create_task(runner.run(asyncio.Event()))
+        await until(lambda: runner.readiness()[0], "it is ready")
+        runner._failure.tell(FatalError("fenced"))
+        with pytest.raises(FatalError, match="fenced"):
+            await asyncio.wait_for(task, 20)
+        assert deadline._timer is not None
+        assert deadline._timer.interval == EXIT_S
+        deadline._timer.cancel()
 
 
 async def test_a_topic_that_is_not_there_is_named_with_what_makes_it(kafka: str, unique: str) -> None:

@@ -140,12 +140,12 @@ class Link:
         try:
             await self._connect(held)
         except (Unavailable, ConfigError) as problem:
-            self._problem = str(problem)
+            self._leave(held, str(problem))
             log.warning("%s; next try in %g s", problem, pause)
         except Exception as problem:  # noqa: BLE001 -- the SDK raises whatever broke while it closes
             log.info("%s: closed: %s", self._server, told(problem))
         finally:
-            self._failed = self._failed or not held.connected
+            self._leave(held)
             held.left.set()
 
     async def _connect(self, held: _Held) -> None:
@@ -153,7 +153,8 @@ class Link:
             self._leave(held, f"{self._server}: ended by itself")
 
         async with connected(self._server, self._settings.connect_s, held.news.set, ended) as client:
-            held.client, held.catalogue = client, Catalogue(await offered(client, self._server.name))
+            held.client = client
+            await self._read_catalogue(held)
             held.connected = True
             if not held.broken:
                 self._held.set_result(held)
@@ -181,7 +182,7 @@ class Link:
     async def _look_again(self, held: _Held) -> None:
         """A server that says at work that its list has changed may not be able to show it: its calls go on."""
         try:
-            held.catalogue = Catalogue(await offered(held.client, self._server.name))
+            await self._read_catalogue(held)
             held.hear()
         except (Unavailable, ConfigError) as problem:
             if not held.calls:
@@ -191,10 +192,20 @@ class Link:
                 self._leave(held, str(problem))
             held.news.set()
 
+    async def _read_catalogue(self, held: _Held) -> None:
+        """Read what a server offers. If it can't be read while nobody calls, the connection is left."""
+        try:
+            held.catalogue = Catalogue(await offered(held.client, self._server.name))
+        except (Unavailable, ConfigError) as problem:
+            if not held.calls:
+                self._leave(held, str(problem))  # the end of the session may take a while
+            raise
+
     def _leave(self, held: _Held, problem: str = "") -> None:
         """New calls wait for the next connection. The first who knows why says so."""
-        if problem and not held.broken:
-            self._problem = problem
+        if not held.broken:
+            self._problem = problem or self._problem
+            self._failed = self._failed or not held.connected
         held.broken = True
         if isinstance(self._server, Remote):  # of a program there is only one
             held.left.set()

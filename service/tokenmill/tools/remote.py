@@ -7,6 +7,7 @@ whoever called has to know that no tool was. So is an error that is none of the 
 not say.
 """
 
+import asyncio
 import math
 import re
 from collections.abc import AsyncIterator
@@ -23,6 +24,8 @@ from tokenmill.tools.server_file import Remote
 CONNECT_S = 10.0
 """For a connection. How long an answer may take is the business of each request."""
 
+END_S = 2.0
+"""Seconds that the end of a session may take: the SDK waits for it without a deadline whenever a connection closes."""
 
 PLAIN, EVENTS, JSON = "identity", "text/event-stream", "application/json"
 
@@ -53,7 +56,18 @@ class Bounded(httpx2.AsyncHTTPTransport):
     """
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Ask as the base does, and bound what is answered."""
+        """Ask as the base does, and bound what is answered. The end of a session has a deadline, too."""
+        if request.method != "DELETE":
+            return await self._asked(request)
+        try:
+            async with asyncio.timeout(END_S):
+                response = await self._asked(request)
+                await response.aread()
+        except TimeoutError as problem:
+            raise httpx2.ReadTimeout(f"no answer within {END_S:g} s") from problem
+        return response
+
+    async def _asked(self, request: httpx2.Request) -> httpx2.Response:
         response = await super().handle_async_request(request)
         status = response.status_code
         if status == HTTPStatus.NOT_FOUND and request.method == "POST" and SESSION in request.headers:

@@ -24,7 +24,7 @@ from tokenmill.kafka.topics import find_topic
 from tokenmill.kafka.transaction import Transaction, transactional_id
 from tokenmill.observe import Numbers
 from tokenmill.observe.telemetry import NO_TELEMETRY, Telemetry
-from tokenmill.process import EXIT_S, Failure, Part, ToldToStop, before, run_until
+from tokenmill.process import EXIT_S, Deadline, Failure, Part, ToldToStop, before, run_until
 from tokenmill.tools.call_queue import CallQueue
 from tokenmill.tools.concurrency_limits import ConcurrencyLimits
 from tokenmill.tools.control import Orders
@@ -48,8 +48,17 @@ OPENINGS = 4
 class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base class
     """Reads `tool-calls` as a member of the group."""
 
-    def __init__(self, config: Config, links: Links, numbers: Numbers, telemetry: Telemetry = NO_TELEMETRY) -> None:
+    def __init__(
+        self,
+        config: Config,
+        links: Links,
+        numbers: Numbers,
+        telemetry: Telemetry = NO_TELEMETRY,
+        deadline: Deadline | None = None,
+    ) -> None:
         self._config = config
+        self._deadline = deadline
+        self._handover_s = min(config.tools.handover_s, config.kafka.rebalance_timeout_ms / 2_000)
         self._kafka = msgspec.structs.replace(config.kafka, group_id=config.tools.group_id)
         self._links = links
         self._servers: Servers = TracedServers(links, telemetry) if telemetry.on else links
@@ -116,13 +125,27 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
             "the runner": self._failure.wait,
         }
         try:
-            async with run_until(stop, parts):
+            async with run_until(stop, parts, self._deadline) as tasks:
                 self._draining = True
-                await self._finished(self._config.tools.drain_s)
-                await self._left()
+                await self._drain(tasks["the runner"])
         finally:
             await asyncio.gather(*(self._give_up(place) for place in list(self._queues)))
             await stopped(consumer)
+
+    async def _drain(self, failing: "asyncio.Task[None]") -> None:
+        """Wait for what runs. Raises what `failing` raises: without its queue no result can be written."""
+        draining = asyncio.create_task(self._emptied())
+        try:
+            await asyncio.wait((draining, failing), return_when=asyncio.FIRST_COMPLETED)
+            if failing.done():
+                await failing
+        finally:
+            draining.cancel()
+            await asyncio.gather(draining, return_exceptions=True)
+
+    async def _emptied(self) -> None:
+        await self._finished(self._config.tools.drain_s)
+        await self._left()
 
     async def _joined(self) -> AIOKafkaConsumer:
         await find_topic(self._kafka, self._config.topics.tool_calls)
@@ -153,7 +176,7 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
 
     async def on_partitions_revoked(self, revoked: Iterable[TopicPartition]) -> None:  # noqa: ARG002 -- always all
         """Wait for what runs: it may be another's soon."""
-        await self._finished(self._config.tools.handover_s)
+        await self._finished(self._handover_s)
 
     async def on_partitions_assigned(self, assigned: Iterable[TopicPartition]) -> None:
         """Those that were here go on, those that are new are taken over."""
