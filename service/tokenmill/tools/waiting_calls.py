@@ -115,7 +115,8 @@ class WaitingCalls:
             return Step(call, "done", unwanted)
         if len(self.approvals) >= ASKING:
             return Step(call, "done", Outcome(error=f"{ASKING} other calls wait for a person", code="limit"))
-        asked = AskedCall(call, fingerprint, now + int(self._settings.approve_s * 1000))
+        until = min(now + self._settings.approve_s * 1000, call.time + self._settings.expire_s * 1000)
+        asked = AskedCall(call, fingerprint, int(until))
         self.approvals.put(asked)
         return Step(call, "asking", asked=asked)
 
