@@ -42,6 +42,8 @@ class HttpTools:
         self.sessions = set[str]()
         self.begun = 0
         """Sessions."""
+        self.meta: dict[str, Any] = {}
+        """What the last call said of itself."""
         self.noted = 0
         """Calls that were made."""
         self.refused = 0
@@ -150,6 +152,7 @@ class HttpTools:
             return web.json_response({"jsonrpc": "2.0", "id": number, "error": self.fails})
         if method == "tools/call":
             self.noted += 1
+            self.meta = asked["params"].get("_meta", {})
             result = {"content": [{"type": "text", "text": self.words}]}
             if (name := asked["params"]["name"]) in ANSWERS and not self.forgets_content:
                 result["structuredContent"] = ANSWERS[name]

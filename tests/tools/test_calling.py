@@ -46,6 +46,18 @@ async def test_a_call_has_a_result(tmp_path: Path) -> None:
         assert 200 <= waited.elapsed_ms < PATIENCE_S * 1000
 
 
+async def test_a_server_hears_of_the_trace_and_whether_it_had_the_call_before() -> None:
+    """In `_meta`, in either version of the protocol."""
+    options = CallOptions(PATIENCE_S, "a key", None, (("traceparent", "00-ab-cd-01"), ("tracestate", "a=b")))
+    expected = {"tokenmill/idempotencyKey": "a key", "traceparent": "00-ab-cd-01", "tracestate": "a=b"}
+    async with weather() as client:
+        newer = await called(client, Tool(server="weather", name="whoami"), {}, options)
+    assert {name: newer.result["structuredContent"][name] for name in expected} == expected
+    async with http_tools() as tools, connected(tools.server, PATIENCE_S) as client:
+        assert (await called(client, Tool(server="weather", name="note"), {}, options)).code is UNSET
+        assert {name: tools.meta[name] for name in expected} == expected
+
+
 async def test_a_long_result_is_cut() -> None:
     """What a model can't use, and no record holds."""
     async with weather() as client:

@@ -9,6 +9,7 @@ from typing import cast
 
 import pytest
 from aiokafka import TopicPartition
+from aiokafka.protocol.group import LeaveGroupRequest
 from aiokafka.structs import OffsetAndMetadata
 from msgspec import UNSET
 
@@ -18,7 +19,7 @@ from tests.support.topics import admin_of, make_topics, read_topic, write_topic
 from tokenmill.config import Config, Kafka, Tools, Topics
 from tokenmill.errors import FatalError, Unavailable
 from tokenmill.kafka.clients import METADATA_MS, make_producer
-from tokenmill.kafka.transaction import Transaction
+from tokenmill.kafka.transaction import Transaction, transactional_id
 from tokenmill.observe import TOOLS_METRICS, Numbers
 from tokenmill.process import EXIT_S, Deadline
 from tokenmill.tools.call_queue import CallQueue
@@ -249,6 +250,48 @@ async def test_who_is_stopped_before_it_has_begun_ends_at_once(unique: str) -> N
         await asyncio.sleep(0)
         stop.set()
         await running
+
+
+async def test_who_takes_over_fences_the_owner_before(kafka: str, unique: str, tmp_path: Path) -> None:
+    """Which can claim no call any more."""
+    async with Calls(tmp_path, kafka, unique) as calls:
+        place = TopicPartition(calls.topics.tool_calls, 0)
+        before = await owner_of(runner_of(calls), place)
+        async with running(calls):
+            assert isinstance(await refusal_of(before, place), FatalError)
+        await before.close(5)
+
+
+async def test_who_is_no_member_any_more_fences_nobody(kafka: str, unique: str, tmp_path: Path) -> None:
+    """A partition that it lost without hearing of it is another one's: first the group is asked."""
+    async with Calls(tmp_path, kafka, unique) as calls, running(calls) as runner:
+        place = TopicPartition(calls.topics.tool_calls, 0)
+        owner, old = await owner_of(runner, place), runner._queues[place]
+        runner._queues[place] = runner._queue(place)
+        assert runner._consumer is not None
+        coordinator = runner._consumer._coordinator
+        await coordinator._send_req(LeaveGroupRequest(coordinator.group_id, coordinator.member_id))
+        (problem,) = await asyncio.gather(runner._take_over(place), return_exceptions=True)
+        assert isinstance(problem, Unavailable)
+        assert await refusal_of(owner, place) is None
+        await owner.close(5)
+        await old.close()
+
+
+async def owner_of(runner: Runner, place: TopicPartition) -> Transaction:
+    """Another owner of a partition, which has fenced the one before."""
+    kafka = runner._kafka
+    name = transactional_id(kafka, place.topic, place.partition)
+    owner = Transaction(partial(make_producer, kafka, transactional_id=name), name, kafka.group_id, 10, lambda _: None)
+    await owner.open()
+    return owner
+
+
+async def refusal_of(owner: Transaction, place: TopicPartition) -> BaseException | None:
+    """Why an owner can't commit."""
+    commit = owner.commit(place, OffsetAndMetadata(0, ""), nothing)
+    (problem,) = await asyncio.gather(commit, return_exceptions=True)
+    return problem
 
 
 class Busy:
