@@ -98,7 +98,10 @@ async def test_a_result_that_is_not_what_the_tool_promised_is_none() -> None:
     """The server has answered, so it is known whose doing it was, and the connection is as good as before."""
     async with http_tools() as tools, connected(tools.server, PATIENCE_S) as client:
         promising = {tool.name: tool for tool in await offered(client, "weather")}
-        for tools.forgets_content, says in ((False, "is not what the tool says it is: n: "), (True, "is missing that")):
+        for tools.forgets_content, says in (
+            (False, "does not fit the tool's schema: n: "),
+            (True, "that the tool promises is missing"),
+        ):
             came = await called(client, promising["promise"], {}, CallOptions(PATIENCE_S))
             assert (came.code, came.result) == ("protocol", UNSET)
             assert f"structured content {says}" in str(came.error)

@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 
 
 def run_tools(config: Config, servers: Sequence[Server]) -> int:
-    """Run until SIGTERM or SIGINT (0), or until something makes going on impossible (1)."""
+    """Run until SIGTERM or SIGINT (0), or until the process can't continue (1)."""
     return run_process(config, "tools", partial(_run, config, servers))
 
 
@@ -49,7 +49,7 @@ async def _end_in_time(stop: asyncio.Event, deadline: Deadline, settings: Tools)
 
 @asynccontextmanager
 async def _watched(settings: Tools, app: web.Application) -> AsyncIterator[None]:
-    """Answer operators as long as the block lasts."""
+    """Serve metrics and health for the duration of the block."""
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
     await runner.setup()
     try:

@@ -1,4 +1,4 @@
-"""Calls of tools as OpenTelemetry is told of them: a span each, which the server hears of, and how long it took."""
+"""Calls of tools in OpenTelemetry: a span for each, which is passed to the server, and its duration."""
 
 import asyncio
 import time
@@ -14,7 +14,7 @@ from tokenmill.tools.running_calls import Servers
 OPERATION: dict[str, Value] = {"gen_ai.operation.name": "execute_tool", "mcp.method.name": "tools/call"}
 
 OTHER = "_OTHER"
-"""Name of a tool of which it is not known that there is one: models invent names, and metrics have few series."""
+"""Name of a tool that may not exist: models invent names, and a metric has a limited number of series."""
 
 UNSEEN: frozenset[Code] = frozenset({"unknown-tool", "unavailable"})
 """Codes of calls whose tool may not exist."""
@@ -27,10 +27,10 @@ class TracedServers:
         self._servers = servers
         self._telemetry = telemetry
         self._seen: set[str] = set()
-        """Names of tools that there are."""
+        """Names of tools that exist."""
 
     async def look(self, call: Call) -> str | Outcome:
-        """Look at a call as the servers do."""
+        """Look at a call as the servers do, without a span."""
         return await self._servers.look(call)
 
     async def make(self, call: Call, fingerprint: str, progress: Callable[[Progress], None]) -> Outcome:
