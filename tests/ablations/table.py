@@ -9,6 +9,7 @@ from tests.ablations.ablation import Ablation, Change
 from tests.ablations.callers import CALLERS
 from tests.ablations.logs import LOGS
 from tests.ablations.offsets import OFFSETS
+from tests.ablations.tools import TOOLS
 
 TAKEN_OVER = "            await self._patiently(lambda: self._take_over(list(lanes.values()), generation))\n"
 COMMITS_READ = "            committed = await self._patiently(lambda: commits(consumer, partitions))\n"
@@ -290,4 +291,5 @@ ABLATIONS = (
     *OFFSETS,
     *LOGS,
     *CALLERS,
+    *TOOLS,
 )

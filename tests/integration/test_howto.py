@@ -45,17 +45,34 @@ def test_a_program_prints_what_its_page_says(
     program: Block, printed: Block, start_kafka: Callable[..., KafkaServer], tmp_path: Path
 ) -> None:
     """It runs as it stands on the page, but for the broker's address."""
-    kafka = start_kafka()
+    run = ran(program.text, start_kafka(), tmp_path, tools=program.language.endswith("tools"))
+    assert run.stdout == printed.text, run.stderr
+
+
+def ran(text: str, kafka: KafkaServer, folder: Path, *, tools: bool) -> "subprocess.CompletedProcess[str]":
+    """A program, run beside a worker, and beside a runner of tools if it needs one."""
     asyncio.run(make_topics(kafka.bootstrap, *all_topics(Config())))
     settings = {"kafka": {"bootstrap_servers": kafka.bootstrap}, "redis": {"url": "memory://"}}
-    path = tmp_path / "program.py"
-    path.write_text(program.text.replace("localhost:9092", kafka.bootstrap))
+    path = folder / "program.py"
+    path.write_text(text.replace("localhost:9092", kafka.bootstrap))
     with ExitStack() as stack:
-        stack.enter_context(WorkerProcess(tmp_path / "worker", settings))
-        if program.language.endswith("tools"):
-            stack.enter_context(ToolsProcess(tmp_path / "tools", settings, TIME))
-        run = subprocess.run([sys.executable, path], capture_output=True, text=True, timeout=RUN_S, check=False)
-    assert run.stdout == printed.text, run.stderr
+        stack.enter_context(WorkerProcess(folder / "worker", settings))
+        if tools:
+            stack.enter_context(ToolsProcess(folder / "tools", settings, TIME))
+        return subprocess.run([sys.executable, path], capture_output=True, text=True, timeout=RUN_S, check=False)
+
+
+@pytest.mark.integration
+def test_the_program_with_tools_waits_for_no_call_that_is_not_made(
+    start_kafka: Callable[..., KafkaServer], tmp_path: Path
+) -> None:
+    """A model may call what was not declared: the error is what it is shown."""
+    (text,) = [block.text for block in blocks("python kafka tools")]
+    declared = '"tools": [{"type": "function", "function": {"name": "time__now", "parameters": {}}}]'
+    options = 'open={"format": FORMAT.name'
+    assert options in text
+    run = ran(text.replace(options, f"{options}, {declared}"), start_kafka(), tmp_path, tools=True)
+    assert run.stdout == "the model: Let me look.\na tool: time__convert_time\n" * 8, run.stderr
 
 
 async def test_a_program_in_fastapi_speaks_to_a_client_of_anthropic() -> None:

@@ -4,7 +4,7 @@ import asyncio
 import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from mcp import MCPError
 from mcp.server import MCPServer
@@ -35,6 +35,12 @@ def reset(station: str) -> str:
 def environment() -> list[str]:
     """Which variables this process has."""
     return sorted(os.environ)
+
+
+@SERVER.tool()
+def whoami(context: Context) -> dict[str, Any]:
+    """What the request says of itself."""
+    return dict(context.request_context.meta or {})
 
 
 @SERVER.tool()

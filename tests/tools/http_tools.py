@@ -42,6 +42,8 @@ class HttpTools:
         self.sessions = set[str]()
         self.begun = 0
         """Sessions."""
+        self.meta: dict[str, Any] = {}
+        """What the last call said of itself."""
         self.noted = 0
         """Calls that were made."""
         self.refused = 0
@@ -69,6 +71,12 @@ class HttpTools:
         """How another address was asked."""
         self.let_go = asyncio.Event()
         """What `slow` waits for."""
+        self.lists = asyncio.Event()
+        """What its list waits for."""
+        self.lists.set()
+        self.ends = asyncio.Event()
+        """What the end of a session waits for."""
+        self.ends.set()
 
     def forget(self) -> None:
         """As a server does that was started anew."""
@@ -88,6 +96,8 @@ class HttpTools:
             return await self._refused(method)
         if method == "tools/call" and asked["params"]["name"] == "slow":
             await self.let_go.wait()
+        if method == "tools/list":
+            await self.lists.wait()
         if number is None:
             return web.Response(status=202)
         answer = self._answered(number, method, asked)
@@ -106,6 +116,12 @@ class HttpTools:
         if isinstance(self.detail, str):
             return web.Response(status=self.status, text=self.detail, headers=headers)
         return web.json_response(self.detail, status=self.status, headers=headers)
+
+    async def end(self, request: web.Request) -> web.Response:
+        """The end of a session."""
+        await self.ends.wait()
+        self.sessions.discard(request.headers[SESSION])
+        return web.Response(status=204)
 
     async def elsewhere(self, request: web.Request) -> web.Response:
         """What is at another address."""
@@ -136,6 +152,7 @@ class HttpTools:
             return web.json_response({"jsonrpc": "2.0", "id": number, "error": self.fails})
         if method == "tools/call":
             self.noted += 1
+            self.meta = asked["params"].get("_meta", {})
             result = {"content": [{"type": "text", "text": self.words}]}
             if (name := asked["params"]["name"]) in ANSWERS and not self.forgets_content:
                 result["structuredContent"] = ANSWERS[name]
@@ -147,8 +164,9 @@ async def http_tools() -> AsyncIterator[HttpTools]:
     """One that listens as long as the block lasts."""
     port = free_port()
     tools, app = HttpTools(port), web.Application()
-    app.add_routes([web.post("/mcp", tools.answer), web.route("*", "/elsewhere", tools.elsewhere)])
-    runner = web.AppRunner(app)
+    app.add_routes([web.post("/mcp", tools.answer), web.delete("/mcp", tools.end)])
+    app.router.add_route("*", "/elsewhere", tools.elsewhere)
+    runner = web.AppRunner(app, shutdown_timeout=0.1)
     await runner.setup()
     try:
         await web.TCPSite(runner, "127.0.0.1", port).start()

@@ -11,6 +11,7 @@ from tests.support.stage import until
 from tests.support.topics import write_topic
 from tokenmill.config import Config
 from tokenmill.errors import FatalError
+from tokenmill.events import Finish
 from tokenmill.records import InputRecord
 from tokenmill.tools import call_queue
 from tokenmill.tools.call import Call, Written
@@ -44,6 +45,23 @@ async def test_a_call_is_made_when_it_is_claimed(config: Config) -> None:
     assert await states(config) == [("one", "running"), ("one", "done")]
     (result,) = await results(config)
     assert (result.id, result.result, result.elapsed_ms, result.conversation_id) == ("one", {"n": 1}, 3, "c")
+
+
+async def test_a_call_whose_claim_is_refused_is_not_made(config: Config) -> None:
+    """Another one has the partition, who makes it."""
+    made = list[str]()
+
+    async def run(call: Call) -> Outcome:
+        made.append(call.id)
+        return Outcome(result=1)
+
+    async with desk_of(config, run) as old, desk_of(config, run):
+        old.begin_at(0)
+        old.give([record(0, "one")])
+        with pytest.raises(FatalError, match=r"fenced|failed"):
+            await old.work()
+        await soon()
+        assert made == []
 
 
 async def test_where_there_is_no_place_a_call_waits(config: Config) -> None:
@@ -236,6 +254,39 @@ async def test_how_far_a_call_is_can_be_read(config: Config) -> None:
         await until(lambda: not queue.unfinished, "it is over")
         working.cancel()
     assert len(await progress(config)) == 1
+
+
+async def test_nothing_begins_before_all_is_read_that_was_there_at_the_takeover(
+    config: Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A call that waits may be of a message that was cancelled meanwhile."""
+    monkeypatch.setattr(call_queue, "HOLD_S", 600)
+    made = list[str]()
+
+    async def run(call: Call) -> Outcome:
+        made.append(call.id)
+        return Outcome(result=1)
+
+    waiting = [Call("c", message, 0, 7, message, "w__note", {}, FUTURE_MS) for message in ("m", "other")]
+    written = {call.key: msgspec.json.encode(Written("waiting", FUTURE_MS, call)) for call in waiting}
+    await write_topic(
+        config.kafka.bootstrap_servers, config.topics.tool_state, [(key, value, []) for key, value in written.items()]
+    )
+    async with desk_of(config, run) as queue:
+        queue.begin_at(1, end=3)
+        working = asyncio.create_task(queue.work())
+        queue.give([record(1, "one")])
+        await until(lambda: queue.taken == 2, "a part of it is read")
+        cancelled = Finish("cancelled", conversation_id="c", message_id="m", seq=2, time=2)
+        queue.give([msgspec.structs.replace(record(2, ""), value=msgspec.json.encode(cancelled))])
+        await until(lambda: queue.taken == 3 and not queue.unfinished, "all are over")
+        working.cancel()
+    assert made == ["other"]
+    assert {result.id: result.code or result.result for result in await results(config)} == {
+        "m": "cancelled",
+        "one": "cancelled",
+        "other": 1,
+    }
 
 
 async def test_the_hold_ends_even_if_a_timer_is_early(config: Config, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -46,6 +46,18 @@ async def test_a_call_has_a_result(tmp_path: Path) -> None:
         assert 200 <= waited.elapsed_ms < PATIENCE_S * 1000
 
 
+async def test_a_server_hears_of_the_trace_and_whether_it_had_the_call_before() -> None:
+    """In `_meta`, in either version of the protocol."""
+    options = CallOptions(PATIENCE_S, "a key", None, (("traceparent", "00-ab-cd-01"), ("tracestate", "a=b")))
+    expected = {"tokenmill/idempotencyKey": "a key", "traceparent": "00-ab-cd-01", "tracestate": "a=b"}
+    async with weather() as client:
+        newer = await called(client, Tool(server="weather", name="whoami"), {}, options)
+    assert {name: newer.result["structuredContent"][name] for name in expected} == expected
+    async with http_tools() as tools, connected(tools.server, PATIENCE_S) as client:
+        assert (await called(client, Tool(server="weather", name="note"), {}, options)).code is UNSET
+        assert {name: tools.meta[name] for name in expected} == expected
+
+
 async def test_a_long_result_is_cut() -> None:
     """What a model can't use, and no record holds."""
     async with weather() as client:
@@ -86,7 +98,10 @@ async def test_a_result_that_is_not_what_the_tool_promised_is_none() -> None:
     """The server has answered, so it is known whose doing it was, and the connection is as good as before."""
     async with http_tools() as tools, connected(tools.server, PATIENCE_S) as client:
         promising = {tool.name: tool for tool in await offered(client, "weather")}
-        for tools.forgets_content, says in ((False, "is not what the tool says it is: n: "), (True, "is missing that")):
+        for tools.forgets_content, says in (
+            (False, "does not fit the tool's schema: n: "),
+            (True, "that the tool promises is missing"),
+        ):
             came = await called(client, promising["promise"], {}, CallOptions(PATIENCE_S))
             assert (came.code, came.result) == ("protocol", UNSET)
             assert f"structured content {says}" in str(came.error)

@@ -32,8 +32,8 @@ def test_names_have_the_characters_that_apis_take() -> None:
 @pytest.mark.parametrize(
     ("tools", "says"),
     [
-        ([tool("a.b"), tool("a b")], "two tools so, 'a.b' and 'a b'"),
-        ([tool("now"), tool("now")], "two tools so, 'now' and 'now'"),
+        ([tool("a.b"), tool("a b")], "two tools of this name: 'a.b' and 'a b'"),
+        ([tool("now"), tool("now")], "two tools of this name: 'now' and 'now'"),
         ([tool("n" * NAME_CHARACTERS)], "at most 64 characters"),
     ],
 )

@@ -1,5 +1,6 @@
 """Real servers, on standard streams and by HTTP; and programs that are none."""
 
+import asyncio
 import re
 import socket
 import subprocess
@@ -146,6 +147,15 @@ async def test_how_a_server_by_http_refuses_us_is_said(status: int, says: str) -
         with pytest.raises(ServerFailed, match=rf"{re.escape(says)}$"):
             await tools_of(tools.server, PATIENCE_S)
         assert tools.visited == []
+
+
+async def test_a_server_that_does_not_end_its_session_keeps_nobody_waiting() -> None:
+    """Its tools are known by then."""
+    async with http_tools() as tools:
+        tools.ends.clear()
+        async with asyncio.timeout(PATIENCE_S):
+            assert [tool.name for tool in await tools_of(tools.server, PATIENCE_S)][:2] == ["note", "slow"]
+        assert tools.sessions == {"1"}
 
 
 class Pages:

@@ -10,8 +10,11 @@ import pytest
 from tests.support.stage import until
 from tests.support.tool_calls import Calls
 from tests.support.topics import make_topics
+from tests.tools.http_tools import http_tools
 from tokenmill.config import Config, Kafka
 from tokenmill.errors import MissingServer
+from tokenmill.process import EXIT_S, Deadline
+from tokenmill.tools import host
 from tokenmill.tools.host import run_tools
 
 pytestmark = pytest.mark.integration
@@ -45,6 +48,30 @@ async def test_one_that_can_not_go_on_ends(kafka: str, unique: str, tmp_path: Pa
         assert f"the broker does not know all partitions of {small}" in runner.log.read_text()
 
 
-def test_one_that_finds_no_broker_says_so() -> None:
-    """And ends with 1, for a supervisor to start it again."""
+def test_one_that_finds_no_broker_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And ends with 1, for a supervisor to start it again: in time, whatever its servers do."""
+    started = list[float]()
+
+    class Noted(Deadline):
+        def start(self, seconds: float, why: str) -> None:  # noqa: ARG002 -- as the base has it
+            started.append(seconds)
+
+    monkeypatch.setattr(host, "Deadline", Noted)
     assert run_tools(Config(kafka=Kafka(bootstrap_servers="127.0.0.1:9", startup_timeout_s=1)), ()) == 1
+    assert started == [EXIT_S]
+
+
+async def test_one_whose_server_does_not_end_the_session_ends_all_the_same(
+    kafka: str, unique: str, tmp_path: Path
+) -> None:
+    """With 0: nothing is left to be done."""
+    async with http_tools() as tools, Calls(tmp_path, kafka, unique) as calls:
+        tools.ends.clear()
+        runner = calls.runner({"weather": {"url": tools.server.url}})
+        runner.start()
+        await calls.call("one", "weather__slow")
+        tools.let_go.set()
+        await until(lambda: calls.answered("one"), "it is answered")
+        os.kill(runner.pid, signal.SIGTERM)
+        await until(lambda: not runner.alive, "it ends")
+        assert runner.process.returncode == 0

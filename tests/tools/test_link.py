@@ -115,6 +115,30 @@ async def test_a_server_that_forgets_each_session_is_given_up() -> None:
         assert (tools.noted, tools.refused) == (0, 2)
 
 
+async def test_a_server_whose_list_came_too_late_is_connected_again() -> None:
+    """Even if it does not end the first session, and calls hear meanwhile what is wrong."""
+    async with http_tools() as tools, linked(tools.server, connect_s=1) as link:
+        tools.lists.clear()
+        tools.ends.clear()
+        why = "the call was not made: weather: no answer within 1 s (tools.connect_s)"
+
+        async def told() -> bool:
+            return (await link.make(call("note"))).error == why
+
+        await until(told, "what is wrong", 20)
+        tools.lists.set()
+        await until(lambda: link.up, "it is connected again", 20)
+        assert (await link.make(call("note"))).error is UNSET
+
+
+async def test_a_link_ends_although_its_server_does_not_end_the_session() -> None:
+    """A runner that is stopped waits for all its links."""
+    async with http_tools() as tools, asyncio.timeout(20):
+        tools.ends.clear()
+        async with linked(tools.server) as link:
+            assert (await link.make(call("note"))).error is UNSET
+
+
 async def test_a_broken_connection_to_a_remote_server_holds_nobody_up() -> None:
     """Its other calls go on and have their results, while new ones take the next connection."""
     async with http_tools() as tools, linked(tools.server, connect_s=5) as link:

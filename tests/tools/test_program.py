@@ -55,7 +55,7 @@ async def test_what_is_no_message_is_passed_over(caplog: pytest.LogCaptureFixtur
         assert text(await call(client, "junk", lines=20)) == "clean"
         assert text(await call(client, "junk", lines=20)) == "clean"
     assert [record.getMessage() for record in caplog.records if record.name.startswith("tokenmill")] == [
-        "odd: a line on its standard output is no message: Server ready!"
+        "odd: a line on its standard output is not a message: Server ready!"
     ]
 
 
@@ -238,7 +238,7 @@ async def test_who_ends_by_itself_is_told_of(caplog: pytest.LogCaptureFixture) -
 
 async def test_a_command_with_its_arguments_is_told_of() -> None:
     """The commonest mistake in such a file."""
-    with pytest.raises(ServerFailed, match="no program 'mcp-server-time --utc'; its arguments belong into \"args\""):
+    with pytest.raises(ServerFailed, match="no program 'mcp-server-time --utc'; its arguments belong in \"args\""):
         async with connected(Program("odd", "mcp-server-time --utc"), CALL_S):
             pass
 

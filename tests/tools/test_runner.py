@@ -5,9 +5,11 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
+from typing import cast
 
 import pytest
 from aiokafka import TopicPartition
+from aiokafka.protocol.group import LeaveGroupRequest
 from aiokafka.structs import OffsetAndMetadata
 from msgspec import UNSET
 
@@ -19,8 +21,10 @@ from tokenmill.config import Config, Kafka, Tools, Topics
 from tokenmill.errors import FatalError, Unavailable
 from tokenmill.kafka import transaction
 from tokenmill.kafka.clients import METADATA_MS, make_producer
-from tokenmill.kafka.transaction import Transaction
+from tokenmill.kafka.transaction import Transaction, transactional_id
 from tokenmill.observe import TOOLS_METRICS, Numbers
+from tokenmill.process import EXIT_S, Deadline
+from tokenmill.tools.call_queue import CallQueue
 from tokenmill.tools.link import Links
 from tokenmill.tools.runner import Runner
 
@@ -218,10 +222,10 @@ async def nothing() -> None:
     """All of it is acknowledged."""
 
 
-def runner_of(calls: Calls) -> Runner:
+def runner_of(calls: Calls, deadline: Deadline | None = None) -> Runner:
     """A runner in this process, without servers."""
     config = Config(kafka=Kafka(**calls.settings["kafka"]), topics=calls.topics, tools=Tools(**calls.settings["tools"]))
-    return Runner(config, Links(()), Numbers(TOOLS_METRICS))
+    return Runner(config, Links(()), Numbers(TOOLS_METRICS), deadline=deadline)
 
 
 @asynccontextmanager
@@ -291,6 +295,96 @@ async def test_who_is_stopped_before_it_has_begun_ends_at_once(unique: str) -> N
         await asyncio.sleep(0)
         stop.set()
         await running
+
+
+async def test_who_takes_over_fences_the_owner_before(kafka: str, unique: str, tmp_path: Path) -> None:
+    """Which can claim no call any more."""
+    async with Calls(tmp_path, kafka, unique) as calls:
+        place = TopicPartition(calls.topics.tool_calls, 0)
+        before = await owner_of(runner_of(calls), place)
+        async with running(calls):
+            assert isinstance(await refusal_of(before, place), FatalError)
+        await before.close(5)
+
+
+async def test_who_is_no_member_any_more_fences_nobody(kafka: str, unique: str, tmp_path: Path) -> None:
+    """A partition that it lost without hearing of it is another one's: first the group is asked."""
+    async with Calls(tmp_path, kafka, unique) as calls, running(calls) as runner:
+        place = TopicPartition(calls.topics.tool_calls, 0)
+        owner, old = await owner_of(runner, place), runner._queues[place]
+        runner._queues[place] = runner._queue(place)
+        assert runner._consumer is not None
+        coordinator = runner._consumer._coordinator
+        await coordinator._send_req(LeaveGroupRequest(coordinator.group_id, coordinator.member_id))
+        (problem,) = await asyncio.gather(runner._take_over(place), return_exceptions=True)
+        assert isinstance(problem, Unavailable)
+        assert await refusal_of(owner, place) is None
+        await owner.close(5)
+        await old.close()
+
+
+async def owner_of(runner: Runner, place: TopicPartition) -> Transaction:
+    """Another owner of a partition, which has fenced the one before."""
+    kafka = runner._kafka
+    name = transactional_id(kafka, place.topic, place.partition)
+    owner = Transaction(partial(make_producer, kafka, transactional_id=name), name, kafka.group_id, 10, lambda _: None)
+    await owner.open()
+    return owner
+
+
+async def refusal_of(owner: Transaction, place: TopicPartition) -> BaseException | None:
+    """Why an owner can't commit."""
+    commit = owner.commit(place, OffsetAndMetadata(0, ""), nothing)
+    (problem,) = await asyncio.gather(commit, return_exceptions=True)
+    return problem
+
+
+class Busy:
+    """A queue with a call that does not end."""
+
+    running = 1
+
+    def pause(self) -> None:
+        """Begin nothing."""
+
+
+async def test_a_rebalance_waits_no_longer_than_the_group_allows(unique: str) -> None:
+    """Beyond that the group takes all partitions away, and every call that runs is in doubt."""
+    config = Config(kafka=Kafka(rebalance_timeout_ms=400, group_id=unique), tools=Tools(handover_s=600))
+    runner = Runner(config, Links(()), Numbers(TOOLS_METRICS))
+    runner._queues[TopicPartition("tool-calls", 0)] = cast("CallQueue", Busy())
+    async with asyncio.timeout(20):
+        await runner.on_partitions_revoked(())
+
+
+async def test_who_fails_while_it_drains_says_so(kafka: str, unique: str, tmp_path: Path) -> None:
+    """At once: what runs has nobody who could write its result."""
+    async with Calls(tmp_path, kafka, unique, drain_s=600) as calls:
+        runner, stop = runner_of(calls), asyncio.Event()
+        task = asyncio.create_task(runner.run(stop))
+        await until(lambda: runner.readiness()[0], "it is ready")
+        runner._queues[TopicPartition("tool-calls", 9)] = cast("CallQueue", Busy())
+        stop.set()
+        await until(lambda: runner.readiness()[1] == "draining", "it drains")
+        del runner._queues[TopicPartition("tool-calls", 9)]
+        runner._failure.tell(FatalError("fenced"))
+        with pytest.raises(FatalError, match="fenced"):
+            await asyncio.wait_for(task, 20)
+
+
+async def test_who_fails_ends_in_time(kafka: str, unique: str, tmp_path: Path) -> None:
+    """However long its parts take."""
+    async with Calls(tmp_path, kafka, unique) as calls:
+        deadline = Deadline(list[int]().append)
+        runner = runner_of(calls, deadline)
+        task = asyncio.create_task(runner.run(asyncio.Event()))
+        await until(lambda: runner.readiness()[0], "it is ready")
+        runner._failure.tell(FatalError("fenced"))
+        with pytest.raises(FatalError, match="fenced"):
+            await asyncio.wait_for(task, 20)
+        assert deadline._timer is not None
+        assert deadline._timer.interval == EXIT_S
+        deadline._timer.cancel()
 
 
 async def test_a_topic_that_is_not_there_is_named_with_what_makes_it(kafka: str, unique: str) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 
+import msgspec
 import pytest
 from opentelemetry.trace import SpanKind, StatusCode
 
@@ -57,6 +58,31 @@ async def test_a_call_is_a_span_which_its_server_hears_of() -> None:
     assert "secret" not in span.to_json()
     labels = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "w__note", "mcp.method.name": "tools/call"}
     assert kept.measured() == {"mcp.client.operation.duration": [(labels, 1.5)]}
+
+
+async def test_names_that_models_invent_name_no_series() -> None:
+    """There are as many as one likes; a span says which it was. A tool that was there is known by its name."""
+    kept, servers = Kept(), Servers(Outcome(error="there is none", code="unknown-tool"))
+    told = TracedServers(servers, kept.telemetry)
+    for name in ("w__a", "w__b"):
+        await told.make(msgspec.structs.replace(CALL, name=name), "", lambda _: None)
+    assert [span.name for span in kept.spans] == ["execute_tool _OTHER"] * 2
+    assert [(span.attributes or {})["gen_ai.tool.name"] for span in kept.spans] == ["w__a", "w__b"]
+    outcomes: list[tuple[str, Outcome]] = [
+        ("w__c", Outcome(error="away", code="unavailable")),
+        ("w__note", Outcome(result=1)),
+        ("w__note", Outcome(error="away", code="unavailable")),
+    ]
+    for name, servers.outcome in outcomes:
+        await told.make(msgspec.structs.replace(CALL, name=name), "", lambda _: None)
+    assert [span.name.partition(" ")[2] for span in kept.spans[2:]] == ["_OTHER", "w__note", "w__note"]
+    (series,) = kept.measured().values()
+    assert sorted((labels["gen_ai.tool.name"], labels.get("error.type", "")) for labels, _ in series) == [
+        ("_OTHER", "unavailable"),
+        ("_OTHER", "unknown-tool"),
+        ("w__note", ""),
+        ("w__note", "unavailable"),
+    ]
 
 
 async def test_a_call_that_is_cancelled_has_failed() -> None:

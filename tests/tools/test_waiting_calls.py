@@ -120,6 +120,14 @@ def test_people_are_asked_a_bounded_number_of_questions(monkeypatch: pytest.Monk
     assert [_told(step) for step in found.said(3_011)] == [("a", "expired")]
 
 
+def test_nobody_is_asked_for_longer_than_the_call_may_wait() -> None:
+    """An approval that is given in time is worth something."""
+    found = waiting(policy=("ask w__risky",), approve_s=3, expire_s=3)
+    assert found.ask(call(name="w__risky", time=100), "f", 1_100).asked == AskedCall(
+        call(name="w__risky", time=100), "f", 3_100
+    )
+
+
 def test_who_is_cancelled_waits_no_longer() -> None:
     """For a place or for a person; of what may have been made, nothing is denied."""
     found = waiting()

@@ -48,6 +48,7 @@ class Tools(Section, frozen=True, kw_only=True):
     calls_per_server: PositiveInt = 16
     """Of one server."""
     handover_s: Positive = 10
-    """How long a rebalance waits for calls that run, so that none of them comes to be in doubt."""
+    """How long a rebalance waits for calls that run, so that none of them comes to be in doubt: at most half of
+    `kafka.rebalance_timeout_ms`."""
     drain_s: Positive = 25
     """How long a process that is stopped waits for them. What runs even then is in doubt: make it longer than calls."""

@@ -1,7 +1,7 @@
-"""A call that a model made, as it stands on the topic, and what is written of it on the topic `tool-state`.
+"""A call that a model made, as it is on the topic, and what is written of it on the topic `tool-state`.
 
-A call is known by its conversation, message, choice and id, and by when its message began: ids of messages, and so of
-their calls, may come again.
+A call is identified by its conversation, message, choice and id, and by when its message began: ids of messages, and so
+of their calls, may be used again.
 """
 
 from contextlib import suppress
@@ -15,8 +15,8 @@ from tokenmill.events import Finish, ToolCall, decode_event
 from tokenmill.records import TRACING, Record, header
 
 Stage: TypeAlias = Literal["waiting", "asking", "running", "done"]
-"""Of a call: it waits for a place; it waits for a person's word; it has been claimed, so that it may be at its server;
-its result is written."""
+"""Stage of a call: it waits for a place; it waits for a person; it is claimed, so it may be at its server; its result
+is written."""
 
 
 class Call(msgspec.Struct, frozen=True):
@@ -29,25 +29,25 @@ class Call(msgspec.Struct, frozen=True):
     """When its message began, in milliseconds since the epoch."""
     id: str
     name: str
-    """The tool's, as models call it."""
+    """Name of the tool, as models use it."""
     arguments: dict[str, Any]
     time: int
-    """Of its record, in milliseconds since the epoch."""
+    """Time of its record, in milliseconds since the epoch."""
     tracing: tuple[tuple[str, str], ...] = ()
 
     @property
     def key(self) -> bytes:
-        """What it is known by."""
+        """Key that identifies the call."""
         return msgspec.json.encode([self.conversation, self.message, self.choice, self.opened, self.id])
 
     @property
     def answer(self) -> bytes:
-        """What the answer is known by that it is part of."""
+        """Key of the answer that the call is part of."""
         return answer_key(self.conversation, self.message, self.choice, self.opened)
 
     @property
     def repeat_key(self) -> str:
-        """The same for each attempt, for tools that recognise a call that comes again."""
+        """Key that is the same for each attempt, for tools that recognize a repeated call."""
         return sha256(self.key).hexdigest()
 
 
@@ -58,20 +58,20 @@ class Written(msgspec.Struct, frozen=True, omit_defaults=True):
     time: int
     """When it was written, in milliseconds since the epoch."""
     call: Call | None = None
-    """As long as it is not done: whoever takes over has to know it."""
+    """The call, unless it is done: the next owner needs it."""
     fingerprint: str = ""
-    """Of the tool that somebody is asked about."""
+    """Fingerprint of the tool that a person is asked about."""
     until: int = 0
-    """When nobody is asked any more, in milliseconds since the epoch."""
+    """Time at which the question ends, in milliseconds since the epoch."""
 
 
 def answer_key(conversation: str, message: str, choice: int, opened: int) -> bytes:
-    """What an answer is known by: what the keys of its calls begin with."""
+    """Return the key of an answer: what the keys of its calls begin with."""
     return msgspec.json.encode([conversation, message, choice, opened])[:-1]
 
 
 def read_calls(record: Record) -> Call | bytes | None:
-    """What a record of `tool-calls` says: a call, or the key of an answer whose calls are not wanted any more."""
+    """Read a record of `tool-calls`: a call, or the key of an answer whose calls are no longer wanted."""
     try:
         event = decode_event(record.value or b"")
         opened = int(header(record.headers, "tm-opened") or 0)
@@ -87,7 +87,7 @@ def read_calls(record: Record) -> Call | bytes | None:
 
 
 def _can_be_written(event: ToolCall, source: bytes) -> bool:
-    """Whether no text in it has half a pair of surrogates, which no worker writes and UTF-8 does not have."""
+    """Whether no text in it has half a surrogate pair, which no worker writes and UTF-8 can't encode."""
     if b"\\u" not in source:
         return True
     try:

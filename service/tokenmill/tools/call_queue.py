@@ -1,15 +1,15 @@
 """One partition of `tool-calls`: takes its calls, has them run, and writes what came of each.
 
     seen ─ waiting ─┬─ running ─ done    `tool-state` says where each call is, in one transaction with
-                    └─ asking ──┘        the offset behind it, and in the end with its result
+                    └─ asking ──┘        the offset after it, and in the end with its result
 
-1. A call is sent to its server when its claim is committed, not before. It has one final record, with its result.
-2. Offsets go on once a call is in `tool-state`: one that takes minutes holds nobody up.
-3. Of what the owner before left, calls that only waited are run. What was claimed is run again if its tool may be, and
-   is in doubt otherwise; so it is if it can't be run again.
-4. A call that a person has to approve of is checked first: nobody is asked about what can't be run. It is run as it was
-   approved of, or not at all.
-5. Whatever goes wrong with a transaction ends the process: nothing of it was seen, and the next owner knows as much.
+1. A call is sent to its server after its claim is committed, not before. It has one final record, with its result.
+2. Offsets advance once a call is in `tool-state`: a call of minutes holds up no others.
+3. Of the calls that the owner before left, those that only waited are run. A claimed call is run again if its tool may
+   be repeated, and is in doubt otherwise, or if it can't be run again.
+4. A call that needs an approval is checked first: nobody is asked about a call that can't be run. It is run as it was
+   approved, or not at all.
+5. A failed transaction ends the process: nobody has seen anything of it, and the next owner starts from the same state.
 """
 
 import asyncio
@@ -42,10 +42,10 @@ from tokenmill.wildcards import matches
 log = logging.getLogger(__name__)
 
 AGAIN_MS = 3_600_000
-"""For how long beyond `tools.expire_s` a call that is done is known. What comes again later has expired."""
+"""Milliseconds beyond `tools.expire_s` for which a call that is done is known. If it comes later, it has expired."""
 
 Ended = Callable[[Outcome], None]
-"""Hears what came of a call, when all can read it."""
+"""Function that gets the outcome of a call, once it is committed."""
 
 
 class CallQueue:
@@ -73,24 +73,24 @@ class CallQueue:
         self._waiting = WaitingCalls(config.tools, orders, self._states)
         self._lost: deque[Call] = deque()
         self._again: set[bytes] = set()
-        """Calls that are made again: whoever had them before may have made them."""
+        """Keys of calls that are made again: the owner before may have made them."""
         self._taken = self._committed = self._writing = 0
         self._end, self._held_back = 0, False
         self._paused = False
         self._heard = True
-        """There are orders that nobody has looked at."""
+        """Whether there are orders that were not looked at."""
         self._news = asyncio.Event()
         self._running = RunningCalls(servers, limits, self._news.set)
         self._unwatch = limits.watch(self._news.set)
 
     @property
     def _caught_up(self) -> bool:
-        """Whether all was read that was there at the take-over, but for marks of transactions, which nobody sees."""
+        """Whether everything that was there at the take-over is read, except the invisible marks of transactions."""
         return self._taken >= self._end or not self._held_back
 
     @property
     def unfinished(self) -> int:
-        """Calls that were given, and whose results are not written; but for those about which somebody is asked."""
+        """Calls that were given, and whose results are not written, except those that a person is asked about."""
         return len(self._inbox) + self.waiting + self.running
 
     @property
@@ -100,7 +100,7 @@ class CallQueue:
 
     @property
     def leaving(self) -> int:
-        """Calls of which it is still to be written that they are in doubt."""
+        """Calls that are in doubt, which is still to be written."""
         return len(self._lost) + self._writing
 
     @property
@@ -115,23 +115,23 @@ class CallQueue:
 
     @property
     def taken(self) -> int:
-        """The offset behind the last call that is in `tool-state`, or is none."""
+        """Offset after the last record that is in `tool-state`, or is not a call."""
         return self._committed
 
     # What comes
 
     def read_from(self, offset: int) -> None:
-        """Where reading `tool-state` begins: there may be nothing to read."""
+        """Note where reading `tool-state` begins: there may be nothing to read."""
         self._states.end = offset
 
     def read(self, key: bytes, value: bytes | None, offset: int) -> None:
-        """A record of `tool-state`, in order, before anything else."""
+        """Take a record of `tool-state`, in order, before anything else."""
         self._states.read(key, value, offset)
 
     def begin_at(self, offset: int, end: int = 0) -> None:
-        """Behind what the owner before took; what it left unfinished is taken up.
+        """Begin after what the owner before took, and take up what it left unfinished.
 
-        `end` is that of the topic: what lies before may be the end of messages whose calls wait.
+        `end` is that of the topic: records before it may cancel messages whose calls wait.
         """
         self._taken = self._committed = offset
         self._end, self._held_back = end, True
@@ -150,7 +150,7 @@ class CallQueue:
         self._news.set()
 
     def _hold_over(self) -> None:
-        """The timer says so and no clock: timers may be early, and nothing else may come that would look again."""
+        """End the hold by the timer, not a clock: timers may be early, and nothing else may wake the queue."""
         self._held_back = False
         self._news.set()
 
@@ -163,7 +163,7 @@ class CallQueue:
         self._lost.append(call)
 
     def leave(self) -> None:
-        """Say of calls that still run what the next owner would say; their servers are told."""
+        """Answer calls that still run as the next owner would; their servers are told."""
         for call in self._running.calls:
             if not self._may_repeat(call):
                 self._running.let_go(call.key)
@@ -176,7 +176,7 @@ class CallQueue:
         self._news.set()
 
     def hear(self) -> None:
-        """Look at what is said of calls, as there are new orders."""
+        """Look at new orders about calls."""
         self._heard = True
         self._news.set()
 
@@ -190,14 +190,14 @@ class CallQueue:
         self._news.set()
 
     def again(self) -> int:
-        """The offset from which on records are to be given again: what was not taken is forgotten."""
+        """Forget what was not taken; return the offset from which records are to be given again."""
         self._inbox.clear()
         return self._committed
 
     # What is done about it
 
     async def work(self) -> None:
-        """Until cancelled. Raises `FatalError` for a transaction that failed."""
+        """Work until cancelled. Raises `FatalError` for a transaction that failed."""
         written_at = 0.0
         while True:
             await self._anything_new()
@@ -223,7 +223,7 @@ class CallQueue:
         self._news.clear()
 
     def _steps(self, now: int) -> list[Step]:
-        """What came, what is over, what was said, and what begins: of each call the last of it."""
+        """Return the last step of each call: what arrived, is over, was ordered, or begins."""
         kinds = self._arrivals(now), self._over(), self._looked_at(now), self._settled(now), self._begun(now)
         return list({step.call.key: step for step in chain(*kinds)}.values())
 
@@ -238,7 +238,7 @@ class CallQueue:
                 yield self._waiting.arrived(said, now)
 
     def _stopped(self, answer: bytes) -> Iterator[Step]:
-        """Its message was cancelled: no call of it is wanted. Their end is written with the offset of that record."""
+        """Cancel the calls of a message that was cancelled. Their end is written with the offset of that record."""
         for call in self._states.unfinished(answer) if self._settings.cancel_with_message else ():
             self._running.let_go(call.key)
             yield Step(call, "done", self._waiting.cancel(call.key))
@@ -248,12 +248,12 @@ class CallQueue:
             yield Step(self._lost.popleft(), "done", LOST)
         while self._running.over:
             call, outcome = self._running.over.popleft()
-            may_be_made = call.key in self._again and outcome.code in NOT_MADE  # not now, but by who was lost
+            may_be_made = call.key in self._again and outcome.code in NOT_MADE  # not now, but by the owner before
             self._again.discard(call.key)
             yield Step(call, "done", LOST if may_be_made else outcome)
 
     def _settled(self, now: int) -> Iterator[Step]:
-        """What people have said, and what is too old. Most of the time there is neither."""
+        """Apply orders, and give up calls that are too old. Most of the time there is neither."""
         heard, self._heard = self._heard, False
         if heard:
             self._running.cancel(self._orders)
@@ -270,17 +270,17 @@ class CallQueue:
     def _looked_at(self, now: int) -> Iterator[Step]:
         while self._running.looked_at:
             call, fingerprint = self._running.looked_at.popleft()
-            self._heard = True  # the word may be there already: the call was asked about before
+            self._heard = True  # the answer may be there already: the call was asked about before
             yield self._waiting.ask(call, fingerprint, now)
 
     def _give_back(self, steps: Sequence[Step]) -> None:
-        """The places of calls that do not begin after all."""
+        """Give back the places of calls that do not begin after all."""
         for step in steps:
             if step.stage == "running":
                 self._limits.release(server_of(step.call.name))
 
     async def _write(self, steps: Sequence[Step], progress: Sequence[tuple[Call, Progress]]) -> None:
-        """What is claimed begins behind the transaction."""
+        """Write one transaction; the calls that it claims begin after it."""
         taken = self._taken
         await self._log.write(steps, progress, taken, _now())
         self._committed = taken
@@ -291,23 +291,23 @@ class CallQueue:
                 self._ended(step.outcome)
 
     async def close(self) -> None:
-        """Let go of the partition; calls that run are cancelled, and the next owner says what becomes of them."""
+        """Let go of the partition; calls that run are cancelled, and the next owner decides what becomes of them."""
         self._unwatch()
         await self._running.close()
         await self.transaction.close(CLOSE_S)
 
 
 CLOSE_S = 5.0
-"""For letting go of a producer."""
+"""Seconds for closing a producer."""
 
 HOLD_S = 1.0
-"""For how long nothing begins, at most, before that was read."""
+"""Seconds for which nothing begins, at most, until everything that was there at the take-over is read."""
 
 PACE_S = 0.005
-"""From one transaction to the next: what comes meanwhile shares it, since each costs five requests."""
+"""Seconds from one transaction to the next: each costs five requests, so what comes meanwhile shares one."""
 
 LATER_S = 0.001
-"""Beyond the last moment, which is part of the time."""
+"""Seconds after the last moment at which a call is still wanted."""
 
 
 def _now() -> int:

@@ -1,9 +1,9 @@
 """What is known of the calls of one partition: a function of the records of `tool-state`, and of nothing else.
 
-1. A call is known from its first record on, in the order of the calls' latest records. So what lies before the
-   oldest one that still counts need not be read by whoever takes over.
-2. One that is done stays for as long as its record may come again, and is not run again.
-3. One that is claimed and not done, when nobody is left who runs it, is in doubt: it may have been run.
+1. Calls are kept in the order of their latest records. The next owner need not read what lies before the oldest one
+   that still counts.
+2. A call that is done is kept for as long as its record may come again, and is not run again.
+3. A call that is claimed and not done, and that no runner has any longer, is in doubt: it may have been run.
 """
 
 from collections import Counter, defaultdict
@@ -17,24 +17,24 @@ from tokenmill.tools.pending_approvals import AskedCall
 
 class _Known(msgspec.Struct):
     answer: bytes
-    """The answer that the call is part of."""
+    """Key of the answer that the call is part of."""
     written: Written
     offset: int = -1
-    """Of its latest record on `tool-state`; -1: it is being written."""
+    """Offset of its latest record on `tool-state`; -1 while that is being written."""
 
 
 class CallStates:
     """The calls of one partition by their keys."""
 
     def __init__(self, keep_ms: int) -> None:
-        """`keep_ms`: for how long a call that is done may come again."""
+        """`keep_ms` is how long the record of a call that is done may come again."""
         self._known: dict[bytes, _Known] = {}
         self._answers: Counter[bytes] = Counter()
         self._unfinished: defaultdict[bytes, dict[bytes, None]] = defaultdict(dict)
         """Keys of calls that are not done, in order, by their answers."""
         self._keep_ms = keep_ms
         self.end = 0
-        """Behind the latest record that is known to be on `tool-state`; before the first one, where reading began."""
+        """Offset after the latest known record of `tool-state`; before the first one, where reading began."""
 
     def __contains__(self, key: bytes) -> bool:
         return key in self._known
@@ -44,7 +44,7 @@ class CallStates:
         return self._answers[call.answer]
 
     def read(self, key: bytes, value: bytes | None, offset: int) -> None:
-        """A record of `tool-state`. What is none of ours is passed over."""
+        """Take a record of `tool-state`. Records of others are passed over."""
         self.end = offset + 1
         try:
             self._put(key, _Known(_answer(key), msgspec.json.decode(value or b"", type=Written), offset))
@@ -52,11 +52,11 @@ class CallStates:
             self._forget(key)
 
     def expect(self, call: Call, now: int) -> None:
-        """A call has come, and something will be written of it."""
+        """Note that a call has arrived, and that a record of it will be written."""
         self._put(call.key, _Known(call.answer, Written("waiting", now, call)))
 
     def write(self, call: Call, stage: Stage, now: int, asked: AskedCall | None = None) -> bytes:
-        """The record that says where a call is, as is known from now on."""
+        """Note the stage of a call; return the record of it."""
         kept = None if stage == "done" else call
         written = Written(stage, now, kept, asked.fingerprint if asked else "", asked.until if asked else 0)
         self._put(call.key, _Known(call.answer, written))
@@ -85,19 +85,19 @@ class CallStates:
         self.end = max(self.end, offset + 1)
 
     def at(self, stage: Stage) -> list[tuple[Call, Written]]:
-        """The calls at a stage that is not the last one, and what is written of them, in order."""
+        """Return the calls at a stage other than the last one, in order, with their records."""
         found = (known.written for known in self._known.values())
         return [(written.call, written) for written in found if written.stage == stage and written.call is not None]
 
     def unfinished(self, answer: bytes) -> list[Call]:
-        """The calls of an answer that are not done."""
+        """Return the calls of an answer that are not done."""
         found = (self._known[key].written.call for key in self._unfinished.get(answer, ()))
         return [call for call in found if call is not None]
 
     def first_needed(self, now: int) -> int:
-        """The offset on `tool-state` from which on everything has to be read to know all this.
+        """Return the offset on `tool-state` from which the next owner has to read.
 
-        What is done, and can't come again, is forgotten.
+        Calls that are done, and can't come again, are forgotten.
         """
         while self._known:
             key, known = next(iter(self._known.items()))
@@ -108,8 +108,8 @@ class CallStates:
 
 
 def _answer(key: bytes) -> bytes:
-    """What the keys of an answer's calls begin with: all but the call's id."""
+    """Return what the keys of an answer's calls begin with: all but the call's id."""
     try:
         return msgspec.json.encode(msgspec.json.decode(key, type=list)[:-1])[:-1]
     except NOT_JSON:
-        return b""  # no key of ours
+        return b""  # not a key of ours

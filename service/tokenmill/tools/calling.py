@@ -1,7 +1,7 @@
 """One call of a tool: what came of it, whatever that is, as a value.
 
-1. It has a deadline, and the server is told when that is over.
-2. It is sent once. Whether it may be sent again is for somebody to say who knows the tool.
+1. A call has a deadline, and the server is told when it has passed.
+2. A call is sent once. Only somebody who knows the tool can decide whether it may be sent again.
 """
 
 import asyncio
@@ -21,30 +21,30 @@ from tokenmill.tools.outcome import Code, Outcome, Progress
 from tokenmill.tools.remote import FORGOTTEN
 
 GONE = "Connection closed", "SSE stream "
-"""How the SDK begins to say that a connection is gone, under a code that servers use for errors of their own."""
+"""Beginnings of the SDK's messages about a lost connection: servers use their code for errors of their own."""
 
 TELL_S = 0.5
-"""For a server to be told that nobody waits any more. One that reads nothing can't be, and the SDK tries for longer."""
+"""Seconds for telling a server that nobody waits any longer: the SDK would try for longer if it reads nothing."""
 
 REPEAT_KEY = "tokenmill/idempotencyKey"
-"""In a request's `_meta`: the protocol has no word for it."""
+"""Key in a request's `_meta`: the protocol has none for it."""
 
 
 class CallOptions(msgspec.Struct, frozen=True):
     """How a call is made."""
 
     seconds: float
-    """When it has to be over."""
+    """Seconds that it may take."""
     repeat_key: str = ""
-    """Tells the tool whether it has had the call before."""
+    """Key by which the tool recognizes a call that it has had before."""
     progress: Callable[[Progress], None] | None = None
-    """Hears how far it is."""
+    """Function that gets the progress of the call."""
     tracing: tuple[tuple[str, str], ...] = ()
-    """Headers of the trace that it is part of; the protocol has them in `_meta`."""
+    """Headers of the trace that it is part of; the protocol puts them into `_meta`."""
 
 
 async def called(client: Client, tool: Tool, arguments: dict[str, Any], options: CallOptions) -> Outcome:
-    """Make the call, once, and tell what came of it."""
+    """Make the call, once, and return its outcome."""
     began = time.monotonic()
     outcome = await _called(client, tool, arguments, options)
     return msgspec.structs.replace(outcome, elapsed_ms=round((time.monotonic() - began) * 1000))
@@ -61,7 +61,7 @@ async def _called(client: Client, tool: Tool, arguments: dict[str, Any], options
     answers = client.call_tool(
         tool.name,
         arguments,
-        read_timeout_seconds=2 * seconds,  # behind ours: its error looks like one of the protocol
+        read_timeout_seconds=2 * seconds,  # after ours: the SDK's error looks like one of the protocol
         progress_callback=None if hear is None else heard,
         meta=meta,
     )
@@ -74,7 +74,7 @@ async def _called(client: Client, tool: Tool, arguments: dict[str, Any], options
         answer = calling.result()
     except MCPError as problem:
         return Outcome(error=told(problem), code=_code_of(problem))
-    except (ValueError, RuntimeError) as problem:  # what is no result
+    except (ValueError, RuntimeError) as problem:  # not a result
         return Outcome(error=told(problem), code="protocol")
     except Exception as problem:  # noqa: BLE001 -- the SDK, its HTTP client and the system each have errors of their own
         return Outcome(error=told(problem), code="transport")
@@ -85,25 +85,25 @@ async def _called(client: Client, tool: Tool, arguments: dict[str, Any], options
 
 
 def _looked_at(calling: "asyncio.Task[CallToolResult]") -> None:
-    """What a call failed of that nobody waits for any more is no news."""
+    """Take the exception of a call that nobody waits for any longer, so that it is not logged."""
     if not calling.cancelled():
         calling.exception()
 
 
 def _said(tool: Tool, answer: CallToolResult) -> Outcome:
-    """The outcome that the server answered."""
+    """Return the outcome that the server answered."""
     content = [part.model_dump(mode="json", by_alias=True, exclude_none=True) for part in answer.content]
     if answer.is_error:
         return Outcome(error=error_of(content), code="tool")
     if tool.output is not None and "structured_content" not in answer.model_fields_set:
-        return Outcome(error="the structured content is missing that the tool promises", code="protocol")
+        return Outcome(error="the structured content that the tool promises is missing", code="protocol")
     if (problem := tool.unkept(answer.structured_content)) is not None:
         return Outcome(error=problem, code="protocol")
     return Outcome(result=result_of(content, answer.structured_content))
 
 
 def _code_of(problem: MCPError) -> Code:
-    """Whose error it is. Of a call that the server has no session for it is known that the tool was not called."""
+    """Return the code that says whose error it is. Without a session at the server the tool was not called."""
     error = problem.error
     if error.code == FORGOTTEN:
         return "unavailable"

@@ -1,10 +1,10 @@
-"""What the servers offer, under names that models' APIs take, and that say whose tool it is.
+"""The tools of all servers, under names that models' APIs accept and that name the server.
 
-1. A tool is called `SERVER__TOOL`: letters, digits, `_` and `-`, at most 64 characters, since that is what APIs take.
-   What else a server's name for it has becomes `_`.
-2. Two tools of one name, and a name that is too long, are refused: which tool runs is never guessed.
-3. A tool's fingerprint is that of all that a model is told of it. A server may change a description later on, and what
-   was approved is what was read.
+1. A tool is called `SERVER__TOOL`: letters, digits, `_` and `-`, at most 64 characters, since that is what APIs accept.
+   Any other character of the server's own name for it becomes `_`.
+2. Two tools with one name and names that are too long are refused: which tool runs is never guessed.
+3. A tool's fingerprint covers all that a model is told of it. A server may change a description later, and a person
+   approved of what they read.
 """
 
 import re
@@ -20,13 +20,13 @@ from tokenmill.parser.run.tools import Tool as Schema
 from tokenmill.parser.run.tools import value_nodes
 
 NAME_CHARACTERS = 64
-"""Of a tool's name, in the APIs of all large providers."""
+"""Longest name of a tool in the APIs of all large providers."""
 
 _FOREIGN = re.compile(r"[^A-Za-z0-9_-]", flags=re.ASCII)
 
 
 def server_of(name: str) -> str:
-    """The server in the name that models call a tool by."""
+    """Return the server in the name that models use for a tool."""
     return name.partition("__")[0]
 
 
@@ -35,14 +35,14 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     server: str
     name: str
-    """At its server."""
+    """Name at its server."""
     description: str = ""
     parameters: dict[str, Any] = {}
     """JSON Schema of its arguments."""
     output: dict[str, Any] | None = None
     """JSON Schema of its structured content."""
     read_only: bool = False
-    """The server says that it changes nothing. That is a hint of somebody else's."""
+    """Hint of the server that the tool changes nothing."""
     destructive: bool = True
     idempotent: bool = False
 
@@ -58,15 +58,15 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return sha256(msgspec.json.encode(told, order="deterministic")).hexdigest()
 
     def unkept(self, structured: Any) -> str | None:
-        """Why this structured content is not what the tool's schema promises; None if it is, or nothing is promised."""
+        """Return why this structured content breaks the tool's schema; None if it does not, or there is no schema."""
         if self.output is None:
             return None
         problem = self._promised.mismatch(structured, value_nodes(structured))
-        return None if problem is None else f"the structured content is not what the tool says it is: {problem}"
+        return None if problem is None else f"the structured content does not fit the tool's schema: {problem}"
 
     @cached_property
     def _promised(self) -> Schema:
-        """Made once: to compile a schema may take longer than the call did."""
+        """Compiled once: that may take longer than the call."""
         return Schema(self.name, self.output or {})
 
 
@@ -74,7 +74,7 @@ class Catalogue:
     """All tools by the names that models use."""
 
     def __init__(self, tools: Iterable[Tool]) -> None:
-        """Raises `ConfigError` for names that are none, or stand for two tools."""
+        """Raises `ConfigError` for names that are too long, or belong to two tools."""
         self._tools: dict[str, Tool] = {}
         self._schemas: dict[str, Schema] = {}
         problems = [problem for tool in tools for problem in self._added(tool)]
@@ -86,7 +86,7 @@ class Catalogue:
         if len(name) > NAME_CHARACTERS:
             yield f"{name}: a tool's name has at most {NAME_CHARACTERS} characters; give the server a shorter one"
         elif (other := self._tools.get(name)) is not None:
-            yield f"{name}: the server calls two tools so, {other.name!r} and {tool.name!r}"
+            yield f"{name}: the server has two tools of this name: {other.name!r} and {tool.name!r}"
         else:
             self._tools[name], self._schemas[name] = tool, Schema(name, tool.parameters)
 
@@ -94,15 +94,15 @@ class Catalogue:
         return iter(self._tools.values())
 
     def find(self, name: str) -> Tool | None:
-        """The tool that a model calls by this name."""
+        """Return the tool that has this name for models."""
         return self._tools.get(name)
 
     def mismatch(self, name: str, arguments: Mapping[str, Any]) -> str | None:
-        """Why a tool of this name, which there is, does not take these arguments; None if it does."""
+        """Return why the tool of this name, which exists, does not accept these arguments; None if it does."""
         return self._schemas[name].mismatch(arguments, value_nodes(arguments))
 
     def openai(self) -> list[Mapping[str, Any]]:
-        """The list that APIs after OpenAI's, and the option `tools` of a message, take."""
+        """Return the list that APIs modeled on OpenAI's accept, and the option `tools` of a message."""
         return [
             {
                 "type": "function",

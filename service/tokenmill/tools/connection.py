@@ -1,9 +1,9 @@
-"""One server, spoken to by the official SDK: how it is reached, and what goes wrong told in one way.
+"""The connection to one server, by the official SDK, with one kind of error.
 
-1. Whatever fails on the way to a server, or in it, is `ServerFailed`: the SDK raises errors of three families, and in
+1. Any failure of a server, or of the way to it, is `ServerFailed`: the SDK raises errors of three families, and in
    groups.
 2. Nothing waits without a deadline.
-3. The block that connects is the block that disconnects, in one task: the SDK's scopes of cancellation want that.
+3. The same block connects and disconnects, in one task: the SDK's cancel scopes require that.
 """
 
 import asyncio
@@ -25,15 +25,15 @@ from tokenmill.tools.remote import client_of
 from tokenmill.tools.server_file import Program, Server
 
 PAGES = 100
-"""Of a list of tools. A server that never ends its list would keep us for ever."""
+"""Pages of a list of tools that are read: a server may never end its list."""
 
 
 LIST_BYTES = ANSWER_BYTES
-"""Of all pages together, as of one that has all of it: no model is told of as much, and it is held for each server."""
+"""Longest list, all pages together. It is kept for each server, and no model is shown more."""
 
 
 class ServerFailed(Unavailable):
-    """A server can't be reached, or does not do what the protocol says."""
+    """A server can't be reached, or breaks the protocol."""
 
 
 @asynccontextmanager
@@ -43,10 +43,10 @@ async def connected(
     changed: Callable[[], None] = lambda: None,
     ended: Callable[[], None] = lambda: None,
 ) -> AsyncIterator[Client]:
-    """A server, as long as the block lasts. Raises `ServerFailed`.
+    """Connect to a server for the duration of the block. Raises `ServerFailed`.
 
-    `seconds` bounds the way up to the first answer, and each request that says nothing else. `changed` is called when
-    a server of the older protocol says that it offers other tools now, `ended` when a program's output has ended.
+    `seconds` bounds the time until the first answer, and each request without a bound of its own. `changed` is called
+    when a server of the older protocol reports that its tools have changed, `ended` when a program's output has ended.
     """
 
     async def heard(message: object) -> None:
@@ -83,29 +83,29 @@ async def _client(
 
 
 async def _unchecked(name: str, result: object) -> None:
-    """In place of the SDK's check of a result: a server's pattern could hold all of us up, as that one has no bound.
+    """Replaces the SDK's check of a result, which has no bound: a server's pattern could block the process.
 
-    `Tool.unkept` does it.
+    `Tool.unkept` checks instead.
     """
 
 
 async def hear_changes(client: Client, changed: Callable[[], None]) -> None:
-    """Call `changed` whenever a server of the newer protocol says that it offers other tools now."""
-    with suppress(Exception):  # one that can't say so is asked now and then, as are all
+    """Call `changed` whenever a server of the newer protocol reports that its tools have changed."""
+    with suppress(Exception):  # a server that can't report it is asked now and then, like all others
         async with client.listen(tools_list_changed=True) as said:
-            changed()  # it may have, before anybody listened
+            changed()  # they may have, before we listened
             async for _ in said:
                 changed()
 
 
 async def tools_of(server: Server, seconds: float) -> list[Tool]:
-    """What a server offers. Raises `ServerFailed`."""
+    """Return the tools of a server. Raises `ServerFailed`."""
     async with connected(server, seconds) as client:
         return await offered(client, server.name)
 
 
 async def offered(client: Client, name: str) -> list[Tool]:
-    """What a connected server offers; `name` is ours for it. Raises `ServerFailed`."""
+    """Return the tools of a connected server; `name` is ours for it. Raises `ServerFailed`."""
     found, size, cursor = list[Tool](), 0, None
     for _ in range(PAGES):
         page, length = await _page(client, name, cursor)
@@ -119,10 +119,10 @@ async def offered(client: Client, name: str) -> list[Tool]:
 
 
 async def _page(client: Client, name: str, cursor: str | None) -> tuple[ListToolsResult, int]:
-    """A page of tools, and how long it is."""
+    """Read a page of tools; return it with its length."""
     seconds = client.read_timeout_seconds
     try:
-        async with asyncio.timeout(seconds):  # the SDK's begins when the server has read what it is asked
+        async with asyncio.timeout(seconds):  # the SDK's begins when the server has read the request
             page = await client.list_tools(cursor=cursor, cache_mode="bypass")  # as it is now
         return page, len(page.model_dump_json())
     except TimeoutError as problem:
@@ -146,7 +146,7 @@ def _tool(server: str, described: Described) -> Tool:
 
 
 def told(problem: BaseException) -> str:
-    """What went wrong, in a sentence: the first of a group, whatever it is wrapped in."""
+    """Return what went wrong, in a sentence: the first error of a group, however deep."""
     while isinstance(problem, BaseExceptionGroup):
         problem = problem.exceptions[0]
     words = problem.error.message if isinstance(problem, MCPError) else str(problem)

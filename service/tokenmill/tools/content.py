@@ -1,10 +1,10 @@
 """What a tool answered, as the `result` of a `tool-result`: in the protocol's own shape, and of a bounded size.
 
 1. `content` lists texts, images, sounds and resources as the protocol writes them, `structuredContent` is the value
-   that the tool's output schema describes. Servers mostly give both, and the one says what the other does.
-2. A result over the cap is cut where the cap is: a text keeps its beginning and says how much is missing, what is no
-   text is replaced by a sentence about it, a structured value that does not fit is left out. `truncated` says so.
-3. An error of the tool's is its texts, one behind the other.
+   that the tool's output schema describes. Servers mostly give both, with the same content.
+2. A result over the cap is cut there. A text keeps its beginning and says how much is missing, any other part is
+   replaced by a sentence about it, and a structured value that does not fit is left out. `truncated` marks the result.
+3. An error of the tool consists of its texts, joined.
 """
 
 from bisect import bisect_right
@@ -16,20 +16,20 @@ import msgspec
 from tokenmill.limits import KIB
 
 RESULT_BYTES = 256 * KIB
-"""Of a result as JSON: more is no help to a model, and a record of Kafka has a megabyte."""
+"""Longest result as JSON: more does not help a model, and a record of Kafka has a megabyte."""
 
 ERROR_CHARACTERS = 4_000
-"""Of an error's text."""
+"""Longest text of an error."""
 
 NAME_CHARACTERS = 80
-"""Of a name in a log: it is recognised by them."""
+"""Characters of a name in a log: enough to recognize it."""
 
 BESIDE = 200
-"""Bytes that are kept for what stands around a text that is cut, and for what is said of it."""
+"""Bytes reserved for the JSON around a text that is cut, and for the note about the cut."""
 
 
 def result_of(content: Sequence[Mapping[str, Any]], structured: Any, cap: int = RESULT_BYTES) -> dict[str, Any]:
-    """The result. `structured` is None where there is none."""
+    """Return the result. `structured` is None if there is no structured content."""
     result: dict[str, Any] = {"content": []}
     left = cap
     for part in content:
@@ -48,17 +48,17 @@ def result_of(content: Sequence[Mapping[str, Any]], structured: Any, cap: int = 
 
 
 def error_of(content: Sequence[Mapping[str, Any]]) -> str:
-    """What a tool says that went wrong."""
+    """Return what a tool says went wrong."""
     return "\n".join(_texts(content))[:ERROR_CHARACTERS] or "the tool failed without a word"
 
 
 def plain(text: str, most: int = ERROR_CHARACTERS) -> str:
-    """A server's words for a terminal or a log: one line, without characters that do something there."""
+    """Return a server's words for a terminal or a log: one line, without control characters."""
     return "".join(sign if sign.isprintable() else " " for sign in text[:most]).strip()
 
 
 def quoted(name: str) -> str:
-    """What a model or a client calls something, as it may stand in a log: no line of its own, and not long."""
+    """Return a name that a model or a client chose, for a log: quoted, without line breaks, and short."""
     return repr(plain(name, NAME_CHARACTERS))
 
 
@@ -71,7 +71,7 @@ def _size(value: Any) -> int:
 
 
 def _shortened(part: Mapping[str, Any], room: int) -> dict[str, Any]:
-    """In the place of a part that does not fit."""
+    """Return what replaces a part that does not fit."""
     text = part.get("text")
     if not isinstance(text, str):
         kind = part.get("mimeType") or part.get("type")

@@ -1,10 +1,10 @@
-"""What people have to say about calls, on the topic `tool-control`; and what they are asked there.
+"""The topic `tool-control`: what people are asked about calls, and what they answer.
 
-1. Who runs calls asks (`approval-request`). A person grants or refuses (`approval`), naming what was asked by its hash:
-   that of the call, of its arguments, and of all that is said of the tool. If any of these is another, so is the hash.
+1. A runner asks (`approval-request`). A person grants or refuses (`approval`), and names the question by its hash: that
+   of the call, its arguments, and the description of the tool. If one of these changes, so does the hash.
 2. Of several answers to one request the first counts.
-3. A cancel is for the calls of messages that began before it, whether their calls are known already or not: the order
-   of records on two topics says nothing.
+3. A cancel applies to the calls of messages that began before it, whether the calls have arrived or not: records on two
+   topics have no order.
 """
 
 from collections import OrderedDict
@@ -17,42 +17,42 @@ from tokenmill.errors import NOT_JSON
 from tokenmill.tools.call import Call
 
 KEPT = 100_000
-"""Of answers, and of cancels: some megabytes. The oldest is forgotten then; no call is left that it could be about."""
+"""Answers, and cancels, that are kept: some megabytes. The oldest is forgotten first: its call is over by then."""
 
 
 class ApprovalRequest(msgspec.Struct, frozen=True, kw_only=True, tag="approval-request", tag_field="type"):
-    """A call waits for a word."""
+    """Question about a call."""
 
     approval: str
-    """The hash that an answer names."""
+    """Hash that an answer names."""
     conversation_id: str
     message_id: str
     choice: int
     id: str
-    """Of the call."""
+    """Id of the call."""
     name: str
     arguments: dict[str, Any]
     until: int
-    """When the call will be given up, in milliseconds since the epoch."""
+    """Time at which the call is given up, in milliseconds since the epoch."""
 
 
 class Approval(msgspec.Struct, frozen=True, kw_only=True, tag="approval", tag_field="type"):
-    """The word."""
+    """Answer to a question."""
 
     approval: str
     granted: bool
     by: str = ""
-    """Who gave it."""
+    """Person who answered."""
     why: str = ""
-    """What the model is told of a refusal."""
+    """Reason of a refusal, for the model."""
 
 
 class Cancel(msgspec.Struct, frozen=True, kw_only=True, tag="cancel", tag_field="type"):
-    """Calls are not wanted any more."""
+    """Calls are no longer wanted."""
 
     conversation_id: str
     message_id: str = ""
-    """Empty: those of all messages."""
+    """Message whose calls are meant; empty for all messages."""
     by: str = ""
 
 
@@ -62,7 +62,7 @@ _decoder: msgspec.json.Decoder[Control] = msgspec.json.Decoder(Control)
 
 
 def read_control(value: bytes | None) -> Control | None:
-    """A record of the topic; None for what is none."""
+    """Read a record of the topic; return None for anything else."""
     try:
         return _decoder.decode(value or b"")
     except NOT_JSON:
@@ -70,13 +70,13 @@ def read_control(value: bytes | None) -> Control | None:
 
 
 def approval_of(call: Call, fingerprint: str) -> str:
-    """What a request for this call is known by; `fingerprint` is the tool's."""
+    """Return the hash that identifies a question about this call; `fingerprint` is the tool's."""
     asked = [call.key.decode(), call.name, call.arguments, fingerprint]
     return sha256(msgspec.json.encode(asked, order="deterministic")).hexdigest()
 
 
 def request_for(call: Call, fingerprint: str, until: int) -> ApprovalRequest:
-    """The record that asks."""
+    """Return the record of a question."""
     return ApprovalRequest(
         approval=approval_of(call, fingerprint),
         conversation_id=call.conversation,
@@ -90,14 +90,14 @@ def request_for(call: Call, fingerprint: str, until: int) -> ApprovalRequest:
 
 
 class Orders:
-    """What has been said, as far as it may still be about a call."""
+    """Answers and cancels that may still apply to a call."""
 
     def __init__(self) -> None:
         self._approvals: OrderedDict[str, Approval] = OrderedDict()
         self._cancels: OrderedDict[tuple[str, str], int] = OrderedDict()
 
     def take(self, control: Control, time_ms: int) -> None:
-        """A record, and its time in milliseconds since the epoch."""
+        """Take a record, and its time in milliseconds since the epoch."""
         if isinstance(control, Approval):
             self._approvals.setdefault(control.approval, control)
         elif isinstance(control, Cancel):
@@ -108,11 +108,11 @@ class Orders:
                 kept.popitem(last=False)
 
     def answer(self, approval: str) -> Approval | None:
-        """What was said to a request for approval."""
+        """Return the answer to a question, if there is one."""
         return self._approvals.get(approval)
 
     def cancelled(self, call: Call) -> bool:
-        """Whether a call is not wanted any more."""
+        """Whether a call is no longer wanted."""
         return bool(self._cancels) and any(
             call.opened <= self._cancels.get((call.conversation, message), -1) for message in (call.message, "")
         )

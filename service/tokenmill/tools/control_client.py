@@ -1,4 +1,4 @@
-"""What a person does on the topic `tool-control`: see which calls wait for a word, and say one."""
+"""What a person does on the topic `tool-control`: list the calls that wait, and answer."""
 
 import asyncio
 import time
@@ -15,7 +15,7 @@ from tokenmill.tools.control_log import ControlLog
 
 
 async def questions(config: Config) -> list[ApprovalRequest]:
-    """The calls that wait, in the order in which they will be given up. Raises `Unavailable`."""
+    """Return the calls that wait, in the order in which they will be given up. Raises `Unavailable`."""
     asked, answered = dict[str, ApprovalRequest](), set[str]()
 
     def take(control: Control, _: int) -> None:
@@ -31,7 +31,7 @@ async def questions(config: Config) -> list[ApprovalRequest]:
 
 
 async def _read(log: ControlLog) -> None:
-    """Read until all is known that there is."""
+    """Read everything that the topic has now."""
     reading, read = asyncio.create_task(log.run()), asyncio.create_task(log.read.wait())
     try:
         await asyncio.wait([reading, read], return_when=asyncio.FIRST_COMPLETED)
@@ -44,7 +44,7 @@ async def _read(log: ControlLog) -> None:
 
 
 async def say(config: Config, words: Iterable[tuple[str, Control]]) -> None:
-    """Publish words about calls, each with the conversation that it is about. Raises `Unavailable`."""
+    """Publish records about calls, each with its conversation. Raises `Unavailable`."""
     kafka, topic = config.kafka, config.topics.tool_control
     await find_topic(kafka, topic)
     writing = f"write to {topic}"

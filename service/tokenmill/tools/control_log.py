@@ -1,7 +1,7 @@
-"""The topic `tool-control` as a runner reads it: all of it, whoever has which partition. A word is rare and short.
+"""The topic `tool-control` as a runner reads it: all partitions, since records are few and short.
 
-It begins as far back as any call could still be asked about or run, so that a word that came before its call, or before
-this process, counts.
+Reading begins as far back as any call could still be asked about or run, so that a record that came before its call, or
+before this process, counts.
 """
 
 import asyncio
@@ -15,11 +15,11 @@ from tokenmill.kafka.whole_topic import WholeTopic
 from tokenmill.tools.control import Control, read_control
 
 Take: TypeAlias = Callable[[Control, int], None]
-"""Gets a record, and its time in milliseconds since the epoch."""
+"""Function that gets a record, and its time in milliseconds since the epoch."""
 
 
 class ControlLog:
-    """Hands on what comes, and tells of it when it has."""
+    """Passes each record to `take`, and calls `tell` after a batch."""
 
     def __init__(
         self, kafka: Kafka, topic: str, back_s: float, take: Take, tell: Callable[[], None] = lambda: None
@@ -28,7 +28,7 @@ class ControlLog:
         self._take = take
         self._tell = tell
         self.read = asyncio.Event()
-        """Everything is known that was said before the start."""
+        """Set once everything that was on the topic at the start is read."""
 
     async def run(self) -> None:
         """Until cancelled. Raises `Unavailable` if Kafka does not answer, or the topic is not there."""

@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 
 
 def run_tools(config: Config, servers: Sequence[Server]) -> int:
-    """Run until SIGTERM or SIGINT (0), or until something makes going on impossible (1)."""
+    """Run until SIGTERM or SIGINT (0), or until the process can't continue (1)."""
     return run_process(config, "tools", partial(_run, config, servers))
 
 
@@ -29,25 +29,27 @@ async def _run(config: Config, servers: Sequence[Server], stop: asyncio.Event, t
     numbers = Numbers(TOOLS_METRICS)
     links = Links((server.name, Link(server, config.tools)) for server in servers)
     beside = [asyncio.create_task(link.run(), name=f"the link to {name}") for name, link in links]
-    beside.append(asyncio.create_task(_end_in_time(stop, config.tools), name="the end"))
+    deadline = Deadline()
+    beside.append(asyncio.create_task(_end_in_time(stop, deadline, config.tools), name="the end"))
     try:
-        runner = Runner(config, links, numbers, telemetry)
+        runner = Runner(config, links, numbers, telemetry, deadline)
         async with _watched(config.tools, ops_app(exposition(numbers), runner.readiness)):
             await runner.run(stop)
     finally:
+        deadline.start(EXIT_S, "failure")  # unless it has started with the drain
         for task in beside:
             task.cancel()
         await asyncio.gather(*beside, return_exceptions=True)
 
 
-async def _end_in_time(stop: asyncio.Event, settings: Tools) -> None:
+async def _end_in_time(stop: asyncio.Event, deadline: Deadline, settings: Tools) -> None:
     await stop.wait()
-    Deadline().start(settings.drain_s + 2 * EXIT_S, "drain")
+    deadline.start(settings.drain_s + 2 * EXIT_S, "drain")
 
 
 @asynccontextmanager
 async def _watched(settings: Tools, app: web.Application) -> AsyncIterator[None]:
-    """Answer operators as long as the block lasts."""
+    """Serve metrics and health for the duration of the block."""
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
     await runner.setup()
     try:

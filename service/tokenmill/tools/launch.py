@@ -1,11 +1,11 @@
-"""Runs a program, and ends it with all that it started when the process that wanted it ends, however that happens.
+"""Runs a program, and ends it with all that it started when its parent ends, however that happens.
 
     python -I -S launch.py PARENT BYTES COMMAND [ARGUMENT]...
 
-It leads a group of processes. When the program ends, when it is told to (SIGTERM), or when its parent is gone, it ends
-the group: politely, then not. So it does with what has left the group for a session of its own; but only on Linux, as
-elsewhere nobody tells who started that. `BYTES` is how much memory each process may have; 0 sets no limit. It is run as
-a file, and imports little: each server waits for it.
+It leads a group of processes. It ends the group when the program ends, on SIGTERM, or when its parent is gone: first
+with SIGTERM, then with SIGKILL. On Linux it also ends processes that have left the group for a session of their own;
+elsewhere nothing shows who started them. `BYTES` is the memory that each process may have; 0 sets no limit. It is run
+as a file and imports little, because each server waits for it.
 """
 
 import ctypes
@@ -20,28 +20,28 @@ PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 
 GRACE_S = 1.5
-"""Between SIGTERM and SIGKILL: less than whoever wanted the program waits for us."""
+"""Seconds between SIGTERM and SIGKILL: fewer than the parent waits for us."""
 
 LAST_S = 0.3
-"""For whoever is left to be gone behind that."""
+"""Seconds after that for the rest to exit."""
 
 LOOK_S = 0.02
 
 NOT_RUN = 126
-"""The exit code of shells for what they can't run."""
+"""Exit code of shells for a program that they can't run."""
 
 DEFAULTS = signal.SIGTERM, signal.SIGPIPE, signal.SIGXFSZ
 """Signals that a program takes as it would if we had not started it: Python ignores the last two."""
 
 
 def main(arguments: Sequence[str]) -> int:
-    """The exit code of the program, as shells have it."""
+    """Return the exit code of the program, as shells do."""
     parent, memory, *command = arguments
     if sys.platform == "linux":
         system = ctypes.CDLL(None)
         system.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
-        system.prctl(PR_SET_CHILD_SUBREAPER, 1)  # whose parent has ended becomes our child
-    if os.getppid() != int(parent):  # it ended before we asked to be told
+        system.prctl(PR_SET_CHILD_SUBREAPER, 1)  # processes whose parents have ended become our children
+    if os.getppid() != int(parent):  # it ended before we asked for the signal
         return 1
     if limit := int(memory):
         resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
@@ -56,11 +56,11 @@ def main(arguments: Sequence[str]) -> int:
         status = 0
     end_all()
     code = os.waitstatus_to_exitcode(status)
-    return code if code >= 0 else 128 - code  # of a signal it is the negative number
+    return code if code >= 0 else 128 - code  # a signal is a negative number
 
 
 def _run(command: list[str]) -> int:
-    """The status with which the program ends; whoever else becomes our child and ends is let go of."""
+    """Return the status with which the program ends, and reap all other children."""
     child = os.posix_spawnp(command[0], command, os.environ, setsigdef=DEFAULTS)
     while True:
         ended, status = os.waitpid(-1, 0)
@@ -69,7 +69,7 @@ def _run(command: list[str]) -> int:
 
 
 class Ended(Exception):
-    """We were told to end."""
+    """SIGTERM has come."""
 
 
 def _told(*_: object) -> None:
@@ -78,7 +78,7 @@ def _told(*_: object) -> None:
 
 
 def end_all() -> None:
-    """End whoever is in our group or has left it, but for us; us too, if some of them do not go."""
+    """End all processes that are in our group or have left it; ourselves, too, if some of them stay."""
     os.killpg(0, signal.SIGTERM)
     _send(signal.SIGTERM, _outside())
     until = time.monotonic() + GRACE_S
@@ -86,7 +86,7 @@ def end_all() -> None:
         time.sleep(LOOK_S)
     until = time.monotonic() + LAST_S
     while (left := _others()) and time.monotonic() < until:
-        _send(signal.SIGKILL, left)  # again and again: what they have started meanwhile becomes ours
+        _send(signal.SIGKILL, left)  # again and again: processes that they start meanwhile become our children
         time.sleep(LOOK_S)
     if left:
         os.killpg(0, signal.SIGKILL)
@@ -105,9 +105,9 @@ def _outside() -> list[int]:
 
 
 def _others() -> list[int]:
-    """Whoever else is in the group, and whoever has left it."""
+    """Return the other processes of the group, and those that have left it."""
     try:
-        while os.waitpid(-1, os.WNOHANG)[0]:  # who has ended counts until somebody has looked
+        while os.waitpid(-1, os.WNOHANG)[0]:  # one that has ended counts until it is reaped
             pass
     except ChildProcessError:
         pass
@@ -129,7 +129,7 @@ def _parent(pid: int) -> int:
 def _processes() -> list[int]:
     try:
         return [int(entry.name) for entry in os.scandir("/proc") if entry.name.isdigit()]
-    except OSError:  # elsewhere than on Linux nobody tells
+    except OSError:  # not on Linux
         return []
 
 

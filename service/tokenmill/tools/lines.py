@@ -1,10 +1,10 @@
-"""Lines of a program's output, as they come, each of a bounded length."""
+"""Lines of a program's output as they come, each of a bounded length."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
 
 HEAD = 256
-"""Bytes of a line that is too long that are kept of its beginning, and as many of its end."""
+"""Bytes that are kept of the beginning of a line that is too long, and as many of its end."""
 
 
 class Line(NamedTuple):
@@ -12,22 +12,22 @@ class Line(NamedTuple):
 
     data: bytes
     cut: bool = False
-    """It was longer than allowed: the middle is missing."""
+    """Whether it was too long: the middle is missing then."""
     ended: bool = True
-    """It had an end; else there was nothing more."""
+    """Whether it had an end; only the last line may have none."""
 
 
 class LineReader:
-    """Bytes in, lines out. What is read of a line that is too long is let go of at once."""
+    """Bytes in, lines out. The middle of a line that is too long is dropped immediately."""
 
     def __init__(self, longest: int) -> None:
         self._longest = longest
         self._held = bytearray()
         self._head = b""
-        """Of a line that is too long, once it is."""
+        """Beginning of a line that is too long."""
 
     def feed(self, data: bytes) -> Iterator[Line]:
-        """The lines that end in this piece."""
+        """Yield the lines that end in this piece."""
         begin = 0
         while (end := data.find(b"\n", begin)) >= 0:
             self._hold(data[begin:end])
@@ -36,7 +36,7 @@ class LineReader:
         self._hold(data[begin:])
 
     def rest(self) -> Iterator[Line]:
-        """What came behind the last end of a line."""
+        """Yield what came after the last end of a line."""
         if self._held:
             yield self._line()._replace(ended=False)
 

@@ -1,16 +1,16 @@
-"""One server as a runner has it: connected again when it is gone, and used by many calls at once.
+"""One server of a runner: connected again when it is gone, and used by many calls at once.
 
 1. One task opens and closes a connection; calls use it from other tasks.
-2. A server that does not come, or dies, is tried again with growing pauses. Calls wait for it for `tools.connect_s`;
-   when a try has failed, only until so long after it was lost: they have places that calls of others need. Those that
-   were not sent say so.
-3. What it offers is read again when it says that this has changed, and now and then. One that does not answer then is
-   gone. Who is at work may not answer; but that is no excuse where a call has had no answer in its time, and no other.
-4. A connection that broke takes no new calls. It is closed when those on it are over; a server that is reached by HTTP
-   has the next one meanwhile, a program is started again behind it. So is that of a program that ends while nobody
-   calls, at once.
+2. A server that can't be reached, or dies, is tried again with growing pauses. Calls wait for it for `tools.connect_s`.
+   After a failed try they wait only until that long after it was lost: they hold places that calls of other servers
+   need. The outcome of a call that was not sent reports that.
+3. The tools of a server are read again when it reports a change, and now and then. A server that does not answer is
+   gone. A busy server may not answer, unless a call ran out of time and the server sent nothing at all meanwhile.
+4. A broken connection takes no new calls. It is closed when its calls are over. A server by HTTP is connected again
+   meanwhile, a program is started again afterwards. The connection of a program that ends while nobody calls is closed
+   immediately.
 5. A call that a server refused because it has forgotten our session was not made. It is made on the next connection, in
-   the time that is left of it.
+   the time that is left.
 """
 
 import asyncio
@@ -35,17 +35,17 @@ log = logging.getLogger(__name__)
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.2, 30.0
 
 LOOK_AGAIN_S = 30.0
-"""A server that nobody calls is asked for its tools so often: to know whether it lives, and what it offers now."""
+"""Seconds between two looks at the tools of a server that nobody calls: is it alive, and what does it offer now?"""
 
 CHANGES_S = 0.5
-"""Between two looks at a list, however often it changes."""
+"""Seconds between two looks at a list, however often it changes."""
 
 STEADY_S = 30.0
-"""A connection that held for so long was a good one: the next pause is short again."""
+"""Seconds after which a connection was a good one: the next pause is short again."""
 
 
 TRIES = 2
-"""Of a call that was not made. A server that forgets a session as soon as it is used would be tried for ever."""
+"""Tries of a call that was not made: a server may forget every session as soon as it is used."""
 
 
 class _Held:
@@ -53,18 +53,18 @@ class _Held:
 
     client: Client
     catalogue: Catalogue
-    """Both are there when it is in use. That it broke can be known before."""
+    """Both are set when it is in use. It may break before."""
 
     def __init__(self) -> None:
         self.news = asyncio.Event()
-        """The server offers other tools, or the connection is not used any more."""
+        """Set when the server offers other tools, or the connection is no longer used."""
         self.left = asyncio.Event()
-        """The next connection may be made."""
+        """Set when the next connection may be made."""
         self.calls = 0
         self.heard = 0
-        """How much has come from the server."""
+        """Number of messages that have come from the server."""
         self.silent = False
-        """Nothing has, for as long as a call may take."""
+        """Whether none has come for as long as a call may take."""
         self.connected = False
         self.broken = False
 
@@ -74,7 +74,7 @@ class _Held:
         self.silent = False
 
     def hearing(self, progress: Callable[[Progress], None]) -> Callable[[Progress], None]:
-        """The same, which counts as hearing from the server."""
+        """Return a function that passes on progress, which counts as hearing from the server."""
 
         def heard(step: Progress) -> None:
             self.hear()
@@ -83,7 +83,7 @@ class _Held:
         return heard
 
     def over(self) -> bool:
-        """Whether it takes no calls, and has none."""
+        """Whether it takes no more calls, and none is left."""
         return self.broken and not self.calls
 
     def look(self) -> None:
@@ -100,9 +100,9 @@ class Link:
         self._held: asyncio.Future[_Held] = asyncio.get_running_loop().create_future()
         self._problem = "it was not reached yet"
         self._gone_at = time.monotonic()
-        """Since when there is no connection, if there is none."""
+        """Time since when there is no connection, if there is none."""
         self._failed = False
-        """A try has failed since."""
+        """Whether a try has failed since."""
         self._connections = set[asyncio.Task[None]]()
 
     @property
@@ -112,7 +112,7 @@ class Link:
 
     @property
     def calls(self) -> int | None:
-        """How many run at once, where the server has a number of its own."""
+        """How many calls run at once, if the server has a limit of its own."""
         return self._server.calls
 
     async def run(self) -> None:
@@ -136,16 +136,16 @@ class Link:
             await asyncio.gather(*connections, return_exceptions=True)
 
     async def _connection(self, held: _Held, pause: float) -> None:
-        """One of them, from its beginning to its end, whatever that is."""
+        """Make one connection, and keep it until it ends, however that happens."""
         try:
             await self._connect(held)
         except (Unavailable, ConfigError) as problem:
-            self._problem = str(problem)
+            self._leave(held, str(problem))
             log.warning("%s; next try in %g s", problem, pause)
         except Exception as problem:  # noqa: BLE001 -- the SDK raises whatever broke while it closes
             log.info("%s: closed: %s", self._server, told(problem))
         finally:
-            self._failed = self._failed or not held.connected
+            self._leave(held)
             held.left.set()
 
     async def _connect(self, held: _Held) -> None:
@@ -153,7 +153,8 @@ class Link:
             self._leave(held, f"{self._server}: ended by itself")
 
         async with connected(self._server, self._settings.connect_s, held.news.set, ended) as client:
-            held.client, held.catalogue = client, Catalogue(await offered(client, self._server.name))
+            held.client = client
+            await self._read_catalogue(held)
             held.connected = True
             if not held.broken:
                 self._held.set_result(held)
@@ -167,21 +168,21 @@ class Link:
                 await asyncio.gather(hearing, return_exceptions=True)
 
     async def _kept(self, held: _Held) -> None:
-        """Keep up with what it offers, as long as it is used."""
+        """Keep up with the server's tools while the connection is used."""
         while not held.over():
             with suppress(TimeoutError):
                 async with asyncio.timeout(LOOK_AGAIN_S):
                     await held.news.wait()
             told_so = held.news.is_set()
             held.news.clear()
-            if not held.broken and (told_so or not held.calls):  # who is at work may not answer
+            if not held.broken and (told_so or not held.calls):  # a busy server may not answer
                 await self._look_again(held)
                 await asyncio.sleep(CHANGES_S)
 
     async def _look_again(self, held: _Held) -> None:
-        """A server that says at work that its list has changed may not be able to show it: its calls go on."""
+        """Read the tools again. The calls of a server that is too busy to show its list continue."""
         try:
-            held.catalogue = Catalogue(await offered(held.client, self._server.name))
+            await self._read_catalogue(held)
             held.hear()
         except (Unavailable, ConfigError) as problem:
             if not held.calls:
@@ -191,12 +192,22 @@ class Link:
                 self._leave(held, str(problem))
             held.news.set()
 
+    async def _read_catalogue(self, held: _Held) -> None:
+        """Read what a server offers. If it can't be read while nobody calls, the connection is left."""
+        try:
+            held.catalogue = Catalogue(await offered(held.client, self._server.name))
+        except (Unavailable, ConfigError) as problem:
+            if not held.calls:
+                self._leave(held, str(problem))  # the end of the session may take a while
+            raise
+
     def _leave(self, held: _Held, problem: str = "") -> None:
-        """New calls wait for the next connection. The first who knows why says so."""
-        if problem and not held.broken:
-            self._problem = problem
+        """Have new calls wait for the next connection. The first problem that is given counts."""
+        if not held.broken:
+            self._problem = problem or self._problem
+            self._failed = self._failed or not held.connected
         held.broken = True
-        if isinstance(self._server, Remote):  # of a program there is only one
+        if isinstance(self._server, Remote):  # a program runs once at a time
             held.left.set()
         held.look()
         if self._held.done() and self._held.result() is held:
@@ -204,14 +215,14 @@ class Link:
             self._gone_at = time.monotonic()
 
     async def look(self, call: Call) -> str | Outcome:
-        """The fingerprint of the tool that would be called, or why it can't be."""
+        """Return the fingerprint of the tool that would be called, or why it can't be called."""
         found = await self._found(call)
         return found if isinstance(found, Outcome) else found[1].fingerprint
 
     async def make(
         self, call: Call, fingerprint: str = "", progress: Callable[[Progress], None] | None = None
     ) -> Outcome:
-        """Make a call, once, and say what came of it. With a fingerprint the tool has to be the one that it is of."""
+        """Make a call, once, and return its outcome. The tool must have the fingerprint, if one is given."""
         left_s = float(self._server.call_s or self._settings.call_s)
         for _ in range(TRIES):
             found = await self._found(call)
@@ -228,7 +239,7 @@ class Link:
         return self._not_made()
 
     async def _sent(self, held: _Held, tool: Tool, call: Call, options: CallOptions) -> Outcome:
-        """What came of a call on a connection, which is left where that is the end of it."""
+        """Make a call on a connection, which is left if it turns out to be broken."""
         held.calls += 1
         before = held.heard
         try:
@@ -249,7 +260,7 @@ class Link:
         return Outcome(error=f"the call was not made: {self._problem}", code="unavailable")
 
     async def _found(self, call: Call) -> tuple[_Held, Tool] | Outcome:
-        """A connection and the tool, once there is one, or why the call can't be made."""
+        """Wait for a connection; return it with the tool, or why the call can't be made."""
         began = self._gone_at if self._failed else time.monotonic()
         try:
             async with asyncio.timeout(max(0, began + self._settings.connect_s - time.monotonic())):
@@ -261,7 +272,7 @@ class Link:
 
 
 class Links:
-    """All servers: finds the one of a call."""
+    """All servers; finds the one of a call."""
 
     def __init__(self, links: Iterable[tuple[str, Link]]) -> None:
         self._links = dict(links)

@@ -1,9 +1,9 @@
-"""What comes of a call: a result, or why there is none; and whether it is made at all.
+"""The outcome of a call: a result, or why there is none; and whether the call is made at all.
 
-What goes wrong is told apart. The call is not made: the model called what is not there, or with arguments that do not
-fit, or too often; the policy or a person says no; the server is not there, or knows us no more; or the call came too
-late. It was made: the tool's own error, the protocol's, the way there, or time; or whoever ran it was lost. Behind
-`transport`, `timeout` and `in-doubt` nobody knows what the tool did, and behind `cancelled` not how much of it.
+Codes distinguish failures. The call was not made: there is no such tool, the arguments do not fit, there were too many
+calls; the policy or a person refused it; the server is gone, or has forgotten our session; or the call came too late.
+The call was made: the tool or the protocol reported an error, the connection broke, time ran out, or the runner was
+lost. After `transport`, `timeout` and `in-doubt` nobody knows what the tool did; after `cancelled`, how much of it.
 """
 
 from collections.abc import Mapping
@@ -36,14 +36,14 @@ Code: TypeAlias = Literal[
 
 
 NOT_MADE: frozenset[Code] = frozenset({"unknown-tool", "schema-mismatch", "limit", "denied", "unavailable", "expired"})
-"""Behind these the call was not made."""
+"""Codes of calls that were not made."""
 
 NAMED = 20
-"""Tools that a model is told of that called one which is not there: it was given the list."""
+"""Tools that are named to a model that called an unknown one: it was given the whole list before."""
 
 
 class Outcome(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What came of a call."""
+    """Outcome of a call."""
 
     result: Any = UNSET
     error: str | UnsetType = UNSET
@@ -52,7 +52,7 @@ class Outcome(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Progress(msgspec.Struct, frozen=True):
-    """How far a call is."""
+    """Progress of a call."""
 
     done: float
     total: float | None = None
@@ -66,7 +66,7 @@ DENIED = Outcome(error="this call is not allowed (tools.policy)", code="denied")
 
 
 def answer_to(call: Call, outcome: Outcome) -> ToolResult:
-    """The record of what came of a call."""
+    """Return the record of a call's outcome."""
     return ToolResult(
         id=call.id,
         name=call.name,
@@ -81,7 +81,7 @@ def answer_to(call: Call, outcome: Outcome) -> ToolResult:
 
 
 def progress_of(call: Call, progress: Progress) -> ToolProgress:
-    """The record of how far a call is."""
+    """Return the record of a call's progress."""
     return ToolProgress(
         id=call.id,
         name=call.name,
@@ -95,7 +95,7 @@ def progress_of(call: Call, progress: Progress) -> ToolProgress:
 
 
 def checked(catalogue: Catalogue, name: str, arguments: Mapping[str, Any]) -> Tool | Outcome:
-    """The tool that is called so, or why the call is not made."""
+    """Return the tool of this name, or why the call is not made."""
     tool = catalogue.find(name)
     if tool is None:
         known = known_names(name, [each.public_name for each in catalogue][:NAMED])

@@ -1,4 +1,4 @@
-"""The calls of one partition that wait for a person. No call keeps a place meanwhile."""
+"""The calls of one partition that wait for a person. They take no place meanwhile."""
 
 import math
 from collections.abc import Iterator
@@ -11,28 +11,28 @@ from tokenmill.tools.outcome import TOO_LATE, Outcome
 
 
 class AskedCall(msgspec.Struct, frozen=True):
-    """A call, and what was asked about it."""
+    """A call that a person was asked about."""
 
     call: Call
     fingerprint: str
-    """Of the tool as it was then."""
+    """Fingerprint of the tool as it was then."""
     until: int
-    """In milliseconds since the epoch."""
+    """Time at which it is given up, in milliseconds since the epoch."""
 
 
 class PendingApprovals:
-    """Calls that somebody was asked about, and that nobody has answered."""
+    """Calls that a person was asked about, and has not answered."""
 
     def __init__(self, orders: Orders) -> None:
         self._orders = orders
         self._asked: dict[bytes, tuple[AskedCall, str]] = {}
-        """Each with the approval that it waits for."""
+        """Calls by their keys, each with the approval that it waits for."""
 
     def __len__(self) -> int:
         return len(self._asked)
 
     def put(self, asked: AskedCall) -> None:
-        """Add a call that somebody is asked about."""
+        """Add a call that a person is asked about."""
         self._asked[asked.call.key] = asked, approval_of(asked.call, asked.fingerprint)
 
     def let_go(self, key: bytes) -> None:
@@ -41,11 +41,11 @@ class PendingApprovals:
 
     @property
     def until(self) -> float:
-        """When the first call that waits is given up."""
+        """Time at which the first call that waits is given up."""
         return min((asked.until for asked, _ in self._asked.values()), default=math.inf)
 
     def answered(self, now: int) -> Iterator[tuple[AskedCall, Outcome | None]]:
-        """Let go of calls that wait no longer, each with why it is not run; None: it may be."""
+        """Let go of calls that wait no longer. Yield each with why it is not run; None if it may be run."""
         for key, (asked, approval) in list(self._asked.items()):
             answer = self._orders.answer(approval)
             if now > asked.until:
@@ -58,7 +58,7 @@ class PendingApprovals:
             yield asked, outcome
 
     def cancelled(self) -> Iterator[Call]:
-        """Let go of calls that are not wanted any more."""
+        """Let go of calls that are no longer wanted, and yield them."""
         for key, (asked, _) in list(self._asked.items()):
             if self._orders.cancelled(asked.call):
                 del self._asked[key]
@@ -66,6 +66,6 @@ class PendingApprovals:
 
 
 def refusal(answer: Approval) -> Outcome:
-    """What the model is told of it."""
+    """Return what the model is told of a refusal."""
     by, why = f" by {answer.by}" if answer.by else "", f": {answer.why}" if answer.why else ""
     return Outcome(error=f"refused{by}{why}", code="denied")

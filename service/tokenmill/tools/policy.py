@@ -1,11 +1,11 @@
 """Whether a call may be run at all: rows of `tools.policy`, of which the first that fits decides.
 
-A row is an action, a tool, and what its arguments look like: `ask files__write_file(path=/srv/*, mode=w)`. `*` stands
-for any text, in names as in values, and nothing else stands for anything. A value that is no string is compared as
-JSON, 2.0 as 2. An argument that the call does not have fits no pattern. What no row fits is allowed.
+A row is an action, a tool, and patterns of its arguments: `ask files__write_file(path=/srv/*, mode=w)`. `*` stands for
+any text, in names as in values; there are no other wildcards. A value that is not a string is compared as JSON, 2.0 as
+2. An argument that the call does not have fits no pattern. A call that no row fits is allowed.
 
-Patterns compare text and know nothing of what it means: `/srv/../etc` begins with `/srv/`. So rows that allow are for
-tools that check such things themselves, and rows that deny come before them.
+Patterns compare text, whatever it means: `/srv/../etc` begins with `/srv/`. So rows that allow are for tools that check
+such things themselves, and rows that deny come before them.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,7 +26,7 @@ class Rule(msgspec.Struct, frozen=True):
     arguments: tuple[tuple[str, str], ...] = ()
 
     def fits(self, name: str, arguments: Mapping[str, Any]) -> bool:
-        """Whether the row is about this call."""
+        """Whether the row applies to this call."""
         return matches(self.tool, name) and all(
             argument in arguments and matches(pattern, _text(arguments[argument]))
             for argument, pattern in self.arguments
@@ -34,12 +34,12 @@ class Rule(msgspec.Struct, frozen=True):
 
 
 def read_policy(rows: Iterable[str]) -> tuple[Rule, ...]:
-    """The rows as data; the configuration has checked how they look."""
+    """Return the rows as data; the configuration has checked their syntax."""
     return tuple(map(_rule, rows))
 
 
 def verdict(policy: Sequence[Rule], name: str, arguments: Mapping[str, Any]) -> Action:
-    """What is to be done with a call."""
+    """Return what the policy does with a call."""
     return next((rule.action for rule in policy if rule.fits(name, arguments)), "allow")
 
 

@@ -1,12 +1,12 @@
 """A server that is a program: started, spoken to over its standard streams, and ended with all that it started.
 
-1. A line is a message. One that is longer than `ANSWER_BYTES` is not kept: whoever waits for it is told, as of
-   an answer that can't be read.
-2. What is no message is passed over and counted; after `JUNK_LINES` the server is given up.
-3. What it writes to its standard error goes into our log, line by line, so many a second; the rest is counted.
-4. It gets the variables of its entry and the few that every program needs, and nothing else of ours.
-5. Whatever it started ends with the connection, and with us: see `launch`.
-6. When its output ends this is told at once, whether anybody waits for an answer or not.
+1. A line is a message. One that is longer than `ANSWER_BYTES` is dropped, and its call gets an error, as for an answer
+   that can't be read.
+2. A line that is not a message is passed over and counted; after `JUNK_LINES` the server is given up.
+3. Its standard error goes into our log, line by line, up to a number per second; the rest is counted.
+4. It gets the variables of its entry and the few that every program needs, and no others of ours.
+5. Everything that it started ends with the connection, and with us: see `launch`.
+6. The end of its output is reported immediately, even if nobody waits for an answer.
 """
 
 import asyncio
@@ -47,43 +47,42 @@ from tokenmill.tools.server_file import Program
 log = logging.getLogger(__name__)
 
 ANSWER_BYTES = 8 * KIB * KIB
-"""Of a message: far more than is kept of a result, and read in a tenth of a second."""
+"""Longest message: far more than is kept of a result, and read in a tenth of a second."""
 
 TOO_LONG = f"the answer is longer than {ANSWER_BYTES} bytes"
 
 UNREADABLE = "the answer can't be read"
 
 JUNK_LINES = 1_000
-"""Lines that are no messages: a program that prints what it does instead of writing it to its standard error prints
-less than that."""
+"""Lines that are not messages before a server is given up: a program that logs to its standard output writes fewer."""
 
 SAID_BYTES = 2 * KIB
-"""Of a line on its standard error."""
+"""Longest line of its standard error."""
 
 SAID_A_SECOND = 20
 
 GRACE_S = 2.0
-"""For a program to end when its input has; and again when it is told to."""
+"""Seconds for a program to end after its input has; and again after SIGTERM."""
 
 LAST_WORDS_S = 0.5
-"""For what a program that has ended leaves: its exit code, and the rest of its standard error."""
+"""Seconds for what a program that has ended leaves: its exit code, and the rest of its standard error."""
 
 PIECE = 64 * KIB
 
 _IDS = re.compile(rb'\{\s*"jsonrpc"\s*:\s*"2.0"\s*,\s*"id"\s*:\s*(\d+)\s*,'), re.compile(rb'"id"\s*:\s*(\d+)\s*\}\s*$')
-"""Where a message that is cut has its number: in front, or at its end."""
+"""Patterns of the number of a message that is cut: at its beginning, or at its end."""
 
 _ASKS = (
     re.compile(rb'\{\s*(?:"jsonrpc"\s*:\s*"2.0"\s*,\s*)?(?:"id"\s*:\s*(?:\d+|"[^"]*")\s*,\s*)?"(?:method|params)"\s*:'),
     re.compile(rb'[,{]\s*"method"\s*:\s*"[^"]*"\s*(?:,\s*"(?:jsonrpc|id)"\s*:\s*(?:\d+|"[^"]*")\s*)*\}\s*$'),
 )
-"""How a message begins or ends that is no answer: its number is the server's own, and may be that of a call of ours."""
+"""Patterns of a message that is not an answer: its number is the server's own, and may equal that of a call of ours."""
 
 ENDING_BYTES = 1024
-"""Of such a message: its method and its number, which servers write short."""
+"""Bytes at the end of such a message: its method and its number, which servers write short."""
 
 Received: TypeAlias = SessionMessage | Exception
-"""What the SDK takes; ours are no exceptions."""
+"""What the SDK accepts; we send no exceptions."""
 
 
 class _Running(NamedTuple):
@@ -98,9 +97,9 @@ async def spoken_to(
     server: Program,
     ended: Callable[[], None],
 ) -> AsyncIterator[tuple[MemoryObjectReceiveStream[Received], MemoryObjectSendStream[SessionMessage]]]:
-    """The program's messages, and where to put ours, as long as the block lasts. Raises `OSError` if it can't run.
+    """Run the program for the duration of the block; yield its messages, and a stream for ours. Raises `OSError`.
 
-    `ended` is called when there are no more.
+    `ended` is called after the last message.
     """
     running = await _started(server)
     put, received = anyio.create_memory_object_stream[Received](0)
@@ -129,7 +128,7 @@ async def _started(server: Program) -> _Running:
     environment = get_default_environment() | dict(server.env)
     command = _found(server, environment.get("PATH"))
     if command is None:
-        hint = '; its arguments belong into "args"' if " " in server.command else ""
+        hint = '; its arguments belong in "args"' if " " in server.command else ""
         raise FileNotFoundError(f"there is no program {server.command!r}{hint}")
     memory = str(server.memory_mib * KIB * KIB)
     wrapped = ["-I", "-S", str(Path(launch.__file__)), str(os.getpid()), memory, command, *server.args]
@@ -149,13 +148,13 @@ async def _started(server: Program) -> _Running:
 
 
 def _found(server: Program, path: str | None) -> str | None:
-    """Where the program is: by its name on the path, or as seen from the folder in which it will run."""
+    """Find the program: by its name on the path, or relative to the folder in which it will run."""
     inside = os.sep in server.command
     return shutil.which(str(Path(server.cwd).absolute() / server.command) if inside else server.command, path=path)
 
 
 async def _by_itself(server: Program, running: _Running) -> None:
-    """Its standard output has ended: say what became of the program, if it did so too."""
+    """Log the exit code of a program that has ended: its standard output has."""
     with suppress(TimeoutError):
         async with asyncio.timeout(LAST_WORDS_S):
             code = await running.process.wait()
@@ -164,7 +163,7 @@ async def _by_itself(server: Program, running: _Running) -> None:
 
 
 async def _ended(running: _Running) -> None:
-    """Its input ends, then it is told to, then the whole group is killed: what `launch` could not see to, as well."""
+    """Close its input, then send SIGTERM, then kill the whole group, with all that `launch` could not end."""
     process = running.process
     running.stdin.close()
     for last in (process.terminate, lambda: _kill(process.pid)):
@@ -184,7 +183,7 @@ def _kill(group: int) -> None:
 
 
 async def _hear(name: str, stdout: asyncio.StreamReader, put: MemoryObjectSendStream[Received]) -> None:
-    """Hand on messages until there are no more, or too much that is none."""
+    """Pass on messages until there are no more, or too many lines that are not messages."""
     junk = 0
     with put, suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
         async for line in _lines(stdout, ANSWER_BYTES):
@@ -193,15 +192,15 @@ async def _hear(name: str, stdout: asyncio.StreamReader, put: MemoryObjectSendSt
                 await put.send(message)
                 continue
             if not junk:
-                log.warning("%s: a line on its standard output is no message: %s", name, _shown(line))
+                log.warning("%s: a line on its standard output is not a message: %s", name, _shown(line))
             junk += 1
             if junk == JUNK_LINES:
-                log.warning("%s: given up: %d lines on its standard output are no messages", name, junk)
+                log.warning("%s: given up: %d lines on its standard output are not messages", name, junk)
                 return
 
 
 async def _lines(stream: asyncio.StreamReader, longest: int) -> AsyncIterator[Line]:
-    """Lines as they come; the last one, too, if it has no end."""
+    """Yield lines as they come; also the last one, if it has no end."""
     reader = LineReader(longest)
     while data := await stream.read(PIECE):
         for line in reader.feed(data):
@@ -223,7 +222,7 @@ def _message(line: Line) -> SessionMessage | None:
 
 
 def _read(data: bytes) -> JSONRPCMessage:
-    """Raises `ValueError` or `RecursionError`. U+FFFD stands for what is only a part of a character."""
+    """Read a message, with U+FFFD for parts of characters. Raises `ValueError` or `RecursionError`."""
     try:
         return jsonrpc_message_adapter.validate_json(data, by_name=False)
     except ValueError:
@@ -235,7 +234,10 @@ def _read(data: bytes) -> JSONRPCMessage:
 
 
 def _failed(line: Line, why: str) -> SessionMessage | None:
-    """For whoever waits for an answer, if the line says who does. Half a line is the end, which is told otherwise."""
+    """Return an error for the call that the line answers, if it can be found.
+
+    A line without an end is the end of the output, which is reported elsewhere.
+    """
     if not line.ended or _ASKS[0].match(line.data) or _ASKS[1].search(line.data[-ENDING_BYTES:]):
         return None
     found = _IDS[0].match(line.data) or _IDS[1].search(line.data)
@@ -251,7 +253,7 @@ async def _say(stdin: asyncio.StreamWriter, take: MemoryObjectReceiveStream[Sess
 
 
 async def _listen(name: str, stderr: asyncio.StreamReader) -> None:
-    """Log what it says beside its messages."""
+    """Log its standard error."""
     second, said, more = 0, 0, 0
     async for line in _lines(stderr, SAID_BYTES):
         if int(time.monotonic()) != second:

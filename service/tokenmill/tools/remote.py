@@ -1,12 +1,12 @@
-"""A server that is reached by HTTP, by a client that takes no answer of any length.
+"""A server that is reached by HTTP, with a client that bounds the length of answers.
 
-Answers are not compressed, and those that are all the same are not read: what is small on its way may be large here.
-Redirects are not followed, within a server neither, where the SDK would: no server sends us elsewhere with our headers.
-What a server says that has forgotten our session is replaced by an error of ours: each has words of its own, and
-whoever called has to know that no tool was. So is an error that is none of the protocol's, whose status the SDK does
-not say.
+Answers must not be compressed: a few bytes on the way may be many here. Redirects are not followed, not even within a
+server, where the SDK would: no server sends us elsewhere with our headers. An error of ours replaces the answer of a
+server that has forgotten our session: servers word it differently, and the caller has to know that no tool was called.
+An error that is not one of the protocol is replaced, too, as the SDK does not report its status.
 """
 
+import asyncio
 import math
 import re
 from collections.abc import AsyncIterator
@@ -21,22 +21,24 @@ from tokenmill.tools.program import ANSWER_BYTES, TOO_LONG
 from tokenmill.tools.server_file import Remote
 
 CONNECT_S = 10.0
-"""For a connection. How long an answer may take is the business of each request."""
+"""Seconds for a connection. Each request sets how long its answer may take."""
 
+END_S = 2.0
+"""Seconds that the end of a session may take: the SDK waits for it without a deadline whenever a connection closes."""
 
 PLAIN, EVENTS, JSON = "identity", "text/event-stream", "application/json"
 
 SESSION = "mcp-session-id"
-"""The protocol's header. Where a message has it the answer 404 says that there is no such session."""
+"""Header of the protocol. If a message has it, the answer 404 means that there is no such session."""
 
 FORGOTTEN = -20_404
-"""The code of our error for that. None of the protocol's, and none that a server has reason to choose."""
+"""Code of our error for that: not one of the protocol, and not one that a server is likely to choose."""
 
 COMPRESSED = "the answer is compressed, which was not asked for"
 
 
 def client_of(server: Remote) -> httpx2.AsyncClient:
-    """A client that is open as long as its block lasts."""
+    """Return a client, to be used as a context manager."""
     return httpx2.AsyncClient(
         headers={**server.headers, "accept-encoding": PLAIN},
         timeout=httpx2.Timeout(None, connect=CONNECT_S),
@@ -46,14 +48,25 @@ def client_of(server: Remote) -> httpx2.AsyncClient:
 
 
 class Bounded(httpx2.AsyncHTTPTransport):
-    """Breaks off answers that are too long, and takes none that is compressed.
+    """Breaks off answers that are too long, and refuses compressed ones.
 
-    Of a stream of events the SDK bounds each event. Says in one way that a session is forgotten, and of other answers
-    that are none how they call themselves.
+    In a stream of events the SDK bounds each event. A forgotten session, and any other answer that is not a message,
+    becomes an error of the protocol.
     """
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Ask as the base does, and bound what is answered."""
+        """Send a request, and bound its answer. The end of a session has a deadline, too."""
+        if request.method != "DELETE":
+            return await self._asked(request)
+        try:
+            async with asyncio.timeout(END_S):
+                response = await self._asked(request)
+                await response.aread()
+        except TimeoutError as problem:
+            raise httpx2.ReadTimeout(f"no answer within {END_S:g} s") from problem
+        return response
+
+    async def _asked(self, request: httpx2.Request) -> httpx2.Response:
         response = await super().handle_async_request(request)
         status = response.status_code
         if status == HTTPStatus.NOT_FOUND and request.method == "POST" and SESSION in request.headers:
@@ -62,10 +75,12 @@ class Bounded(httpx2.AsyncHTTPTransport):
             await response.aclose()
             raise httpx2.ReadError(COMPRESSED)
         kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
-        most = ANSWER_BYTES if kind != EVENTS or request.method == "DELETE" else math.inf  # that is read whole
+        most = (
+            ANSWER_BYTES if kind != EVENTS or request.method == "DELETE" else math.inf
+        )  # the answer to DELETE is read whole
         response.stream = _Taken(cast(httpx2.AsyncByteStream, response.stream), most)
         if response.has_redirect_location:
-            where = response.headers["location"].partition("?")[0]  # behind that there may be a key
+            where = response.headers["location"].partition("?")[0]  # the query may hold a key
             words = f"{_named(response)} to {where}, which is not followed"
             return await _instead(response, HTTPStatus.BAD_GATEWAY, INTERNAL_ERROR, words)
         if response.is_error and not (kind == JSON and await _is_error(response)):
@@ -75,7 +90,7 @@ class Bounded(httpx2.AsyncHTTPTransport):
 
 
 async def _instead(response: httpx2.Response, status: int, code: int, message: str) -> httpx2.Response:
-    """An error of the protocol in place of an answer."""
+    """Return an error of the protocol in place of an answer."""
     await response.aclose()
     error = {"code": code, "message": message}
     return httpx2.Response(status, json={"jsonrpc": "2.0", "id": None, "error": error})
@@ -113,25 +128,25 @@ class _Taken(httpx2.AsyncByteStream):
 
 
 ESCAPE_BYTES = 12
-"""Of a pair."""
+"""Bytes of the escapes of a surrogate pair."""
 
 _HEX = rb"[0-9a-fA-F]"
 _FIRST, _SECOND, _EITHER = (rb"u[dD][%s]%s{2}" % (digits, _HEX) for digits in (rb"89abAB", rb"c-fC-F", rb"89a-fA-F"))
 _BEFORE = rb"(?<!\\)((?:\\\\)*)"
-"""Backslashes that stand for themselves."""
+"""Escaped backslashes."""
 
 _PAIRS = re.compile(rb"%s(?:(\\%s\\%s)|\\%s)" % (_BEFORE, _FIRST, _SECOND, _EITHER))
 _OPEN = re.compile(rb"%s(\\(?:u%s{0,3}|%s(?:\\(?:u%s{0,3})?)?)?)\Z" % (_BEFORE, _HEX, _FIRST, _HEX))
 
 
 def whole_pairs(data: bytes) -> tuple[bytes, bytes]:
-    r"""JSON with `\ufffd` for every half of a surrogate pair; and its end, if more may belong to an escape there.
+    r"""Return JSON with `\ufffd` for every half of a surrogate pair, and its end, if an escape may continue there.
 
-    As it comes, since the SDK reads what we hand it at once: it would refuse the answer.
+    The SDK would refuse the answer otherwise. It reads each piece immediately, so pieces are replaced as they come.
     """
     found = _OPEN.search(data, len(data[:-ESCAPE_BYTES].rstrip(b"\\")))
     cut = found.start(2) if found else len(data)
     whole, held = data[:cut], data[cut:]
-    if HALF_PAIR.search(whole):  # in hardly any: the search is quick
+    if HALF_PAIR.search(whole):  # rare, and the search is quick
         whole = _PAIRS.sub(lambda pair: pair[0] if pair[2] else pair[1] + rb"\ufffd", whole)
     return whole, held

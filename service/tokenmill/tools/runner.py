@@ -1,9 +1,9 @@
 """A member of the group that runs calls: which partitions it has, and what it reads of them.
 
-1. A partition is read when its queue has taken over: the owner before is fenced, its claims are read.
-2. All partitions are given up at each rebalance, and most of them come back. Those keep their queues, and their calls
-   run on. Calls are waited for a while before, so that of those that move few are cut off.
-3. Where more calls wait than may run, nothing is read; the group hears from us all the same.
+1. A partition is read once its queue has taken over: the owner before is fenced, and its claims are read.
+2. All partitions are given up at each rebalance, and most of them come back. These keep their queues, and their calls
+   continue. The runner waits a while for running calls first, so that few of those that move are cut off.
+3. While more calls wait than may run, nothing is read; the member still sends heartbeats.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ from tokenmill.kafka.topics import find_topic
 from tokenmill.kafka.transaction import Transaction, transactional_id
 from tokenmill.observe import Numbers
 from tokenmill.observe.telemetry import NO_TELEMETRY, Telemetry
-from tokenmill.process import EXIT_S, Failure, Part, ToldToStop, before, run_until
+from tokenmill.process import EXIT_S, Deadline, Failure, Part, ToldToStop, before, run_until
 from tokenmill.tools.call_queue import CallQueue
 from tokenmill.tools.concurrency_limits import ConcurrencyLimits
 from tokenmill.tools.control import Orders
@@ -39,19 +39,28 @@ from tokenmill.tools.tracing import TracedServers
 log = logging.getLogger(__name__)
 
 POLL_MS = 200
-"""How long one look for records lasts; between two of them partitions are paused and resumed."""
+"""Milliseconds that one look for records lasts; between two of them partitions are paused and resumed."""
 
 LOOK_S = 0.02
 
 OPENINGS = 4
-"""Queues that take over side by side: each makes connections of its own."""
+"""Queues that take over at once: each makes connections of its own."""
 
 
 class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base class
     """Reads `tool-calls` as a member of the group."""
 
-    def __init__(self, config: Config, links: Links, numbers: Numbers, telemetry: Telemetry = NO_TELEMETRY) -> None:
+    def __init__(
+        self,
+        config: Config,
+        links: Links,
+        numbers: Numbers,
+        telemetry: Telemetry = NO_TELEMETRY,
+        deadline: Deadline | None = None,
+    ) -> None:
         self._config = config
+        self._deadline = deadline
+        self._handover_s = min(config.tools.handover_s, config.kafka.rebalance_timeout_ms / 2_000)
         self._kafka = msgspec.structs.replace(config.kafka, group_id=config.tools.group_id)
         self._links = links
         self._servers: Servers = TracedServers(links, telemetry) if telemetry.on else links
@@ -107,7 +116,7 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
         return (False, f"{taking} partitions are being taken over") if taking else (True, "ready")
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Until `stop`; then what runs is waited for. Raises a `TokenmillError` when going on is impossible."""
+        """Run until `stop`, then wait for calls that run. Raises a `TokenmillError` if the runner can't continue."""
         try:
             consumer = await before(stop, until_available(self._joined, self._kafka.startup_timeout_s))
         except ToldToStop:
@@ -118,13 +127,27 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
             "the runner": self._failure.wait,
         }
         try:
-            async with run_until(stop, parts):
+            async with run_until(stop, parts, self._deadline) as tasks:
                 self._draining = True
-                await self._finished(self._config.tools.drain_s)
-                await self._left()
+                await self._drain(tasks["the runner"])
         finally:
             await asyncio.gather(*(self._give_up(place) for place in list(self._queues)))
             await stopped(consumer)
+
+    async def _drain(self, failing: "asyncio.Task[None]") -> None:
+        """Wait for calls that run. Raises what `failing` raises: nobody could write their results then."""
+        draining = asyncio.create_task(self._emptied())
+        try:
+            await asyncio.wait((draining, failing), return_when=asyncio.FIRST_COMPLETED)
+            if failing.done():
+                await failing
+        finally:
+            draining.cancel()
+            await asyncio.gather(draining, return_exceptions=True)
+
+    async def _emptied(self) -> None:
+        await self._finished(self._config.tools.drain_s)
+        await self._left()
 
     async def _joined(self) -> AIOKafkaConsumer:
         await find_topic(self._kafka, self._config.topics.tool_calls)
@@ -155,11 +178,11 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
     # Partitions come and go
 
     async def on_partitions_revoked(self, revoked: Iterable[TopicPartition]) -> None:  # noqa: ARG002 -- always all
-        """Wait for what runs: it may be another's soon."""
-        await self._finished(self._config.tools.handover_s)
+        """Wait for calls that run: their partitions may move."""
+        await self._finished(self._handover_s)
 
     async def on_partitions_assigned(self, assigned: Iterable[TopicPartition]) -> None:
-        """Those that were here go on, those that are new are taken over."""
+        """Continue partitions that come back, and take over new ones."""
         consumer, places = self._consumer, set(assigned)
         gone = self._queues.keys() - places
         for place in places:
@@ -178,7 +201,7 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
         log.info("%d partitions are ours", len(places))
 
     async def _finished(self, seconds: float) -> None:
-        """Begin nothing, and wait for what runs."""
+        """Begin nothing, and wait for calls that run."""
         for queue in self._queues.values():
             queue.pause()
         until = asyncio.get_running_loop().time() + seconds
@@ -189,7 +212,7 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
             await asyncio.sleep(LOOK_S)
 
     async def _left(self) -> None:
-        """Calls that run even now: whoever waits for them hears that they are in doubt."""
+        """Write that calls that still run are in doubt, for those who wait for them."""
         for queue in self._queues.values():
             queue.leave()
         with suppress(TimeoutError):

@@ -1,4 +1,4 @@
-"""The calls of one partition that are at their servers, and those that are looked at before somebody is asked."""
+"""The calls of one partition that are at their servers, and those that are looked at before a person is asked."""
 
 import asyncio
 import logging
@@ -16,23 +16,23 @@ from tokenmill.tools.outcome import CANCELLED, Outcome, Progress
 T = TypeVar("T")
 
 PROGRESS_S = 0.5
-"""Between two looks at how far calls are."""
+"""Seconds between two reports of progress."""
 
 log = logging.getLogger(__name__)
 
 
 class Servers(Protocol):
-    """Reaches the tools."""
+    """Access to the tools."""
 
     async def look(self, call: Call) -> str | Outcome:
-        """The fingerprint of the tool, or why the call can't be made."""
+        """Return the fingerprint of the tool, or why the call can't be made."""
 
     async def make(self, call: Call, fingerprint: str, progress: Callable[[Progress], None]) -> Outcome:
-        """Make the call, once, and tell how far it is. With a fingerprint the tool has to be the one that it is of."""
+        """Make the call, once, and report its progress. The tool must have the fingerprint, if one is given."""
 
 
 class RunningCalls:
-    """Calls that are made, each as a task. What came of them is told in the order in which they ended."""
+    """Calls that are made, each in a task. Outcomes come in the order in which calls end."""
 
     def __init__(self, servers: Servers, limits: ConcurrencyLimits, tell: Callable[[], None]) -> None:
         self._servers = servers
@@ -42,14 +42,14 @@ class RunningCalls:
         self._looks: dict[bytes, asyncio.Task[str | Outcome]] = {}
         self._unwanted: set[bytes] = set()
         self._told: set[bytes] = set()
-        """Those that end, and of which everything is said."""
+        """Keys of calls that end, and whose outcome is already written."""
         self.over: deque[tuple[Call, Outcome]] = deque()
-        """Calls, and what came of them."""
+        """Calls that are over, and their outcomes."""
         self.progress: dict[bytes, tuple[Call, Progress]] = {}
-        """How far calls are that have said so since somebody looked: the last of what each has said."""
+        """Latest progress of each call since the last look."""
         self._telling: asyncio.TimerHandle | None = None
         self.looked_at: deque[tuple[Call, str]] = deque()
-        """Calls that could be made, and the fingerprints of their tools."""
+        """Calls that can be made, and the fingerprints of their tools."""
 
     @property
     def running(self) -> int:
@@ -58,12 +58,12 @@ class RunningCalls:
 
     @property
     def calls(self) -> list[Call]:
-        """Those of which something is still to be said."""
+        """Calls whose outcome is still to be written."""
         return [call for key, (call, _) in self._calls.items() if key not in self._told]
 
     @property
     def looking(self) -> int:
-        """How many calls are looked at."""
+        """How many calls are being looked at."""
         return len(self._looks)
 
     def begin(self, call: Call, fingerprint: str) -> None:
@@ -74,7 +74,7 @@ class RunningCalls:
         task.add_done_callback(lambda task: self._made(call, task))
 
     def _heard(self, call: Call, progress: Progress) -> None:
-        """Not told at once: some tools count to a million."""
+        """Note progress. It is not reported immediately, as some tools count to a million."""
         if call.key in self._calls and call.key not in self._told:
             self.progress[call.key] = call, progress
             if self._telling is None:
@@ -85,20 +85,20 @@ class RunningCalls:
         self._tell()
 
     def look(self, call: Call) -> None:
-        """Find out whether a call could be made."""
+        """Find out whether a call can be made."""
         task = asyncio.create_task(self._servers.look(call), name=f"a look at {call.name}")
         self._looks[call.key] = task
         task.add_done_callback(lambda task: self._looked(call, task))
 
     def cancel(self, orders: Orders) -> None:
-        """End those that are not wanted any more; their servers are told."""
+        """End calls that are no longer wanted; their servers are told."""
         for key, (call, task) in self._calls.items():
             if key not in self._unwanted and orders.cancelled(call):
                 self._unwanted.add(key)
                 task.cancel()
 
     def let_go(self, key: bytes) -> None:
-        """End a call or a look, if it is under way. What comes of it is said by whoever asks for this."""
+        """End a call or a look, if it is under way. The caller of this writes the outcome."""
         if (found := self._calls.get(key)) is not None:
             self._told.add(key)
             self.progress.pop(key, None)
@@ -109,7 +109,7 @@ class RunningCalls:
         self.looked_at = deque(each for each in self.looked_at if each[0].key != key)
 
     def _made(self, call: Call, task: "asyncio.Task[Outcome]") -> None:
-        """A call is over. Not said by the task itself, which may be cancelled before it begins."""
+        """Take the outcome of a call. The task itself can't report it: it may be cancelled before it begins."""
         unwanted, told = call.key in self._unwanted, call.key in self._told
         del self._calls[call.key]
         self._unwanted.discard(call.key)
@@ -133,7 +133,7 @@ class RunningCalls:
         self._tell()
 
     async def close(self) -> None:
-        """End them all. The next owner of the partition says what becomes of them."""
+        """End them all. The next owner of the partition decides what becomes of them."""
         if self._telling is not None:
             self._telling.cancel()
         tasks: list[asyncio.Task[Any]] = [*(task for _, task in self._calls.values()), *self._looks.values()]
@@ -143,7 +143,7 @@ class RunningCalls:
 
 
 def _result(call: Call, task: "asyncio.Task[T]") -> T | Outcome:
-    """What a task answered; an outcome for what it failed of."""
+    """Return a task's result, or an outcome with its exception."""
     problem = task.exception()
     if problem is None:
         return task.result()

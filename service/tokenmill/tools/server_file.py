@@ -1,14 +1,14 @@
 """Which servers there are: a JSON file in the shape that clients of the Model Context Protocol share.
 
-1. `mcpServers` holds them by name. A server is a program on this machine (`command`, `args`, `env`, `cwd`), which is
-   spoken to over its standard streams, or has a `url` (`headers`), which is spoken to by streamable HTTP.
-2. What else stands beside these belongs to other clients, and is passed over. A server that is `disabled` is none.
-3. `${NAME}` in a value stands for a variable of the environment; `${NAME:-else}` also says what it is where there is
-   none. So no secret need be in the file.
-4. Three keys are ours: `call_s` is how long a call of this server may take, in seconds, where that is not
-   `tools.call_s`; `calls` is how many run at once, where that is not `tools.calls_per_server`; `memory_mib` is how much
-   memory each process of a program may have.
-5. Everything that is wrong is said at once.
+1. `mcpServers` holds them by name. A server is a program on this machine (`command`, `args`, `env`, `cwd`), reached
+   over its standard streams, or has a `url` (`headers`), reached by streamable HTTP.
+2. Other keys belong to other clients, and are ignored. A server that is `disabled` is left out.
+3. `${NAME}` in a value stands for a variable of the environment; `${NAME:-else}` has a default. So the file needs no
+   secrets.
+4. Three keys are ours: `call_s` is how long a call of this server may take, in seconds, instead of `tools.call_s`;
+   `calls` is how many run at once, instead of `tools.calls_per_server`; `memory_mib` is the memory that each process of
+   a program may have.
+5. All mistakes are reported together.
 """
 
 import re
@@ -22,27 +22,27 @@ from msgspec import Meta
 from tokenmill.errors import NOT_JSON, ConfigError
 
 _NAME = re.compile(r"[A-Za-z0-9-]+(?:_[A-Za-z0-9-]+)*")
-"""Of a server. Two `_` stand between it and a tool's name, so none stand in it."""
+"""Name of a server. Two `_` separate it from a tool's name, so it has none of these."""
 
 _VARIABLE = re.compile(r"\$\{(\w+)(?::-([^}]*))?\}", flags=re.ASCII)
 
 _KINDS = {"stdio": "command", "http": "url", "streamable-http": "url", "streamableHttp": "url"}
-"""What `type` may say, in the spellings that are about, and the key that goes with it."""
+"""Values of `type`, in all spellings in use, and the key that belongs to each."""
 
 
 class Program(msgspec.Struct, frozen=True):
-    """A server that runs as a process of ours."""
+    """A server that runs as a child process."""
 
     name: str
     command: str
     args: tuple[str, ...] = ()
     env: Mapping[str, str] = {}
-    """Variables that it gets beside the few that every program needs."""
+    """Variables that it gets, in addition to the few that every program needs."""
     cwd: str = ""
     call_s: float | None = None
     calls: int | None = None
     memory_mib: int = 0
-    """How much memory each of its processes may have; 0: whatever there is."""
+    """MiB of memory that each of its processes may have; 0 for no limit."""
 
     def __str__(self) -> str:
         return f"{self.name} (command {self.command!r})"
@@ -84,11 +84,11 @@ class _File(msgspec.Struct):
 
 
 class _Wrong(ValueError):
-    """A sentence about an entry."""
+    """A mistake in an entry, as a sentence."""
 
 
 def read_servers(content: bytes, environ: Mapping[str, str]) -> tuple[Server, ...]:
-    """The servers of a file, in its order. Raises `ConfigError`."""
+    """Return the servers of a file, in its order. Raises `ConfigError`."""
     try:
         entries = msgspec.json.decode(content, type=_File).servers
     except NOT_JSON as problem:
@@ -106,7 +106,7 @@ def read_servers(content: bytes, environ: Mapping[str, str]) -> tuple[Server, ..
 
 
 def _servers(name: str, raw: msgspec.Raw, environ: Mapping[str, str]) -> Iterator[Server]:
-    """The server of an entry, unless it is disabled."""
+    """Yield the server of an entry, unless it is disabled."""
     entry = msgspec.json.decode(raw, type=_Entry)
     if entry.disabled:
         return
@@ -142,7 +142,7 @@ def _checked_url(url: str) -> str:
 
 
 def _filled(value: Any, environ: Mapping[str, str]) -> Any:
-    """The same with variables' values, at any depth."""
+    """Replace variables by their values, at any depth."""
     if isinstance(value, dict):
         return {key: _filled(each, environ) for key, each in value.items()}
     if isinstance(value, list | tuple):

@@ -1,10 +1,10 @@
-"""What is written of the calls of one partition: where each is, what came of it, and how far `tool-calls` was read.
+"""Writes the stages and outcomes of the calls of one partition, and how far `tool-calls` was read.
 
-One transaction has all of it, or nothing: the record on `tool-state`, what others are told, and the offset. With the
-offset goes the place on `tool-state` from which on the next owner has to read.
+One transaction has all of it: the record on `tool-state`, the records for others, and the offset. The metadata of the
+offset is the place on `tool-state` from which the next owner has to read.
 
-Offsets there grow. Where they do not, it is another log, as of a topic that was made anew, which has nothing of what is
-known: nothing is committed, and the process ends.
+Offsets there grow. If they do not, it is another log, such as that of a topic that was created again, without anything
+that is known here: nothing is committed, and the process ends.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ Sent: TypeAlias = "asyncio.Future[RecordMetadata]"
 
 
 class StateLog:
-    """Writes, and tells the states of calls where what was written lies."""
+    """Writes records, and notes their offsets in the states of the calls."""
 
     def __init__(self, place: TopicPartition, transaction: Transaction, topics: Topics, states: CallStates) -> None:
         self._place = place
@@ -39,7 +39,7 @@ class StateLog:
     async def write(
         self, steps: Sequence[Step], progress: Sequence[tuple[Call, Progress]], taken: int, now: int
     ) -> None:
-        """One transaction. `taken` is the offset behind the last record that was read. Raises `FatalError`."""
+        """Write one transaction. `taken` is the offset after the last record that was read. Raises `FatalError`."""
         needed = self._states.first_needed(now)
         states, others = list[Sent](), list[Sent]()
 
@@ -57,13 +57,13 @@ class StateLog:
             self._states.placed(step.call.key, written.result().offset)
 
     def _check(self, states: Sequence[Sent]) -> None:
-        """Raises `FatalError` where the log is another one. An offset below 0 is one that the broker did not say."""
+        """Raises `FatalError` if the log is another one. An offset below 0 is one that the broker did not report."""
         end, offset = self._states.end, states[0].result().offset if states else -1
         if 0 <= offset < end:
             raise FatalError(
                 f"{self._topics.tool_state}/{self._place.partition} is another log than before: a record got the "
-                f"offset {offset}, where at least {end} was due. If the topic was made anew, calls that were taken and "
-                "have no result are forgotten: ask for them again. The next start goes on with calls that come"
+                f"offset {offset}, but at least {end} was due. If the topic was created again, calls that were taken "
+                "and have no result are forgotten: ask for them again. The next start continues with new calls"
             )
 
     async def _state(self, step: Step, now: int) -> Sent:
@@ -73,7 +73,7 @@ class StateLog:
         return sent
 
     def _told(self, step: Step) -> Iterator[tuple[str, Any]]:
-        """What others are told of it: topics and records."""
+        """Return the records for others, with their topics."""
         if step.outcome is not None:
             yield self._topics.tool_results, answer_to(step.call, step.outcome)
         if step.stage == "asking" and step.asked is not None:

@@ -1,10 +1,9 @@
-"""The calls of one partition that wait: for a place, or for a person. What becomes of them is decided here.
+"""The calls of one partition that wait for a place or for a person, and the decision what becomes of them.
 
-1. A call that is refused, or that nobody waits for any more, is answered instead of run, at whatever moment that is
-   found.
-2. A call that somebody has to approve of is looked at first; then it is asked about; then it waits for a place like
+1. A call that is refused, or that nobody waits for any longer, is answered instead of run, whenever this is found.
+2. A call that needs an approval is looked at first. Then a person is asked about it, and then it waits for a place like
    any other, but not beyond the time that the approval had.
-3. Where a call that waits may have been at its server before, nothing is said that would deny it.
+3. A call that waits, and may have been at its server before, gets no answer that denies this.
 """
 
 import math
@@ -24,7 +23,7 @@ from tokenmill.tools.pending_approvals import AskedCall, PendingApprovals
 from tokenmill.tools.policy import read_policy, verdict
 
 ASKING = 1_000
-"""Calls of a partition about which somebody is asked: more is no question for people."""
+"""Calls of a partition that people are asked about at once: more than people could answer."""
 
 
 class Step(msgspec.Struct, frozen=True):
@@ -33,13 +32,13 @@ class Step(msgspec.Struct, frozen=True):
     call: Call
     stage: Stage
     outcome: Outcome | None = None
-    """With the last stage."""
+    """Outcome, at the last stage."""
     asked: AskedCall | None = None
-    """What was asked, as long as it counts."""
+    """Question about the call, as long as it counts."""
 
 
 class WaitingCalls:
-    """Calls that have come, and have not begun."""
+    """Calls that have arrived, and have not begun."""
 
     def __init__(self, settings: Tools, orders: Orders, states: CallStates) -> None:
         self._settings = settings
@@ -47,18 +46,18 @@ class WaitingCalls:
         self._states = states
         self._policy = read_policy(settings.policy)
         self._calls: dict[bytes, Call] = {}
-        """In the order in which they came."""
+        """Calls by their keys, in the order of arrival."""
         self._oldest = math.inf
-        """When the oldest of them was made; or earlier, if that one waits no longer."""
+        """Time of the oldest one; or an earlier time, if that one waits no longer."""
         self._queues: defaultdict[str, deque[bytes]] = defaultdict(deque)
-        """Those that may run, by their servers; some of them wait no longer."""
+        """Keys of calls that may run, by their servers; some wait no longer."""
         self._unasked: deque[bytes] = deque()
-        """Those that somebody has to be asked about, likewise."""
+        """Keys of calls that a person has to be asked about; some wait no longer."""
         self._granted: dict[bytes, AskedCall] = {}
         self._claimed: set[bytes] = set()
-        """Those that whoever had them before may have made."""
+        """Keys of calls that the owner before may have made."""
         self.approvals = PendingApprovals(orders)
-        """Those that wait for a person."""
+        """Calls that wait for a person."""
 
     def __len__(self) -> int:
         return len(self._calls)
@@ -67,11 +66,11 @@ class WaitingCalls:
         return key in self._calls
 
     def asks(self, call: Call) -> bool:
-        """Whether somebody has to approve of it."""
+        """Whether a call needs an approval."""
         return verdict(self._policy, call.name, call.arguments) == "ask"
 
     def put(self, call: Call, granted: AskedCall | None = None, *, claimed: bool = False) -> None:
-        """Have a call wait for a place."""
+        """Add a call that waits for a place."""
         self._calls[call.key] = call
         self._oldest = min(self._oldest, call.time)
         if granted is None and self.asks(call):
@@ -84,7 +83,7 @@ class WaitingCalls:
             self._claimed.add(call.key)
 
     def arrived(self, call: Call, now: int) -> Step:
-        """Take a call that has come; where it is from now on."""
+        """Take a call that has arrived; return where it is from now on."""
         refused = self._refused(call, now)
         self._states.expect(call, now)
         if refused is not None:
@@ -93,14 +92,14 @@ class WaitingCalls:
         return Step(call, "waiting")
 
     def _refused(self, call: Call, now: int) -> Outcome | None:
-        """Why a call that has come is not to be run."""
+        """Return why a call that has arrived is not run."""
         if self._states.calls_beside(call) >= self._settings.calls_per_answer:
             why = f"the answer has more than {self._settings.calls_per_answer} calls (tools.calls_per_answer)"
             return Outcome(error=why, code="limit")
         return self._unwanted(call, now)
 
     def _unwanted(self, call: Call, now: int) -> Outcome | None:
-        """Why it may not run, or nobody waits for it any more. The policy may be another than when it came."""
+        """Return why a call may not run, or is no longer waited for. The policy may have changed since it arrived."""
         if self._orders.cancelled(call):
             return CANCELLED
         if verdict(self._policy, call.name, call.arguments) == "deny":
@@ -110,17 +109,18 @@ class WaitingCalls:
         return Outcome(error=f"the call is older than {self._settings.expire_s:g} s (tools.expire_s)", code="expired")
 
     def ask(self, call: Call, fingerprint: str, now: int) -> Step:
-        """Have a call wait for a person, who is to be asked about it."""
+        """Have a call wait for a person, who is asked about it."""
         if (unwanted := self._unwanted(call, now)) is not None:
             return Step(call, "done", unwanted)
         if len(self.approvals) >= ASKING:
             return Step(call, "done", Outcome(error=f"{ASKING} other calls wait for a person", code="limit"))
-        asked = AskedCall(call, fingerprint, now + int(self._settings.approve_s * 1000))
+        until = min(now + self._settings.approve_s * 1000, call.time + self._settings.expire_s * 1000)
+        asked = AskedCall(call, fingerprint, int(until))
         self.approvals.put(asked)
         return Step(call, "asking", asked=asked)
 
     def said(self, now: int) -> Iterator[Step]:
-        """What people have said: those that are approved of wait for a place, the others are answered."""
+        """Apply what people have said: approved calls wait for a place, others are answered."""
         for call in self.approvals.cancelled():
             yield Step(call, "done", CANCELLED)
         for asked, refused in self.approvals.answered(now):
@@ -131,12 +131,12 @@ class WaitingCalls:
 
     @property
     def until(self) -> float:
-        """When the first of them is given up, in milliseconds since the epoch."""
+        """Time at which the first of them is given up, in milliseconds since the epoch."""
         waits = self._oldest + self._settings.expire_s * 1000
         return min(waits, self.approvals.until, *(asked.until for asked in self._granted.values()))
 
     def given_up(self, now: int) -> Iterator[Step]:
-        """Those that nobody waits for any more: none before `until`, if there are no new orders."""
+        """Answer calls that nobody waits for any longer: none before `until`, if there are no new orders."""
         for call in list(self._calls.values()):
             unwanted = self._too_late(call, now)
             if unwanted is not None:
@@ -145,7 +145,7 @@ class WaitingCalls:
         self._oldest = min((call.time for call in self._calls.values()), default=math.inf)
 
     def unasked(self) -> Iterator[Call]:
-        """Those that are to be looked at, before somebody is asked: for that they need no place."""
+        """Let go of calls that are looked at before a person is asked: they need no place for that."""
         while self._unasked:
             call = self._calls.get(self._unasked.popleft())
             if call is not None:
@@ -153,7 +153,7 @@ class WaitingCalls:
                 yield call
 
     def beginning(self, now: int, limits: ConcurrencyLimits) -> Iterator[Step]:
-        """Those that find a place: of each server the first ones."""
+        """Begin the calls that find a place: the first ones of each server."""
         for server, queue in list(self._queues.items()):
             while queue:
                 call = self._calls.get(queue[0])
@@ -171,7 +171,7 @@ class WaitingCalls:
                 del self._queues[server]
 
     def cancel(self, key: bytes) -> Outcome:
-        """Let go of a call, if it waits; returns what is said of it."""
+        """Let go of a call, if it waits; return the outcome that it gets."""
         outcome = LOST if key in self._claimed else CANCELLED
         self.approvals.let_go(key)
         if key in self._calls:
@@ -184,7 +184,7 @@ class WaitingCalls:
         self._claimed.discard(key)
 
     def _too_late(self, call: Call, now: int) -> Outcome | None:
-        """Why a call that waits is not to begin any more."""
+        """Return why a call that waits may no longer begin."""
         asked = self._granted.get(call.key)
         if asked is not None and now > asked.until:
             return TOO_LATE
