@@ -21,11 +21,13 @@ from tests.support.model_servers.wire import Body
 from tests.support.stage import until
 from tests.support.topics import admin_of
 from tests.support.watching import Watching
+from tokenmill.apis.record import StoppedRecord
 from tokenmill.caller import answer as answers
 from tokenmill.caller.caller import Caller
 from tokenmill.codecs import Chunk
 from tokenmill.config import Caller as Settings
 from tokenmill.errors import Unavailable
+from tokenmill.front.stops import Stops
 from tokenmill.gateway.ingest.in_flight import InFlightRecord
 from tokenmill.observe import CALLER_METRICS, Numbers
 from tokenmill.servers.front import CallerProcess
@@ -156,6 +158,23 @@ async def test_what_is_committed_lies_below_every_answer_that_is_not_over(
     assert await committed(desk) <= 0
     await answered(desk, "m1")
     await until(lambda: committed_is(desk, 2), "both are committed")
+
+
+async def test_what_was_stopped_before_it_was_open_is_ended(desk: Desk, model: Model, start: Start) -> None:
+    """While all callers were away, and while one began it; who reads it hears of its end."""
+    model.scripts["m2"] = SLOW
+    stops = Stops(desk.producer, desk.topics.tokens, desk.topics.requests)
+    await desk.ask(request("m1"))
+    await stops.stop(CONVERSATION, "m1")
+    caller = start("caller")
+    await owns(caller, 2)
+    assert await answered(desk, "m1") == {"m1": "[cancelled]"}
+    assert model.of("m1") == []
+    stopped = msgspec.json.encode(StoppedRecord("m2"))
+    await desk.ask(request("m2"))
+    await desk.producer.send(desk.topics.requests, CONVERSATION.encode(), stopped)
+    assert (await answered(desk, "m1", "m2"))["m2"].endswith("[cancelled]")
+    await until(lambda: committed_is(desk, 4), "all are committed")
 
 
 async def test_of_requests_with_the_same_key_the_first_counts(desk: Desk, model: Model, start: Start) -> None:

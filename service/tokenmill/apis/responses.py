@@ -51,7 +51,11 @@ FIELDS = Fields(
     Field("frequency_penalty", "used", "-2 to 2"),
     Field("stream", "used", "whether the answer comes in pieces"),
     Field("stream_options", "noted", "pieces are not padded"),
-    Field("background", "used", "the answer goes on without a reader"),
+    Field(
+        "background",
+        "used",
+        "the answer goes on without a reader; without `stream` the request is answered at once, as `queued`",
+    ),
     Field("conversation", "used", "its id, and the key of its records; earlier answers are not added to the input"),
     Field("metadata", "used", "strings by name; they are not kept"),
     Field("metadata.conversation_id", "used", "the conversation, where `conversation` says none"),

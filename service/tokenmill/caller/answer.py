@@ -19,7 +19,7 @@ import msgspec
 from tokenmill.apis import APIS
 from tokenmill.apis.ask import Ask, BadAsk, Json
 from tokenmill.apis.record import ApiName, RequestRecord, body_of
-from tokenmill.caller.failure import LATE, UpstreamFailed
+from tokenmill.caller.failure import LATE, TOO_LATE, UpstreamFailed
 from tokenmill.caller.http import Http
 from tokenmill.caller.kinds import Plan
 from tokenmill.caller.pace import pause_s, together
@@ -131,6 +131,7 @@ class Answer:
         """Choices whose end was written."""
         self._ending = False
         """All ends are written, or are about to be."""
+        self._opened = asyncio.Event()
         self.writer = ChunkWriter(
             means.producer,
             means.tokens,
@@ -177,6 +178,18 @@ class Answer:
     async def end(self) -> Outcome:
         """Write the end of one of which all else is in the log, its reasons included; else as `run`."""
         return await self._to_end(self._only_ended())
+
+    async def end_stopped(self) -> Outcome:
+        """End one that was taken over and had been stopped before it began; else as `run`."""
+        return await self._to_end(self._only_cancelled())
+
+    async def cancel(self) -> None:
+        """Have its worker end it once it is open: a stop that came before that has no effect there."""
+        await self._opened.wait()
+        try:
+            await self.writer.cancel()
+        except Refused as problem:
+            log.warning("an answer that was stopped is still written: %s", problem.detail)
 
     @property
     def choices(self) -> int:
@@ -231,7 +244,7 @@ class Answer:
         except TimeoutError:
             self.failure = "late"
             log.warning("an answer was not over in time: %s", self._message_id)
-            await self._fail("the answer was not over in time", LATE)
+            await self._fail(TOO_LATE, LATE)
             return "expired"
 
     async def _given_up(self, message: str, status: int) -> Outcome:
@@ -246,6 +259,12 @@ class Answer:
         for choice in range(self._choices):
             await self.writer.put(Chunk(choice=choice, end=True))
         return "finished"
+
+    async def _only_cancelled(self) -> Outcome:
+        self._ending = True
+        await self.writer.acknowledged()
+        await self.writer.cancel()
+        return "stopped"
 
     @property
     def _tries(self) -> Tries:
@@ -286,6 +305,7 @@ class Answer:
     async def _open(self, options: dict[str, Any], choices: int) -> None:
         if not self._attempt:  # who takes over has opened it
             await self.writer.open(options, choices, self.tracing)
+        self._opened.set()
 
     async def _fail(self, message: str, status: int, raw: str = "") -> None:
         self._ending = True

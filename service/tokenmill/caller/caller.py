@@ -10,7 +10,9 @@
 5. Of requests with the same `key` and `attempt` the first one counts, as long as fronts know it (`repeated_requests`):
    they are in one partition.
 6. An answer that is over here, but maybe not in the log, is looked after by its partition's owner as an inherited one.
-7. Who is told to end leaves the group at once: what comes from then on is another's, and by rule 2 what runs here ends
+7. A stop of an answer that is not open yet has no effect on `tokens`. It stands on `requests`, too: whoever runs the
+   answer has it ended once it is open. An inherited one is ended instead of begun.
+8. Who is told to end leaves the group at once: what comes from then on is another's, and by rule 2 what runs here ends
    here.
 """
 
@@ -24,7 +26,7 @@ from functools import partial
 import msgspec
 from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, ConsumerRecord, TopicPartition
 
-from tokenmill.apis.record import RequestRecord, read_request
+from tokenmill.apis.record import RequestRecord, StoppedRecord, read_request
 from tokenmill.caller.answer import Answer, Means
 from tokenmill.caller.failure import BAD_GATEWAY, TOO_MANY
 from tokenmill.caller.finishes import Finishes
@@ -155,6 +157,8 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
 
     def _take(self, place: TopicPartition, record: ConsumerRecord) -> None:
         offsets, request = self._offsets[place], read_request(record.value)
+        if isinstance(request, StoppedRecord) and record.key:
+            self._running.cancel(record.key.decode(errors="replace"), request.message_id)
         if (
             not isinstance(request, RequestRecord)
             or not record.key
@@ -226,8 +230,9 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
             self._over(place, inherited)(known=True)
             return
         log.warning("an answer was taken over, and is %s: %s", fate, inherited.request.message_id)
-        if fate == "over":
-            self._running.begin(inherited, answer, answer.end(), self._over(place, inherited))
+        if fate in ("over", "stopped"):
+            work = answer.end() if fate == "over" else answer.end_stopped()
+            self._running.begin(inherited, answer, work, self._over(place, inherited))
         elif fate == "failed":
             work = answer.give_up(LOST, BAD_GATEWAY)
             self._running.begin(inherited, answer, work, self._over(place, inherited))

@@ -9,7 +9,8 @@ Rules of this file:
 3. One of which nothing came for so long is taken over: by a record in the next range of numbers, behind which what the
    one before still writes is dropped (see `writing`). If several try, the first one in the log has it. A record that
    does not come for as long was not taken by Kafka: another one is written.
-4. So what lies before that record is all there will be of it. If that is nothing, the model is called again. If every
+4. So what lies before that record is all there will be of it. If that is nothing, the model is called again, unless it
+   was stopped: then it is ended. If every
    choice has said why it ends, only the ends are written. Else it is gone on with, where the upstream `continues`; or
    it ends as one that failed. Which of these is counted, and logged.
    Anybody may write signs of life. When no caller would write any more, as its time is over, nothing counts but the
@@ -52,11 +53,11 @@ DEAF_MS = 1_500
 EARLIER_MS = 5_000
 """Before the request's own time that is read: clocks of fronts and callers differ."""
 
-Fate: TypeAlias = Literal["over", "called-again", "continued", "failed"]
+Fate: TypeAlias = Literal["over", "called-again", "continued", "failed", "stopped"]
 
-FATES: tuple[Fate, ...] = ("over", "called-again", "continued", "failed")
+FATES: tuple[Fate, ...] = ("over", "called-again", "continued", "failed", "stopped")
 """It had ended, or another caller has it, or only its end is missing; nothing had come of it; it is gone on with; it
-could not be."""
+could not be; it was stopped before it had begun."""
 
 
 class Inherited(msgspec.Struct, frozen=True):
@@ -230,6 +231,8 @@ class Inheritance:
         answer = ours.answer
         if progress.all_there(answer.choices):
             self._settle(inherited, "over", answer, "")
+        elif progress.stopped:
+            self._settle(inherited, "stopped", answer, "")
         elif answer.refused is not None:
             self._settle(inherited, "failed", answer, "")
         elif not progress.content:

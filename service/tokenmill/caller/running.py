@@ -42,6 +42,8 @@ class _Run:
     def __init__(self, answer: Answer) -> None:
         self.answer = answer
         self.task: asyncio.Task[Outcome] | None = None
+        self.cancelling: asyncio.Task[None] | None = None
+        """Has its worker end it."""
 
 
 class Running:
@@ -80,6 +82,12 @@ class Running:
         run.task.add_done_callback(lambda _: work.close())  # one that is cut off at once has not come to it
         run.task.add_done_callback(lambda task: self._done(message_id, run, task, over))
 
+    def cancel(self, conversation: str, message_id: str) -> None:
+        """End an answer that runs here and was stopped, maybe before it was open."""
+        run = self._runs.get(message_id)
+        if run is not None and run.cancelling is None and run.answer.conversation == conversation:
+            run.cancelling = asyncio.create_task(run.answer.cancel(), name=f"the stop of {message_id}")
+
     async def _watched(
         self, inherited: Inherited, answer: Answer, work: Coroutine[Any, Any, Outcome], run: _Run
     ) -> Outcome:
@@ -111,6 +119,8 @@ class Running:
         """Whatever it raised: nobody may wait for what nobody remembers."""
         if self._runs.get(message_id) is run:
             del self._runs[message_id]
+        if run.cancelling is not None:
+            run.cancelling.cancel()
         if task.cancelled() and not run.answer.unwanted:
             return  # by us, at the end: whoever has its partition next goes on
         problem = None if task.cancelled() else task.exception()

@@ -112,19 +112,27 @@ def _say(state: ResponsesState, kind: str, fields: Json, out: Payloads) -> None:
 
 def _response(state: ResponsesState, envelope: Envelope, status: str, further: Json) -> msgspec.Raw:
     """The response with all items that have ended."""
-    fields = {
-        "id": envelope.choice_id,
+    return state.items.within(_own(envelope.choice_id, envelope.created, state.model, status) | further)
+
+
+def _own(response_id: str, created_ms: int, model: str, status: str) -> Json:
+    """The members that do not repeat the request, of a response that has no end."""
+    return {
+        "id": response_id,
         "object": "response",
-        "created_at": envelope.created // 1000,
+        "created_at": created_ms // 1000,
         "status": status,
-        "model": state.model,
+        "model": model,
         "error": None,
         "incomplete_details": None,
         "usage": None,
         "completed_at": None,
-        **further,
     }
-    return state.items.within(fields)
+
+
+def unbegun_response(response_id: str, created_ms: int, model: str, status: str) -> bytes:
+    """The response to a request that no caller has taken yet."""
+    return bytes(Items().within(_own(response_id, created_ms, model, status)))
 
 
 def _start(state: ResponsesState, envelope: Envelope, event: MessageStart, out: Payloads) -> None:

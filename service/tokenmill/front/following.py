@@ -85,6 +85,13 @@ class Following:
             found = await self._past()
         return found
 
+    async def was_over(self, at_ms: int) -> bool:
+        """Whether the message had ended by this time, in milliseconds since the epoch. Raises `Unavailable`."""
+        past, reading = await self.past(), self._reading
+        if not past or not past[-1].ends:
+            return False
+        return await reading.reader.time_before(reading.partition, past[-1].offset + 1) < at_ms
+
     async def _past(self) -> list[Frame]:
         found: list[Frame] = []
         async with aclosing(self._reading.frames()) as batches:

@@ -171,10 +171,10 @@ class Process:
         serving = StreamService(
             gateway, self._tail, self._log_readers, self._hub, self._flusher, self._counts, telemetry
         )
-        stops = Stops(self._producer, config.topics.tokens)
-        readers = Readers(self._hub, front.disconnect_s, stops.stop, Others(self._producer, config.topics.requests))
+        stops = Stops(self._producer, config.topics.tokens, config.topics.requests)
+        readers = Readers(self._hub, front.disconnect_s, stops.abandon, Others(self._producer, config.topics.requests))
         running.push_async_callback(readers.close)
-        back_s = max(front.remember_s, front.retry_s)
+        back_s = max(front.remember_s, front.retry_s + front.answer_s)
         index = RequestIndex(int(back_s * 1000), readers.read_elsewhere, readers.asked)
         requests_log = RequestLog(config.kafka, config.topics.requests, back_s, index.take)
         await self._reached(stop, requests_log.start)

@@ -3,18 +3,20 @@
 1. Who may not ask at all has no body read. What can't be had is refused before anything is written: by the field's
    name, in the object of the API. A request has one place, from its body to the end of its answer.
 2. The status waits for the first event, for `front.first_s`: a model server's refusal keeps its own.
-3. A request that comes again gets the answer that is there, from its beginning; one that failed before anything came is
-   asked for again.
+3. A request that comes again gets the answer that is there, from its beginning. One that failed before anything came,
+   or that was stopped because it had no reader, is asked for again.
 4. Nobody waits for more than the time of an answer, and a little: who reads a stream then is cut off.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
 import msgspec
 from aiohttp import web
 
-from tokenmill.apis import APIS, Api, BadAsk
+from tokenmill.apis import APIS, RESPONSES, Api, BadAsk
 from tokenmill.apis.ask import Json
 from tokenmill.apis.namespaces import Namespaces, told_apart
 from tokenmill.apis.reading import is_deeper
@@ -26,8 +28,9 @@ from tokenmill.front.identity import identify
 from tokenmill.front.readers import Read
 from tokenmill.front.request_index import Known
 from tokenmill.front.requests import ApiRequest
+from tokenmill.front.retries import earlier_request
 from tokenmill.front.route_context import RouteContext, Sought, Told, place_of, since
-from tokenmill.front.whole import Whole, begun, collected
+from tokenmill.front.whole import Whole, collected, unbegun
 from tokenmill.gateway.auth.grant import Grant, must_allow
 from tokenmill.gateway.event_log.reading import Start
 from tokenmill.gateway.event_log.view import Frame
@@ -44,9 +47,6 @@ BODY_DEPTH = 2 * JSON_DEPTH
 """Nesting of a body: that of arguments in a history, and what stands around them. Whoever reads it later can."""
 
 JSON = "application/json"
-
-BEGIN_S = 30.0
-"""How long an answer in the background may take to begin: that is a caller's business, and no model's."""
 
 
 class ToldApart(ServerSentEvents):
@@ -77,11 +77,9 @@ class Posts:
         grant = await context.admission.may(request, "write")
         with context.admission.slot(grant):
             asked = await self._read(api, request, grant)
-            known, attempt = await context.requests.known(asked), 0
+            known, attempt = await earlier_request(context, asked), 0
             if known is not None:
-                context.numbers.add("tokenmill_front_attached_total", "key" if known.key else "retry")
-                await context.requests.attached(known)
-                answer = await self._known(request, asked, known)
+                answer = await self._attached(request, asked, known)
                 if answer is not None:
                     return answer
                 attempt = context.requests.again(known)
@@ -117,6 +115,15 @@ class Posts:
             raise
 
     # How it is answered
+
+    async def _attached(self, request: web.Request, asked: ApiRequest, known: Known) -> web.StreamResponse | None:
+        """Give the answer to an earlier request; None if it is to be asked for again."""
+        context = self._context
+        if context.requests.abandoned(known):
+            return None  # half of an answer, and no client had it stopped
+        context.numbers.add("tokenmill_front_attached_total", "key" if known.key else "retry")
+        await context.requests.attached(known)
+        return await self._known(request, asked, known)
 
     async def _new(self, request: web.Request, asked: ApiRequest, attempt: int) -> web.StreamResponse:
         """Ask for an answer, and give it. It is read from in front of the request's own record."""
@@ -154,15 +161,17 @@ class Posts:
         """Answer with a message, as soon as it has begun; None if it failed, and is to be asked for again."""
         context, ask = self._context, asked.ask
         if not ask.stream and ask.background:
-            return await self._begun(asked, known, following, read)
-        if not ask.stream:
-            return await self._whole(asked, known, following, told, read, again=again)
-        await context.opened(following, told, context.config.front.first_s)
-        if told.opening.failure is not None:
             read.done = True
-            if again:
-                return None
-            raise told.opening.failure
+            return await self._as_it_is(known, following, again=again)
+        with _placed(known):
+            if not ask.stream:
+                return await self._whole(asked, known, following, told, read, again=again)
+            await context.opened(following, told, context.config.front.first_s)
+            if told.opening.failure is not None:
+                read.done = True
+                if again:
+                    return None
+                raise told.opening.failure
         start: Start = told.start
         framing = ToldApart(ask.namespaces) if ask.namespaces else SSE
         async with context.waited_for(following, told):
@@ -186,12 +195,24 @@ class Posts:
             body = told_apart(body, namespaces)
         return web.Response(body=body, content_type=JSON, headers=place_of(known.conversation, known.message_id))
 
-    async def _begun(self, asked: ApiRequest, known: Known, following: Following, read: Read) -> web.Response:
-        """An answer in the background: what there is of it when it has begun."""
-        read.done = True
-        response = await begun(Whole(asked.api), following.frames(), BEGIN_S)
+    async def _as_it_is(self, known: Known, following: Following, *, again: bool) -> web.Response:
+        """A response in the background, as it is now: `queued` until a caller has taken it."""
+        whole = Whole(RESPONSES)
+        for frame in await following.past() if again else ():
+            whole.take(frame)
+        response = whole.so_far() or unbegun(known, stopped=self._context.requests.stopped(known))
         headers = place_of(known.conversation, known.message_id)
         return web.Response(body=msgspec.json.encode(response), content_type=JSON, headers=headers)
+
+
+@contextmanager
+def _placed(known: Known) -> Iterator[None]:
+    """A block whose failures say where the answer is."""
+    try:
+        yield
+    except Failed as problem:
+        problem.headers |= place_of(known.conversation, known.message_id)
+        raise
 
 
 def _object(body: bytes) -> Json:

@@ -6,7 +6,8 @@ from collections.abc import Callable
 import msgspec
 from aiokafka import ConsumerRecord
 
-from tokenmill.apis.record import ApiName, LeftRecord, ReaderRecord, RequestRecord, read_request
+from tokenmill.apis.record import ApiName, LeftRecord, ReaderRecord, RequestRecord, StoppedRecord, read_request
+from tokenmill.errors import NOT_JSON
 
 KNOWN_KEPT = 200_000
 """Requests: some hundred a second for ten minutes, half a kilobyte each."""
@@ -23,11 +24,19 @@ class Known(msgspec.Struct, frozen=True, gc=False):
     attempt: int
     stays: bool
     time_ms: int
+    model: str = ""
+    """Of a response, which is shown with it before it has begun."""
+
+
+class _Named(msgspec.Struct, gc=False):
+    """What is read of the body of a response."""
+
+    model: str = ""
 
 
 class RequestIndex:
-    """Finds them. By conversation and id `read_elsewhere` hears of answers that somebody reads who did not ask for
-    them, and `left` of those that a front has no reader of any more.
+    """Finds requests. Calls `read_elsewhere` for an answer with a reader other than its requester, `left` for one that
+    a front has no reader of any more.
     """
 
     def __init__(
@@ -44,6 +53,8 @@ class RequestIndex:
         self._latest: dict[str, Known] = {}
         """By key: it outlives the attempts before it."""
         self._by_fingerprint: defaultdict[str, list[Known]] = defaultdict(list)
+        self._stopped: dict[str, StoppedRecord] = {}
+        """By id."""
 
     def __len__(self) -> int:
         return len(self._by_id)
@@ -58,6 +69,8 @@ class RequestIndex:
             self._read_elsewhere(conversation, request.message_id)
         if isinstance(request, LeftRecord):
             self._left(conversation, request.message_id)
+        if isinstance(request, StoppedRecord):
+            self._stop(conversation, request)
         if not isinstance(request, RequestRecord) or request.message_id in self._by_id:
             return
         self._expire(record.timestamp)
@@ -72,11 +85,22 @@ class RequestIndex:
             request.attempt,
             request.stays,
             record.timestamp,
+            _model_of(request),
         )
         self._by_id[known.message_id] = known
         self._by_fingerprint[known.fingerprint].append(known)
         if known.key:
             self._by_key[known.key, known.attempt] = self._latest[known.key] = known
+
+    def _stop(self, conversation: str, stopped: StoppedRecord) -> None:
+        """Note that an answer was stopped. That no client wanted it any more outweighs that it had no reader."""
+        known, before = self._by_id.get(stopped.message_id), self._stopped.get(stopped.message_id)
+        if known is not None and known.conversation == conversation and (before is None or before.abandoned):
+            self._stopped[stopped.message_id] = stopped
+
+    def stopped(self, message_id: str) -> StoppedRecord | None:
+        """How an answer was stopped, if it was."""
+        return self._stopped.get(message_id)
 
     def by_id(self, message_id: str) -> Known | None:
         """The request whose answer has this id."""
@@ -100,6 +124,7 @@ class RequestIndex:
             if len(self._by_id) < KNOWN_KEPT and known.time_ms >= now_ms - self._keep_ms:
                 return
             del self._by_id[known.message_id]
+            self._stopped.pop(known.message_id, None)
             self._by_key.pop((known.key, known.attempt), None)
             if self._latest.get(known.key) is known:
                 del self._latest[known.key]
@@ -107,3 +132,13 @@ class RequestIndex:
             same.remove(known)
             if not same:
                 del self._by_fingerprint[known.fingerprint]
+
+
+def _model_of(request: RequestRecord) -> str:
+    """The model that a response is asked of; empty for other APIs, and in a body that no front has read."""
+    if request.api != "responses":
+        return ""
+    try:
+        return msgspec.json.decode(request.body, type=_Named).model
+    except NOT_JSON:
+        return ""

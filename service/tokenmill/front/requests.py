@@ -5,7 +5,8 @@ Rules of this file:
 1. What the log knows counts: a request is found by its key, or as the retry of an SDK, after everything was read that
    is in the log. One with a key is looked for again behind its own record, as another front may have been faster.
 2. A key that came with another body is refused: it can't mean both.
-3. What failed before anything came is asked for again, under the next number of attempts.
+3. What failed before anything came, or was stopped because it had no reader, is asked for again, under the next number
+   of attempts.
 """
 
 import secrets
@@ -16,6 +17,7 @@ import msgspec
 from tokenmill.apis import Api, Ask
 from tokenmill.apis.record import ATTEMPTS, RequestRecord
 from tokenmill.config import Front
+from tokenmill.front.failure import NOT_AGAIN
 from tokenmill.front.identity import Identity
 from tokenmill.front.readers import Others
 from tokenmill.front.request_index import Known, RequestIndex
@@ -51,16 +53,33 @@ class Requests:
         self._others = Others(producer, topic)
 
     async def known(self, asked: ApiRequest) -> Known | None:
-        """The request that this one is again. Raises `Refused` and `Unavailable`."""
+        """The request that this one may be again. Raises `Refused` and `Unavailable`."""
         identity = asked.identity
         if identity.key:
             await self._log.caught_up()
             return self._same(asked, self._index.by_key(identity.key))
         if identity.again:
             await self._log.caught_up()
-            since = int((time.time() - self._settings.retry_s) * 1000)
-            return self._index.by_fingerprint(identity.fingerprint, since)
+            retry_s, answer_s = self._settings.retry_s, self._settings.answer_s
+            ages = retry_s, retry_s + answer_s  # the nearest first: there may be several within the longer time
+            found = (self._index.by_fingerprint(identity.fingerprint, _ago_ms(age)) for age in ages)
+            return next((known for known in found if known is not None), None)
         return None
+
+    async def by_id(self, conversation: str, message_id: str) -> Known | None:
+        """The request whose answer has this id, if it is among those of the last minutes. Raises `Unavailable`."""
+        await self._log.caught_up()
+        known = self._index.by_id(message_id)
+        return known if known is not None and known.conversation == conversation else None
+
+    def stopped(self, known: Known) -> bool:
+        """Whether the answer was stopped, by a client or by a front."""
+        return self._index.stopped(known.message_id) is not None
+
+    def abandoned(self, known: Known) -> bool:
+        """Whether a front stopped the answer because it had no reader."""
+        stopped = self._index.stopped(known.message_id)
+        return stopped is not None and stopped.abandoned
 
     def new(self, asked: ApiRequest, attempt: int) -> Known:
         """A request that is to be written."""
@@ -76,6 +95,7 @@ class Requests:
             attempt,
             identity.stays,
             now,
+            asked.ask.model,
         )
 
     async def write(self, asked: ApiRequest, known: Known) -> Known:
@@ -110,15 +130,19 @@ class Requests:
         return known is None or known.stays
 
     def again(self, known: Known) -> int:
-        """The number of the next attempt, when all of this one failed. Raises `Refused`."""
+        """The number of the next attempt, when this one failed or was abandoned. Raises `Refused`."""
         if known.attempt + 1 >= ATTEMPTS:
-            raise Refused(
-                CONFLICT, f"the request with this Idempotency-Key has failed {ATTEMPTS} times; send a new key"
-            )
+            detail = f"this request has failed or lost its reader {ATTEMPTS} times; send a new key"
+            raise Refused(CONFLICT, detail, headers=dict(NOT_AGAIN))
         return known.attempt + 1
 
     @staticmethod
     def _same(asked: ApiRequest, known: Known | None) -> Known | None:
         if known is not None and known.fingerprint != asked.identity.fingerprint:
-            raise Refused(CONFLICT, OTHER_BODY)
+            raise Refused(CONFLICT, OTHER_BODY, headers=dict(NOT_AGAIN))
         return known
+
+
+def _ago_ms(seconds: float) -> int:
+    """A time before now, in milliseconds since the epoch."""
+    return int((time.time() - seconds) * 1000)

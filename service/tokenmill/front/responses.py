@@ -1,11 +1,12 @@
 """`/v1/responses/{id}`: a response that was begun before, by whoever knows its id and may read its conversation.
 
-1. `GET` answers with all of it, or with what has begun; with `stream=true` with its events from the beginning, or
-   behind `starting_after`. It need not have been asked for in the background.
-2. `POST …/cancel` stops it for everybody, and answers when it is over.
-3. What is kept is the log: an id leads to its place there, and nothing is found when that is gone. An id may be made
-   up: it is looked for in what was written in its time, and in `LATE` records that are younger, as callers that were
-   away write late; none of its time lies before us.
+1. `GET` answers with all of it, or with what has begun, or with `queued` until a caller has taken it; with
+   `stream=true` with its events from the beginning, or after `starting_after`. It need not have been asked for in the
+   background.
+2. `POST …/cancel` stops it for everybody, and answers when it is over. One that no caller has taken is `cancelled`.
+3. What is kept is the log, and the requests of the last minutes. An id leads to its place in the log, and nothing is
+   found when that is gone. An id may be made up: it is looked for in the records of its time, and in `LATE` records
+   that are younger, as callers that were away write late; none of its time lies before us.
 """
 
 import asyncio
@@ -21,7 +22,7 @@ from tokenmill.apis.record import AnswerId, read_id
 from tokenmill.dialects import Dialect
 from tokenmill.front.following import Following
 from tokenmill.front.route_context import CLOCKS_MS, RouteContext, Sought, place_of, since
-from tokenmill.front.whole import MORE_S, Whole
+from tokenmill.front.whole import MORE_S, Whole, unbegun
 from tokenmill.gateway.auth.grant import Action, Grant
 from tokenmill.gateway.event_log.view import Frame
 from tokenmill.gateway.problems import NOT_FOUND, Refused
@@ -102,10 +103,18 @@ class Responses:
         return answer, conversation, grant
 
     async def _exists(self, answer: AnswerId, conversation: str, grant: Grant) -> None:
-        """Raise `Refused` where the log has nothing of the answer."""
+        """Raise `Refused` where the log has neither the answer nor its request."""
         async with self._following(answer, conversation, grant) as following:
             if not await following.past():
-                raise Refused(NOT_FOUND, MISSING)
+                await self._unbegun(answer, conversation)
+
+    async def _unbegun(self, answer: AnswerId, conversation: str) -> dict[str, object]:
+        """The response to a request that no caller has taken yet. Raises `Refused`."""
+        requests = self._context.requests
+        known = await requests.by_id(conversation, str(answer))
+        if known is None:
+            raise Refused(NOT_FOUND, MISSING)
+        return unbegun(known, stopped=requests.stopped(known))
 
     async def _object(self, answer: AnswerId, conversation: str, grant: Grant, wait_s: float = 0.0) -> web.Response:
         whole = Whole(RESPONSES)
@@ -114,9 +123,7 @@ class Responses:
                 whole.take(frame)
             if wait_s and not whole.over:
                 await _ended(whole, following, wait_s)
-        response = whole.so_far()
-        if response is None:
-            raise Refused(NOT_FOUND, MISSING)
+        response = whole.so_far() or await self._unbegun(answer, conversation)
         headers = place_of(conversation, str(answer))
         return web.Response(body=msgspec.json.encode(response), content_type=JSON, headers=headers)
 

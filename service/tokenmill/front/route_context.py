@@ -11,6 +11,7 @@ import msgspec
 from aiohttp import web
 
 from tokenmill.apis import Api
+from tokenmill.caller.failure import TOO_LATE
 from tokenmill.caller.served import Served
 from tokenmill.config import Config
 from tokenmill.dialects import Renderer, find_dialect
@@ -170,7 +171,7 @@ def place_of(conversation: str, message_id: str) -> dict[str, str]:
 def too_late(api: Api) -> bytes:
     """What a stream says whose answer was not over in time, in the words of its API."""
     dialect = find_dialect(api.dialect)
-    said = Renderer(dialect).render(Error(code="upstream", message="the answer was not over in time", status=LATE))
+    said = Renderer(dialect).render(Error(code="upstream", message=TOO_LATE, status=LATE))
     return b"".join(server_sent(payload, dialect) for payload in said)
 
 

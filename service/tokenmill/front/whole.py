@@ -7,8 +7,10 @@ from collections.abc import AsyncIterable, Callable
 from tokenmill.apis import Api
 from tokenmill.apis.whole import whole_answer
 from tokenmill.dialects import Renderer, find_dialect
+from tokenmill.dialects.openai_responses import unbegun_response
 from tokenmill.events import Error, Finish, decode_event
-from tokenmill.front.failure import LATE, UNAVAILABLE, Failed, Opening, failure_of
+from tokenmill.front.failure import Failed, Opening, failure_of, late
+from tokenmill.front.request_index import Known
 from tokenmill.gateway.event_log.view import Frame
 
 _TELLS = tuple(
@@ -82,17 +84,11 @@ class Whole:
         return response
 
 
-async def begun(whole: Whole, frames: AsyncIterable[Frame], within_s: float) -> dict[str, object]:
-    """The object of an answer that has begun, in APIs that have one from the beginning. Raises `Failed`."""
-    try:
-        async with asyncio.timeout(within_s):
-            async for frame in frames:
-                whole.take(frame)
-                if (found := whole.so_far()) is not None:
-                    return found
-    except TimeoutError:
-        pass
-    raise Failed(UNAVAILABLE, "nobody has taken the request yet; ask for the response by its id")
+def unbegun(known: Known, *, stopped: bool) -> dict[str, object]:
+    """The object of a response that no caller has taken yet."""
+    status = "cancelled" if stopped else "queued"
+    response: dict[str, object] = json.loads(unbegun_response(known.message_id, known.time_ms, known.model, status))
+    return response
 
 
 async def collected(whole: Whole, frames: AsyncIterable[Frame], answer_s: float) -> bytes:
@@ -101,6 +97,6 @@ async def collected(whole: Whole, frames: AsyncIterable[Frame], answer_s: float)
         async with asyncio.timeout(answer_s + MORE_S):
             async for frame in frames:
                 whole.take(frame)
-    except TimeoutError as late:
-        raise Failed(LATE, "the answer was not over in time") from late
+    except TimeoutError as problem:
+        raise late() from problem
     return whole.body()

@@ -109,7 +109,7 @@ would have to run.
 | method | address | what it does |
 | --- | --- | --- |
 | POST | `/v1/chat/completions`, `/v1/responses`, `/v1/messages` | Ask |
-| GET | `/v1/responses/{id}` | As it is now; with `?stream=true` its events, those after `starting_after` |
+| GET | `/v1/responses/{id}` | As it is now, first `queued`; with `?stream=true` its events after `starting_after` |
 | POST | `/v1/responses/{id}/cancel` | Stop it |
 | GET | `/v1/models`, `/v1/models/{model}` | As OpenAI lists models; as Anthropic, where `anthropic-version` is sent |
 """,
