@@ -10,7 +10,7 @@ from tokenmill.apis.namespaces import choice_with_one_name, members, with_one_na
 from tokenmill.apis.reading import Node, numbers, shown
 from tokenmill.apis.response_format import read_format
 from tokenmill.apis.responses_input import WHOLE, read_input
-from tokenmill.apis.tools import chosen, foreign_tool, function, openai_choice
+from tokenmill.apis.tools import CALLED, check_called, chosen, foreign_tool, function, openai_choice
 
 NAMES: Mapping[str, str] = {
     "messages": "input",
@@ -141,7 +141,8 @@ def _tool(node: Node) -> Json:
     kind = node.need("type")
     if kind.value != "function":
         raise foreign_tool(kind)
-    node.only("type", "name", "description", "parameters", "strict")
+    check_called(node)
+    node.only("type", "name", "description", "parameters", "strict", *CALLED)
     return {"type": "function", "function": function(node)}
 
 

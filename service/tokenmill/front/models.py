@@ -48,7 +48,8 @@ class Models:
 
 def _model(name: str, request: web.Request) -> dict[str, Any]:
     if VERSION in request.headers:
-        return {"type": "model", "id": name, "display_name": name, "created_at": "1970-01-01T00:00:00Z"}
+        fixed = {"type": "model", "created_at": "1970-01-01T00:00:00Z", "lifecycle": "active"}
+        return {**fixed, "id": name, "display_name": name}
     return {"id": name, "object": "model", "created": BEGAN, "owned_by": "tokenmill"}
 
 
