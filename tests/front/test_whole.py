@@ -10,7 +10,7 @@ from openai.types.responses import Response
 from tests.support.gateways import Speaker, answer
 from tokenmill.apis import CHAT, MESSAGES, RESPONSES, Api
 from tokenmill.front.failure import Failed
-from tokenmill.front.request_index import Known
+from tokenmill.front.request_index import KnownRequest
 from tokenmill.front.whole import Whole, collected, unbegun
 from tokenmill.gateway.event_log.view import Frame
 from tokenmill.records import Output
@@ -52,7 +52,7 @@ async def test_an_answer_that_failed_has_no_object() -> None:
 @pytest.mark.parametrize("stopped", [False, True])
 def test_a_response_that_nobody_has_taken_is_queued(stopped: bool) -> None:
     """As the SDK reads it; one that was stopped says so."""
-    known = Known("c", "resp_1", "responses", "f", "", 0, stays=True, time_ms=7_000, model="m")
+    known = KnownRequest("c", "resp_1", "responses", "f", "", 0, stays=True, time_ms=7_000, model="m")
     found = Response.model_validate(unbegun(known, stopped=stopped))
     status = "cancelled" if stopped else "queued"
     assert (found.id, found.created_at, found.model, found.status) == ("resp_1", 7, "m", status)

@@ -52,7 +52,7 @@ TAKEOVER_PART = "takeover"
 BAD_REQUEST, NOT_FOUND = 400, 404
 
 
-class Means:
+class Resources:
     """What all answers of a process share."""
 
     def __init__(
@@ -82,7 +82,7 @@ class Answer:
     """The answer to one request.
 
     Args:
-        means: of the process.
+        resources: of the process.
         conversation: of the request.
         request: what is asked.
         until_ms: when it has to be over, in milliseconds since the epoch.
@@ -92,7 +92,7 @@ class Answer:
 
     def __init__(
         self,
-        means: Means,
+        resources: Resources,
         conversation: str,
         request: RequestRecord,
         *,
@@ -100,7 +100,7 @@ class Answer:
         attempt: int = 0,
         tracing: Headers = (),
     ) -> None:
-        self._means = means
+        self._resources = resources
         self._request = request
         self._attempt = attempt
         self._until = until_ms / 1000
@@ -133,13 +133,13 @@ class Answer:
         """All ends are written, or are about to be."""
         self._opened = asyncio.Event()
         self.writer = ChunkWriter(
-            means.producer,
-            means.tokens,
+            resources.producer,
+            resources.tokens,
             conversation,
             request.message_id,
             attempt=attempt,
-            native=means.native,
-            first=means.first,
+            native=resources.native,
+            first=resources.first,
         )
 
     async def take_over(self, name: bytes) -> None:
@@ -268,8 +268,10 @@ class Answer:
 
     @property
     def _tries(self) -> Tries:
-        name, means = f"{self._request.message_id}-{self._attempt}", self._means
-        return Tries(means.http, means.renderer, name, self, self._until, self.tracing, goes_on=bool(self._begun))
+        name, resources = f"{self._request.message_id}-{self._attempt}", self._resources
+        return Tries(
+            resources.http, resources.renderer, name, self, self._until, self.tracing, goes_on=bool(self._begun)
+        )
 
     async def _answered(self) -> Outcome:
         try:
@@ -296,9 +298,9 @@ class Answer:
         """What is asked of whom. The front has read it, too, but maybe with another configuration. Raises `BadAsk`."""
         body = body_of(self._request)
         ask = _ask_of(self._request.api, body)
-        served = self._means.models.get(ask.model)
+        served = self._resources.models.get(ask.model)
         if served is None:
-            raise unknown_model(ask.model, self._means.models)
+            raise unknown_model(ask.model, self._resources.models)
         plan = served.plan(ask, self._request.api, body)
         return served, msgspec.structs.replace(plan, begins=self._begun or plan.begins, betas=self._request.betas)
 
@@ -314,7 +316,7 @@ class Answer:
     @property
     def pause_s(self) -> float:
         """For how long what comes may be left where it is; for `Tries`."""
-        return together(pause_s(self._means.producer.acknowledged_s), time.monotonic())
+        return together(pause_s(self._resources.producer.acknowledged_s), time.monotonic())
 
     async def put(self, chunk: Chunk) -> None:
         """Write a chunk of the model's; for `Tries`."""

@@ -27,7 +27,7 @@ import msgspec
 from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, ConsumerRecord, TopicPartition
 
 from tokenmill.apis.record import RequestRecord, StoppedRecord, read_request
-from tokenmill.caller.answer import Answer, Means
+from tokenmill.caller.answer import Answer, Resources
 from tokenmill.caller.failure import BAD_GATEWAY, TOO_MANY
 from tokenmill.caller.finishes import Finishes
 from tokenmill.caller.inheritance import Decide, Fate, Inheritance, Inherited
@@ -67,15 +67,15 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
     def __init__(
         self,
         config: Config,
-        means: Means,
+        resources: Resources,
         finishes: Finishes,
         numbers: Numbers,
         telemetry: Telemetry = NO_TELEMETRY,
     ) -> None:
         self._config = config
         self._kafka = msgspec.structs.replace(config.kafka, group_id=config.caller.group_id)
-        self._means = means
-        self._running = Running(means, finishes, config.caller.lease_s, numbers)
+        self._resources = resources
+        self._running = Running(resources, finishes, config.caller.lease_s, numbers)
         self._numbers = numbers
         self._telemetry = telemetry
         self._offsets: dict[TopicPartition, Offsets] = {}
@@ -178,7 +178,7 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
 
     def _answer(self, inherited: Inherited, attempt: int) -> Answer:
         return Answer(
-            self._means,
+            self._resources,
             inherited.conversation,
             inherited.request,
             until_ms=inherited.until_ms,
@@ -220,7 +220,7 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
         return Inheritance(self._kafka, tokens, lease_s, self._partition_of, self._answer, decide)
 
     async def _partition_of(self, key: bytes) -> int:
-        return await self._means.producer.partition(self._config.topics.tokens, key)
+        return await self._resources.producer.partition(self._config.topics.tokens, key)
 
     def _decided(
         self, place: TopicPartition, inherited: Inherited, fate: Fate, answer: Answer | None, text: str

@@ -242,7 +242,7 @@ async def _beginning(response: aiohttp.ClientResponse, most: int) -> bytes:
 
 
 async def _refusal(response: aiohttp.ClientResponse, upstream: Upstream) -> UpstreamFailed:
-    """What a server's own refusal means."""
+    """What a server's own refusal resources."""
     try:
         async with asyncio.timeout(upstream.connect_s):
             raw = "" if _compressed(response) else (await _beginning(response, RAW_CHARS)).decode(errors="replace")
@@ -271,7 +271,7 @@ def message_of(raw: str) -> str:
 
 
 class _Failing:
-    """What the client raises, as what it means. Its own words are of hosts and sockets, or may quote what came."""
+    """What the client raises, as what it resources. Its own words are of hosts and sockets, or may quote what came."""
 
     def __enter__(self) -> None:
         return None

@@ -8,7 +8,7 @@ import logging
 from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, Protocol
 
-from tokenmill.caller.answer import Answer, Means, Outcome
+from tokenmill.caller.answer import Answer, Outcome, Resources
 from tokenmill.caller.finishes import Finishes
 from tokenmill.caller.inheritance import Inherited
 from tokenmill.caller.writing import ChunkWriter
@@ -49,8 +49,8 @@ class _Run:
 class Running:
     """The answers under way in this process, by the ids of their messages."""
 
-    def __init__(self, means: Means, finishes: Finishes, lease_s: float, numbers: Numbers) -> None:
-        self._means = means
+    def __init__(self, resources: Resources, finishes: Finishes, lease_s: float, numbers: Numbers) -> None:
+        self._resources = resources
         self._finishes = finishes
         self._lease_s = lease_s
         self._numbers = numbers
@@ -60,7 +60,7 @@ class Running:
         numbers.read("tokenmill_caller_urls_left_alone", lambda: [((), sum(pool.closed for pool in self._pools()))])
 
     def _pools(self) -> Iterable[Any]:
-        return {id(served.pool): served.pool for served in self._means.models.values()}.values()
+        return {id(served.pool): served.pool for served in self._resources.models.values()}.values()
 
     @property
     def count(self) -> int:

@@ -5,12 +5,15 @@ way (`gateway.event_log.view`).
 """
 
 import asyncio
+import time
 from collections import deque
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from contextlib import aclosing, asynccontextmanager
 
 from tokenmill.dialects.native import NATIVE
 from tokenmill.errors import Unavailable
+from tokenmill.events import decode_event
+from tokenmill.front.failure import Opening
 from tokenmill.gateway.event_log.reading import Reading, Start
 from tokenmill.gateway.event_log.view import Frame
 from tokenmill.gateway.streams.framing import LINES
@@ -24,9 +27,26 @@ def native(conversation: str, start: Start) -> StreamRequest:
 
 
 class Following:
-    """A client at the head of one conversation, with a message that it waits for."""
+    """A client at the head of one conversation, with a message that it waits for.
 
-    def __init__(self, hub: Hub, reading: Reading, message_id: str) -> None:
+    Args:
+        hub: of the process.
+        reading: the client's way to the head, which has begun.
+        message_id: the message.
+        begins: called with the seconds since now when the first event that brings something is read.
+    """
+
+    def __init__(
+        self, hub: Hub, reading: Reading, message_id: str, begins: Callable[[float], None] = lambda _: None
+    ) -> None:
+        self._asked_at = time.monotonic()
+        self._begins = begins
+        self.opening = Opening()
+        """What the first events add up to."""
+        self.start = reading.standing
+        """The place before its first event, or where that will be."""
+        self._begun = False
+        """Whether an event was read."""
         self._hub = hub
         self._reading = reading
         self._message = message_id.encode()
@@ -55,6 +75,43 @@ class Following:
             if await reading.reader.time_before(reading.partition, after) > until_ms:
                 younger -= after - begun
         return False
+
+    async def opened(self, within_s: float) -> None:
+        """Read until it is known how to answer, or for this long. Raises `Unavailable`."""
+        try:
+            async with asyncio.timeout(within_s):
+                await self._opened()
+        except TimeoutError:
+            return
+
+    async def _opened(self) -> None:
+        async for frame in self.frames():
+            if not self._begun:
+                self.start = self.start._replace(partition=self.start.partition, offset=frame.offset, part=0, back=0)
+            self._begun = True
+            if self.opening.take(decode_event(frame.payload)):
+                if self.opening.content:
+                    self.first_event()
+                return
+            if frame.ends:
+                return
+
+    @asynccontextmanager
+    async def waited_for(self) -> AsyncIterator[None]:
+        """A block in which the answer is shown. Its first event is noticed when it comes, if it has not come yet."""
+        if self.opening.content:
+            yield
+            return
+        waiting = asyncio.create_task(self._opened())
+        try:
+            yield
+        finally:
+            waiting.cancel()
+            await asyncio.gather(waiting, return_exceptions=True)
+
+    def first_event(self) -> None:
+        """Report how long the first event that brings something took."""
+        self._begins(time.monotonic() - self._asked_at)
 
     async def frames(self) -> AsyncGenerator[Frame]:
         """Each frame of the message, of which the last one `ends`. Raises `Unavailable` where the log is lost."""

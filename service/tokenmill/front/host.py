@@ -14,7 +14,7 @@ from typing import Any
 
 from aiohttp import web
 
-from tokenmill.caller.answer import Means
+from tokenmill.caller.answer import Resources
 from tokenmill.caller.caller import Caller
 from tokenmill.caller.finishes import Finishes
 from tokenmill.caller.http import Http
@@ -24,7 +24,7 @@ from tokenmill.config import Config
 from tokenmill.config.front_relations import NO_UPSTREAMS
 from tokenmill.front.models import Models
 from tokenmill.front.posts import Posts
-from tokenmill.front.readers import Others, Readers
+from tokenmill.front.readers import OtherFronts, Readers
 from tokenmill.front.request_index import RequestIndex
 from tokenmill.front.request_log import RequestLog
 from tokenmill.front.requests import Requests
@@ -152,8 +152,10 @@ class Process:
         producer = Producer(config.kafka, [config.topics.tokens])
         await self._reached(stop, producer.start)
         running.push_async_callback(producer.stop)
-        means = Means(self._models, producer, self._producer, http, renderer, config.topics.tokens, native=native)
-        caller = Caller(config, means, Finishes(self._tail, self._hub), self._numbers, self._telemetry)
+        resources = Resources(
+            self._models, producer, self._producer, http, renderer, config.topics.tokens, native=native
+        )
+        caller = Caller(config, resources, Finishes(self._tail, self._hub), self._numbers, self._telemetry)
         self._numbers.read("tokenmill_caller_running_limit", lambda: [((), config.caller.answers)])
         self._ready.append(caller.readiness)
         return caller
@@ -172,7 +174,9 @@ class Process:
             gateway, self._tail, self._log_readers, self._hub, self._flusher, self._counts, telemetry
         )
         stops = Stops(self._producer, config.topics.tokens, config.topics.requests)
-        readers = Readers(self._hub, front.disconnect_s, stops.abandon, Others(self._producer, config.topics.requests))
+        readers = Readers(
+            self._hub, front.disconnect_s, stops.abandon, OtherFronts(self._producer, config.topics.requests)
+        )
         running.push_async_callback(readers.close)
         back_s = max(front.remember_s, front.retry_s + front.answer_s)
         index = RequestIndex(int(back_s * 1000), readers.read_elsewhere, readers.asked)

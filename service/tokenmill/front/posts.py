@@ -25,11 +25,11 @@ from tokenmill.dialects import Dialect
 from tokenmill.front.failure import Failed
 from tokenmill.front.following import Following
 from tokenmill.front.identity import identify
-from tokenmill.front.readers import Read
-from tokenmill.front.request_index import Known
+from tokenmill.front.readers import Reader
+from tokenmill.front.request_index import KnownRequest
 from tokenmill.front.requests import ApiRequest
 from tokenmill.front.retries import earlier_request
-from tokenmill.front.route_context import RouteContext, Sought, Told, place_of, since
+from tokenmill.front.route_context import AnswerRef, RouteContext, place_of, since
 from tokenmill.front.whole import Whole, collected, unbegun
 from tokenmill.gateway.auth.grant import Grant, must_allow
 from tokenmill.gateway.event_log.reading import Start
@@ -116,7 +116,9 @@ class Posts:
 
     # How it is answered
 
-    async def _attached(self, request: web.Request, asked: ApiRequest, known: Known) -> web.StreamResponse | None:
+    async def _attached(
+        self, request: web.Request, asked: ApiRequest, known: KnownRequest
+    ) -> web.StreamResponse | None:
         """Give the answer to an earlier request; None if it is to be asked for again."""
         context = self._context
         if context.requests.abandoned(known):
@@ -129,73 +131,72 @@ class Posts:
         """Ask for an answer, and give it. It is read from in front of the request's own record."""
         context = self._context
         new = context.requests.new(asked, attempt)
-        with context.readers.reading(new.conversation, new.message_id, stays=new.stays) as read:
-            async with context.following(new.conversation, new.message_id, "now", asked.grant) as (following, told):
+        with context.readers.reading(new.conversation, new.message_id, stays=new.stays) as reader:
+            async with context.following(new.conversation, new.message_id, "now", asked.grant) as following:
                 counts = await context.requests.write(asked, new)
                 if counts is new:
-                    answer = await self._answered(request, asked, new, following, told, read)
+                    answer = await self._answered(request, asked, new, following, reader)
                     assert answer is not None  # noqa: S101 -- only one that was there may be asked for again
                     return answer
-            read.done = True
+            reader.done = True
         answer = await self._known(request, asked, counts)
         return answer if answer is not None else await self._new(request, asked, context.requests.again(counts))
 
-    async def _known(self, request: web.Request, asked: ApiRequest, known: Known) -> web.StreamResponse | None:
+    async def _known(self, request: web.Request, asked: ApiRequest, known: KnownRequest) -> web.StreamResponse | None:
         """Give the answer that is there, from its beginning; None if that failed before anything came."""
         context, start, grant = self._context, since(known.time_ms), asked.grant
-        with context.readers.reading(known.conversation, known.message_id, stays=known.stays) as read:
-            async with context.following(known.conversation, known.message_id, start, grant) as (following, told):
-                return await self._answered(request, asked, known, following, told, read, again=True)
+        with context.readers.reading(known.conversation, known.message_id, stays=known.stays) as reader:
+            async with context.following(known.conversation, known.message_id, start, grant) as following:
+                return await self._answered(request, asked, known, following, reader, again=True)
 
     async def _answered(
         self,
         request: web.Request,
         asked: ApiRequest,
-        known: Known,
+        known: KnownRequest,
         following: Following,
-        told: Told,
-        read: Read,
+        reader: Reader,
         *,
         again: bool = False,
     ) -> web.StreamResponse | None:
         """Answer with a message, as soon as it has begun; None if it failed, and is to be asked for again."""
         context, ask = self._context, asked.ask
         if not ask.stream and ask.background:
-            read.done = True
+            reader.done = True
             return await self._as_it_is(known, following, again=again)
         with _placed(known):
             if not ask.stream:
-                return await self._whole(asked, known, following, told, read, again=again)
-            await context.opened(following, told, context.config.front.first_s)
-            if told.opening.failure is not None:
-                read.done = True
+                return await self._whole(asked, known, following, reader, again=again)
+            await following.opened(context.config.front.first_s)
+            if following.opening.failure is not None:
+                reader.done = True
                 if again:
                     return None
-                raise told.opening.failure
-        start: Start = told.start
+                raise following.opening.failure
+        start: Start = following.start
         framing = ToldApart(ask.namespaces) if ask.namespaces else SSE
-        async with context.waited_for(following, told):
-            sought = Sought(known.conversation, known.message_id, known.time_ms)
-            return await context.streamed(request, asked.api, sought, start, asked.grant, read, framing)
+        async with following.waited_for():
+            ref = AnswerRef(known.conversation, known.message_id, known.time_ms)
+            return await context.streamed(request, asked.api, ref, start, asked.grant, reader, framing)
 
     async def _whole(
-        self, asked: ApiRequest, known: Known, following: Following, told: Told, read: Read, *, again: bool
+        self, asked: ApiRequest, known: KnownRequest, following: Following, reader: Reader, *, again: bool
     ) -> web.Response | None:
-        whole = Whole(asked.api, lambda: self._context.begins(told))
+        whole = Whole(asked.api, following.first_event)
         try:
             body = await collected(whole, following.frames(), self._context.config.front.answer_s)
         except Failed:
             if whole.over:
-                read.done = True
+                reader.done = True
                 if again:
                     return None
             raise
-        read.done = True
+        reader.done = True
         if namespaces := asked.ask.namespaces:
             body = told_apart(body, namespaces)
         return web.Response(body=body, content_type=JSON, headers=place_of(known.conversation, known.message_id))
 
-    async def _as_it_is(self, known: Known, following: Following, *, again: bool) -> web.Response:
+    async def _as_it_is(self, known: KnownRequest, following: Following, *, again: bool) -> web.Response:
         """A response in the background, as it is now: `queued` until a caller has taken it."""
         whole = Whole(RESPONSES)
         for frame in await following.past() if again else ():
@@ -206,7 +207,7 @@ class Posts:
 
 
 @contextmanager
-def _placed(known: Known) -> Iterator[None]:
+def _placed(known: KnownRequest) -> Iterator[None]:
     """A block whose failures say where the answer is."""
     try:
         yield

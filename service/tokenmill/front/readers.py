@@ -30,7 +30,7 @@ ANSWER_S = 3.0
 """For the other fronts to say that they have a reader: it takes milliseconds, where none of them is busy."""
 
 
-class Others:
+class OtherFronts:
     """Tells and asks the other fronts, by the topic `requests`."""
 
     def __init__(self, producer: Producer, topic: str) -> None:
@@ -52,7 +52,7 @@ class Others:
 class Readers:
     """Counts the readers of answers here. Without `others` there is one front alone."""
 
-    def __init__(self, hub: Hub, disconnect_s: float, stop: Stop, others: Others | None = None) -> None:
+    def __init__(self, hub: Hub, disconnect_s: float, stop: Stop, others: OtherFronts | None = None) -> None:
         self._others = others
         self._telling = set[asyncio.Task[None]]()
         self._hub = hub
@@ -70,19 +70,19 @@ class Readers:
         return self._count.total()
 
     @contextmanager
-    def reading(self, conversation: str, message_id: str, *, stays: bool) -> Iterator["Read"]:
+    def reading(self, conversation: str, message_id: str, *, stays: bool) -> Iterator["Reader"]:
         """One reader, as long as the block lasts; who does not say that it is done has left."""
         who = conversation, message_id
         self._count[who] += 1
         self.read_elsewhere(*who)
-        read = Read()
+        reader = Reader()
         try:
-            yield read
+            yield reader
         finally:
             self._count[who] -= 1
             if not self._count[who]:
                 del self._count[who]
-                if not (read.done or stays):
+                if not (reader.done or stays):
                     self._leave(*who)
 
     def read_elsewhere(self, conversation: str, message_id: str) -> None:
@@ -98,7 +98,7 @@ class Readers:
             task.add_done_callback(self._telling.discard)
 
     @staticmethod
-    async def _tell(others: Others, conversation: str, message_id: str) -> None:
+    async def _tell(others: OtherFronts, conversation: str, message_id: str) -> None:
         try:
             await others.tell(conversation, message_id)
         except Refused as problem:
@@ -147,7 +147,7 @@ async def _within(over: asyncio.Event, seconds: float) -> bool:
     return True
 
 
-class Read:
+class Reader:
     """What a reader says of itself."""
 
     __slots__ = ("done",)

@@ -13,7 +13,7 @@ KNOWN_KEPT = 200_000
 """Requests: some hundred a second for ten minutes, half a kilobyte each."""
 
 
-class Known(msgspec.Struct, frozen=True, gc=False):
+class KnownRequest(msgspec.Struct, frozen=True, gc=False):
     """A request, without its body."""
 
     conversation: str
@@ -48,11 +48,11 @@ class RequestIndex:
         self._keep_ms = keep_ms
         self._read_elsewhere = read_elsewhere
         self._left = left
-        self._by_id: OrderedDict[str, Known] = OrderedDict()
-        self._by_key: dict[tuple[str, int], Known] = {}
-        self._latest: dict[str, Known] = {}
+        self._by_id: OrderedDict[str, KnownRequest] = OrderedDict()
+        self._by_key: dict[tuple[str, int], KnownRequest] = {}
+        self._latest: dict[str, KnownRequest] = {}
         """By key: it outlives the attempts before it."""
-        self._by_fingerprint: defaultdict[str, list[Known]] = defaultdict(list)
+        self._by_fingerprint: defaultdict[str, list[KnownRequest]] = defaultdict(list)
         self._stopped: dict[str, StoppedRecord] = {}
         """By id."""
 
@@ -76,7 +76,7 @@ class RequestIndex:
         self._expire(record.timestamp)
         if request.key and (request.key, request.attempt) in self._by_key:
             return  # the first one counts
-        known = Known(
+        known = KnownRequest(
             conversation,
             request.message_id,
             request.api,
@@ -102,15 +102,15 @@ class RequestIndex:
         """How an answer was stopped, if it was."""
         return self._stopped.get(message_id)
 
-    def by_id(self, message_id: str) -> Known | None:
+    def by_id(self, message_id: str) -> KnownRequest | None:
         """The request whose answer has this id."""
         return self._by_id.get(message_id)
 
-    def by_key(self, key: str, attempt: int | None = None) -> Known | None:
+    def by_key(self, key: str, attempt: int | None = None) -> KnownRequest | None:
         """The first request of a key, of one attempt or of the last one."""
         return self._latest.get(key) if attempt is None else self._by_key.get((key, attempt))
 
-    def by_fingerprint(self, fingerprint: str, since_ms: int) -> Known | None:
+    def by_fingerprint(self, fingerprint: str, since_ms: int) -> KnownRequest | None:
         """The one request, not older than that, that a retry can mean; None if there is none, or there are several."""
         found = [known for known in self._by_fingerprint.get(fingerprint, ()) if known.time_ms >= since_ms]
         last = max((known.attempt for known in found), default=0)

@@ -19,8 +19,8 @@ from tokenmill.apis.record import ATTEMPTS, RequestRecord
 from tokenmill.config import Front
 from tokenmill.front.failure import NOT_AGAIN
 from tokenmill.front.identity import Identity
-from tokenmill.front.readers import Others
-from tokenmill.front.request_index import Known, RequestIndex
+from tokenmill.front.readers import OtherFronts
+from tokenmill.front.request_index import KnownRequest, RequestIndex
 from tokenmill.front.request_log import RequestLog
 from tokenmill.gateway.auth.grant import Grant
 from tokenmill.gateway.ingest.producer import Producer
@@ -50,9 +50,9 @@ class Requests:
         self._log = log
         self._index = index
         self._producer = producer
-        self._others = Others(producer, topic)
+        self._others = OtherFronts(producer, topic)
 
-    async def known(self, asked: ApiRequest) -> Known | None:
+    async def known(self, asked: ApiRequest) -> KnownRequest | None:
         """The request that this one may be again. Raises `Refused` and `Unavailable`."""
         identity = asked.identity
         if identity.key:
@@ -66,27 +66,27 @@ class Requests:
             return next((known for known in found if known is not None), None)
         return None
 
-    async def by_id(self, conversation: str, message_id: str) -> Known | None:
+    async def by_id(self, conversation: str, message_id: str) -> KnownRequest | None:
         """The request whose answer has this id, if it is among those of the last minutes. Raises `Unavailable`."""
         await self._log.caught_up()
         known = self._index.by_id(message_id)
         return known if known is not None and known.conversation == conversation else None
 
-    def stopped(self, known: Known) -> bool:
+    def stopped(self, known: KnownRequest) -> bool:
         """Whether the answer was stopped, by a client or by a front."""
         return self._index.stopped(known.message_id) is not None
 
-    def abandoned(self, known: Known) -> bool:
+    def abandoned(self, known: KnownRequest) -> bool:
         """Whether a front stopped the answer because it had no reader."""
         stopped = self._index.stopped(known.message_id)
         return stopped is not None and stopped.abandoned
 
-    def new(self, asked: ApiRequest, attempt: int) -> Known:
+    def new(self, asked: ApiRequest, attempt: int) -> KnownRequest:
         """A request that is to be written."""
         identity, now = asked.identity, int(time.time() * 1000)
         answer = identity.answer_id(asked.api, now, secrets.token_hex(16))
         conversation = answer.conversation_of(asked.grant.name)
-        return Known(
+        return KnownRequest(
             conversation,
             str(answer),
             asked.api.name,
@@ -98,7 +98,7 @@ class Requests:
             asked.ask.model,
         )
 
-    async def write(self, asked: ApiRequest, known: Known) -> Known:
+    async def write(self, asked: ApiRequest, known: KnownRequest) -> KnownRequest:
         """Put it into the log. Returns the one that counts. Raises `Refused` and `Unavailable`."""
         record = RequestRecord(
             message_id=known.message_id,
@@ -119,7 +119,7 @@ class Requests:
         first = self._same(asked, self._index.by_key(known.key, known.attempt))
         return known if first is None or first.message_id == known.message_id else first
 
-    async def attached(self, known: Known) -> None:
+    async def attached(self, known: KnownRequest) -> None:
         """Tell all fronts that somebody reads an answer who did not ask for it."""
         if not known.stays:
             await self._others.tell(known.conversation, known.message_id)
@@ -129,7 +129,7 @@ class Requests:
         known = self._index.by_id(message_id)
         return known is None or known.stays
 
-    def again(self, known: Known) -> int:
+    def again(self, known: KnownRequest) -> int:
         """The number of the next attempt, when this one failed or was abandoned. Raises `Refused`."""
         if known.attempt + 1 >= ATTEMPTS:
             detail = f"this request has failed or lost its reader {ATTEMPTS} times; send a new key"
@@ -137,7 +137,7 @@ class Requests:
         return known.attempt + 1
 
     @staticmethod
-    def _same(asked: ApiRequest, known: Known | None) -> Known | None:
+    def _same(asked: ApiRequest, known: KnownRequest | None) -> KnownRequest | None:
         if known is not None and known.fingerprint != asked.identity.fingerprint:
             raise Refused(CONFLICT, OTHER_BODY, headers=dict(NOT_AGAIN))
         return known

@@ -21,7 +21,7 @@ from tokenmill.apis import RESPONSES, BadAsk
 from tokenmill.apis.record import AnswerId, read_id
 from tokenmill.dialects import Dialect
 from tokenmill.front.following import Following
-from tokenmill.front.route_context import CLOCKS_MS, RouteContext, Sought, place_of, since
+from tokenmill.front.route_context import CLOCKS_MS, AnswerRef, RouteContext, place_of, since
 from tokenmill.front.whole import MORE_S, Whole, unbegun
 from tokenmill.gateway.auth.grant import Action, Grant
 from tokenmill.gateway.event_log.view import Frame
@@ -80,9 +80,9 @@ class Responses:
             await self._exists(answer, conversation, grant)
             context.numbers.add("tokenmill_front_attached_total", "id")
             stays = context.requests.stays(str(answer))
-            with context.readers.reading(conversation, str(answer), stays=stays) as read:
-                sought = Sought(conversation, str(answer), answer.time_ms)
-                return await context.streamed(request, RESPONSES, sought, since(answer.time_ms), grant, read, framing)
+            with context.readers.reading(conversation, str(answer), stays=stays) as reader:
+                ref = AnswerRef(conversation, str(answer), answer.time_ms)
+                return await context.streamed(request, RESPONSES, ref, since(answer.time_ms), grant, reader, framing)
 
     async def cancel(self, request: web.Request) -> web.Response:
         """Stop the answer, and answer with the response as it is then."""
@@ -132,7 +132,7 @@ class Responses:
         """A block with the events of an answer from its beginning. Raises `Refused` for one that was made up."""
         start = since(answer.time_ms)
         over_ms = answer.time_ms + int((self._context.config.front.answer_s + MORE_S) * 1000) + CLOCKS_MS
-        async with self._context.following(conversation, str(answer), start, grant) as (following, _):
+        async with self._context.following(conversation, str(answer), start, grant) as following:
             if over_ms < _now_ms() and not await following.can_be(over_ms, LATE):
                 raise Refused(NOT_FOUND, MISSING)
             yield following

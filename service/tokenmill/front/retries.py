@@ -6,12 +6,12 @@ means an earlier request whose answer is not over, or has been over for less tha
 
 import time
 
-from tokenmill.front.request_index import Known
+from tokenmill.front.request_index import KnownRequest
 from tokenmill.front.requests import ApiRequest
 from tokenmill.front.route_context import RouteContext, since
 
 
-async def earlier_request(context: RouteContext, asked: ApiRequest) -> Known | None:
+async def earlier_request(context: RouteContext, asked: ApiRequest) -> KnownRequest | None:
     """The request that this one is again, if it is one. Raises `Refused` and `Unavailable`."""
     known = await context.requests.known(asked)
     if known is None or known.key or context.requests.abandoned(known):
@@ -20,5 +20,5 @@ async def earlier_request(context: RouteContext, asked: ApiRequest) -> Known | N
     if known.time_ms >= late_ms:
         return known
     place = known.conversation, known.message_id, since(known.time_ms), asked.grant
-    async with context.following(*place) as (following, _):
+    async with context.following(*place) as following:
         return None if await following.was_over(late_ms) else known

@@ -10,7 +10,7 @@ from tokenmill.dialects import Renderer, find_dialect
 from tokenmill.dialects.openai_responses import unbegun_response
 from tokenmill.events import Error, Finish, decode_event
 from tokenmill.front.failure import Failed, Opening, failure_of, late
-from tokenmill.front.request_index import Known
+from tokenmill.front.request_index import KnownRequest
 from tokenmill.gateway.event_log.view import Frame
 
 _TELLS = tuple(
@@ -84,7 +84,7 @@ class Whole:
         return response
 
 
-def unbegun(known: Known, *, stopped: bool) -> dict[str, object]:
+def unbegun(known: KnownRequest, *, stopped: bool) -> dict[str, object]:
     """The object of a response that no caller has taken yet."""
     status = "cancelled" if stopped else "queued"
     response: dict[str, object] = json.loads(unbegun_response(known.message_id, known.time_ms, known.model, status))
