@@ -63,7 +63,7 @@ class NotAsked(UpstreamFailed):
 
 
 def refusal(status: int, message: str, raw: str = "", *, again: bool) -> UpstreamFailed:
-    """What a server's own refusal resources.
+    """Classify a server's own refusal.
 
     One of our key is not the client's affair, and its words may quote a part of the key: the client is told that the
     gateway is at fault, and nothing else.

@@ -1,4 +1,4 @@
-"""One message's native events as they come, for who decides or answers by them inside of the front.
+"""One message's native events as they come, for code of the front that decides by them or makes answers of them.
 
 It reads as the gateway's clients do: what the log has, then what comes. What a worker publishes again is dropped on the
 way (`gateway.event_log.view`).
@@ -22,7 +22,7 @@ from tokenmill.gateway.streams.stream_request import StreamRequest
 
 
 def native(conversation: str, start: Start) -> StreamRequest:
-    """What is asked of the gateway for it: everything, so that nothing is read before it is asked for."""
+    """Return the request for a stream: one of all messages, so nothing is read before it is asked for."""
     return StreamRequest(conversation, NATIVE, LINES, start=start)
 
 
@@ -59,9 +59,9 @@ class Following:
     async def can_be(self, until_ms: int, younger: int) -> bool:
         """Whether the message may be in the log, having begun before this time, or late; in milliseconds since 1970.
 
-        An id may be made up, and the whole log would be read for it: so of what is younger than that time only so many
-        records are read. A turn counts if its last record is younger: one with a wrong clock costs no more than that.
-        What begins in memory costs no such look. Raises `Unavailable`.
+        An id may be made up, and the whole log would be read for it. So at most `younger` records later than that time
+        are read. A read counts if its last record is later: a record with a wrong clock costs no more than that. What
+        begins in memory needs no such look. Raises `Unavailable`.
         """
         reading = self._reading
         if reading.from_window:
@@ -114,7 +114,7 @@ class Following:
         self._begins(time.monotonic() - self._asked_at)
 
     async def frames(self) -> AsyncGenerator[Frame]:
-        """Each frame of the message, of which the last one `ends`. Raises `Unavailable` where the log is lost."""
+        """Yield each frame of the message; the last one `ends`. Raises `Unavailable` where the log is lost."""
         while True:
             async with aclosing(self._reading.frames()) as batches:
                 async for frames in batches:
@@ -132,9 +132,9 @@ class Following:
             await self._reading.go_back(self._last, back)
 
     async def past(self) -> list[Frame]:
-        """What the log has of the message. Raises `Unavailable`.
+        """Return what the log has of the message. Raises `Unavailable`.
 
-        Another front may have shown what our reader has not come to yet, so nothing is believed only at the log's end.
+        Another front may have shown what our reader has not reached yet, so "nothing" counts only at the log's end.
         """
         found = await self._past()
         if not found:
@@ -154,12 +154,12 @@ class Following:
         async with aclosing(self._reading.frames()) as batches:
             async for frames in batches:
                 found += self._wanted(frames)
-                if found and found[-1].ends:  # what others said since then may be days of the log
+                if found and found[-1].ends:  # what follows may be days of the log
                     break
         return found
 
     async def _live(self) -> AsyncGenerator[Frame]:
-        """At the head, until something ends that. No await lies between the last frame of the past and this."""
+        """Yield frames at the head, until something ends that. No await lies between the last past frame and this."""
         reading = self._reading
         subject = Subject(reading.partition, reading.key, NATIVE, LINES)
         self._hub.attach(subject, reading.view, self)
@@ -183,7 +183,7 @@ class Following:
     # What the hub tells
 
     def tell(self, frames: Sequence[Frame], data: bytes) -> None:  # noqa: ARG002 -- bytes are for connections
-        """Hand on new frames."""
+        """Take new frames."""
         self._came += self._wanted(frames)
         self._news.set()
 

@@ -11,7 +11,7 @@ from tokenmill.front.route_context import RouteContext
 PATH = "/v1/models"
 
 BEGAN = 0
-"""When a model was made: nobody has told."""
+"""Time at which a model was made, which is unknown."""
 
 VERSION = "anthropic-version"
 """Header by which Anthropic's clients are known."""

@@ -1,11 +1,11 @@
 """`POST /v1/chat/completions`, `/v1/responses` and `/v1/messages`: an answer, streamed or in one piece.
 
-1. Who may not ask at all has no body read. What can't be had is refused before anything is written: by the field's
-   name, in the object of the API. A request has one place, from its body to the end of its answer.
-2. The status waits for the first event, for `front.first_s`: a model server's refusal keeps its own.
+1. A client that may not ask at all has no body read. What can't be had is refused before anything is written: by the
+   field's name, in the object of the API. A request counts as one connection, from its body to the end of its answer.
+2. The status waits up to `front.first_s` for the first event, so a model server's refusal keeps its own status.
 3. A request that comes again gets the answer that is there, from its beginning. One that failed before anything came,
    or that was stopped because it had no reader, is asked for again.
-4. Nobody waits for more than the time of an answer, and a little: who reads a stream then is cut off.
+4. No client waits much longer than an answer may take: a stream is cut off then.
 """
 
 from collections.abc import Iterator
@@ -41,22 +41,23 @@ from tokenmill.gateway.streams.framing import SSE, ServerSentEvents
 from tokenmill.limits import JSON_DEPTH, KIB
 
 BODY_S = 60.0
-"""For a body with images: a megabyte at 140 kbit/s."""
+"""Seconds for a body with images to arrive: a megabyte at 140 kbit/s."""
 
 BODY_DEPTH = 2 * JSON_DEPTH
-"""Nesting of a body: that of arguments in a history, and what stands around them. Whoever reads it later can."""
+"""Nesting that a body may have: that of arguments in a history, and of what stands around them. Its later readers can
+read as much."""
 
 JSON = "application/json"
 
 
 class ToldApart(ServerSentEvents):
-    """Events that name the calls of tools in a namespace as the client knows them: by both names."""
+    """Frames events that name the calls of tools in a namespace as the client does: by both names."""
 
     def __init__(self, namespaces: Namespaces) -> None:
         self._namespaces = namespaces
 
     def frame(self, dialect: Dialect, partition: int, frame: Frame) -> bytes:
-        """The frame, with tools by the names that its client gave them."""
+        """Return the frame, with tools under the names that the client gave them."""
         return super().frame(dialect, partition, frame._replace(payload=told_apart(frame.payload, self._namespaces)))
 
 
@@ -88,7 +89,7 @@ class Posts:
     # What is asked
 
     async def _read(self, api: Api, request: web.Request, grant: Grant) -> ApiRequest:
-        """Read a request, and let it into its conversation. Raises `BadAsk` and `Refused`."""
+        """Read a request, and check that it may write to its conversation. Raises `BadAsk` and `Refused`."""
         context, body = self._context, await self._body(request)
         said = _object(body)
         ask = api.read(said)
@@ -119,7 +120,7 @@ class Posts:
     async def _attached(
         self, request: web.Request, asked: ApiRequest, known: KnownRequest
     ) -> web.StreamResponse | None:
-        """Give the answer to an earlier request; None if it is to be asked for again."""
+        """Give the answer to an earlier request; None if it has to be asked for again."""
         context = self._context
         if context.requests.abandoned(known):
             return None  # half of an answer, and no client had it stopped
@@ -128,7 +129,7 @@ class Posts:
         return await self._known(request, asked, known)
 
     async def _new(self, request: web.Request, asked: ApiRequest, attempt: int) -> web.StreamResponse:
-        """Ask for an answer, and give it. It is read from in front of the request's own record."""
+        """Ask for an answer, and give it. Reading starts before the request's own record is written."""
         context = self._context
         new = context.requests.new(asked, attempt)
         with context.readers.reading(new.conversation, new.message_id, stays=new.stays) as reader:
@@ -143,7 +144,7 @@ class Posts:
         return answer if answer is not None else await self._new(request, asked, context.requests.again(counts))
 
     async def _known(self, request: web.Request, asked: ApiRequest, known: KnownRequest) -> web.StreamResponse | None:
-        """Give the answer that is there, from its beginning; None if that failed before anything came."""
+        """Give the existing answer from its beginning; None if it failed before anything came."""
         context, start, grant = self._context, since(known.time_ms), asked.grant
         with context.readers.reading(known.conversation, known.message_id, stays=known.stays) as reader:
             async with context.following(known.conversation, known.message_id, start, grant) as following:
@@ -159,7 +160,7 @@ class Posts:
         *,
         again: bool = False,
     ) -> web.StreamResponse | None:
-        """Answer with a message, as soon as it has begun; None if it failed, and is to be asked for again."""
+        """Answer with a message as soon as it has begun; None if it failed and has to be asked for again."""
         context, ask = self._context, asked.ask
         if not ask.stream and ask.background:
             reader.done = True
@@ -217,7 +218,7 @@ def _placed(known: KnownRequest) -> Iterator[None]:
 
 
 def _object(body: bytes) -> Json:
-    """A body as a JSON object. Raises `BadAsk`."""
+    """Read a body as a JSON object. Raises `BadAsk`."""
     try:
         said = msgspec.json.decode(body, type=dict[str, Any])
     except RecursionError:
@@ -230,7 +231,7 @@ def _object(body: bytes) -> Json:
 
 
 def _brackets(body: bytes) -> int:
-    """That open: what has few is not deep, and need not be walked."""
+    """Count the brackets that open: a body with few is not deep, and need not be walked."""
     return body.count(b"{") + body.count(b"[")
 
 

@@ -1,4 +1,4 @@
-"""What is known of the requests of the last minutes, of all fronts: a function of the records of `requests`."""
+"""The requests of the last minutes at all fronts: a function of the records of `requests`."""
 
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from tokenmill.apis.record import ApiName, LeftRecord, ReaderRecord, RequestReco
 from tokenmill.errors import NOT_JSON
 
 KNOWN_KEPT = 200_000
-"""Requests: some hundred a second for ten minutes, half a kilobyte each."""
+"""Requests that are kept: some hundred a second for ten minutes or more, half a kilobyte each."""
 
 
 class KnownRequest(msgspec.Struct, frozen=True, gc=False):
@@ -25,7 +25,7 @@ class KnownRequest(msgspec.Struct, frozen=True, gc=False):
     stays: bool
     time_ms: int
     model: str = ""
-    """Of a response, which is shown with it before it has begun."""
+    """The model that a response is asked of, which is shown before it has begun."""
 
 
 class _Named(msgspec.Struct, gc=False):
@@ -51,7 +51,7 @@ class RequestIndex:
         self._by_id: OrderedDict[str, KnownRequest] = OrderedDict()
         self._by_key: dict[tuple[str, int], KnownRequest] = {}
         self._latest: dict[str, KnownRequest] = {}
-        """By key: it outlives the attempts before it."""
+        """The last attempt of each key. It outlives the earlier ones."""
         self._by_fingerprint: defaultdict[str, list[KnownRequest]] = defaultdict(list)
         self._stopped: dict[str, StoppedRecord] = {}
         """By id."""
@@ -60,7 +60,7 @@ class RequestIndex:
         return len(self._by_id)
 
     def take(self, record: ConsumerRecord) -> None:
-        """A record of the topic, in the order of its partition."""
+        """Take a record of the topic, in the order of its partition."""
         request = read_request(record.value)
         if request is None or not record.key:
             return
@@ -93,7 +93,7 @@ class RequestIndex:
             self._by_key[known.key, known.attempt] = self._latest[known.key] = known
 
     def _stop(self, conversation: str, stopped: StoppedRecord) -> None:
-        """Note that an answer was stopped. That no client wanted it any more outweighs that it had no reader."""
+        """Note that an answer was stopped. A stop by a client outweighs one for lack of a reader."""
         known, before = self._by_id.get(stopped.message_id), self._stopped.get(stopped.message_id)
         if known is not None and known.conversation == conversation and (before is None or before.abandoned):
             self._stopped[stopped.message_id] = stopped
@@ -111,14 +111,14 @@ class RequestIndex:
         return self._latest.get(key) if attempt is None else self._by_key.get((key, attempt))
 
     def by_fingerprint(self, fingerprint: str, since_ms: int) -> KnownRequest | None:
-        """The one request, not older than that, that a retry can mean; None if there is none, or there are several."""
+        """The only request since this time that a retry can mean; None if there is none, or more than one."""
         found = [known for known in self._by_fingerprint.get(fingerprint, ()) if known.time_ms >= since_ms]
         last = max((known.attempt for known in found), default=0)
         latest = [known for known in found if known.attempt == last]
         return latest[0] if len(latest) == 1 else None
 
     def _expire(self, now_ms: int) -> None:
-        """Forget what is too old, and what there is no room for beside one more."""
+        """Forget requests that are too old, or that leave no room for one more."""
         while self._by_id:
             known = next(iter(self._by_id.values()))
             if len(self._by_id) < KNOWN_KEPT and known.time_ms >= now_ms - self._keep_ms:

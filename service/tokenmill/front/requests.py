@@ -1,9 +1,9 @@
-"""From a request to the answer that is its: one that is there already, or one that is asked for now.
+"""From a request to its answer: one that exists already, or one that is asked for now.
 
 Rules of this file:
 
-1. What the log knows counts: a request is found by its key, or as the retry of an SDK, after everything was read that
-   is in the log. One with a key is looked for again behind its own record, as another front may have been faster.
+1. The log decides. A request is looked for by its key, or as the retry of an SDK, once all of the log has been read.
+   One with a key is looked for again after its own record was written, as another front may have been faster.
 2. A key that came with another body is refused: it can't mean both.
 3. What failed before anything came, or was stopped because it had no reader, is asked for again, under the next number
    of attempts.
@@ -31,7 +31,7 @@ OTHER_BODY = "this Idempotency-Key came with another body; send a new key with a
 
 
 class ApiRequest(msgspec.Struct, frozen=True):
-    """A request of a client, read and let in."""
+    """A request of a client that was read and may be answered."""
 
     api: Api
     ask: Ask
@@ -82,7 +82,7 @@ class Requests:
         return stopped is not None and stopped.abandoned
 
     def new(self, asked: ApiRequest, attempt: int) -> KnownRequest:
-        """A request that is to be written."""
+        """Make a request that is to be written."""
         identity, now = asked.identity, int(time.time() * 1000)
         answer = identity.answer_id(asked.api, now, secrets.token_hex(16))
         conversation = answer.conversation_of(asked.grant.name)
@@ -99,7 +99,7 @@ class Requests:
         )
 
     async def write(self, asked: ApiRequest, known: KnownRequest) -> KnownRequest:
-        """Put it into the log. Returns the one that counts. Raises `Refused` and `Unavailable`."""
+        """Write a request to the log. Returns the one that counts. Raises `Refused` and `Unavailable`."""
         record = RequestRecord(
             message_id=known.message_id,
             api=known.api,
@@ -120,17 +120,17 @@ class Requests:
         return known if first is None or first.message_id == known.message_id else first
 
     async def attached(self, known: KnownRequest) -> None:
-        """Tell all fronts that somebody reads an answer who did not ask for it."""
+        """Tell all fronts that an answer has a reader other than its requester."""
         if not known.stays:
             await self._others.tell(known.conversation, known.message_id)
 
     def stays(self, message_id: str) -> bool:
-        """Whether an answer goes on without a reader; one that is not known any more does."""
+        """Whether an answer continues without a reader; one whose request is forgotten does."""
         known = self._index.by_id(message_id)
         return known is None or known.stays
 
     def again(self, known: KnownRequest) -> int:
-        """The number of the next attempt, when this one failed or was abandoned. Raises `Refused`."""
+        """Return the number of the attempt after this one, which failed or was abandoned. Raises `Refused`."""
         if known.attempt + 1 >= ATTEMPTS:
             detail = f"this request has failed or lost its reader {ATTEMPTS} times; send a new key"
             raise Refused(CONFLICT, detail, headers=dict(NOT_AGAIN))

@@ -1,4 +1,4 @@
-"""`/v1/responses/{id}`: a response that was begun before, by whoever knows its id and may read its conversation.
+"""`/v1/responses/{id}`: a response that was begun before, for clients that know its id and may read its conversation.
 
 1. `GET` answers with all of it, or with what has begun, or with `queued` until a caller has taken it; with
    `stream=true` with its events from the beginning, or after `starting_after`. It need not have been asked for in the
@@ -29,30 +29,30 @@ from tokenmill.gateway.problems import NOT_FOUND, Refused
 from tokenmill.gateway.streams.framing import SSE, Framing, ServerSentEvents
 
 PATH = f"/v1/responses/{{id:{RESPONSES.prefix}[^/]+}}"
-"""Of an id: `compact` and `input_tokens`, which OpenAI has there, are no responses that take another method."""
+"""The path of an id. `compact` and `input_tokens`, which OpenAI has there, are not ids."""
 
 JSON = "application/json"
 
 MISSING = "the log has no response of this id, or not any more"
 
 LATE = 20_000
-"""Records that are younger than an answer's time, among which one that began late is looked for: 0.2 s of a core."""
+"""Records after an answer's time that are searched for one that began late: 0.2 s of a core."""
 
 CANCEL_S = 10.0
-"""For the end of an answer that is cancelled: it takes a tenth of a second."""
+"""Seconds for a cancelled answer to end. It takes a tenth of one."""
 
 DIGITS = 16
-"""Of a number of an event."""
+"""Digits that the number of an event may have."""
 
 
 class Behind(ServerSentEvents):
-    """Keeps the events with greater numbers than one, for a reader that has the others."""
+    """Frames the events after a number, for a reader that has those up to it."""
 
     def __init__(self, number: int) -> None:
         self._number = number
 
     def frame(self, dialect: Dialect, partition: int, frame: Frame) -> bytes:
-        """The frame as it is, or nothing."""
+        """Return the frame as it is, or nothing."""
         payload = msgspec.json.decode(frame.payload) if frame.payload else {}
         if payload.get("sequence_number", self._number + 1) <= self._number:
             return b""
@@ -60,7 +60,7 @@ class Behind(ServerSentEvents):
 
 
 class Responses:
-    """The routes of responses that there are."""
+    """The routes of responses that exist."""
 
     def __init__(self, context: RouteContext) -> None:
         self._context = context
@@ -85,7 +85,7 @@ class Responses:
                 return await context.streamed(request, RESPONSES, ref, since(answer.time_ms), grant, reader, framing)
 
     async def cancel(self, request: web.Request) -> web.Response:
-        """Stop the answer, and answer with the response as it is then."""
+        """Stop the answer, and answer with the response as it is afterwards."""
         answer, conversation, grant = await self._found(request, "stop")
         with self._context.admission.slot(grant):
             await self._exists(answer, conversation, grant)
@@ -93,7 +93,7 @@ class Responses:
             return await self._object(answer, conversation, grant, wait_s=CANCEL_S)
 
     async def _found(self, request: web.Request, action: Action) -> tuple[AnswerId, str, Grant]:
-        """The id of the address, where its answer is, and who asks. Raises `Refused`."""
+        """Return the id in the path, its conversation, and the client's grant. Raises `Refused`."""
         grant = await self._context.admission.who(request)
         answer = read_id(request.match_info["id"])
         if answer is None or answer.prefix != RESPONSES.prefix or answer.time_ms > _now_ms() + CLOCKS_MS:
@@ -109,7 +109,7 @@ class Responses:
                 await self._unbegun(answer, conversation)
 
     async def _unbegun(self, answer: AnswerId, conversation: str) -> dict[str, object]:
-        """The response to a request that no caller has taken yet. Raises `Refused`."""
+        """Return the response to a request that no caller has taken yet. Raises `Refused`."""
         requests = self._context.requests
         known = await requests.by_id(conversation, str(answer))
         if known is None:
@@ -129,7 +129,7 @@ class Responses:
 
     @asynccontextmanager
     async def _following(self, answer: AnswerId, conversation: str, grant: Grant) -> AsyncIterator[Following]:
-        """A block with the events of an answer from its beginning. Raises `Refused` for one that was made up."""
+        """Follow an answer from its beginning inside a block. Raises `Refused` for an id that was made up."""
         start = since(answer.time_ms)
         over_ms = answer.time_ms + int((self._context.config.front.answer_s + MORE_S) * 1000) + CLOCKS_MS
         async with self._context.following(conversation, str(answer), start, grant) as following:

@@ -30,7 +30,7 @@ from tokenmill.gateway.streams.stream_request import StreamRequest
 from tokenmill.observe import Numbers
 
 CLOCKS_MS = 5_000
-"""By how much the clocks of fronts and callers may differ: so much earlier an answer is looked for."""
+"""Milliseconds by which the clocks of fronts and callers may differ. An answer is looked for this much earlier."""
 
 
 class AnswerRef(NamedTuple):
@@ -85,7 +85,7 @@ class RouteContext:
     ) -> web.StreamResponse:
         """The answer as it comes, in the dialect of its API.
 
-        What is not over in its time is told so and cut off: nobody may answer it, and its client would wait for ever.
+        An answer that is not over in its time ends with an error and is cut off: there may be no caller to end it.
         """
         asked = StreamRequest(
             ref.conversation,
@@ -104,25 +104,25 @@ class RouteContext:
             return await self.serving.answer(request, asked, headers, self.admission.held(grant), prepared, finished)
 
     def _left_s(self, ref: AnswerRef) -> float:
-        """For how many seconds an answer may still come."""
+        """Seconds for which an answer may still come."""
         return ref.time_ms / 1000 + self.config.front.answer_s + MORE_S - time.time()
 
 
 def place_of(conversation: str, message_id: str) -> dict[str, str]:
-    """Headers that say where an answer is, for who follows it through a gateway. A conversation whose id does not fit
-    into a header is named as in a URL.
+    """Return headers that say where an answer is, for clients that follow it through a gateway. A conversation whose id
+    does not fit into a header is quoted as in a URL.
     """
     fits = conversation.isascii() and conversation.isprintable()
     return {"x-conversation-id": conversation if fits else quote(conversation, safe=""), "tm-message-id": message_id}
 
 
 def too_late(api: Api) -> bytes:
-    """What a stream says whose answer was not over in time, in the words of its API."""
+    """Return the end of a stream whose answer was not over in time, in the words of its API."""
     dialect = find_dialect(api.dialect)
     said = Renderer(dialect).render(Error(code="upstream", message=TOO_LATE, status=LATE))
     return b"".join(server_sent(payload, dialect) for payload in said)
 
 
 def since(time_ms: int) -> Since:
-    """From where on an answer is looked for that was asked for at this time."""
+    """Return where to look for an answer that was asked for at this time."""
     return Since(max(0, time_ms - CLOCKS_MS))

@@ -56,9 +56,9 @@ def api_of(path: str) -> Api:
 
 
 def answering(numbers: Numbers, origins: Origins, watch: IdleConnections) -> Middleware:
-    """Every refusal is an error of the client's API that says what to change.
+    """Make the middleware that turns every refusal into an error of the client's API.
 
-    What nobody foresaw is logged under the request's id.
+    Unforeseen errors are logged under the request's id.
     """
 
     @web.middleware
@@ -95,7 +95,7 @@ def answering(numbers: Numbers, origins: Origins, watch: IdleConnections) -> Mid
 def refusal(
     api: Api, problem: BadAsk | Failed | Refused | Unavailable | web.HTTPException, request_id: str
 ) -> web.Response:
-    """The answer that says what is wrong."""
+    """Return the response that says what is wrong."""
     headers: dict[str, str] = {}
     body_of = partial(error_body, api, request_id=request_id)
     if isinstance(problem, BadAsk):
