@@ -16,6 +16,7 @@ from tokenmill.apis.record import (
     LeftRecord,
     ReaderRecord,
     RequestRecord,
+    StoppedRecord,
     body_of,
     digest,
     own_conversation,
@@ -88,6 +89,8 @@ def test_a_record_comes_back_as_it_was_written() -> None:
     assert read_request(msgspec.json.encode(reader)) == reader
     left = LeftRecord("resp_1")
     assert read_request(msgspec.json.encode(left)) == left
+    stopped = StoppedRecord("resp_1", abandoned=True)
+    assert read_request(msgspec.json.encode(stopped)) == stopped
 
 
 def said(**fields: Any) -> bytes:

@@ -20,6 +20,17 @@ def user(text: str) -> Json:
     return {"role": "user", "content": text}
 
 
+DIRECT = {"type": "direct"}
+NAMED = {"caller": DIRECT, "name": "f", "namespace": "n"}
+"""What a client may say of a result beside it."""
+
+BREAKPOINT = {"prompt_cache_breakpoint": {"mode": "explicit", "ttl": "30m"}}
+
+
+def user_part(part: Json) -> Json:
+    return {"role": "user", "content": [part]}
+
+
 def spoken(text: str) -> Json:
     return {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text}]}
 
@@ -62,6 +73,9 @@ def assistant(content: str | None, *calls: Json, **fields: str) -> Json:
         ([spoken("a"), called(1), spoken("b")], [assistant("a\nb", call(1))]),
         ([called(1), spoken(""), spoken("a"), spoken(""), spoken("b")], [assistant("a\n\nb", call(1))]),
         ([spoken("a"), spoken("b")], [assistant("a"), assistant("b")]),
+        ([spoken("a"), called(1) | {"status": "incomplete", "arguments": "{"}, called(2)], [assistant("a", call(2))]),
+        ([user("a"), called(1) | {"status": "incomplete", "arguments": "{"}], [user("a")]),
+        ([called(1) | {"caller": DIRECT}, answered(1) | NAMED], [assistant(None, call(1)), result(1)]),
         ([thought("x", "y"), spoken("a")], [assistant("a", reasoning_content="x\ny")]),
         (
             [thought("x"), called(1), thought("y"), called(2)],
@@ -111,6 +125,11 @@ def test_what_an_assistant_says_in_many_pieces_costs_what_its_length_says(items_
     [
         (user("a"), user("a")),
         ({"role": "developer", "content": "a"}, {"role": "developer", "content": "a"}),
+        (user_part({"type": "input_text", "text": "a"} | BREAKPOINT), user("a")),
+        (
+            user_part({"type": "input_image", "image_url": URL} | BREAKPOINT),
+            {"role": "user", "content": [{"type": "image_url", "image_url": {"url": URL}}]},
+        ),
         ({"role": "system", "content": [{"type": "input_text", "text": "a"}]}, {"role": "system", "content": "a"}),
         ({"role": "assistant", "content": "a", "phase": "commentary"}, assistant("a")),
         ({"role": "assistant", "content": []}, assistant("")),
@@ -159,6 +178,8 @@ def test_items(item: Json, expected: Json) -> None:
         ({"role": "system", "content": [{"type": "input_image", "image_url": URL}]}, ".content[0].type"),
         ({"type": "function_call", "name": "f", "arguments": "{}"}, ".call_id"),
         ({"type": "function_call", "call_id": "k", "name": "f", "arguments": {}}, ".arguments"),
+        (called(1) | {"caller": {"type": "program", "caller_id": "x"}}, ".caller.type"),
+        (answered(1) | {"caller": {"type": "program", "caller_id": "x"}}, ".caller.type"),
         ({"type": "function_call_output", "call_id": "k"}, ".output"),
         ({"type": "reasoning", "content": [{"type": "text", "text": "x"}]}, ".content[0].type"),
         ({"type": "reasoning", "summary": [{"type": "text", "text": "x"}]}, ".summary[0].type"),

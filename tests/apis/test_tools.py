@@ -135,6 +135,7 @@ def test_tools_are_openais(api: str) -> None:
         ("responses", {"type": "web_search"}, ".type"),
         ("responses", {"type": "custom", "name": "x"}, ".type"),
         ("responses", {"type": "function", "name": "x", "defer_loading": True}, ".defer_loading"),
+        ("responses", {"type": "function", "name": "x", "allowed_callers": ["programmatic"]}, ".allowed_callers[0]"),
         ("messages", {"type": "bash_20250124", "name": "bash"}, ".type"),
         ("messages", {"name": "x"}, ".input_schema"),
         ("messages", {"name": "x", "input_schema": {}, "defer_loading": True}, ".defer_loading"),
@@ -150,6 +151,14 @@ def test_tools_are_openais(api: str) -> None:
 def test_a_tool_that_nobody_runs_is_refused(api: str, tool: Any, place: str) -> None:
     """As is one that is declared wrongly."""
     assert param(api, tools=[tool], tool_choice=None) == f"tools[0]{place}"
+
+
+@pytest.mark.parametrize("api", ["responses", "messages"])
+def test_a_tool_may_say_what_holds_for_all(api: str) -> None:
+    """That it is in the prompt, and that the model calls it."""
+    said = {"defer_loading": False, "allowed_callers": ["direct"]}
+    declared = ask(api, tools=[tool | said for tool in DECLARED[api]], tool_choice=None).tools
+    assert declared == ask(api, tools=DECLARED[api], tool_choice=None).tools
 
 
 def test_members_that_servers_know_stay_in_a_chat() -> None:

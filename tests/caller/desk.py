@@ -12,7 +12,7 @@ from aiokafka import ConsumerRecord
 from tests.support.topics import make_topics, read_topic
 from tests.support.written import told
 from tokenmill.apis.record import RequestRecord
-from tokenmill.caller.answer import Answer, Means
+from tokenmill.caller.answer import Answer, Resources
 from tokenmill.caller.http import Http
 from tokenmill.caller.inheritance import Fate, Inheritance, Inherited
 from tokenmill.caller.renderer import Renderer
@@ -115,14 +115,14 @@ class Desk:
         assert parts_s is not None or len(found) == len(each)
         return [found[one.request.message_id] for one in each if one.request.message_id in found]
 
-    def means(self, producer: RecordProducer | None = None) -> Means:
+    def resources(self, producer: RecordProducer | None = None) -> Resources:
         """Of a caller in this process."""
         way = producer or self.producer
-        return Means(served(self.config), way, way, self._http, self._renderer, self.topics.tokens, native=True)
+        return Resources(served(self.config), way, way, self._http, self._renderer, self.topics.tokens, native=True)
 
     def answer(self, one: Inherited, attempt: int) -> Answer:
         """Of a caller that goes on."""
-        return Answer(self.means(), one.conversation, one.request, until_ms=one.until_ms, attempt=attempt)
+        return Answer(self.resources(), one.conversation, one.request, until_ms=one.until_ms, attempt=attempt)
 
     async def ask(self, *requests: RequestRecord, conversation: str = CONVERSATION) -> None:
         """Put requests on their topic."""

@@ -62,7 +62,7 @@ async def test_what_a_client_of_messages_tries_out_is_said_to_a_server_that_spea
     body: Json = chat(max_tokens=9)
     async with server_of(lambda _: Script("Hello")) as server, desk(kind, server.url) as at:
         asked = msgspec.structs.replace(request(body), api=api, betas="a-1,b-2")
-        assert await Answer(at.means, "c", asked, until_ms=asked.until).run() == "finished"
+        assert await Answer(at.resources, "c", asked, until_ms=asked.until).run() == "finished"
     (generation,) = server.generations
     assert generation.headers.get("anthropic-beta") == told
 
@@ -171,7 +171,7 @@ async def test_a_request_that_no_front_has_read_is_refused(attempt: int) -> None
     """Whoever inherits it, too, gives it an end."""
     async with desk("vllm", "http://nowhere.invalid") as at:
         asked = msgspec.structs.replace(request(), body=msgspec.Raw(b'{"model":"\xff"}'))
-        answer = Answer(at.means, "c", asked, until_ms=asked.until, attempt=attempt)
+        answer = Answer(at.resources, "c", asked, until_ms=asked.until, attempt=attempt)
         if attempt:
             await answer.take_over(b"me")
             assert not answer.continues

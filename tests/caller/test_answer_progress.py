@@ -162,10 +162,12 @@ def test_a_stop_ends_it() -> None:
 
 
 def test_a_stop_of_what_has_not_begun_ends_nothing() -> None:
-    """A worker knows no message to end, so somebody has to answer."""
+    """A worker knows no message to end, so a caller has to end it; a time-out is none of a client's."""
     log = Log()
+    log.add(None, (LAST_OFFSET, b"0"), control="timeout")
+    assert (log.progress.ended, log.progress.stopped) == (False, False)
     log.add(control="cancel")
-    assert not log.progress.ended
+    assert (log.progress.ended, log.progress.stopped) == (False, True)
     assert log.add(seq=0, open={}) == 0
 
 

@@ -21,11 +21,13 @@ from tests.support.model_servers.wire import Body
 from tests.support.stage import until
 from tests.support.topics import admin_of
 from tests.support.watching import Watching
+from tokenmill.apis.record import StoppedRecord
 from tokenmill.caller import answer as answers
 from tokenmill.caller.caller import Caller
 from tokenmill.codecs import Chunk
 from tokenmill.config import Caller as Settings
 from tokenmill.errors import FatalError, Unavailable
+from tokenmill.front.stops import Stops
 from tokenmill.gateway.ingest.in_flight import InFlightRecord
 from tokenmill.observe import CALLER_METRICS, Numbers
 from tokenmill.servers.front import CallerProcess
@@ -156,6 +158,23 @@ async def test_what_is_committed_lies_below_every_answer_that_is_not_over(
     assert await committed(desk) <= 0
     await answered(desk, "m1")
     await until(lambda: committed_is(desk, 2), "both are committed")
+
+
+async def test_what_was_stopped_before_it_was_open_is_ended(desk: Desk, model: Model, start: Start) -> None:
+    """While all callers were away, and while one began it; who reads it hears of its end."""
+    model.scripts["m2"] = SLOW
+    stops = Stops(desk.producer, desk.topics.tokens, desk.topics.requests)
+    await desk.ask(request("m1"))
+    await stops.stop(CONVERSATION, "m1")
+    caller = start("caller")
+    await owns(caller, 2)
+    assert await answered(desk, "m1") == {"m1": "[cancelled]"}
+    assert model.of("m1") == []
+    stopped = msgspec.json.encode(StoppedRecord("m2"))
+    await desk.ask(request("m2"))
+    await desk.producer.send(desk.topics.requests, CONVERSATION.encode(), stopped)
+    assert (await answered(desk, "m1", "m2"))["m2"].endswith("[cancelled]")
+    await until(lambda: committed_is(desk, 4), "all are committed")
 
 
 async def test_of_requests_with_the_same_key_the_first_counts(desk: Desk, model: Model, start: Start) -> None:
@@ -290,7 +309,7 @@ async def test_an_answer_whose_end_kafka_did_not_take_gets_one(desk: Desk, monke
     group = Settings(lease_s=1, group_id=f"callers of {desk.topics.requests}")
     config, held = msgspec.structs.replace(desk.config, caller=group), Held(desk)
     numbers, stop = Numbers(CALLER_METRICS), asyncio.Event()
-    caller = Caller(config, desk.means(held), Watching().finishes, numbers)
+    caller = Caller(config, desk.resources(held), Watching().finishes, numbers)
     running = asyncio.create_task(caller.run(stop))
     await until(lambda: caller.readiness()[0], "it has its partitions", 60)
     await desk.ask(request("m1", until=int((time.time() + 0.5) * 1000)))
@@ -309,7 +328,7 @@ async def test_nothing_is_said_of_partitions_that_may_be_another_s(desk: Desk) -
     """From their revocation on: a commit would be that of the member which joins again, whatever it gets."""
     config = msgspec.structs.replace(desk.config, caller=Settings(group_id=f"callers of {desk.topics.requests}"))
     numbers, stop = Numbers(CALLER_METRICS), asyncio.Event()
-    caller = Caller(config, desk.means(), Watching().finishes, numbers)
+    caller = Caller(config, desk.resources(), Watching().finishes, numbers)
     running = asyncio.create_task(caller.run(stop))
     await until(lambda: numbers.value("tokenmill_caller_partitions") == 2, "it has its partitions", 60)
     await caller.on_partitions_revoked(())
@@ -323,14 +342,14 @@ async def test_a_topic_that_is_not_there_is_named_with_what_makes_it(desk: Desk)
     topics = msgspec.structs.replace(desk.config.topics, requests=f"no-{desk.topics.requests}")
     kafka = msgspec.structs.replace(desk.config.kafka, startup_timeout_s=1)
     config = msgspec.structs.replace(desk.config, topics=topics, kafka=kafka)
-    caller = Caller(config, desk.means(), Watching().finishes, Numbers(CALLER_METRICS))
+    caller = Caller(config, desk.resources(), Watching().finishes, Numbers(CALLER_METRICS))
     with pytest.raises(Unavailable, match=f"no topic {topics.requests}: `tokenmill topics create`"):
         await caller.run(asyncio.Event())
 
 
 async def test_a_client_that_reads_nothing_any_more_ends_the_caller(desk: Desk) -> None:
     """Its fetching has ended, and its polls would find nothing from then on."""
-    caller = Caller(desk.config, desk.means(), Watching().finishes, Numbers(CALLER_METRICS))
+    caller = Caller(desk.config, desk.resources(), Watching().finishes, Numbers(CALLER_METRICS))
     running = asyncio.create_task(caller.run(asyncio.Event()))
     await until(lambda: caller.readiness()[0], "it has its partitions", 60)
     assert caller._consumer is not None

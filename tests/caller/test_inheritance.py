@@ -346,13 +346,16 @@ async def test_who_is_heard_of_is_left_to_the_owner_of_today(desk: Desk) -> None
 
 
 async def test_what_was_stopped_is_over_if_it_had_begun(desk: Desk) -> None:
-    """A stop in front of the first record ends nothing: somebody has to answer."""
+    """A stop before the first record ends nothing: a caller has to end it, and calls no model for it."""
     await desk.wrote("m1", "a")
     stop = b'{"message_id":"%b","control":"cancel"}'
     for message in (b"m1", b"m2"):
         await desk.producer.send(desk.topics.tokens, b"talk", stop % message)
-    ended, begins = await desk.settled(inherited("m1"), inherited("m2"))
-    assert (ended.fate, begins.fate) == ("over", "called-again")
+    ended, stopped = await desk.settled(inherited("m1"), inherited("m2"))
+    assert (ended.fate, stopped.fate) == ("over", "stopped")
+    assert stopped.answer is not None
+    assert await stopped.answer.end_stopped() == "stopped"
+    assert (await desk.told())["m2"] == ["[cancelled]"]
 
 
 async def test_a_kafka_that_is_away_is_waited_for_by_others(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:

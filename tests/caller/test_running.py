@@ -33,7 +33,7 @@ class Scene:
         self.server = server
         self.watching = Watching()
         self.numbers = Numbers(CALLER_METRICS)
-        self.running = Running(at.means, self.watching.finishes, lease_s, self.numbers)
+        self.running = Running(at.resources, self.watching.finishes, lease_s, self.numbers)
         self.over: list[int] = []
         """Offsets."""
         self.left: list[int] = []

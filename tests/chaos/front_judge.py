@@ -1,10 +1,11 @@
 """What clients were told and what the model server wrote down, against what may be.
 
-1. A click has all of its answer, each word once; or it was stopped, or without a reader for too long, and has the
-   beginning; or its caller was lost when something had come, and it was told so.
+1. A click has all of its answer, each word once; or it was stopped and has the beginning, as has a response that was
+   without a reader for too long, and says so; or its caller was lost when something had come, and it was told so.
 2. What one connection was told of an answer is the beginning of what the next one is told.
 3. There is one generation a click. Each further one has a reason: the caller of the one before was killed, ended or
-   frozen while it ran, or while it could not write the rest of it, as there was no broker.
+   frozen while it ran, or while it could not write the rest of it, as there was no broker; or the click was without a
+   reader for too long, and came back.
 4. Nobody waits for ever.
 """
 
@@ -95,8 +96,12 @@ class Judge:
             yield f"is a mixture of generations: {click.said}"
 
     @staticmethod
-    def _cancelled(click: Click) -> bool:
-        return click.stopped or click.away_s > DISCONNECT_S - 1
+    def _abandoned(click: Click) -> bool:
+        return click.away_s > DISCONNECT_S - 1
+
+    def _cancelled(self, click: Click) -> bool:
+        """Whether the beginning is all that it may have. Of an answer without an id, who comes back gets a new one."""
+        return click.stopped or (self._abandoned(click) and click.read_as == "responses")
 
     def _lost(self, click: Click) -> bool:
         """Whether a caller was lost while it wrote the answer."""
@@ -117,7 +122,7 @@ class Judge:
         if not found and not self._cancelled(click):
             yield "was never generated"
         for each in found[:-1]:
-            if not self._struck(each):
+            if not (self._abandoned(click) or self._struck(each)):
                 yield f"was generated {len(found)} times, and nothing was done to the caller of {each}"
 
     def _struck(self, generated: Generated) -> bool:

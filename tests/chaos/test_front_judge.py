@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from tests.chaos.front_clicks import Click
+from tests.chaos.front_clicks import Click, Kind
 from tests.chaos.front_client import Cuts
 from tests.chaos.front_judge import LOST, Generated, Judge
 from tests.chaos.front_readers import GatewayReader
@@ -17,9 +17,9 @@ FIRST, SECOND = Generated(10, 12), Generated(14, 16)
 KILLED, FROZEN, FAR = Struck("kill", 12, 13), Struck("freeze", 11, 17), Struck("kill", 90, 91)
 
 
-def click(text: str = "the¹ mill¹ grinds¹", finish: str = "stop", model: str = "cut-off") -> Click:
+def click(text: str = "the¹ mill¹ grinds¹", finish: str = "stop", model: str = "cut-off", kind: Kind = "key") -> Click:
     """One that was answered so."""
-    made = Click(0, "key", random.Random(1), model)
+    made = Click(0, kind, random.Random(1), model)
     made.said, made.finish = Said(text), finish
     return made
 
@@ -61,6 +61,13 @@ def test_a_second_generation_needs_a_reason(strikes: Sequence[Struck], *, sound:
     assert (found(click(), [FIRST, SECOND], strikes) == []) == sound
 
 
+def test_who_was_away_for_too_long_may_have_a_second_generation() -> None:
+    """The first one was stopped."""
+    made = click()
+    made.away_s = DISCONNECT_S
+    assert found(made, [FIRST, SECOND]) == []
+
+
 @pytest.mark.parametrize(("outages", "sound"), [([(11, 20)], True), ([(11, 15), (16, 21)], True), ([(11, 14)], False)])
 def test_a_caller_that_is_lost_before_it_could_write_is_a_reason(
     outages: Sequence[tuple[float, float]], *, sound: bool
@@ -96,11 +103,14 @@ def test_who_waits_still_is_noticed() -> None:
 
 
 def test_a_stopped_answer_is_a_beginning() -> None:
-    """It was asked for, or nobody read it for long enough; another one has to be whole."""
-    made = click("the¹ mill¹", "cancelled")
+    """It was asked for; or it is a response that nobody read for long enough. Another one has to be whole."""
+    made = click("the¹ mill¹", "cancelled", kind="responses")
     assert len(found(made)) == 1
     made.away_s = DISCONNECT_S
     assert found(made) == []
+    abandoned = click("the¹ mill¹")
+    abandoned.away_s = DISCONNECT_S
+    assert ["instead of" in problem for problem in found(abandoned)] == [True]
     made.said = Said("mill¹")
     assert ["no beginning" in problem for problem in found(made)] == [True]
 

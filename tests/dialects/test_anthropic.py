@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.scenarios import SCENARIOS, rendered
+from tests.support.scenarios import SCENARIOS, Scenario, rendered
 from tokenmill.dialects import Envelope
 from tokenmill.dialects.anthropic import ANTHROPIC, AnthropicState
 from tokenmill.events import AnyEvent, Part, ReasoningDelta, ReasoningEnd, TextDelta
@@ -57,6 +57,14 @@ def test_a_message_with_everything() -> None:
         "usage": {"input_tokens": 5, "output_tokens": 7},
     }
     assert stop == {"type": "message_stop"}
+
+
+def test_tokens_of_thinking_are_told_where_they_were_counted() -> None:
+    """Within those of the answer, as Anthropic counts them."""
+    counts = {"prompt_tokens": 5, "completion_tokens": 7, "completion_tokens_details": {"reasoning_tokens": 4}}
+    said = rendered(Scenario([{"delta": "a"}, {"finish_reason": "stop", "usage": counts}]), "anthropic").payloads
+    usage = json.loads(said[-2])["usage"]
+    assert usage == {"input_tokens": 5, "output_tokens": 7, "output_tokens_details": {"thinking_tokens": 4}}
 
 
 def test_calls_side_by_side_have_blocks_of_their_own() -> None:

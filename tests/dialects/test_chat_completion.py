@@ -53,6 +53,15 @@ def test_every_object_begins_alike() -> None:
                 "completion_tokens_details": {"reasoning_tokens": 1},
             },
         ),
+        (
+            {"input_tokens": 1, "output_tokens": 2, "cache_creation_input_tokens": 4},
+            {
+                "prompt_tokens": 5,
+                "completion_tokens": 2,
+                "total_tokens": 7,
+                "prompt_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 4},
+            },
+        ),
     ],
 )
 def test_counts_have_openais_names(given: Any, usage: dict[str, Any]) -> None:

@@ -160,6 +160,15 @@ def test_the_order_of_events_of_an_item() -> None:
         assert not open_items
 
 
+@pytest.mark.parametrize("name", ["a broken call", "a broken call and a good one", "an unfinished call"])
+def test_a_call_that_broke_off_is_none_of_the_response(name: str) -> None:
+    """Its item ends, and says that it is incomplete; whoever sends back what the response holds does not send it."""
+    said = frames(name)
+    items = [frame["item"] for frame in said if frame["type"] == "response.output_item.done"]
+    assert "incomplete" in [item["status"] for item in items]
+    assert said[-1]["response"]["output"] == [item for item in items if item["status"] == "completed"]
+
+
 def test_what_a_tool_answered_is_an_item() -> None:
     """It stands in the response as well; behind the end of the response there is none."""
     payloads, (good, bad) = answered("openai_responses")

@@ -3,8 +3,9 @@
 import pytest
 from msgspec import UNSET
 
+from tokenmill.caller.failure import TOO_LATE
 from tokenmill.events import AnyEvent, Error, Finish, MessageStart, Part, TextDelta, TextStart
-from tokenmill.front.failure import Opening, failure_of
+from tokenmill.front.failure import NOT_AGAIN, Opening, failure_of
 
 START = MessageStart("m", "plain")
 REFUSED = Error("upstream", "too many", raw='{"error":{}}', status=429)
@@ -45,8 +46,16 @@ def test_a_failure_without_words_has_a_status_all_the_same() -> None:
     """502 for what was lost, 504 for what was late."""
     found = [failure_of(Finish("error"), []), failure_of(Finish("timeout"), [])]
     assert [failure.status for failure in found] == [502, 504]
+    assert [dict(failure.headers) for failure in found] == [{}, NOT_AGAIN]
     bare = failure_of(Finish("error"), [Error("upstream", "gone", status=UNSET)])
     assert (bare.status, bare.raw) == (502, "")
+
+
+@pytest.mark.parametrize(("words", "headers"), [(TOO_LATE, NOT_AGAIN), ("the gateway timed out", {})])
+def test_only_the_end_of_its_own_time_is_final(words: str, headers: dict[str, str]) -> None:
+    """A server that was late may answer the next time."""
+    failure = failure_of(Finish("error"), [Error("upstream", words, status=504)])
+    assert (failure.status, str(failure), failure.headers) == (504, words, headers)
 
 
 @pytest.mark.parametrize(("said", "told"), [(100, 502), (200, 502), (304, 502), (399, 502), (400, 400), (599, 599)])

@@ -3,6 +3,7 @@
 import asyncio
 from typing import Any
 
+import msgspec
 import pytest
 from aiokafka import AIOKafkaProducer, ConsumerRecord
 
@@ -63,6 +64,23 @@ async def test_the_past_alone_can_be_asked_for(kafka: str, unique: str) -> None:
             past = await Following(gate.serving.hub, prepared.reading, "m").past()
         assert [frame.payload for frame in past] == [record.value for record in records[:3]]
         assert gate.serving.hub.clients() == []
+
+
+async def test_when_a_message_was_over_is_known(kafka: str, unique: str) -> None:
+    """By the time of its last record, whatever came after it; one without an end is not over."""
+    records, other = answer("c", "m", ["Hel", "lo"]), answer("c", "n", ["No"])
+    last_ms = records[-1].timestamp
+    async with listening(kafka, unique) as gate:
+
+        async def was_over(at_ms: int) -> bool:
+            async with gate.serving.prepared(native("c", Since(0))) as prepared:
+                return await Following(gate.serving.hub, prepared.reading, "m").was_over(at_ms)
+
+        assert not await was_over(last_ms + 1)
+        await gate.hear(records[:-1])
+        assert not await was_over(last_ms + 1)
+        await gate.hear([records[-1], *(msgspec.structs.replace(each, timestamp=last_ms + 9) for each in other)])
+        assert [await was_over(last_ms), await was_over(last_ms + 1)] == [False, True]
 
 
 async def test_the_past_waits_for_a_reader_that_is_behind(

@@ -156,7 +156,9 @@ async def test_a_stream_that_nobody_answers_is_cut_off(
     async with fronting(kafka, unique, nobody, first_s=LOOK_S, answer_s=2 * LOOK_S) as front:
         for path, body in BODIES.items():
             async with front.post(path, body) as response:
-                assert response.status == 504
+                assert (response.status, response.headers["x-should-retry"]) == (504, "false")
+                assert response.headers["tm-message-id"] == front.asked[-1].record.message_id
+                assert response.headers["x-conversation-id"] == front.asked[-1].conversation
             async with front.post(path, body | {"stream": True}) as response, asyncio.timeout(20):
                 pieces = list[bytes]()
                 with pytest.raises(ClientError):
@@ -185,6 +187,8 @@ async def test_a_refusal_of_the_server_keeps_its_status(stream: bool, kafka: str
                 error = (await response.json())["error"]
                 assert (response.status, error["message"]) == (429, "too many")
                 assert response.headers["retry-after"]
+                assert response.headers["tm-message-id"] == front.asked[-1].record.message_id
+                assert "x-should-retry" not in response.headers
         assert error["type"] == "rate_limit_error"  # Anthropic's own word, as it has no `tokens`
 
 
@@ -269,6 +273,7 @@ async def test_a_key_is_one_request_at_every_front(kafka: str, unique: str) -> N
                 assert await later.json() == first
             async with front.post(CHAT, BODIES[CHAT] | {"seed": 1}, idempotency_key="k") as conflict:
                 assert (conflict.status, (await conflict.json())["error"]["code"]) == (409, "conflict")
+                assert conflict.headers["x-should-retry"] == "false"
         answers = {asked.record.message_id for asked in front.asked}
         assert first["id"] in answers
 

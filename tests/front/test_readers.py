@@ -8,7 +8,7 @@ import pytest
 from tests.support.event_log import EventLog, of, spoken
 from tests.support.stage import until
 from tokenmill.front import readers as module
-from tokenmill.front.readers import Others, Readers
+from tokenmill.front.readers import OtherFronts, Readers
 from tokenmill.gateway.ingest.in_flight import unavailable
 from tokenmill.gateway.problems import Refused
 from tokenmill.gateway.streams.hub import Hub
@@ -42,8 +42,8 @@ async def test_an_answer_whose_last_reader_left_is_stopped() -> None:
 async def test_whoever_has_all_of_it_stops_nothing() -> None:
     """Nor does the request of an answer that stays."""
     made, stopped = readers(0)
-    with made.reading("c", "m", stays=False) as read:
-        read.done = True
+    with made.reading("c", "m", stays=False) as reader:
+        reader.done = True
     with made.reading("c", "n", stays=True):
         pass
     await asyncio.sleep(0)
@@ -58,8 +58,8 @@ async def test_an_answer_that_is_read_again_goes_on(where: str) -> None:
         pass
     (leaving,) = made._leaving.values()
     if where == "here":
-        with made.reading("c", "m", stays=False) as read:
-            read.done = True
+        with made.reading("c", "m", stays=False) as reader:
+            reader.done = True
     else:
         made.read_elsewhere("c", "m")
     await asyncio.wait([leaving])
@@ -87,7 +87,7 @@ class Fronts:
         monkeypatch.setattr(module, "ANSWER_S", 0.2)
         self.problem: Refused | None = None
         self.stopped = Stopped()
-        self.all = [Readers(Hub(), 0.01, self.stopped, cast("Others", self)) for _ in range(count)]
+        self.all = [Readers(Hub(), 0.01, self.stopped, cast("OtherFronts", self)) for _ in range(count)]
 
     async def ask(self, conversation: str, message_id: str) -> None:
         if self.problem is not None:

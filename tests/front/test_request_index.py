@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from aiokafka import ConsumerRecord
 
-from tokenmill.apis.record import LeftRecord, ReaderRecord, RequestRecord
+from tokenmill.apis.record import LeftRecord, ReaderRecord, RequestRecord, StoppedRecord
 from tokenmill.front import request_index
 from tokenmill.front.request_index import RequestIndex
 
@@ -104,6 +104,23 @@ def test_who_is_left_by_its_readers_is_told_of() -> None:
     made.take(of_value(msgspec.json.encode(LeftRecord("a"))))
     assert heard == [("c", "a")]
     assert len(made) == 0
+
+
+def test_what_was_stopped_is_known_until_its_request_is_forgotten() -> None:
+    """A stop by a client outweighs one for lack of a reader; one of another conversation is none."""
+    made = index(record("a"))
+    for stopped, key, abandoned in (
+        (StoppedRecord("a", abandoned=True), b"other", None),
+        (StoppedRecord("b", abandoned=True), b"c", None),
+        (StoppedRecord("a", abandoned=True), b"c", True),
+        (StoppedRecord("a"), b"c", False),
+        (StoppedRecord("a", abandoned=True), b"c", False),
+    ):
+        made.take(of_value(msgspec.json.encode(stopped), key=key))
+        found = made.stopped("a")
+        assert (found and found.abandoned, made.stopped("b")) == (abandoned, None)
+    made.take(record("c", KEEP_MS + 1))
+    assert made.stopped("a") is None
 
 
 @pytest.mark.parametrize("value", [None, b"{}", b"junk"])

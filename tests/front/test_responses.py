@@ -9,6 +9,7 @@ from aiohttp import ClientError, ClientResponse
 from tests.support.fronts import Asked, FrontStage, answered, fronting, told
 from tests.support.stage import until
 from tokenmill.config import Gateway
+from tokenmill.front import responses
 
 pytestmark = pytest.mark.integration
 
@@ -50,12 +51,42 @@ async def test_a_response_in_the_background_is_there_at_once_and_goes_on(kafka: 
     async with fronting(kafka, unique, wait, disconnect_s=0) as front:
         async with front.post(PATH, BODY | {"background": True}) as response:
             begun = await response.json()
-            assert (response.status, begun["status"], begun["output"]) == (200, "in_progress", [])
+            assert (response.status, begun["status"], begun["output"]) == (200, "queued", [])
+        await until(lambda: front.asked, "it is asked for")
         assert front.asked[0].record.stays
         reading = asyncio.create_task(numbered(front, begun["id"], ""))
         go.set()
         assert (await reading)[-1]["response"]["output"][0]["content"][0]["text"] == "Hello"
         assert front.cancelled == []
+
+
+async def test_a_response_in_the_background_waits_for_a_caller(
+    kafka: str, unique: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As one: its client asks for it by its id, asks again by a retry, and stops it."""
+    monkeypatch.setattr(responses, "CANCEL_S", 0.05)
+
+    async def nobody(_: Asked) -> None:
+        """All callers are away."""
+
+    async with fronting(kafka, unique, nobody) as front:
+        identity = ""
+        for count in range(2):
+            body = BODY | {"background": True}
+            async with front.post(PATH, body, x_stainless_retry_count=str(count)) as response:
+                found = await response.json()
+            assert (response.status, found["status"], found["model"]) == (200, "queued", "m")
+            assert found["id"] == (identity or found["id"])
+            identity = found["id"]
+            assert response.headers["tm-message-id"] == identity
+        async with front.session.get(f"{front.url}{PATH}/{identity}") as response:
+            assert await response.json() == found
+        async with front.post(f"{PATH}/{identity}/cancel", b"") as response:
+            assert (response.status, (await response.json())["status"]) == (200, "cancelled")
+        async with front.session.get(f"{front.url}{PATH}/{identity}") as response:
+            assert (await response.json())["status"] == "cancelled"
+        await until(lambda: front.cancelled, "it is stopped")
+        assert ([asked.record.message_id for asked in front.asked], front.cancelled) == ([identity], [identity])
 
 
 async def test_live_events_that_a_client_has_do_not_end_its_stream(kafka: str, unique: str) -> None:

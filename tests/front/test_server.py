@@ -109,6 +109,9 @@ async def test_every_refusal_is_an_error_of_its_api(method: str, path: str, stat
     said = response.json()["error"]
     assert (response.status_code, {name: said[name] for name in error}) == (status, error)
     assert len(response.headers["x-request-id"]) == 16
+    anthropic = path.startswith("/v1/messages")
+    assert response.headers.get("request-id") == (response.headers["x-request-id"] if anthropic else None)
+    assert response.json().get("request_id") == response.headers.get("request-id")
     assert response.headers["cache-control"] == "no-store"
     assert ("retry-after" in response.headers) == (status in (429, 503, 529))
     assert ("allow" in response.headers) == (status == 405)

@@ -5,11 +5,13 @@ from collections.abc import AsyncIterator, Iterable
 
 import msgspec
 import pytest
+from openai.types.responses import Response
 
 from tests.support.gateways import Speaker, answer
 from tokenmill.apis import CHAT, MESSAGES, RESPONSES, Api
 from tokenmill.front.failure import Failed
-from tokenmill.front.whole import Whole, begun, collected
+from tokenmill.front.request_index import KnownRequest
+from tokenmill.front.whole import Whole, collected, unbegun
 from tokenmill.gateway.event_log.view import Frame
 from tokenmill.records import Output
 
@@ -47,13 +49,14 @@ async def test_an_answer_that_failed_has_no_object() -> None:
     assert problem.value.status == 502
 
 
-async def test_an_answer_that_has_begun_is_told_by_its_first_object() -> None:
-    """Only some APIs have one; where none comes it is said what to do."""
-    records = frames(answer("c", "m", TEXTS))
-    found = await begun(Whole(RESPONSES), coming(records), 1)
-    assert (found["status"], found["output"]) == ("in_progress", [])
-    with pytest.raises(Failed, match="by its id"):
-        await begun(Whole(RESPONSES), coming([]), 1)
+@pytest.mark.parametrize("stopped", [False, True])
+def test_a_response_that_nobody_has_taken_is_queued(stopped: bool) -> None:
+    """As the SDK reads it; one that was stopped says so."""
+    known = KnownRequest("c", "resp_1", "responses", "f", "", 0, stays=True, time_ms=7_000, model="m")
+    found = Response.model_validate(unbegun(known, stopped=stopped))
+    status = "cancelled" if stopped else "queued"
+    assert (found.id, found.created_at, found.model, found.status) == ("resp_1", 7, "m", status)
+    assert found.output == []
 
 
 async def test_what_there_is_grows_with_the_events() -> None:

@@ -58,7 +58,7 @@ class Running:
         kafka = msgspec.structs.replace(desk.config.kafka, session_timeout_ms=6_000, heartbeat_interval_ms=300)
         config = msgspec.structs.replace(desk.config, caller=settings, kafka=kafka)
         self.numbers = Numbers(CALLER_METRICS)
-        self.caller = Caller(config, desk.means(), Watching().finishes, self.numbers)
+        self.caller = Caller(config, desk.resources(), Watching().finishes, self.numbers)
         self.stop = asyncio.Event()
 
     async def __aenter__(self) -> Self:

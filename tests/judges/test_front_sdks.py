@@ -186,6 +186,41 @@ def test_a_retry_of_an_sdk_is_the_same_request(stack: SdkStack, way: str) -> Non
     assert len(stack.generations("hermes", words)) == 1
 
 
+def test_a_response_is_found_by_its_id(stack: SdkStack) -> None:
+    """Begun in the background, followed, followed after an event, read and stopped, by the SDK's own methods."""
+    with openai_client(stack.url) as client:
+        begun = client.responses.create(model="hermes", input=f"Hello {uuid4()}", background=True)
+        assert begun.status == "queued"
+        events = list(client.responses.retrieve(begun.id, stream=True))
+        later = client.responses.retrieve(begun.id, stream=True, starting_after=3)
+        assert list(later) == events[4:]
+        assert events[-1].type == "response.completed"
+        found = client.responses.retrieve(begun.id)
+        assert (found.id, found.status, found.output_text) == (begun.id, "completed", WORDS)
+        assert client.responses.cancel(begun.id) == found
+
+
+def test_models_are_listed(stack: SdkStack) -> None:
+    """By both SDKs."""
+    with openai_client(stack.url) as client:
+        models = {model.id for model in client.models.list()}
+    with anthropic_client(stack.url) as client:
+        assert {model.id: model.lifecycle for model in client.models.list()} == dict.fromkeys(models, "active")
+    assert set(MODELS) <= models
+
+
+def test_a_request_has_an_id_where_each_sdk_looks_for_it(stack: SdkStack) -> None:
+    """Of an answer, and of a refusal."""
+    said: Any = [{"role": "user", "content": "Hello"}]
+    with openai_client(stack.url) as client:
+        assert client.chat.completions.create(model="hermes", messages=said)._request_id
+    with anthropic_client(stack.url) as client:
+        assert client.messages.create(model="hermes", max_tokens=99, messages=said)._request_id
+    error = failure("messages, whole", stack.url, "nope", "Hello")
+    assert error.request_id
+    assert error.body["request_id"] == error.request_id
+
+
 def test_a_second_request_is_another_one(stack: SdkStack) -> None:
     """The same words from the same client, asked anew, are generated anew."""
     words = f"Hello {uuid4()}"

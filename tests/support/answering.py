@@ -13,7 +13,7 @@ from tests.support.stage import until
 from tests.support.written import Written, told
 from tokenmill.apis.ask import Json
 from tokenmill.apis.record import RequestRecord
-from tokenmill.caller.answer import Answer, Means, Outcome
+from tokenmill.caller.answer import Answer, Outcome, Resources
 from tokenmill.caller.http import Http
 from tokenmill.caller.pool import Pool
 from tokenmill.caller.renderer import Renderer
@@ -57,19 +57,19 @@ class Desk:
 
     def __init__(self, upstream: Upstream, written: Written, http: Http, renderer: Renderer) -> None:
         self.written = written
-        self.means = Means(
+        self.resources = Resources(
             served(Config(upstreams=[upstream])), written, written, http, renderer, "tokens", native=False
         )
 
     @property
     def pool(self) -> Pool:
         """The places of the model `m`."""
-        return self.means.models["m"].pool
+        return self.resources.models["m"].pool
 
     def answer(self, body: Json | None = None, *, attempt: int = 0, **asked: Any) -> Answer:
         """One that has not begun."""
         read = request(body, **asked)
-        return Answer(self.means, "c", read, until_ms=read.until, attempt=attempt)
+        return Answer(self.resources, "c", read, until_ms=read.until, attempt=attempt)
 
     async def run(self, body: Json | None = None, **asked: Any) -> tuple[Answer, Outcome]:
         """One to its end, which comes soon."""

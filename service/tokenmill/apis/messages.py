@@ -8,7 +8,7 @@ from tokenmill.apis.chat import CAPPED, SHAPED, conversation_of
 from tokenmill.apis.messages_blocks import read_messages, read_system
 from tokenmill.apis.reading import Node, numbers, shown
 from tokenmill.apis.response_format import DEFAULT_NAME, schema_format
-from tokenmill.apis.tools import Choice, chosen, foreign_tool, function, named, worded
+from tokenmill.apis.tools import CALLED, Choice, check_called, chosen, foreign_tool, function, named, worded
 
 RANGES: Mapping[str, tuple[float, float]] = {"temperature": (0, 1), "top_p": (0, 1)}
 
@@ -112,15 +112,13 @@ def _tool(node: Node) -> Json:
     if not kind.absent and kind.value != "custom":
         raise foreign_tool(kind)
     node.need("input_schema")
-    if node.at("defer_loading").value:
-        raise node.at("defer_loading").bad("is not supported: all tools are in the prompt.", "unsupported_parameter")
+    check_called(node)
     node.maybe("eager_input_streaming", Node.flag)
-    node.maybe("allowed_callers", lambda callers: [each.word("direct") for each in callers.items()])
     node.only("type", "name", "description", "input_schema", "strict", *_NOTED)
     return {"type": "function", "function": function(node, "input_schema")}
 
 
-_NOTED = ("cache_control", "eager_input_streaming", "allowed_callers", "defer_loading", "input_examples")
+_NOTED = ("cache_control", "eager_input_streaming", "input_examples", *CALLED)
 """Members of a tool that the model is told nothing of, as far as they are taken."""
 
 

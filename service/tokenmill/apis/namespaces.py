@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from tokenmill.apis.ask import Json
 from tokenmill.apis.reading import Node
-from tokenmill.apis.tools import foreign_tool, function, name_of
+from tokenmill.apis.tools import CALLED, check_called, foreign_tool, function, name_of
 from tokenmill.dialects.json_text import json_bytes
 
 Namespaces: TypeAlias = Mapping[str, tuple[str, str]]
@@ -39,7 +39,8 @@ def _member(namespace: str, node: Node) -> tuple[Json, tuple[str, str]]:
     kind = node.need("type")
     if kind.value != "function":
         raise foreign_tool(kind)
-    node.only("type", "name", "description", "parameters", "strict")
+    check_called(node)
+    node.only("type", "name", "description", "parameters", "strict", *CALLED)
     said = function(node)
     name: str = said["name"]
     return {"type": "function", "function": said | {"name": one_name(namespace, name)}}, (namespace, name)

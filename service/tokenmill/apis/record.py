@@ -141,7 +141,15 @@ class LeftRecord(msgspec.Struct, frozen=True, tag_field="type", tag="left"):
     message_id: MessageId
 
 
-AnyRequest: TypeAlias = RequestRecord | ReaderRecord | LeftRecord
+class StoppedRecord(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="type", tag="stopped"):
+    """An answer was stopped. The record follows its request, so a caller that has not begun the answer yet sees it."""
+
+    message_id: MessageId
+    abandoned: bool = False
+    """Whether a front stopped it because it had no reader. The same request may then ask for it again."""
+
+
+AnyRequest: TypeAlias = RequestRecord | ReaderRecord | LeftRecord | StoppedRecord
 
 _decoder: msgspec.json.Decoder[AnyRequest] = msgspec.json.Decoder(AnyRequest)
 

@@ -50,7 +50,9 @@ class _Upstream(msgspec.Struct, frozen=True):
     code: str = ""
 
 
-def error_body(api: Api, status: int, message: str, *, param: str = "", code: str = "", kind: str = "") -> bytes:
+def error_body(
+    api: Api, status: int, message: str, *, param: str = "", code: str = "", kind: str = "", request_id: str = ""
+) -> bytes:
     """The body of an error; `kind` is its type, where it is not the one that the status stands for.
 
     Anthropic's object has no place for `param` and `code`: they stand beside its message, as others of its members do.
@@ -59,11 +61,11 @@ def error_body(api: Api, status: int, message: str, *, param: str = "", code: st
     error: Json = {"type": kind or _type_of(status, anthropic=anthropic), "message": message}
     if anthropic:
         further = {name: text for name, text in (("param", param), ("code", code)) if text}
-        return json_bytes({"type": "error", "error": error | further, "request_id": None})
+        return json_bytes({"type": "error", "error": error | further, "request_id": request_id or None})
     return json_bytes({"error": error | {"param": param or None, "code": code or None}})
 
 
-def upstream_error(api: Api, status: int, raw: str, message: str) -> bytes:
+def upstream_error(api: Api, status: int, raw: str, message: str, request_id: str = "") -> bytes:
     """The error of a model's server, whose body `raw` is OpenAI's, Anthropic's, or anything; `message` if it says none.
 
     Its type stays where the client's API has it, too; `raw` may be cut off.
@@ -73,7 +75,7 @@ def upstream_error(api: Api, status: int, raw: str, message: str) -> bytes:
     known = ANTHROPIC_TYPES if anthropic else OPENAI_TYPES
     kind = node.type if not anthropic or node.type in _GENERAL or node.type in known.values() else ""
     text = (node.message or message)[:MESSAGE_CHARS]
-    return error_body(api, status, text, param=node.param, code=node.code, kind=kind)
+    return error_body(api, status, text, param=node.param, code=node.code, kind=kind, request_id=request_id)
 
 
 _GENERAL = frozenset({"invalid_request_error", "api_error"})

@@ -10,7 +10,7 @@ from tokenmill.apis.namespaces import choice_with_one_name, members, with_one_na
 from tokenmill.apis.reading import Node, numbers, shown
 from tokenmill.apis.response_format import read_format
 from tokenmill.apis.responses_input import WHOLE, read_input
-from tokenmill.apis.tools import chosen, foreign_tool, function, openai_choice
+from tokenmill.apis.tools import CALLED, check_called, chosen, foreign_tool, function, openai_choice
 
 NAMES: Mapping[str, str] = {
     "messages": "input",
@@ -51,7 +51,11 @@ FIELDS = Fields(
     Field("frequency_penalty", "used", "-2 to 2"),
     Field("stream", "used", "whether the answer comes in pieces"),
     Field("stream_options", "noted", "pieces are not padded"),
-    Field("background", "used", "the answer continues without a reader"),
+    Field(
+        "background",
+        "used",
+        "the answer continues without a reader; without `stream` the request is answered immediately, as `queued`",
+    ),
     Field("conversation", "used", "its id, and the key of its records; earlier answers are not added to the input"),
     Field("metadata", "used", "strings by name; they are not kept"),
     Field("metadata.conversation_id", "used", "the conversation, if `conversation` is absent"),
@@ -137,7 +141,8 @@ def _tool(node: Node) -> Json:
     kind = node.need("type")
     if kind.value != "function":
         raise foreign_tool(kind)
-    node.only("type", "name", "description", "parameters", "strict")
+    check_called(node)
+    node.only("type", "name", "description", "parameters", "strict", *CALLED)
     return {"type": "function", "function": function(node)}
 
 

@@ -5,7 +5,8 @@
 2. Reasoning belongs to what follows it. Where nothing of the assistant does, as in an answer that was broken off, it is
    left out.
 3. Members that say nothing to a model (`id`, `status`, `phase`, annotations) are taken and left out; others that are
-   not known are refused.
+   not known are refused. A call that broke off (`incomplete`) is left out: its arguments are not JSON, and it has no
+   result.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,6 +22,9 @@ WHOLE = "Send the whole conversation in `input`."
 
 _REFERENCE = "item_reference"
 """An item without a type is one, too."""
+
+_BREAKPOINT = "prompt_cache_breakpoint"
+"""A member of a part that says nothing to a model."""
 
 _BESIDE = ("type", "id", "status")
 """Members of every item that say nothing to a model."""
@@ -76,13 +80,16 @@ class _Conversation:
 
     def call(self, node: Node) -> None:
         """Add a call."""
-        node.only(*_BESIDE, "call_id", "name", "arguments")
+        node.only(*_BESIDE, "call_id", "name", "arguments", "caller")
+        node.maybe("caller", _direct)
         made = call(node.need("call_id").filled(), name_of(node.need("name")), node.need("arguments").text())
-        self._assistant(new=False).setdefault("tool_calls", []).append(made)
+        if node.at("status").value != "incomplete":
+            self._assistant(new=False).setdefault("tool_calls", []).append(made)
 
     def result(self, node: Node) -> None:
         """Add what a tool answered."""
-        node.only(*_BESIDE, "call_id", "output")
+        node.only(*_BESIDE, "call_id", "output", "caller", "name", "namespace")
+        node.maybe("caller", _direct)
         output = node.need("output")
         content = "" if output.value == [] else _content(output, _SEEN)
         self._put({"role": "tool", "tool_call_id": node.need("call_id").filled(), "content": content})
@@ -157,15 +164,20 @@ def _of_type(node: Node, kind: str) -> Node:
     return node
 
 
+def _direct(caller: Node) -> None:
+    """Who called: the model itself, and no program of its own."""
+    caller.need("type").word("direct")
+
+
 def _text(node: Node) -> Json:
-    node.only("type", "text")
+    node.only("type", "text", _BREAKPOINT)
     return text_part(node.need("text").text())
 
 
 def _image(node: Node) -> Json:
     if not (file := node.at("file_id")).absent:
         raise file.bad("is not supported: no files are kept. Send `image_url`.", "unsupported_parameter")
-    node.only("type", "image_url", "detail")
+    node.only("type", "image_url", "detail", _BREAKPOINT)
     detail = node.maybe("detail", lambda detail: detail.word(*DETAILS))
     return image_part(image_address(node.need("image_url")), detail)
 

@@ -42,6 +42,17 @@ def function(node: Node, schema: str = "parameters") -> Json:
     return found
 
 
+CALLED = ("allowed_callers", "defer_loading")
+"""Members of a tool that say when it is in the prompt, and who may call it."""
+
+
+def check_called(node: Node) -> None:
+    """Refuse a tool that is not in the prompt from the beginning, or that anyone but the model calls."""
+    if node.at("defer_loading").value:
+        raise node.at("defer_loading").bad("is not supported: all tools are in the prompt.", "unsupported_parameter")
+    node.maybe("allowed_callers", lambda callers: [each.word("direct") for each in callers.items()])
+
+
 def foreign_tool(node: Node) -> BadAsk:
     """The refusal of a tool whose type is said, and is none that a client runs."""
     told = f"can't be {shown(node.text())}: nothing runs it here. Declare a function, and answer its calls."

@@ -1,10 +1,10 @@
-"""One answer: a request is read, a model server is called, and what it says becomes chunks, up to an end.
+"""One answer: a request is read, a model server is called, and its output becomes chunks, up to an end.
 
-1. It opens its message before it has a place: whoever waits sees that it is alive, and which writer it is.
-2. It ends in one of `OUTCOMES`, each exactly once. Only one that nobody wants any more leaves its end to others: a
-   `finish` that it did not cause, or a writer that has taken over.
-3. It does not outlive its time for long, whether Kafka takes its end or not. One of whose end that is not known is
-   `left`: it is to be looked after as those of callers that were lost (`inheritance`), which gives it one.
+1. It opens its message before it has a place at a server, so readers see that it is alive, and which writer it has.
+2. It ends in one of `OUTCOMES`, exactly once. Only an answer that is no longer wanted leaves its end to others: to a
+   `finish` that it did not cause, or to a writer that has taken over.
+3. It does not outlive its time for long, whether Kafka takes its end or not. If that is unknown, the answer is `left`:
+   it is looked after like those of lost callers (`inheritance`), and gets an end there.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ import msgspec
 from tokenmill.apis import APIS
 from tokenmill.apis.ask import Ask, BadAsk, Json
 from tokenmill.apis.record import ApiName, RequestRecord, body_of
-from tokenmill.caller.failure import LATE, UpstreamFailed
+from tokenmill.caller.failure import LATE, TOO_LATE, UpstreamFailed
 from tokenmill.caller.http import Http
 from tokenmill.caller.kinds import Plan
 from tokenmill.caller.pace import pause_s, together
@@ -38,21 +38,21 @@ log = logging.getLogger(__name__)
 Outcome: TypeAlias = Literal["finished", "failed", "refused", "expired", "stopped"]
 
 OUTCOMES: tuple[Outcome, ...] = ("finished", "failed", "refused", "expired", "stopped")
-"""Whole; broken off by the server; not to be had from it; not over in time; not wanted any more."""
+"""Whole; broken off by the server; refused by it; not over in time; no longer wanted."""
 
 END_S = 30.0
-"""For its end to be in the log, from when its time is over: twice what a record may take until it is acknowledged."""
+"""Seconds after its time in which its end has to be in the log: twice what a record may take to be acknowledged."""
 
 TAKEOVER = "tm-takeover"
-"""Header of the records with which a caller takes an answer over: which one it is."""
+"""Header that names the caller in the records with which it takes an answer over."""
 
 TAKEOVER_PART = "takeover"
-"""Kind of the `part` event that says that another caller went on, and how."""
+"""Kind of the `part` event that says that another caller continued, and how."""
 
 BAD_REQUEST, NOT_FOUND = 400, 404
 
 
-class Means:
+class Resources:
     """What all answers of a process share."""
 
     def __init__(
@@ -82,7 +82,7 @@ class Answer:
     """The answer to one request.
 
     Args:
-        means: of the process.
+        resources: of the process.
         conversation: of the request.
         request: what is asked.
         until_ms: when it has to be over, in milliseconds since the epoch.
@@ -92,7 +92,7 @@ class Answer:
 
     def __init__(
         self,
-        means: Means,
+        resources: Resources,
         conversation: str,
         request: RequestRecord,
         *,
@@ -100,7 +100,7 @@ class Answer:
         attempt: int = 0,
         tracing: Headers = (),
     ) -> None:
-        self._means = means
+        self._resources = resources
         self._request = request
         self._attempt = attempt
         self._until = until_ms / 1000
@@ -108,41 +108,42 @@ class Answer:
         self.conversation = conversation
         self.tracing = tracing
         self._begun = ""
-        """The text that the callers before left, where it is gone on with."""
+        """Text left by earlier callers that this answer continues."""
         self._told = not attempt
-        """The events say what became of it."""
+        """Whether the events say how it was taken over."""
         self.first_s: float | None = None
-        """From its start until the first token."""
+        """Seconds from its start to the first token."""
         self.usage: dict[str, Any] | None = None
         """Token counts, as the server gave them."""
         self.reasons: dict[int, str] = {}
         """Why choices ended, in the server's words."""
         self.failure = ""
-        """The kind of what went wrong last."""
+        """Kind of the last failure."""
         self._began_at = time.monotonic()
         self._choices = 1
         self.unwanted = False
-        """It was stopped, and its end is not ours."""
+        """Whether it was stopped, and its end is written by another."""
         self.refused: Refused | None = None
-        """Why it can't be gone on with by anybody."""
+        """Why no caller can continue it."""
         self.left = False
-        """It is over here, and nobody knows whether its end is in the log."""
+        """Whether it is over here without it being known whether its end is in the log."""
         self._ended = set[int]()
         """Choices whose end was written."""
         self._ending = False
-        """All ends are written, or are about to be."""
+        """Whether all ends are written, or about to be."""
+        self._opened = asyncio.Event()
         self.writer = ChunkWriter(
-            means.producer,
-            means.tokens,
+            resources.producer,
+            resources.tokens,
             conversation,
             request.message_id,
             attempt=attempt,
-            native=means.native,
-            first=means.first,
+            native=resources.native,
+            first=resources.first,
         )
 
     async def take_over(self, name: bytes) -> None:
-        """Go on with an answer that another caller began: from here on what that one writes has no effect.
+        """Take over an answer that another caller began: from here on what that caller writes has no effect.
 
         `name` is in the records, to see who was first where several try.
         """
@@ -159,7 +160,7 @@ class Answer:
 
     @property
     def continues(self) -> bool:
-        """Whether it can be gone on with in the middle of its text."""
+        """Whether it can be continued in the middle of its text."""
         try:
             served, plan = self.read()
         except BadAsk:
@@ -167,40 +168,52 @@ class Answer:
         return served.upstream.continues and plan.ask.n == 1
 
     def go_on(self, text: str) -> None:
-        """Go on with the text that the callers before left."""
+        """Continue the text that earlier callers left."""
         self._begun = text
 
     async def give_up(self, message: str, status: int) -> Outcome:
-        """End it as one that failed, with what it was refused for if it was; else as `run`."""
+        """End it as failed, with the reason of its refusal if it has one; else like `run`."""
         return await self._to_end(self._given_up(message, status))
 
     async def end(self) -> Outcome:
-        """Write the end of one of which all else is in the log, its reasons included; else as `run`."""
+        """Write the end of an answer that is otherwise complete in the log; else like `run`."""
         return await self._to_end(self._only_ended())
+
+    async def end_stopped(self) -> Outcome:
+        """End an answer that was taken over and had been stopped before it began; else like `run`."""
+        return await self._to_end(self._only_cancelled())
+
+    async def cancel(self) -> None:
+        """Have the worker end it once it is open: an earlier stop has no effect there."""
+        await self._opened.wait()
+        try:
+            await self.writer.cancel()
+        except Refused as problem:
+            log.warning("an answer that was stopped is still written: %s", problem.detail)
 
     @property
     def choices(self) -> int:
-        """How many choices were asked for."""
+        """Number of choices that were asked for."""
         return self._choices
 
     @property
     def took_s(self) -> float:
-        """How many seconds it took since its start."""
+        """Seconds since its start."""
         return time.monotonic() - self._began_at
 
     def stop(self, task: "asyncio.Task[Any]") -> None:
-        """End it, as somebody else has: the server is left at once."""
+        """End it here, as it has ended in the log: the server is left immediately."""
         if self._ending:
             return
         self.unwanted = True
         task.cancel()
 
     async def run(self) -> Outcome:
-        """To its end, which is in the log then, unless it is `left`. Cancelled, it leaves it to whoever goes on."""
+        """Run to its end, which is in the log then unless it is `left`. If cancelled, the next caller continues it."""
         return await self._to_end(self._in_time())
 
     async def _to_end(self, work: Coroutine[Any, Any, Outcome]) -> Outcome:
-        """What comes of it, once that is in the log."""
+        """Return the outcome, once it is in the log."""
         try:
             async with asyncio.timeout(max(0.0, self._left_s) + END_S):
                 outcome = await work
@@ -221,7 +234,7 @@ class Answer:
 
     @property
     def _left_s(self) -> float:
-        """How many seconds are left of its time."""
+        """Seconds left of its time."""
         return self._until - time.time()
 
     async def _in_time(self) -> Outcome:
@@ -231,7 +244,7 @@ class Answer:
         except TimeoutError:
             self.failure = "late"
             log.warning("an answer was not over in time: %s", self._message_id)
-            await self._fail("the answer was not over in time", LATE)
+            await self._fail(TOO_LATE, LATE)
             return "expired"
 
     async def _given_up(self, message: str, status: int) -> Outcome:
@@ -247,10 +260,18 @@ class Answer:
             await self.writer.put(Chunk(choice=choice, end=True))
         return "finished"
 
+    async def _only_cancelled(self) -> Outcome:
+        self._ending = True
+        await self.writer.acknowledged()
+        await self.writer.cancel()
+        return "stopped"
+
     @property
     def _tries(self) -> Tries:
-        name, means = f"{self._request.message_id}-{self._attempt}", self._means
-        return Tries(means.http, means.renderer, name, self, self._until, self.tracing, goes_on=bool(self._begun))
+        name, resources = f"{self._request.message_id}-{self._attempt}", self._resources
+        return Tries(
+            resources.http, resources.renderer, name, self, self._until, self.tracing, goes_on=bool(self._begun)
+        )
 
     async def _answered(self) -> Outcome:
         try:
@@ -274,18 +295,22 @@ class Answer:
         return "finished"
 
     def read(self) -> tuple[Served, Plan]:
-        """What is asked of whom. The front has read it, too, but maybe with another configuration. Raises `BadAsk`."""
+        """Return the model and what is asked of it. The front read it too, but maybe with another configuration.
+
+        Raises `BadAsk`.
+        """
         body = body_of(self._request)
         ask = _ask_of(self._request.api, body)
-        served = self._means.models.get(ask.model)
+        served = self._resources.models.get(ask.model)
         if served is None:
-            raise unknown_model(ask.model, self._means.models)
+            raise unknown_model(ask.model, self._resources.models)
         plan = served.plan(ask, self._request.api, body)
         return served, msgspec.structs.replace(plan, begins=self._begun or plan.begins, betas=self._request.betas)
 
     async def _open(self, options: dict[str, Any], choices: int) -> None:
         if not self._attempt:  # who takes over has opened it
             await self.writer.open(options, choices, self.tracing)
+        self._opened.set()
 
     async def _fail(self, message: str, status: int, raw: str = "") -> None:
         self._ending = True
@@ -293,11 +318,11 @@ class Answer:
 
     @property
     def pause_s(self) -> float:
-        """For how long what comes may be left where it is; for `Tries`."""
-        return together(pause_s(self._means.producer.acknowledged_s), time.monotonic())
+        """Seconds that incoming bytes may be left in the socket; for `Tries`."""
+        return together(pause_s(self._resources.producer.acknowledged_s), time.monotonic())
 
     async def put(self, chunk: Chunk) -> None:
-        """Write a chunk of the model's; for `Tries`."""
+        """Write a chunk of the model; for `Tries`."""
         if self.first_s is None:
             self.first_s = time.monotonic() - self._began_at
         if not self._told and (not self._begun or chunk.end is True):
@@ -317,5 +342,5 @@ _BY_NAME = {api.name: api for api in APIS}
 
 
 def _ask_of(api: ApiName, body: Json) -> Ask:
-    """What a body asks for. Raises `BadAsk`."""
+    """Read what a body asks for. Raises `BadAsk`."""
     return _BY_NAME[api].read(body)

@@ -32,6 +32,8 @@ class AnswerProgress:
         self.text: list[str] | None = []
         """Its text; None if it is more than text of one choice, or too long."""
         self.ended = False
+        self.stopped = False
+        """It was stopped before it had begun, which no worker takes for its end."""
         self._size = 0
         self._open = set[int]()
         """Choices that have not ended."""
@@ -66,6 +68,7 @@ class AnswerProgress:
 
     def _control(self, chunk: Chunk, record: PlacedRecord) -> None:
         """Its end, if a worker ends it here: not before it has begun, and not by a time-out that comes too late."""
+        self.stopped |= self.range < 0 and chunk.control == "cancel"
         condition = condition_of(_as_input(record)) if chunk.control == "timeout" else None
         self.ended = self.range >= 0 and (condition is None or condition.holds(0, self._last))
 

@@ -1,17 +1,19 @@
 """A member of the group of callers: which requests it takes, and how far its partitions of `requests` are done.
 
 1. A partition's owner begins what is asked for from then on. What was asked for before is inherited (`inheritance`): it
-   may be under way at somebody else, or nobody.
-2. An answer that has begun here goes on here, whoever has its partition: a rebalance cuts nobody off. Who gets the
-   partition sees in the log that it is alive, and when it has ended: we, too, if we get it back, as another one may
-   have taken it over meanwhile.
-3. What is committed lies below every request whose answer has no end yet.
-4. Who stood still asks the group whether it is a member before it begins what it has read (`membership`).
+   may be under way at another caller, or at none.
+2. An answer that has begun here continues here, whoever owns its partition: a rebalance cuts no answer off. The new
+   owner sees in the log that it is alive, and when it has ended. So does this caller if it gets the partition back, as
+   another one may have taken the answer over meanwhile.
+3. The committed offset lies below every request whose answer has no end yet.
+4. A caller that stood still asks the group whether it is a member before it begins what it has read (`membership`).
 5. Of requests with the same `key` and `attempt` the first one counts, as long as fronts know it (`repeated_requests`):
    they are in one partition.
 6. An answer that is over here, but maybe not in the log, is looked after by its partition's owner as an inherited one.
-7. Who is told to end leaves the group at once: what comes from then on is another's, and by rule 2 what runs here ends
-   here.
+7. A stop of an answer that is not open yet has no effect on `tokens`. It stands on `requests`, too: the caller that
+   runs the answer has it ended once it is open. An inherited one is ended instead of begun.
+8. A caller that is told to end leaves the group immediately: later requests are another's, and by rule 2 what runs here
+   ends here.
 """
 
 import asyncio
@@ -24,8 +26,8 @@ from functools import partial
 import msgspec
 from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, ConsumerRecord, TopicPartition
 
-from tokenmill.apis.record import RequestRecord, read_request
-from tokenmill.caller.answer import Answer, Means
+from tokenmill.apis.record import RequestRecord, StoppedRecord, read_request
+from tokenmill.caller.answer import Answer, Resources
 from tokenmill.caller.failure import BAD_GATEWAY, TOO_MANY
 from tokenmill.caller.finishes import Finishes
 from tokenmill.caller.inheritance import Decide, Fate, Inheritance, Inherited
@@ -54,7 +56,7 @@ log = logging.getLogger(__name__)
 POLL_MS = 100
 
 COMMIT_S = 1.0
-"""Between two commits: what lies behind the last one is inherited by the next owner, and only looked at."""
+"""Seconds between two commits. The next owner inherits what lies after the last one, and only checks it."""
 
 OVERLOADED = "the caller has as many answers as it takes; try again later"
 LOST = "the process that called the model was lost, and half an answer can't be gone on with"
@@ -66,23 +68,23 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
     def __init__(
         self,
         config: Config,
-        means: Means,
+        resources: Resources,
         finishes: Finishes,
         numbers: Numbers,
         telemetry: Telemetry = NO_TELEMETRY,
     ) -> None:
         self._config = config
         self._kafka = msgspec.structs.replace(config.kafka, group_id=config.caller.group_id)
-        self._means = means
-        self._running = Running(means, finishes, config.caller.lease_s, numbers)
+        self._resources = resources
+        self._running = Running(resources, finishes, config.caller.lease_s, numbers)
         self._numbers = numbers
         self._telemetry = telemetry
         self._offsets: dict[TopicPartition, Offsets] = {}
         self._failure, patience_s = Failure(), self._kafka.startup_timeout_s
         self._inherited = RecoveryQueue(self._inheritance, self._decided, patience_s, self._failure.tell)
-        """Of partitions that came to be ours."""
+        """Requests of partitions that were assigned to us."""
         self._left = RecoveryQueue(self._inheritance, self._decided, math.inf, self._failure.tell)
-        """Of our own. A Kafka that is away is why they are here: it is no reason to end."""
+        """Requests of our own answers. They are here because Kafka was away, which is not a reason to end."""
         self._repeated = RepeatedRequests(config.front)
         self._consumer: AIOKafkaConsumer | None = None
         self._membership = Membership(config.kafka.session_timeout_ms / 1000)
@@ -92,13 +94,13 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
         numbers.read("tokenmill_caller_inherited", lambda: [((), self._inherited.count + self._left.count)])
 
     def readiness(self) -> tuple[bool, str]:
-        """Whether it takes requests, and why not. One that has no partition is ready for some."""
+        """Whether it takes requests, and the reason if not. A caller without a partition is ready for some."""
         if self._draining:
             return False, "draining"
         return not self._presence.lacks, self._presence.lacks or "ready"
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Until `stop`; then what runs is waited for. Raises a `TokenmillError` when going on is impossible."""
+        """Run until `stop`, then wait for what runs. Raises a `TokenmillError` if it can't continue."""
         try:
             consumer = await before(stop, until_available(self._joined, self._kafka.startup_timeout_s))
         except ToldToStop:
@@ -157,6 +159,8 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
 
     def _take(self, place: TopicPartition, record: ConsumerRecord) -> None:
         offsets, request = self._offsets[place], read_request(record.value)
+        if isinstance(request, StoppedRecord) and record.key:
+            self._running.cancel(record.key.decode(errors="replace"), request.message_id)
         if (
             not isinstance(request, RequestRecord)
             or not record.key
@@ -176,7 +180,7 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
 
     def _answer(self, inherited: Inherited, attempt: int) -> Answer:
         return Answer(
-            self._means,
+            self._resources,
             inherited.conversation,
             inherited.request,
             until_ms=inherited.until_ms,
@@ -190,11 +194,11 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
         self._running.begin(inherited, answer, work, self._over(place, inherited))
 
     def _over(self, place: TopicPartition, inherited: Inherited) -> Over:
-        """What an end is told to: the offsets of today, not those of a later time at which the partition is ours."""
+        """Return what an end is reported to: today's offsets, not those of a later assignment of the partition."""
         return partial(self._is_over, place, inherited, self._offsets.get(place))
 
     def _is_over(self, place: TopicPartition, inherited: Inherited, offsets: Offsets | None, *, known: bool) -> None:
-        """An end that is not `known` to be in the log is looked for, by the partition's owner."""
+        """Note an end. One that is not `known` to be in the log is looked for by the partition's owner."""
         if offsets is None:
             return  # it was another's when the answer was taken over here
         if known:
@@ -205,7 +209,7 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
     # What others may have begun
 
     def _settle_inherited(self) -> None:
-        """Look after what is inherited of a partition, once all of that was read, and after what is left."""
+        """Look after what is inherited of a partition, once all of it was read, and after what is left."""
         for place in self._inherited.places:
             offsets = self._offsets[place]
             if offsets.read >= offsets.inherited_until:
@@ -218,7 +222,7 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
         return Inheritance(self._kafka, tokens, lease_s, self._partition_of, self._answer, decide)
 
     async def _partition_of(self, key: bytes) -> int:
-        return await self._means.producer.partition(self._config.topics.tokens, key)
+        return await self._resources.producer.partition(self._config.topics.tokens, key)
 
     def _decided(
         self, place: TopicPartition, inherited: Inherited, fate: Fate, answer: Answer | None, text: str
@@ -228,8 +232,9 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
             self._over(place, inherited)(known=True)
             return
         log.warning("an answer was taken over, and is %s: %s", fate, inherited.request.message_id)
-        if fate == "over":
-            self._running.begin(inherited, answer, answer.end(), self._over(place, inherited))
+        if fate in ("over", "stopped"):
+            work = answer.end() if fate == "over" else answer.end_stopped()
+            self._running.begin(inherited, answer, work, self._over(place, inherited))
         elif fate == "failed":
             work = answer.give_up(LOST, BAD_GATEWAY)
             self._running.begin(inherited, answer, work, self._over(place, inherited))
@@ -240,7 +245,7 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
     # Partitions come and go
 
     async def on_partitions_revoked(self, revoked: Iterable[TopicPartition]) -> None:  # noqa: ARG002 -- always all
-        """Say how far they are; nothing more is said of them, as they may be another's from now on."""
+        """Commit how far they are. Nothing is committed for them afterwards, as they may be another's."""
         if self._consumer is not None and self._offsets:
             await self._commit(self._consumer)
         self._membership.shared_out_anew()
@@ -248,7 +253,7 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
             self._let_go(place)
 
     async def on_partitions_assigned(self, assigned: Iterable[TopicPartition]) -> None:
-        """Read each from where it is done; what was asked for up to now may be under way somewhere."""
+        """Read each from its committed offset. What was asked for up to now may be under way at another caller."""
         places = sorted(assigned)
         try:
             await until_available(lambda: self._place(places), self._kafka.startup_timeout_s)
@@ -284,7 +289,7 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
             await self._commit(consumer, everything=self._membership.due)
 
     async def _commit(self, consumer: AIOKafkaConsumer, *, everything: bool = False) -> bool:
-        """Whether the group took it; else it is with the next one. `everything`: of what is as far as it was, too."""
+        """Commit offsets, unchanged ones only with `everything`. Returns whether the group took them."""
         due = {place: each for place, each in self._offsets.items() if everything or each.committed != each.begin}
         offsets = {place: each.committed for place, each in due.items()}
         if not due or not await self._membership.commit(consumer, offsets):

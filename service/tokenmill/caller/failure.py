@@ -10,6 +10,9 @@ from email.utils import parsedate_to_datetime
 
 TOO_MANY, UNAVAILABLE, BAD_GATEWAY, LATE = 429, 503, 502, 504
 
+TOO_LATE = "the answer was not over in time"
+"""What a caller writes of an answer whose time is over."""
+
 AGAIN = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 """Statuses of a server that may answer otherwise the next time, or at another URL."""
 
@@ -60,7 +63,7 @@ class NotAsked(UpstreamFailed):
 
 
 def refusal(status: int, message: str, raw: str = "", *, again: bool) -> UpstreamFailed:
-    """What a server's own refusal means.
+    """Classify a server's own refusal.
 
     One of our key is not the client's affair, and its words may quote a part of the key: the client is told that the
     gateway is at fault, and nothing else.

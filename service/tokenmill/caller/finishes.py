@@ -1,4 +1,4 @@
-"""Tells of answers that are over: by a stop, by a time-out, or because somebody else has taken them over.
+"""Reports answers that are over: by a stop, by a time-out, or because another caller has taken them over.
 
 It reads the topic `events` as the gateway does, by the same reader where both are in one process.
 """
@@ -17,7 +17,7 @@ class Finishes:
         self._hub = hub
 
     async def watch(self, conversation: str, message_id: str, over: Callable[[], None]) -> Callable[[], None]:
-        """Call `over` at the end of a message. Returns what ends that. Raises `Unavailable`."""
+        """Call `over` at the end of a message. Returns what ends the watch. Raises `Unavailable`."""
         key, message = conversation.encode(), message_id.encode()
         partition = self._tail.partition_of(key)
         await self._tail.pin(partition)

@@ -3,7 +3,7 @@
 1. The server's own protocol is read by a codec; its chunks get our names and numbers elsewhere.
 2. An answer is whole when every choice has said why it ended. Counts may follow, and are waited for a moment. One that
    ends otherwise, or for a failure, failed: nobody may take half an answer for all of it.
-3. What failed before anything came may be tried again, so it is raised; behind the first token nothing is.
+3. What failed before anything came may be tried again, so it is raised. After the first token nothing is tried again.
 """
 
 import asyncio
@@ -24,13 +24,13 @@ from tokenmill.partition.identity import choice_index, has_content
 from tokenmill.records import InputRecord
 
 USAGE_S = 2.0
-"""For counts behind the last finish reason: they come in the next event, or not at all. What else comes then, or goes
-wrong, changes nothing."""
+"""Seconds for counts after the last finish reason: they come in the next event, or not at all. Anything else that comes
+or fails then changes nothing."""
 
 BROKEN_OFF = "the model's server ended its answer before it was complete"
 
 HALF: frozenset[FinishReason] = frozenset({"error", "cancelled", "timeout"})
-"""Reasons of an answer that its server did not bring to an end, and that nobody had it stop."""
+"""Reasons of an answer that its server broke off, although no one had it stop."""
 
 
 class Taker(Protocol):
@@ -38,7 +38,7 @@ class Taker(Protocol):
 
     @property
     def pause_s(self) -> float:
-        """For how long more may be left where it is."""
+        """Seconds that further bytes may be left in the socket."""
 
     async def put(self, chunk: Chunk) -> None:
         """Take the next chunk."""
@@ -85,7 +85,7 @@ class Generation:
         """All of it has been taken."""
 
     async def read(self, pieces: AsyncGenerator[bytes]) -> None:
-        """To the end. Raises `UpstreamFailed`; nothing is to be tried again once it has `begun`."""
+        """Read to the end. Raises `UpstreamFailed`; nothing may be tried again once it has `begun`."""
         while self._open:
             piece = await self._next(pieces)
             await self._take(joined(self._decoded(piece)), last=piece is None)  # a line need not end then

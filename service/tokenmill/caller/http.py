@@ -40,34 +40,34 @@ from tokenmill.errors import NOT_JSON
 from tokenmill.limits import MIB
 
 PROMPT_BYTES = 16 * MIB
-"""Of an answer that is read whole: a prompt of a million tokens."""
+"""Bytes that an answer may have that is read whole: a prompt of a million tokens."""
 
 PIECE_BYTES = 64 * 1024
-"""Of an answer at once."""
+"""Bytes of an answer that are read at once."""
 
 KEEP_S = 15.0
-"""How long an idle connection is kept: servers close theirs after some seconds, and a request that meets that fails."""
+"""Seconds that an idle connection is kept. Servers close theirs after some seconds, and a request sent then fails."""
 
 MOMENT_S = 0.05
-"""At least, for the first byte behind a head that came late."""
+"""Least seconds for the first byte after a head that came late."""
 
 REST_S, REST_BYTES = 0.5, 64 * 1024
-"""For the end of a body whose answer is over, and how much of it is read until then: `[DONE]`, and maybe counts."""
+"""Seconds and bytes in which a body whose answer is over has to end: it has `[DONE]`, and maybe counts."""
 
 ABORT_S = 5.0
-"""For telling a server that an answer is not wanted any more."""
+"""Seconds to tell a server that an answer is no longer wanted."""
 
 LOGGED_CHARS = 300
-"""Of why a server can't be reached."""
+"""Characters that are logged of why a server can't be reached."""
 
 REDIRECT, REFUSED, UNKNOWN = 300, 400, 600
-"""The first statuses that are none of an answer, of a refusal, and of neither: no record of tokens can say those."""
+"""First status that is not a success, first that is a refusal, first beyond HTTP's range."""
 
 PLAIN = "identity"
 """The coding of a body that is not compressed."""
 
 _LOST = (aiohttp.ClientError, OSError, RuntimeError)
-"""What a connection that is lost raises: the last where aiohttp has closed it itself, as what came was no HTTP."""
+"""What a lost connection raises. The last one is raised where aiohttp closed it, as what came was not HTTP."""
 
 _MESSAGES = ("message", "detail", "error")
 """Where servers say what was wrong."""
@@ -242,7 +242,7 @@ async def _beginning(response: aiohttp.ClientResponse, most: int) -> bytes:
 
 
 async def _refusal(response: aiohttp.ClientResponse, upstream: Upstream) -> UpstreamFailed:
-    """What a server's own refusal means."""
+    """Read a server's own refusal as a failure."""
     try:
         async with asyncio.timeout(upstream.connect_s):
             raw = "" if _compressed(response) else (await _beginning(response, RAW_CHARS)).decode(errors="replace")
@@ -271,7 +271,7 @@ def message_of(raw: str) -> str:
 
 
 class _Failing:
-    """What the client raises, as what it means. Its own words are of hosts and sockets, or may quote what came."""
+    """Classify what the HTTP client raised. Its own words are about hosts and sockets, or may quote what came."""
 
     def __enter__(self) -> None:
         return None

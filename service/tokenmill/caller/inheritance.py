@@ -2,21 +2,21 @@
 
 Rules of this file:
 
-1. The log says everything. An answer is alive as long as somebody writes it: a caller writes at least three times in
-   `caller.lease_s`. One that has ended is done; one that is alive is left to whoever writes it.
-2. Silence counts while we listen, by our own clock: with the log read to its end, and Kafka answering. Records that
-   could not be written for a while, or have times of another clock, are no silence.
-3. One of which nothing came for so long is taken over: by a record in the next range of numbers, behind which what the
-   one before still writes is dropped (see `writing`). If several try, the first one in the log has it. A record that
-   does not come for as long was not taken by Kafka: another one is written.
-4. So what lies before that record is all there will be of it. If that is nothing, the model is called again. If every
-   choice has said why it ends, only the ends are written. Else it is gone on with, where the upstream `continues`; or
-   it ends as one that failed. Which of these is counted, and logged.
-   Anybody may write signs of life. When no caller would write any more, as its time is over, nothing counts but the
-   first record of a range, and it is taken over to be ended; behind the last range it has failed for good. So each has
-   its fate some day.
-5. Listening needs no partition. When partitions are shared out anew, who has listened goes on until each is heard of
-   or taken over: else callers that come and go faster than a lease would keep a silent answer waiting for ever.
+1. The log decides. An answer is alive as long as a caller writes it, which is at least three times in `caller.lease_s`.
+   One that has ended is done; one that is alive is left to its writer.
+2. Silence counts while we listen, by our own clock: with the log read to its end, and Kafka answering. It does not
+   count as silence if records could not be written for a while, or have times of another clock.
+3. An answer that was silent for this long is taken over by a record in the next range of numbers. What the previous
+   writer writes after it is dropped (see `writing`). If several callers try, the first record in the log has it. A
+   record that does not arrive for this long was not taken by Kafka: another one is written.
+4. So what lies before that record is all that the answer will have. If that is nothing, the model is called again, or
+   the answer is ended if it was stopped. If every choice has said why it ends, only the ends are written. Otherwise the
+   answer is continued, where the upstream `continues`, or ends as failed. The fate is counted and logged. Anyone may
+   write signs of life. Once the time of an answer is over no caller writes it, so only the first record of a range
+   counts, and the answer is taken over to be ended. After the last range it has failed for good. So each answer gets
+   its fate in the end.
+5. Listening needs no partition. After a rebalance a listener continues until each answer is heard of or taken over:
+   else callers that come and go faster than a lease would keep a silent answer waiting for ever.
 """
 
 import logging
@@ -45,32 +45,32 @@ from tokenmill.records import Headers, PlacedRecord, header
 log = logging.getLogger(__name__)
 
 POLL_MS = 100
-"""Between two looks whether somebody has been silent for too long."""
+"""Milliseconds between two looks for answers that have been silent for too long."""
 
 DEAF_MS = 1_500
-"""Without an answer of Kafka's: where nothing is new, it answers twice a second."""
+"""Milliseconds without an answer from Kafka: it answers twice a second even if nothing is new."""
 
 EARLIER_MS = 5_000
-"""Before the request's own time that is read: clocks of fronts and callers differ."""
+"""Milliseconds before the request's own time that are read: the clocks of fronts and callers differ."""
 
-Fate: TypeAlias = Literal["over", "called-again", "continued", "failed"]
+Fate: TypeAlias = Literal["over", "called-again", "continued", "failed", "stopped"]
 
-FATES: tuple[Fate, ...] = ("over", "called-again", "continued", "failed")
-"""It had ended, or another caller has it, or only its end is missing; nothing had come of it; it is gone on with; it
-could not be."""
+FATES: tuple[Fate, ...] = ("over", "called-again", "continued", "failed", "stopped")
+"""It had ended, another caller has it, or only its end is missing; nothing had come of it; it is continued; it could
+not be; it was stopped before it had begun."""
 
 
 class Inherited(msgspec.Struct, frozen=True):
-    """A request of which it is not known how far its answer has come."""
+    """A request whose answer is at an unknown stage."""
 
     conversation: str
     request: RequestRecord
     offset: int
     time_ms: int
-    """Of its record."""
+    """Time of its record."""
     headers: Headers = ()
     read_ms: float = msgspec.field(default_factory=lambda: time.time() * 1000)
-    """When we read it."""
+    """Time when we read it."""
 
     @property
     def who(self) -> tuple[bytes, str]:
@@ -86,7 +86,7 @@ class Inherited(msgspec.Struct, frozen=True):
 
     @property
     def over_ms(self) -> float:
-        """From when on no caller writes anything of it."""
+        """Time after which no caller writes anything of it."""
         return self.until_ms + END_S * 1000
 
 
@@ -98,7 +98,7 @@ Begin: TypeAlias = Callable[[Inherited, int], Answer]
 
 
 class Taking(msgspec.Struct):
-    """A record that says that an answer is ours, which may be in the log."""
+    """A record that takes an answer over, which may be in the log."""
 
     answer: Answer
     name: bytes
@@ -143,7 +143,7 @@ class Inheritance:
         self._parted = True
 
     async def settle(self, inherited: Sequence[Inherited]) -> None:
-        """Until each has its fate. Raises `Unavailable`; what has none by then may be settled again."""
+        """Wait until each has its fate. Raises `Unavailable`; what has none by then may be settled again."""
         if not inherited:
             return  # all of it was settled before reading failed
         self._listens_since = time.monotonic()
@@ -167,7 +167,7 @@ class Inheritance:
             consumer.seek(place, offset)
 
     async def _look(self, consumer: AIOKafkaConsumer) -> None:
-        """Read what was written, then see who is silent."""
+        """Read what was written, then look for silent answers."""
         must_read(consumer, Unavailable)
         batches = await deadline(consumer.getmany(timeout_ms=POLL_MS), "read tokens")
         for records in batches.values():
@@ -193,7 +193,7 @@ class Inheritance:
         return bool(await deadline(consumer.position(place), "read tokens") >= end)
 
     def _take(self, record: PlacedRecord) -> None:
-        """A record of `tokens`: of one that is waited for, a sign of it."""
+        """Take a record of `tokens`, which may be a sign of an answer that is waited for."""
         for message_id in _messages(record.key, self._waiting):
             inherited, progress = self._waiting[record.key or b"", message_id]
             before, took = progress.at, progress.take(record, message_id, time.monotonic())
@@ -206,7 +206,7 @@ class Inheritance:
                 self._waiting.pop(inherited.who, None)
 
     async def _take_over(self, inherited: Inherited, progress: AnswerProgress) -> None:
-        """Write the record behind which the answer is ours, if it is the first one of its range."""
+        """Write the record that makes the answer ours, if it is the first one of its range."""
         # Never the first range: who is silent may still begin, and two writers of one range would be mixed.
         number, name = max(progress.range, 0) + 1, secrets.token_hex(8).encode()
         if number >= RANGES:
@@ -223,7 +223,7 @@ class Inheritance:
         taking.at = time.monotonic()  # it may have had to wait for Kafka
 
     def _taken(self, inherited: Inherited, progress: AnswerProgress, number: int, name: bytes | None) -> None:
-        """A range begins: ours, or that of another caller who was faster."""
+        """Note that a range begins: ours, or that of another caller that was faster."""
         ours = self._taking.pop(inherited.who, None)
         if ours is None:
             return
@@ -232,6 +232,8 @@ class Inheritance:
         answer = ours.answer
         if progress.all_there(answer.choices):
             self._settle(inherited, "over", answer, "")
+        elif progress.stopped:
+            self._settle(inherited, "stopped", answer, "")
         elif answer.refused is not None:
             self._settle(inherited, "failed", answer, "")
         elif not progress.content:
@@ -248,5 +250,5 @@ class Inheritance:
 
 
 def _messages(key: bytes | None, waiting: Mapping[tuple[bytes, str], object]) -> list[str]:
-    """The messages of a conversation that are waited for."""
+    """Return the messages of a conversation that are waited for."""
     return [message for other, message in waiting if other == key]

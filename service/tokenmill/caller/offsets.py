@@ -5,16 +5,16 @@ class Offsets:
     """The requests of one partition that were read and are not over."""
 
     def __init__(self, begin: int, end: int) -> None:
-        """`begin`: the first one that is read. `end`: of the log at the take-over."""
+        """`begin` is the first offset that is read, `end` that of the log's end at the take-over."""
         self.begin = begin
         self.inherited_until = end
-        """Of a request below it nobody here knows whether it was begun before."""
+        """Requests below this offset may have been begun by another caller."""
         self._next = begin
         self._unfinished = dict[int, None]()
 
     @property
     def read(self) -> int:
-        """The offset behind the last record that was read."""
+        """Offset after the last record that was read."""
         return self._next
 
     def take(self, offset: int, *, finished: bool) -> None:
@@ -29,5 +29,5 @@ class Offsets:
 
     @property
     def committed(self) -> int:
-        """What may be committed: offsets are read in order, so the first is the least."""
+        """Offset that may be committed. Offsets are read in order, so the first is the least."""
         return next(iter(self._unfinished), self._next)

@@ -1,4 +1,4 @@
-"""The answers of a process that are under way: each a task, watched from outside, with signs of life in the log.
+"""The answers that are under way in a process: each is a task, watched from outside, with signs of life in the log.
 
 What is over here says nothing of the answer: another caller may have taken it over. So nothing is remembered of it.
 """
@@ -8,7 +8,7 @@ import logging
 from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, Protocol
 
-from tokenmill.caller.answer import Answer, Means, Outcome
+from tokenmill.caller.answer import Answer, Outcome, Resources
 from tokenmill.caller.finishes import Finishes
 from tokenmill.caller.inheritance import Inherited
 from tokenmill.caller.writing import ChunkWriter
@@ -18,22 +18,22 @@ from tokenmill.observe import Numbers
 log = logging.getLogger(__name__)
 
 SIGNS = 3
-"""Of life in one lease: one may be late."""
+"""Signs of life in one lease: one may be late."""
 
 CLOSE_S = 3.0
-"""For answers that are cut off to leave their servers."""
+"""Seconds for answers that are cut off to leave their servers."""
 
 AGAIN_S = 0.5
-"""Before Kafka is asked again that did not answer."""
+"""Seconds before Kafka is asked again after it did not answer."""
 
 FAILED, SERVER_ERROR = "the caller failed; its log says why", 500
 
 
 class Over(Protocol):
-    """Is told that an answer is over here."""
+    """Called when an answer is over here."""
 
     def __call__(self, *, known: bool) -> None:
-        """`known`: it is over in the log, too. Else somebody has to look, who gives it an end if it has none."""
+        """`known`: it is over in the log, too. Else a caller has to look, and give it an end if it has none."""
 
 
 class _Run:
@@ -42,13 +42,15 @@ class _Run:
     def __init__(self, answer: Answer) -> None:
         self.answer = answer
         self.task: asyncio.Task[Outcome] | None = None
+        self.cancelling: asyncio.Task[None] | None = None
+        """Has the worker end it."""
 
 
 class Running:
     """The answers under way in this process, by the ids of their messages."""
 
-    def __init__(self, means: Means, finishes: Finishes, lease_s: float, numbers: Numbers) -> None:
-        self._means = means
+    def __init__(self, resources: Resources, finishes: Finishes, lease_s: float, numbers: Numbers) -> None:
+        self._resources = resources
         self._finishes = finishes
         self._lease_s = lease_s
         self._numbers = numbers
@@ -58,11 +60,11 @@ class Running:
         numbers.read("tokenmill_caller_urls_left_alone", lambda: [((), sum(pool.closed for pool in self._pools()))])
 
     def _pools(self) -> Iterable[Any]:
-        return {id(served.pool): served.pool for served in self._means.models.values()}.values()
+        return {id(served.pool): served.pool for served in self._resources.models.values()}.values()
 
     @property
     def count(self) -> int:
-        """How many answers are under way."""
+        """Number of answers under way."""
         return len(self._runs)
 
     def knows(self, message_id: str) -> bool:
@@ -70,7 +72,7 @@ class Running:
         return message_id in self._runs
 
     def begin(self, inherited: Inherited, answer: Answer, work: Coroutine[Any, Any, Outcome], over: Over) -> None:
-        """Let an answer go to its end, and tell of that. One that was taken over from ourselves is left."""
+        """Run an answer to its end, and report that. An earlier run of it here, which it has taken over, is ended."""
         message_id = inherited.request.message_id
         before = self._runs.get(message_id)
         if before is not None and before.task is not None:
@@ -80,10 +82,16 @@ class Running:
         run.task.add_done_callback(lambda _: work.close())  # one that is cut off at once has not come to it
         run.task.add_done_callback(lambda task: self._done(message_id, run, task, over))
 
+    def cancel(self, conversation: str, message_id: str) -> None:
+        """End an answer that runs here and was stopped, maybe before it was open."""
+        run = self._runs.get(message_id)
+        if run is not None and run.cancelling is None and run.answer.conversation == conversation:
+            run.cancelling = asyncio.create_task(run.answer.cancel(), name=f"the stop of {message_id}")
+
     async def _watched(
         self, inherited: Inherited, answer: Answer, work: Coroutine[Any, Any, Outcome], run: _Run
     ) -> Outcome:
-        """The answer's work, which ends early where the log says that the answer is over, as by a stop."""
+        """Do the answer's work, which ends early if the answer is over in the log, as after a stop."""
 
         def ended() -> None:
             if run.task is not None and not run.task.done():
@@ -99,7 +107,7 @@ class Running:
             unwatch()
 
     async def _unwatched(self, inherited: Inherited, ended: Callable[[], None]) -> Callable[[], None]:
-        """Watch for its end, as soon as Kafka answers; returns what ends that."""
+        """Watch for its end as soon as Kafka answers. Returns what ends the watch."""
         while True:
             try:
                 return await self._finishes.watch(inherited.conversation, inherited.request.message_id, ended)
@@ -108,9 +116,11 @@ class Running:
                 await asyncio.sleep(AGAIN_S)
 
     def _done(self, message_id: str, run: _Run, task: "asyncio.Task[Outcome]", over: Over) -> None:
-        """Whatever it raised: nobody may wait for what nobody remembers."""
+        """Forget an answer and report that, whatever it raised: no one may wait for what is forgotten."""
         if self._runs.get(message_id) is run:
             del self._runs[message_id]
+        if run.cancelling is not None:
+            run.cancelling.cancel()
         if task.cancelled() and not run.answer.unwanted:
             return  # by us, at the end: whoever has its partition next goes on
         problem = None if task.cancelled() else task.exception()
@@ -128,7 +138,7 @@ class Running:
             self._numbers.histograms["tokenmill_caller_first_token_seconds"].observe(answer.first_s)
 
     async def beat(self) -> None:
-        """Give signs of life, until cancelled: of answers of which nothing was written for a while."""
+        """Write signs of life until cancelled, for answers of which nothing was written for a while."""
         clock, pause_s = asyncio.get_running_loop().time, self._lease_s / SIGNS / 2
         while True:
             await asyncio.sleep(pause_s)
@@ -137,14 +147,14 @@ class Running:
             await asyncio.gather(*(_beat(writer, pause_s) for writer in due))
 
     async def finished(self, seconds: float) -> None:
-        """Wait so long for the answers that are under way."""
+        """Wait this long for the answers that are under way."""
         tasks = [run.task for run in self._runs.values() if run.task is not None]
         if tasks:
             log.info("%d answers are waited for", len(tasks))
             await asyncio.wait(tasks, timeout=seconds)
 
     async def close(self) -> None:
-        """Cut off those that are left: who has their partitions next takes them over."""
+        """Cut off those that remain: the next owners of their partitions take them over."""
         tasks = [run.task for run in self._runs.values() if run.task is not None]
         for task in tasks:
             task.cancel()
@@ -154,7 +164,7 @@ class Running:
 
 
 async def _beat(writer: ChunkWriter, within_s: float) -> None:
-    """Give a sign of life. One that Kafka does not take, as of a partition without a leader, holds up no other."""
+    """Write a sign of life. One that Kafka does not take, as for a partition without a leader, delays no other."""
     try:
         async with asyncio.timeout(within_s):
             await writer.beat()

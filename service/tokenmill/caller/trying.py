@@ -32,7 +32,7 @@ from tokenmill.records import Headers
 log = logging.getLogger(__name__)
 
 PAUSES_S = (0.2, 1.0, 3.0)
-"""Between tries; behind the last one, the last of these."""
+"""Seconds between tries; after the last of these, that one again."""
 
 RETRY_AFTER_S = 30.0
 """At most, of what a server asks for: as long as others wait for a place. Whoever waits knows nothing of it."""

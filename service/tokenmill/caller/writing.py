@@ -41,7 +41,7 @@ SIGN_RANGE = "tm-range"
 for who has the answer now. It is no member of the chunk, which says nothing to the worker."""
 
 AGAIN_S = 0.5
-"""Before records are written again that Kafka refused."""
+"""Seconds before records that Kafka refused are written again."""
 
 
 class ChunkWriter:
@@ -65,7 +65,7 @@ class ChunkWriter:
         self._next = None if self._producer is producer else producer
         """Who writes what follows the first token."""
         self._begun = False
-        """That is written."""
+        """The first token has been written."""
         self._topic = topic
         self._key = conversation.encode()
         self._message_id = message_id
@@ -76,9 +76,9 @@ class ChunkWriter:
         self._unacknowledged: deque[tuple[bytes, Headers]] = deque()
         self._accepted = 0
         self._handed = 0
-        """Of those that are not acknowledged: how many the producer has."""
+        """Number of unacknowledged chunks that the producer has."""
         self.written_at = asyncio.get_running_loop().time()
-        """When a record was last handed over, in the loop's seconds."""
+        """Time when a record was last handed over, in the loop's seconds."""
 
     async def open(self, options: dict[str, Any], choices: int, further: Headers = ()) -> None:
         """Open all choices, or go on with those that the writer before opened. `further` headers are on these alone.
@@ -119,6 +119,13 @@ class ChunkWriter:
             log.info("a sign of life was not written: %s", problem.detail)
         else:
             self.written_at = asyncio.get_running_loop().time()
+
+    async def cancel(self) -> None:
+        """Have the worker end the message, which is open, as one that was stopped. Raises `Refused`."""
+        value = msgspec.json.encode(Chunk(message_id=self._message_id, control="cancel"))
+        partition = self._writer.partition
+        assert partition is not None  # noqa: S101 -- the message is open
+        await self._producer.put(self._topic, partition, self._key, value, self._headers)
 
     async def acknowledged(self) -> None:
         """Wait until everything is in the log."""

@@ -35,10 +35,11 @@ class Front(Section, frozen=True, kw_only=True):
     """After this time without a reader an answer is stopped, unless its request was `background` or had the header
     `tm-resumable: true`."""
     retry_s: Positive = 60
-    """How long the same body of the same client, sent again by an SDK that retries, counts as the same request. Without
-    that each try would be a generation of its own."""
+    """How long an answer that is over is given to the same body of the same client, sent again by an SDK that retries.
+    One that is not over is given to it at any time. Otherwise each try would be a generation of its own."""
     remember_s: Positive = 600
-    """How long an `Idempotency-Key` stands for one request. A front reads the requests of this time at its start."""
+    """How long an `Idempotency-Key` stands for one request. A front reads the requests of this time, or those of
+    `answer_s` and `retry_s` together if that is longer, at its start."""
     drain_s: Positive = 10
     """From SIGTERM to exit: who reads is told to come back; below the 30 s that Kubernetes gives."""
 

@@ -278,9 +278,14 @@ def _finish(state: AnthropicState, _envelope: Envelope, event: Finish, out: Payl
         out.append(_failed(event.reason, failure_text(event.reason, state.failure)))
         return
     counts = tokens(event.usage) if event.usage is not UNSET else tokens({})
-    usage = {"input_tokens": counts.input - counts.cached - counts.cache_written, "output_tokens": counts.output}
+    usage: dict[str, Any] = {
+        "input_tokens": counts.input - counts.cached - counts.cache_written,
+        "output_tokens": counts.output,
+    }
     if counts.cached or counts.cache_written:
         usage |= {"cache_read_input_tokens": counts.cached, "cache_creation_input_tokens": counts.cache_written}
+    if counts.reasoning:
+        usage["output_tokens_details"] = {"thinking_tokens": counts.reasoning}
     out.append(json_bytes({"type": "message_delta", "delta": _why(event, reason), "usage": usage}))
     out.append(b'{"type":"message_stop"}')
 

@@ -50,8 +50,9 @@ def usage_of(counts: Mapping[str, Any] | UnsetType) -> dict[str, Any]:
         "completion_tokens": read.output,
         "total_tokens": read.total,
     }
-    if read.cached:
-        usage["prompt_tokens_details"] = {"cached_tokens": read.cached}
+    if read.cached or read.cache_written:
+        written = {"cache_write_tokens": read.cache_written} if read.cache_written else {}
+        usage["prompt_tokens_details"] = {"cached_tokens": read.cached} | written
     if read.reasoning:
         usage["completion_tokens_details"] = {"reasoning_tokens": read.reasoning}
     return usage

@@ -6,7 +6,8 @@
    short, filtered or cancelled; `response.failed` if the provider failed or the message timed out; `error` where the
    state of the message was lost.
 3. Blocks of text, refusal and reasoning, and calls are items, numbered in the order in which they begin. Calls may grow
-   side by side. A call that breaks off ends as an item with the status `incomplete`, whose arguments are no JSON.
+   side by side. A call that breaks off ends as an item with the status `incomplete`, whose arguments are not JSON. The
+   response has no such item at its end: SDKs read the arguments of all items there as JSON, and clients send them back.
 4. What a tool answered is an item `function_call_output`, if it comes before the end of the response.
 5. A signature ends its item of reasoning, as a client sends both back together; an item that gets two has none.
 6. The shape says everything again: in the item when it ends, in the response when that ends. What is said again is
@@ -112,19 +113,27 @@ def _say(state: ResponsesState, kind: str, fields: Json, out: Payloads) -> None:
 
 def _response(state: ResponsesState, envelope: Envelope, status: str, further: Json) -> msgspec.Raw:
     """The response with all items that have ended."""
-    fields = {
-        "id": envelope.choice_id,
+    return state.items.within(_own(envelope.choice_id, envelope.created, state.model, status) | further)
+
+
+def _own(response_id: str, created_ms: int, model: str, status: str) -> Json:
+    """The members that do not repeat the request, of a response that has no end."""
+    return {
+        "id": response_id,
         "object": "response",
-        "created_at": envelope.created // 1000,
+        "created_at": created_ms // 1000,
         "status": status,
-        "model": state.model,
+        "model": model,
         "error": None,
         "incomplete_details": None,
         "usage": None,
         "completed_at": None,
-        **further,
     }
-    return state.items.within(fields)
+
+
+def unbegun_response(response_id: str, created_ms: int, model: str, status: str) -> bytes:
+    """The response to a request that no caller has taken yet."""
+    return bytes(Items().within(_own(response_id, created_ms, model, status)))
 
 
 def _start(state: ResponsesState, envelope: Envelope, event: MessageStart, out: Payloads) -> None:
@@ -235,7 +244,11 @@ def _end_call(state: ResponsesState, call: OpenCall, rest: str, status: str, out
         arguments = ""
     done = call.place | {"name": call.arguments.name, "arguments": arguments}
     _say(state, "function_call_arguments.done", done, out)
-    _end_item(state, call.index, call.item(status, arguments), out)
+    item = call.item(status, arguments)
+    if status == "completed":
+        _end_item(state, call.index, item, out)
+    else:
+        _say(state, "output_item.done", {"output_index": call.index, "item": item}, out)
 
 
 def _result(state: ResponsesState, _envelope: Envelope, event: ToolResult, out: Payloads) -> None:

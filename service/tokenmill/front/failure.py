@@ -1,38 +1,44 @@
-"""An answer that failed before anything came of it: it is told by a status, as if there had been no log between."""
+"""Answers that failed before anything came of them: a status reports that, as if there were no log in between."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import msgspec
 from msgspec import UNSET
 
+from tokenmill.caller.failure import TOO_LATE
 from tokenmill.events import AnyEvent, Error, Finish, MessageStart, Part
 
-BAD_REQUEST, BAD_GATEWAY, UNAVAILABLE, LATE = 400, 502, 503, 504
+BAD_REQUEST, BAD_GATEWAY, LATE = 400, 502, 504
 
 EMPTY = (MessageStart, Part)
-"""Events that bring nothing: of parts, what callers say of themselves, and what a client shows beside an answer."""
+"""Events that bring nothing of the answer. Parts are notes of callers, or what a client shows beside an answer."""
+
+
+NOT_AGAIN = {"x-should-retry": "false"}
+"""Header that keeps SDKs from retrying what would end the same way."""
 
 
 class Failed(Exception):
-    """The answer can't be had. `raw` is what the model's server said, if it said something."""
+    """The answer can't be had. `raw` is the body of the model server's error, if it sent one."""
 
-    def __init__(self, status: int, message: str, raw: str = "") -> None:
+    def __init__(self, status: int, message: str, raw: str = "", headers: Mapping[str, str] | None = None) -> None:
         super().__init__(message)
         self.status = status
         self.raw = raw
+        self.headers = dict(headers or {})
 
 
 class Opening(msgspec.Struct):
-    """What the first events of a message add up to."""
+    """Decides from the first events of a message how to answer."""
 
     content: bool = False
-    """Something has come, or all there is is a sound end."""
+    """Whether something has come, or the message ended well without anything."""
     failure: Failed | None = None
-    """It is over, and nothing has come."""
+    """Why it is over before anything came; None if it is not."""
     _said: Error | None = None
 
     def take(self, event: AnyEvent) -> bool:
-        """The next event. Returns whether it is known now how to answer."""
+        """Take the next event. Returns whether it decides how to answer."""
         if isinstance(event, EMPTY):
             return False
         if isinstance(event, Error) and event.code == "upstream":
@@ -46,12 +52,17 @@ class Opening(msgspec.Struct):
 
 
 def failure_of(finish: Finish, errors: Iterable[Error]) -> Failed:
-    """Why an answer failed, from its end and the errors before."""
+    """Return why an answer failed, from its end and the errors before."""
     said = next((error for error in errors if error.code == "upstream"), None)
     if said is None:
-        late = finish.reason == "timeout"
-        return Failed(
-            LATE if late else BAD_GATEWAY, "the answer was not over in time" if late else "the answer was lost"
-        )
+        return late() if finish.reason == "timeout" else Failed(BAD_GATEWAY, "the answer was lost")
     status = BAD_GATEWAY if said.status is UNSET or said.status < BAD_REQUEST else said.status  # no failure is a 200
-    return Failed(status, said.message, "" if said.raw is UNSET else said.raw)
+    raw = "" if said.raw is UNSET else said.raw
+    if (status, said.message) == (LATE, TOO_LATE):
+        return late()
+    return Failed(status, said.message, raw)
+
+
+def late() -> Failed:
+    """Return the failure of an answer that was not over in time. An SDK that retried it would wait as long again."""
+    return Failed(LATE, TOO_LATE, headers=NOT_AGAIN)

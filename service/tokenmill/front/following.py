@@ -1,16 +1,19 @@
-"""One message's native events as they come, for who decides or answers by them inside of the front.
+"""One message's native events as they come, for code of the front that decides by them or makes answers of them.
 
 It reads as the gateway's clients do: what the log has, then what comes. What a worker publishes again is dropped on the
 way (`gateway.event_log.view`).
 """
 
 import asyncio
+import time
 from collections import deque
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from contextlib import aclosing, asynccontextmanager
 
 from tokenmill.dialects.native import NATIVE
 from tokenmill.errors import Unavailable
+from tokenmill.events import decode_event
+from tokenmill.front.failure import Opening
 from tokenmill.gateway.event_log.reading import Reading, Start
 from tokenmill.gateway.event_log.view import Frame
 from tokenmill.gateway.streams.framing import LINES
@@ -19,14 +22,31 @@ from tokenmill.gateway.streams.stream_request import StreamRequest
 
 
 def native(conversation: str, start: Start) -> StreamRequest:
-    """What is asked of the gateway for it: everything, so that nothing is read before it is asked for."""
+    """Return the request for a stream: one of all messages, so nothing is read before it is asked for."""
     return StreamRequest(conversation, NATIVE, LINES, start=start)
 
 
 class Following:
-    """A client at the head of one conversation, with a message that it waits for."""
+    """A client at the head of one conversation, with a message that it waits for.
 
-    def __init__(self, hub: Hub, reading: Reading, message_id: str) -> None:
+    Args:
+        hub: of the process.
+        reading: the client's way to the head, which has begun.
+        message_id: the message.
+        begins: called with the seconds since now when the first event that brings something is read.
+    """
+
+    def __init__(
+        self, hub: Hub, reading: Reading, message_id: str, begins: Callable[[float], None] = lambda _: None
+    ) -> None:
+        self._asked_at = time.monotonic()
+        self._begins = begins
+        self.opening = Opening()
+        """What the first events add up to."""
+        self.start = reading.standing
+        """The place before its first event, or where that will be."""
+        self._begun = False
+        """Whether an event was read."""
         self._hub = hub
         self._reading = reading
         self._message = message_id.encode()
@@ -39,9 +59,9 @@ class Following:
     async def can_be(self, until_ms: int, younger: int) -> bool:
         """Whether the message may be in the log, having begun before this time, or late; in milliseconds since 1970.
 
-        An id may be made up, and the whole log would be read for it: so of what is younger than that time only so many
-        records are read. A turn counts if its last record is younger: one with a wrong clock costs no more than that.
-        What begins in memory costs no such look. Raises `Unavailable`.
+        An id may be made up, and the whole log would be read for it. So at most `younger` records later than that time
+        are read. A read counts if its last record is later: a record with a wrong clock costs no more than that. What
+        begins in memory needs no such look. Raises `Unavailable`.
         """
         reading = self._reading
         if reading.from_window:
@@ -56,8 +76,45 @@ class Following:
                 younger -= after - begun
         return False
 
+    async def opened(self, within_s: float) -> None:
+        """Read until it is known how to answer, or for this long. Raises `Unavailable`."""
+        try:
+            async with asyncio.timeout(within_s):
+                await self._opened()
+        except TimeoutError:
+            return
+
+    async def _opened(self) -> None:
+        async for frame in self.frames():
+            if not self._begun:
+                self.start = self.start._replace(partition=self.start.partition, offset=frame.offset, part=0, back=0)
+            self._begun = True
+            if self.opening.take(decode_event(frame.payload)):
+                if self.opening.content:
+                    self.first_event()
+                return
+            if frame.ends:
+                return
+
+    @asynccontextmanager
+    async def waited_for(self) -> AsyncIterator[None]:
+        """A block in which the answer is shown. Its first event is noticed when it comes, if it has not come yet."""
+        if self.opening.content:
+            yield
+            return
+        waiting = asyncio.create_task(self._opened())
+        try:
+            yield
+        finally:
+            waiting.cancel()
+            await asyncio.gather(waiting, return_exceptions=True)
+
+    def first_event(self) -> None:
+        """Report how long the first event that brings something took."""
+        self._begins(time.monotonic() - self._asked_at)
+
     async def frames(self) -> AsyncGenerator[Frame]:
-        """Each frame of the message, of which the last one `ends`. Raises `Unavailable` where the log is lost."""
+        """Yield each frame of the message; the last one `ends`. Raises `Unavailable` where the log is lost."""
         while True:
             async with aclosing(self._reading.frames()) as batches:
                 async for frames in batches:
@@ -75,9 +132,9 @@ class Following:
             await self._reading.go_back(self._last, *back)
 
     async def past(self) -> list[Frame]:
-        """What the log has of the message. Raises `Unavailable`.
+        """Return what the log has of the message. Raises `Unavailable`.
 
-        Another front may have shown what our reader has not come to yet, so nothing is believed only at the log's end.
+        Another front may have shown what our reader has not reached yet, so "nothing" counts only at the log's end.
         """
         found = await self._past()
         if not found:
@@ -85,17 +142,24 @@ class Following:
             found = await self._past()
         return found
 
+    async def was_over(self, at_ms: int) -> bool:
+        """Whether the message had ended by this time, in milliseconds since the epoch. Raises `Unavailable`."""
+        past, reading = await self.past(), self._reading
+        if not past or not past[-1].ends:
+            return False
+        return await reading.reader.time_before(reading.partition, past[-1].offset + 1) < at_ms
+
     async def _past(self) -> list[Frame]:
         found: list[Frame] = []
         async with aclosing(self._reading.frames()) as batches:
             async for frames in batches:
                 found += self._wanted(frames)
-                if found and found[-1].ends:  # what others said since then may be days of the log
+                if found and found[-1].ends:  # what follows may be days of the log
                     break
         return found
 
     async def _live(self) -> AsyncGenerator[Frame]:
-        """At the head, until something ends that. No await lies between the last frame of the past and this."""
+        """Yield frames at the head, until something ends that. No await lies between the last past frame and this."""
         reading = self._reading
         subject = Subject(reading.partition, reading.key, NATIVE, LINES)
         self._hub.attach(subject, reading.view, self)
@@ -119,7 +183,7 @@ class Following:
     # What the hub tells
 
     def tell(self, frames: Sequence[Frame], data: bytes) -> None:  # noqa: ARG002 -- bytes are for connections
-        """Hand on new frames."""
+        """Take new frames."""
         self._came += self._wanted(frames)
         self._news.set()
 

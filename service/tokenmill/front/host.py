@@ -14,7 +14,7 @@ from typing import Any
 
 from aiohttp import web
 
-from tokenmill.caller.answer import Means
+from tokenmill.caller.answer import Resources
 from tokenmill.caller.caller import Caller
 from tokenmill.caller.finishes import Finishes
 from tokenmill.caller.http import Http
@@ -24,7 +24,7 @@ from tokenmill.config import Config
 from tokenmill.config.front_relations import NO_UPSTREAMS
 from tokenmill.front.models import Models
 from tokenmill.front.posts import Posts
-from tokenmill.front.readers import Others, Readers
+from tokenmill.front.readers import OtherFronts, Readers
 from tokenmill.front.request_index import RequestIndex
 from tokenmill.front.request_log import RequestLog
 from tokenmill.front.requests import Requests
@@ -57,14 +57,14 @@ from tokenmill.process import EXIT_S, Deadline, Part, ToldToStop, before, run_pr
 log = logging.getLogger(__name__)
 
 ROUTES = (Posts, Responses, Models)
-"""Each is made of what all share."""
+"""Kinds of routes; each is made from the shared context."""
 
 CALLER = "the caller"
-"""The part that ends by itself when the process is told to, after the answers that it has begun."""
+"""Name of the part that ends by itself, once the answers that it has begun are over."""
 
 
 def run_front(config: Config, *, caller: bool) -> int:
-    """The front, with a caller beside it or without, until SIGTERM or SIGINT (0), or a failure (1)."""
+    """Run the front, with or without a caller, until SIGTERM or SIGINT (returns 0) or a failure (returns 1)."""
     return _run(config, front=True, caller=caller)
 
 
@@ -117,7 +117,7 @@ class Process:
         self._ready: list[Callable[[], tuple[bool, str]]] = [lambda: heard(self._tail, serving=self._begun)]
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Until `stop`. Raises a `TokenmillError` that says why going on is impossible."""
+        """Run until `stop`. Raises a `TokenmillError` that says why it can't continue."""
         with contextlib.suppress(ToldToStop):
             async with contextlib.AsyncExitStack() as running:
                 await self._operators(running)
@@ -139,7 +139,7 @@ class Process:
                     await self._drain(clients, tasks.get(CALLER))
 
     async def _reached(self, stop: asyncio.Event, connect: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Connect, again and again for as long as a start may take. Raises `Unavailable` and `ToldToStop`."""
+        """Try to connect for as long as a start may take. Raises `Unavailable` and `ToldToStop`."""
         await before(stop, until_available(connect, self._config.kafka.startup_timeout_s))
 
     async def _calling(self, running: contextlib.AsyncExitStack, stop: asyncio.Event) -> Caller:
@@ -152,8 +152,10 @@ class Process:
         producer = Producer(config.kafka, [config.topics.tokens])
         await self._reached(stop, producer.start)
         running.push_async_callback(producer.stop)
-        means = Means(self._models, producer, self._producer, http, renderer, config.topics.tokens, native=native)
-        caller = Caller(config, means, Finishes(self._tail, self._hub), self._numbers, self._telemetry)
+        resources = Resources(
+            self._models, producer, self._producer, http, renderer, config.topics.tokens, native=native
+        )
+        caller = Caller(config, resources, Finishes(self._tail, self._hub), self._numbers, self._telemetry)
         self._numbers.read("tokenmill_caller_running_limit", lambda: [((), config.caller.answers)])
         self._ready.append(caller.readiness)
         return caller
@@ -161,7 +163,7 @@ class Process:
     async def _serving(
         self, running: contextlib.AsyncExitStack, stop: asyncio.Event
     ) -> tuple[web.BaseSite, RequestLog]:
-        """The port of the clients, open."""
+        """Open the port of the clients."""
         config, numbers = self._config, self._numbers
         front, gateway = config.front, config.gateway
         authorizer = make_authorizer(gateway)
@@ -171,10 +173,12 @@ class Process:
         serving = StreamService(
             gateway, self._tail, self._log_readers, self._hub, self._flusher, self._counts, telemetry
         )
-        stops = Stops(self._producer, config.topics.tokens)
-        readers = Readers(self._hub, front.disconnect_s, stops.stop, Others(self._producer, config.topics.requests))
+        stops = Stops(self._producer, config.topics.tokens, config.topics.requests)
+        readers = Readers(
+            self._hub, front.disconnect_s, stops.abandon, OtherFronts(self._producer, config.topics.requests)
+        )
         running.push_async_callback(readers.close)
-        back_s = max(front.remember_s, front.retry_s)
+        back_s = max(front.remember_s, front.retry_s + front.answer_s)
         index = RequestIndex(int(back_s * 1000), readers.read_elsewhere, readers.asked)
         requests_log = RequestLog(config.kafka, config.topics.requests, back_s, index.take)
         await self._reached(stop, requests_log.start)
@@ -205,7 +209,7 @@ class Process:
         seconds = max(config.front.drain_s if self._front else 0, config.caller.drain_s if self._with_caller else 0)
         self._deadline.start(seconds + 2 * EXIT_S, "drain")
         if clients is not None:
-            await clients.stop()  # whoever comes now is refused, and finds another process
+            await clients.stop()  # a client that comes now is refused, and finds another process
             log.info("draining: %d streams are told to come back", self._hub.close())
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(config.front.drain_s):
@@ -214,7 +218,7 @@ class Process:
             await asyncio.wait((caller,))
 
     def readiness(self) -> tuple[bool, str]:
-        """Whether clients should be sent here, and why not."""
+        """Whether clients should be sent here, and the reason if not."""
         if self._watch.draining:
             return False, "draining"
         return next((found for found in (ready() for ready in self._ready) if not found[0]), (True, "ready"))

@@ -1,10 +1,10 @@
-"""Which request it is: where its answer will be, by which id, and what tells it from any other.
+"""The identity of a request: where its answer will be, under which id, and what tells it from any other.
 
-1. A conversation is what the body or the header `x-conversation-id` says; else it is made of the client's own name, so
-   that nobody else may read it, unless a grant says so by a pattern that begins as such conversations do (`~`).
+1. The body or the header `x-conversation-id` names the conversation. Otherwise it is made of the client's own name, so
+   no other client may read it, unless a grant's pattern begins as such conversations do (`~`).
 2. The same `Idempotency-Key` of the same client is the same request, wherever it comes in.
-3. SDKs try again without a key, but say so: `x-stainless-retry-count`. The same body of the same client is the same
-   request then.
+3. SDKs retry without a key, but send `x-stainless-retry-count`. Then the same body of the same client is the same
+   request.
 """
 
 import re
@@ -17,13 +17,13 @@ from tokenmill.apis.ask import Ask, BadAsk
 from tokenmill.apis.record import BETAS, CONVERSATION_BYTES, RANDOM_DIGITS, AnswerId, digest, own_conversation
 
 KEY_CHARS = 255
-"""Of an `Idempotency-Key`: UUIDs have 36."""
+"""Characters that an `Idempotency-Key` may have: UUIDs have 36."""
 
 CONVERSATION, KEY, RETRY, RESUMABLE = "x-conversation-id", "idempotency-key", "x-stainless-retry-count", "tm-resumable"
 """Headers of requests."""
 
 BETAS_CHARS = 2_048
-"""Of what a client tries out: some dozens of names; it is in every record of a request."""
+"""Characters that `anthropic-beta` may have: some dozens of names. Every record of a request repeats it."""
 
 _PRINTABLE = re.compile(r"[ -~]+")
 
@@ -32,24 +32,24 @@ class Identity(msgspec.Struct, frozen=True):
     """What tells a request from any other."""
 
     conversation: str
-    """Empty: it is made of the id of the answer."""
+    """Empty if it is made of the id of the answer."""
     fingerprint: str
     key: str
     """A digest; empty without an `Idempotency-Key`."""
     again: bool
-    """An SDK tries it again."""
+    """Whether an SDK says that it is a retry."""
     stays: bool
-    """Its answer goes on without a reader."""
+    """Whether its answer continues without a reader."""
     betas: str = ""
-    """What a client of Messages tries out."""
+    """The header `anthropic-beta` of a client of Messages."""
 
     def answer_id(self, api: Api, time_ms: int, random: str) -> AnswerId:
-        """The id of an answer to it; `random` is hexadecimal."""
+        """Make the id of an answer to it; `random` is hexadecimal."""
         return AnswerId(api.prefix, time_ms, random[:RANDOM_DIGITS], self.conversation)
 
 
 def identify(api: Api, ask: Ask, headers: Mapping[str, str], name: str, body: bytes) -> Identity:
-    """Which request it is; `name` is that of the client. Raises `BadAsk`."""
+    """Identify a request; `name` is that of the client. Raises `BadAsk`."""
     conversation = _conversation(ask, headers)
     key = _key(headers)
     keyed = digest("key", name, conversation, key) if key else ""

@@ -11,7 +11,7 @@ from tokenmill.front.route_context import RouteContext
 PATH = "/v1/models"
 
 BEGAN = 0
-"""When a model was made: nobody has told."""
+"""Time at which a model was made, which is unknown."""
 
 VERSION = "anthropic-version"
 """Header by which Anthropic's clients are known."""
@@ -48,7 +48,8 @@ class Models:
 
 def _model(name: str, request: web.Request) -> dict[str, Any]:
     if VERSION in request.headers:
-        return {"type": "model", "id": name, "display_name": name, "created_at": "1970-01-01T00:00:00Z"}
+        fixed = {"type": "model", "created_at": "1970-01-01T00:00:00Z", "lifecycle": "active"}
+        return {**fixed, "id": name, "display_name": name}
     return {"id": name, "object": "model", "created": BEGAN, "owned_by": "tokenmill"}
 
 

@@ -1,20 +1,22 @@
 """`POST /v1/chat/completions`, `/v1/responses` and `/v1/messages`: an answer, streamed or in one piece.
 
-1. Who may not ask at all has no body read. What can't be had is refused before anything is written: by the field's
-   name, in the object of the API. A request has one place, from its body to the end of its answer.
-2. The status waits for the first event, for `front.first_s`: a model server's refusal keeps its own.
-3. A request that comes again gets the answer that is there, from its beginning; one that failed before anything came is
-   asked for again.
-4. Nobody waits for more than the time of an answer, and a little: who reads a stream then is cut off.
+1. A client that may not ask at all has no body read. What can't be had is refused before anything is written: by the
+   field's name, in the object of the API. A request counts as one connection, from its body to the end of its answer.
+2. The status waits up to `front.first_s` for the first event, so a model server's refusal keeps its own status.
+3. A request that comes again gets the answer that is there, from its beginning. One that failed before anything came,
+   or that was stopped because it had no reader, is asked for again.
+4. No client waits much longer than an answer may take: a stream is cut off then.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
 import msgspec
 from aiohttp import web
 
-from tokenmill.apis import APIS, Api, BadAsk
+from tokenmill.apis import APIS, RESPONSES, Api, BadAsk
 from tokenmill.apis.ask import Json
 from tokenmill.apis.namespaces import Namespaces, told_apart
 from tokenmill.apis.reading import is_deeper
@@ -23,11 +25,12 @@ from tokenmill.dialects import Dialect
 from tokenmill.front.failure import Failed
 from tokenmill.front.following import Following
 from tokenmill.front.identity import identify
-from tokenmill.front.readers import Read
-from tokenmill.front.request_index import Known
+from tokenmill.front.readers import Reader
+from tokenmill.front.request_index import KnownRequest
 from tokenmill.front.requests import ApiRequest
-from tokenmill.front.route_context import RouteContext, Sought, Told, place_of, since
-from tokenmill.front.whole import Whole, begun, collected
+from tokenmill.front.retries import earlier_request
+from tokenmill.front.route_context import AnswerRef, RouteContext, place_of, since
+from tokenmill.front.whole import Whole, collected, unbegun
 from tokenmill.gateway.auth.grant import Grant, must_allow
 from tokenmill.gateway.event_log.reading import Start
 from tokenmill.gateway.event_log.view import Frame
@@ -38,25 +41,23 @@ from tokenmill.gateway.streams.framing import SSE, ServerSentEvents
 from tokenmill.limits import JSON_DEPTH, KIB
 
 BODY_S = 60.0
-"""For a body with images: a megabyte at 140 kbit/s."""
+"""Seconds for a body with images to arrive: a megabyte at 140 kbit/s."""
 
 BODY_DEPTH = 2 * JSON_DEPTH
-"""Nesting of a body: that of arguments in a history, and what stands around them. Whoever reads it later can."""
+"""Nesting that a body may have: that of arguments in a history, and of what stands around them. Its later readers can
+read as much."""
 
 JSON = "application/json"
 
-BEGIN_S = 30.0
-"""How long an answer in the background may take to begin: that is a caller's business, and no model's."""
-
 
 class ToldApart(ServerSentEvents):
-    """Events that name the calls of tools in a namespace as the client knows them: by both names."""
+    """Frames events that name the calls of tools in a namespace as the client does: by both names."""
 
     def __init__(self, namespaces: Namespaces) -> None:
         self._namespaces = namespaces
 
     def frame(self, dialect: Dialect, partition: int, frame: Frame) -> bytes:
-        """The frame, with tools by the names that its client gave them."""
+        """Return the frame, with tools under the names that the client gave them."""
         return super().frame(dialect, partition, frame._replace(payload=told_apart(frame.payload, self._namespaces)))
 
 
@@ -77,11 +78,9 @@ class Posts:
         grant = await context.admission.may(request, "write")
         with context.admission.slot(grant):
             asked = await self._read(api, request, grant)
-            known, attempt = await context.requests.known(asked), 0
+            known, attempt = await earlier_request(context, asked), 0
             if known is not None:
-                context.numbers.add("tokenmill_front_attached_total", "key" if known.key else "retry")
-                await context.requests.attached(known)
-                answer = await self._known(request, asked, known)
+                answer = await self._attached(request, asked, known)
                 if answer is not None:
                     return answer
                 attempt = context.requests.again(known)
@@ -90,7 +89,7 @@ class Posts:
     # What is asked
 
     async def _read(self, api: Api, request: web.Request, grant: Grant) -> ApiRequest:
-        """Read a request, and let it into its conversation. Raises `BadAsk` and `Refused`."""
+        """Read a request, and check that it may write to its conversation. Raises `BadAsk` and `Refused`."""
         context, body = self._context, await self._body(request)
         said = _object(body)
         ask = api.read(said)
@@ -118,84 +117,108 @@ class Posts:
 
     # How it is answered
 
+    async def _attached(
+        self, request: web.Request, asked: ApiRequest, known: KnownRequest
+    ) -> web.StreamResponse | None:
+        """Give the answer to an earlier request; None if it has to be asked for again."""
+        context = self._context
+        if context.requests.abandoned(known):
+            return None  # half of an answer, and no client had it stopped
+        context.numbers.add("tokenmill_front_attached_total", "key" if known.key else "retry")
+        await context.requests.attached(known)
+        return await self._known(request, asked, known)
+
     async def _new(self, request: web.Request, asked: ApiRequest, attempt: int) -> web.StreamResponse:
-        """Ask for an answer, and give it. It is read from in front of the request's own record."""
+        """Ask for an answer, and give it. Reading starts before the request's own record is written."""
         context = self._context
         new = context.requests.new(asked, attempt)
-        with context.readers.reading(new.conversation, new.message_id, stays=new.stays) as read:
-            async with context.following(new.conversation, new.message_id, "now", asked.grant) as (following, told):
+        with context.readers.reading(new.conversation, new.message_id, stays=new.stays) as reader:
+            async with context.following(new.conversation, new.message_id, "now", asked.grant) as following:
                 counts = await context.requests.write(asked, new)
                 if counts is new:
-                    answer = await self._answered(request, asked, new, following, told, read)
+                    answer = await self._answered(request, asked, new, following, reader)
                     assert answer is not None  # noqa: S101 -- only one that was there may be asked for again
                     return answer
-            read.done = True
+            reader.done = True
         answer = await self._known(request, asked, counts)
         return answer if answer is not None else await self._new(request, asked, context.requests.again(counts))
 
-    async def _known(self, request: web.Request, asked: ApiRequest, known: Known) -> web.StreamResponse | None:
-        """Give the answer that is there, from its beginning; None if that failed before anything came."""
+    async def _known(self, request: web.Request, asked: ApiRequest, known: KnownRequest) -> web.StreamResponse | None:
+        """Give the existing answer from its beginning; None if it failed before anything came."""
         context, start, grant = self._context, since(known.time_ms), asked.grant
-        with context.readers.reading(known.conversation, known.message_id, stays=known.stays) as read:
-            async with context.following(known.conversation, known.message_id, start, grant) as (following, told):
-                return await self._answered(request, asked, known, following, told, read, again=True)
+        with context.readers.reading(known.conversation, known.message_id, stays=known.stays) as reader:
+            async with context.following(known.conversation, known.message_id, start, grant) as following:
+                return await self._answered(request, asked, known, following, reader, again=True)
 
     async def _answered(
         self,
         request: web.Request,
         asked: ApiRequest,
-        known: Known,
+        known: KnownRequest,
         following: Following,
-        told: Told,
-        read: Read,
+        reader: Reader,
         *,
         again: bool = False,
     ) -> web.StreamResponse | None:
-        """Answer with a message, as soon as it has begun; None if it failed, and is to be asked for again."""
+        """Answer with a message as soon as it has begun; None if it failed and has to be asked for again."""
         context, ask = self._context, asked.ask
         if not ask.stream and ask.background:
-            return await self._begun(asked, known, following, read)
-        if not ask.stream:
-            return await self._whole(asked, known, following, told, read, again=again)
-        await context.opened(following, told, context.config.front.first_s)
-        if told.opening.failure is not None:
-            read.done = True
-            if again:
-                return None
-            raise told.opening.failure
-        start: Start = told.start
+            reader.done = True
+            return await self._as_it_is(known, following, again=again)
+        with _placed(known):
+            if not ask.stream:
+                return await self._whole(asked, known, following, reader, again=again)
+            await following.opened(context.config.front.first_s)
+            if following.opening.failure is not None:
+                reader.done = True
+                if again:
+                    return None
+                raise following.opening.failure
+        start: Start = following.start
         framing = ToldApart(ask.namespaces) if ask.namespaces else SSE
-        async with context.waited_for(following, told):
-            sought = Sought(known.conversation, known.message_id, known.time_ms)
-            return await context.streamed(request, asked.api, sought, start, asked.grant, read, framing)
+        async with following.waited_for():
+            ref = AnswerRef(known.conversation, known.message_id, known.time_ms)
+            return await context.streamed(request, asked.api, ref, start, asked.grant, reader, framing)
 
     async def _whole(
-        self, asked: ApiRequest, known: Known, following: Following, told: Told, read: Read, *, again: bool
+        self, asked: ApiRequest, known: KnownRequest, following: Following, reader: Reader, *, again: bool
     ) -> web.Response | None:
-        whole = Whole(asked.api, lambda: self._context.begins(told))
+        whole = Whole(asked.api, following.first_event)
         try:
             body = await collected(whole, following.frames(), self._context.config.front.answer_s)
         except Failed:
             if whole.over:
-                read.done = True
+                reader.done = True
                 if again:
                     return None
             raise
-        read.done = True
+        reader.done = True
         if namespaces := asked.ask.namespaces:
             body = told_apart(body, namespaces)
         return web.Response(body=body, content_type=JSON, headers=place_of(known.conversation, known.message_id))
 
-    async def _begun(self, asked: ApiRequest, known: Known, following: Following, read: Read) -> web.Response:
-        """An answer in the background: what there is of it when it has begun."""
-        read.done = True
-        response = await begun(Whole(asked.api), following.frames(), BEGIN_S)
+    async def _as_it_is(self, known: KnownRequest, following: Following, *, again: bool) -> web.Response:
+        """A response in the background, as it is now: `queued` until a caller has taken it."""
+        whole = Whole(RESPONSES)
+        for frame in await following.past() if again else ():
+            whole.take(frame)
+        response = whole.so_far() or unbegun(known, stopped=self._context.requests.stopped(known))
         headers = place_of(known.conversation, known.message_id)
         return web.Response(body=msgspec.json.encode(response), content_type=JSON, headers=headers)
 
 
+@contextmanager
+def _placed(known: KnownRequest) -> Iterator[None]:
+    """A block whose failures say where the answer is."""
+    try:
+        yield
+    except Failed as problem:
+        problem.headers |= place_of(known.conversation, known.message_id)
+        raise
+
+
 def _object(body: bytes) -> Json:
-    """A body as a JSON object. Raises `BadAsk`."""
+    """Read a body as a JSON object. Raises `BadAsk`."""
     try:
         said = msgspec.json.decode(body, type=dict[str, Any])
     except RecursionError:
@@ -208,7 +231,7 @@ def _object(body: bytes) -> Json:
 
 
 def _brackets(body: bytes) -> int:
-    """That open: what has few is not deep, and need not be walked."""
+    """Count the brackets that open: a body with few is not deep, and need not be walked."""
     return body.count(b"{") + body.count(b"[")
 
 

@@ -1,10 +1,10 @@
-"""Who reads which answer here, and what becomes of answers that nobody reads.
+"""The readers of each answer at this front, and what becomes of answers without a reader.
 
 1. An answer whose last reader has left is stopped after `front.disconnect_s`, unless its request said that it stays, or
-   somebody reads it again: here, or, as the topic `requests` tells, at another front.
-2. Before it is stopped the other fronts are asked, by that topic: one may have had a reader all along, or since before
-   it was noticed here that ours had left.
-3. Who reads through a gateway is not known here: such requests say `tm-resumable`.
+   a client reads it again: here, or, as a record on `requests` says, at another front.
+2. Before it is stopped the other fronts are asked on that topic: one may have had a reader all along, or since before
+   this front noticed that its own had left.
+3. Clients that read through a gateway are not known here: their requests say `tm-resumable`.
 4. A process that ends stops nothing: its clients come back elsewhere.
 """
 
@@ -27,18 +27,18 @@ Stop = Callable[[str, str], Awaitable[None]]
 """Stops the answer of a conversation and an id."""
 
 ANSWER_S = 3.0
-"""For the other fronts to say that they have a reader: it takes milliseconds, where none of them is busy."""
+"""Seconds for the other fronts to answer that they have a reader. It takes milliseconds unless they are busy."""
 
 
-class Others:
-    """Tells and asks the other fronts, by the topic `requests`."""
+class OtherFronts:
+    """Writes to the other fronts, on the topic `requests`."""
 
     def __init__(self, producer: Producer, topic: str) -> None:
         self._producer = producer
         self._topic = topic
 
     async def ask(self, conversation: str, message_id: str) -> None:
-        """Whether any has a reader of an answer; it is told as in `tell`. Raises `Refused`."""
+        """Ask whether any has a reader of an answer; one that has answers by `tell`. Raises `Refused`."""
         await self._say(conversation, LeftRecord(message_id))
 
     async def tell(self, conversation: str, message_id: str) -> None:
@@ -50,55 +50,55 @@ class Others:
 
 
 class Readers:
-    """Counts the readers of answers here. Without `others` there is one front alone."""
+    """Counts the readers of answers here. Without `others` this is the only front."""
 
-    def __init__(self, hub: Hub, disconnect_s: float, stop: Stop, others: Others | None = None) -> None:
+    def __init__(self, hub: Hub, disconnect_s: float, stop: Stop, others: OtherFronts | None = None) -> None:
         self._others = others
         self._telling = set[asyncio.Task[None]]()
         self._hub = hub
         self._disconnect_s = disconnect_s
         self._stop = stop
         self._count: Counter[tuple[str, str]] = Counter()
-        """By conversation and id: clients each have a conversation of their own for one that names none."""
+        """By conversation and id: an id that names no conversation stands for one of each client."""
         self._leaving: dict[tuple[str, str], asyncio.Task[None]] = {}
         self.abandoned = 0
-        """Answers that were stopped."""
+        """Number of answers that were stopped."""
 
     @property
     def total(self) -> int:
-        """How many readers all answers have."""
+        """Number of readers of all answers."""
         return self._count.total()
 
     @contextmanager
-    def reading(self, conversation: str, message_id: str, *, stays: bool) -> Iterator["Read"]:
-        """One reader, as long as the block lasts; who does not say that it is done has left."""
+    def reading(self, conversation: str, message_id: str, *, stays: bool) -> Iterator["Reader"]:
+        """Count one reader for as long as the block lasts. One that is not `done` at its end has left."""
         who = conversation, message_id
         self._count[who] += 1
         self.read_elsewhere(*who)
-        read = Read()
+        reader = Reader()
         try:
-            yield read
+            yield reader
         finally:
             self._count[who] -= 1
             if not self._count[who]:
                 del self._count[who]
-                if not (read.done or stays):
+                if not (reader.done or stays):
                     self._leave(*who)
 
     def read_elsewhere(self, conversation: str, message_id: str) -> None:
-        """Note that somebody reads an answer elsewhere: it need not be stopped by us."""
+        """Note that an answer has a reader elsewhere: this front need not stop it."""
         if (leaving := self._leaving.pop((conversation, message_id), None)) is not None:
             leaving.cancel()
 
     def asked(self, conversation: str, message_id: str) -> None:
-        """Another front has no reader of it any more: say so if there is one here."""
+        """Answer another front that no longer has a reader of an answer, if there is one here."""
         if self._others is not None and (conversation, message_id) in self._count:
             task = asyncio.create_task(self._tell(self._others, conversation, message_id))
             self._telling.add(task)
             task.add_done_callback(self._telling.discard)
 
     @staticmethod
-    async def _tell(others: Others, conversation: str, message_id: str) -> None:
+    async def _tell(others: OtherFronts, conversation: str, message_id: str) -> None:
         try:
             await others.tell(conversation, message_id)
         except Refused as problem:
@@ -110,7 +110,7 @@ class Readers:
         self._leaving[conversation, message_id] = task
 
     async def _left(self, conversation: str, message_id: str) -> None:
-        """Stop an answer when the time is over, and it still has no reader."""
+        """Stop an answer if it still has no reader when the time is over."""
         key, message, over = conversation.encode(), message_id.encode(), asyncio.Event()
         self._hub.watch(key, message, over.set)
         try:
@@ -131,7 +131,7 @@ class Readers:
                 del self._leaving[conversation, message_id]
 
     async def close(self) -> None:
-        """Stop no answer any more."""
+        """Cancel all stops that are due."""
         tasks = [*self._leaving.values(), *self._telling]
         for task in tasks:
             task.cancel()
@@ -147,11 +147,11 @@ async def _within(over: asyncio.Event, seconds: float) -> bool:
     return True
 
 
-class Read:
-    """What a reader says of itself."""
+class Reader:
+    """A reader of an answer."""
 
     __slots__ = ("done",)
 
     def __init__(self) -> None:
         self.done = False
-        """It has all of the answer, or wants no more of it."""
+        """Whether it has all of the answer, or wants no more of it."""

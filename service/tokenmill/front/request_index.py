@@ -1,4 +1,4 @@
-"""What is known of the requests of the last minutes, of all fronts: a function of the records of `requests`."""
+"""The requests of the last minutes at all fronts: a function of the records of `requests`."""
 
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable
@@ -6,13 +6,14 @@ from collections.abc import Callable
 import msgspec
 from aiokafka import ConsumerRecord
 
-from tokenmill.apis.record import ApiName, LeftRecord, ReaderRecord, RequestRecord, read_request
+from tokenmill.apis.record import ApiName, LeftRecord, ReaderRecord, RequestRecord, StoppedRecord, read_request
+from tokenmill.errors import NOT_JSON
 
 KNOWN_KEPT = 200_000
-"""Requests: some hundred a second for ten minutes, half a kilobyte each."""
+"""Requests that are kept: some hundred a second for ten minutes or more, half a kilobyte each."""
 
 
-class Known(msgspec.Struct, frozen=True, gc=False):
+class KnownRequest(msgspec.Struct, frozen=True, gc=False):
     """A request, without its body."""
 
     conversation: str
@@ -23,11 +24,19 @@ class Known(msgspec.Struct, frozen=True, gc=False):
     attempt: int
     stays: bool
     time_ms: int
+    model: str = ""
+    """The model that a response is asked of, which is shown before it has begun."""
+
+
+class _Named(msgspec.Struct, gc=False):
+    """What is read of the body of a response."""
+
+    model: str = ""
 
 
 class RequestIndex:
-    """Finds them. By conversation and id `read_elsewhere` hears of answers that somebody reads who did not ask for
-    them, and `left` of those that a front has no reader of any more.
+    """Finds requests. Calls `read_elsewhere` for an answer with a reader other than its requester, `left` for one that
+    a front has no reader of any more.
     """
 
     def __init__(
@@ -39,17 +48,19 @@ class RequestIndex:
         self._keep_ms = keep_ms
         self._read_elsewhere = read_elsewhere
         self._left = left
-        self._by_id: OrderedDict[str, Known] = OrderedDict()
-        self._by_key: dict[tuple[str, int], Known] = {}
-        self._latest: dict[str, Known] = {}
-        """By key: it outlives the attempts before it."""
-        self._by_fingerprint: defaultdict[str, list[Known]] = defaultdict(list)
+        self._by_id: OrderedDict[str, KnownRequest] = OrderedDict()
+        self._by_key: dict[tuple[str, int], KnownRequest] = {}
+        self._latest: dict[str, KnownRequest] = {}
+        """The last attempt of each key. It outlives the earlier ones."""
+        self._by_fingerprint: defaultdict[str, list[KnownRequest]] = defaultdict(list)
+        self._stopped: dict[str, StoppedRecord] = {}
+        """By id."""
 
     def __len__(self) -> int:
         return len(self._by_id)
 
     def take(self, record: ConsumerRecord) -> None:
-        """A record of the topic, in the order of its partition."""
+        """Take a record of the topic, in the order of its partition."""
         request = read_request(record.value)
         if request is None or not record.key:
             return
@@ -58,12 +69,14 @@ class RequestIndex:
             self._read_elsewhere(conversation, request.message_id)
         if isinstance(request, LeftRecord):
             self._left(conversation, request.message_id)
+        if isinstance(request, StoppedRecord):
+            self._stop(conversation, request)
         if not isinstance(request, RequestRecord) or request.message_id in self._by_id:
             return
         self._expire(record.timestamp)
         if request.key and (request.key, request.attempt) in self._by_key:
             return  # the first one counts
-        known = Known(
+        known = KnownRequest(
             conversation,
             request.message_id,
             request.api,
@@ -72,34 +85,46 @@ class RequestIndex:
             request.attempt,
             request.stays,
             record.timestamp,
+            _model_of(request),
         )
         self._by_id[known.message_id] = known
         self._by_fingerprint[known.fingerprint].append(known)
         if known.key:
             self._by_key[known.key, known.attempt] = self._latest[known.key] = known
 
-    def by_id(self, message_id: str) -> Known | None:
+    def _stop(self, conversation: str, stopped: StoppedRecord) -> None:
+        """Note that an answer was stopped. A stop by a client outweighs one for lack of a reader."""
+        known, before = self._by_id.get(stopped.message_id), self._stopped.get(stopped.message_id)
+        if known is not None and known.conversation == conversation and (before is None or before.abandoned):
+            self._stopped[stopped.message_id] = stopped
+
+    def stopped(self, message_id: str) -> StoppedRecord | None:
+        """How an answer was stopped, if it was."""
+        return self._stopped.get(message_id)
+
+    def by_id(self, message_id: str) -> KnownRequest | None:
         """The request whose answer has this id."""
         return self._by_id.get(message_id)
 
-    def by_key(self, key: str, attempt: int | None = None) -> Known | None:
+    def by_key(self, key: str, attempt: int | None = None) -> KnownRequest | None:
         """The first request of a key, of one attempt or of the last one."""
         return self._latest.get(key) if attempt is None else self._by_key.get((key, attempt))
 
-    def by_fingerprint(self, fingerprint: str, since_ms: int) -> Known | None:
-        """The one request, not older than that, that a retry can mean; None if there is none, or there are several."""
+    def by_fingerprint(self, fingerprint: str, since_ms: int) -> KnownRequest | None:
+        """The only request since this time that a retry can mean; None if there is none, or more than one."""
         found = [known for known in self._by_fingerprint.get(fingerprint, ()) if known.time_ms >= since_ms]
         last = max((known.attempt for known in found), default=0)
         latest = [known for known in found if known.attempt == last]
         return latest[0] if len(latest) == 1 else None
 
     def _expire(self, now_ms: int) -> None:
-        """Forget what is too old, and what there is no room for beside one more."""
+        """Forget requests that are too old, or that leave no room for one more."""
         while self._by_id:
             known = next(iter(self._by_id.values()))
             if len(self._by_id) < KNOWN_KEPT and known.time_ms >= now_ms - self._keep_ms:
                 return
             del self._by_id[known.message_id]
+            self._stopped.pop(known.message_id, None)
             self._by_key.pop((known.key, known.attempt), None)
             if self._latest.get(known.key) is known:
                 del self._latest[known.key]
@@ -107,3 +132,13 @@ class RequestIndex:
             same.remove(known)
             if not same:
                 del self._by_fingerprint[known.fingerprint]
+
+
+def _model_of(request: RequestRecord) -> str:
+    """The model that a response is asked of; empty for other APIs, and in a body that no front has read."""
+    if request.api != "responses":
+        return ""
+    try:
+        return msgspec.json.decode(request.body, type=_Named).model
+    except NOT_JSON:
+        return ""

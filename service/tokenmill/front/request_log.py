@@ -17,16 +17,17 @@ from tokenmill.errors import Unavailable
 from tokenmill.kafka.whole_topic import WholeTopic
 
 REST_S = 0.1
-"""Between two reads, while nobody waits. What other fronts say of their readers may be known so much later."""
+"""Seconds between two reads while nobody waits. What other fronts say of their readers may be known this much later."""
 
 FETCH_WAIT_MS = 50
-"""A request with an `Idempotency-Key` waits for its own record, which may come just behind the beginning of a fetch."""
+"""Milliseconds that a fetch waits. A request with an `Idempotency-Key` waits for its own record, which may arrive just
+after a fetch began."""
 
 CAUGHT_UP_S = 5.0
-"""For what is in the log to be read: it takes milliseconds."""
+"""Seconds for all of the log to be read. It takes milliseconds."""
 
 LOOK_S = 0.1
-"""Between two looks for a partition that was just written to: the broker that is asked may hear of it later."""
+"""Seconds between two looks for a partition that was just written to: the broker that is asked may hear of it later."""
 
 Take = Callable[[ConsumerRecord], Any]
 
@@ -40,7 +41,7 @@ class RequestLog:
         self._came = asyncio.Condition()
         self._waiting = 0
         self._wanted = asyncio.Event()
-        """Somebody waits."""
+        """Set while a request waits."""
 
     async def start(self) -> None:
         """Connect, and find where to begin."""
@@ -59,7 +60,7 @@ class RequestLog:
                 await self._rest()
 
     async def _rest(self) -> None:
-        """Until somebody waits, or it is time."""
+        """Rest until a request waits, or the time is over."""
         if self._wanted.is_set():
             return
         with self._reader.paused(), suppress(TimeoutError):
@@ -87,7 +88,7 @@ class RequestLog:
 
     @asynccontextmanager
     async def _waited_for(self) -> AsyncIterator[None]:
-        """Keep the reading from a rest inside the block, as somebody waits."""
+        """Keep the reader from resting inside the block."""
         self._waiting += 1
         self._wanted.set()
         try:

@@ -1,11 +1,12 @@
-"""From a request to the answer that is its: one that is there already, or one that is asked for now.
+"""From a request to its answer: one that exists already, or one that is asked for now.
 
 Rules of this file:
 
-1. What the log knows counts: a request is found by its key, or as the retry of an SDK, after everything was read that
-   is in the log. One with a key is looked for again behind its own record, as another front may have been faster.
+1. The log decides. A request is looked for by its key, or as the retry of an SDK, once all of the log has been read.
+   One with a key is looked for again after its own record was written, as another front may have been faster.
 2. A key that came with another body is refused: it can't mean both.
-3. What failed before anything came is asked for again, under the next number of attempts.
+3. What failed before anything came, or was stopped because it had no reader, is asked for again, under the next number
+   of attempts.
 """
 
 import secrets
@@ -16,9 +17,10 @@ import msgspec
 from tokenmill.apis import Api, Ask
 from tokenmill.apis.record import ATTEMPTS, RequestRecord
 from tokenmill.config import Front
+from tokenmill.front.failure import NOT_AGAIN
 from tokenmill.front.identity import Identity
-from tokenmill.front.readers import Others
-from tokenmill.front.request_index import Known, RequestIndex
+from tokenmill.front.readers import OtherFronts
+from tokenmill.front.request_index import KnownRequest, RequestIndex
 from tokenmill.front.request_log import RequestLog
 from tokenmill.gateway.auth.grant import Grant
 from tokenmill.gateway.ingest.producer import Producer
@@ -29,7 +31,7 @@ OTHER_BODY = "this Idempotency-Key came with another body; send a new key with a
 
 
 class ApiRequest(msgspec.Struct, frozen=True):
-    """A request of a client, read and let in."""
+    """A request of a client that was read and may be answered."""
 
     api: Api
     ask: Ask
@@ -48,26 +50,43 @@ class Requests:
         self._log = log
         self._index = index
         self._producer = producer
-        self._others = Others(producer, topic)
+        self._others = OtherFronts(producer, topic)
 
-    async def known(self, asked: ApiRequest) -> Known | None:
-        """The request that this one is again. Raises `Refused` and `Unavailable`."""
+    async def known(self, asked: ApiRequest) -> KnownRequest | None:
+        """The request that this one may be again. Raises `Refused` and `Unavailable`."""
         identity = asked.identity
         if identity.key:
             await self._log.caught_up()
             return self._same(asked, self._index.by_key(identity.key))
         if identity.again:
             await self._log.caught_up()
-            since = int((time.time() - self._settings.retry_s) * 1000)
-            return self._index.by_fingerprint(identity.fingerprint, since)
+            retry_s, answer_s = self._settings.retry_s, self._settings.answer_s
+            ages = retry_s, retry_s + answer_s  # the nearest first: there may be several within the longer time
+            found = (self._index.by_fingerprint(identity.fingerprint, _ago_ms(age)) for age in ages)
+            return next((known for known in found if known is not None), None)
         return None
 
-    def new(self, asked: ApiRequest, attempt: int) -> Known:
-        """A request that is to be written."""
+    async def by_id(self, conversation: str, message_id: str) -> KnownRequest | None:
+        """The request whose answer has this id, if it is among those of the last minutes. Raises `Unavailable`."""
+        await self._log.caught_up()
+        known = self._index.by_id(message_id)
+        return known if known is not None and known.conversation == conversation else None
+
+    def stopped(self, known: KnownRequest) -> bool:
+        """Whether the answer was stopped, by a client or by a front."""
+        return self._index.stopped(known.message_id) is not None
+
+    def abandoned(self, known: KnownRequest) -> bool:
+        """Whether a front stopped the answer because it had no reader."""
+        stopped = self._index.stopped(known.message_id)
+        return stopped is not None and stopped.abandoned
+
+    def new(self, asked: ApiRequest, attempt: int) -> KnownRequest:
+        """Make a request that is to be written."""
         identity, now = asked.identity, int(time.time() * 1000)
         answer = identity.answer_id(asked.api, now, secrets.token_hex(16))
         conversation = answer.conversation_of(asked.grant.name)
-        return Known(
+        return KnownRequest(
             conversation,
             str(answer),
             asked.api.name,
@@ -76,10 +95,11 @@ class Requests:
             attempt,
             identity.stays,
             now,
+            asked.ask.model,
         )
 
-    async def write(self, asked: ApiRequest, known: Known) -> Known:
-        """Put it into the log. Returns the one that counts. Raises `Refused` and `Unavailable`."""
+    async def write(self, asked: ApiRequest, known: KnownRequest) -> KnownRequest:
+        """Write a request to the log. Returns the one that counts. Raises `Refused` and `Unavailable`."""
         record = RequestRecord(
             message_id=known.message_id,
             api=known.api,
@@ -99,26 +119,30 @@ class Requests:
         first = self._same(asked, self._index.by_key(known.key, known.attempt))
         return known if first is None or first.message_id == known.message_id else first
 
-    async def attached(self, known: Known) -> None:
-        """Tell all fronts that somebody reads an answer who did not ask for it."""
+    async def attached(self, known: KnownRequest) -> None:
+        """Tell all fronts that an answer has a reader other than its requester."""
         if not known.stays:
             await self._others.tell(known.conversation, known.message_id)
 
     def stays(self, message_id: str) -> bool:
-        """Whether an answer goes on without a reader; one that is not known any more does."""
+        """Whether an answer continues without a reader; one whose request is forgotten does."""
         known = self._index.by_id(message_id)
         return known is None or known.stays
 
-    def again(self, known: Known) -> int:
-        """The number of the next attempt, when all of this one failed. Raises `Refused`."""
+    def again(self, known: KnownRequest) -> int:
+        """Return the number of the attempt after this one, which failed or was abandoned. Raises `Refused`."""
         if known.attempt + 1 >= ATTEMPTS:
-            raise Refused(
-                CONFLICT, f"the request with this Idempotency-Key has failed {ATTEMPTS} times; send a new key"
-            )
+            detail = f"this request has failed or lost its reader {ATTEMPTS} times; send a new key"
+            raise Refused(CONFLICT, detail, headers=dict(NOT_AGAIN))
         return known.attempt + 1
 
     @staticmethod
-    def _same(asked: ApiRequest, known: Known | None) -> Known | None:
+    def _same(asked: ApiRequest, known: KnownRequest | None) -> KnownRequest | None:
         if known is not None and known.fingerprint != asked.identity.fingerprint:
-            raise Refused(CONFLICT, OTHER_BODY)
+            raise Refused(CONFLICT, OTHER_BODY, headers=dict(NOT_AGAIN))
         return known
+
+
+def _ago_ms(seconds: float) -> int:
+    """A time before now, in milliseconds since the epoch."""
+    return int((time.time() - seconds) * 1000)

@@ -1,11 +1,12 @@
-"""`/v1/responses/{id}`: a response that was begun before, by whoever knows its id and may read its conversation.
+"""`/v1/responses/{id}`: a response that was begun before, for clients that know its id and may read its conversation.
 
-1. `GET` answers with all of it, or with what has begun; with `stream=true` with its events from the beginning, or
-   behind `starting_after`. It need not have been asked for in the background.
-2. `POST …/cancel` stops it for everybody, and answers when it is over.
-3. What is kept is the log: an id leads to its place there, and nothing is found when that is gone. An id may be made
-   up: it is looked for in what was written in its time, and in `LATE` records that are younger, as callers that were
-   away write late; none of its time lies before us.
+1. `GET` answers with all of it, or with what has begun, or with `queued` until a caller has taken it; with
+   `stream=true` with its events from the beginning, or after `starting_after`. It need not have been asked for in the
+   background.
+2. `POST …/cancel` stops it for everybody, and answers when it is over. One that no caller has taken is `cancelled`.
+3. What is kept is the log, and the requests of the last minutes. An id leads to its place in the log, and nothing is
+   found when that is gone. An id may be made up: it is looked for in the records of its time, and in `LATE` records
+   that are younger, as callers that were away write late; none of its time lies before us.
 """
 
 import asyncio
@@ -20,38 +21,38 @@ from tokenmill.apis import RESPONSES, BadAsk
 from tokenmill.apis.record import AnswerId, read_id
 from tokenmill.dialects import Dialect
 from tokenmill.front.following import Following
-from tokenmill.front.route_context import CLOCKS_MS, RouteContext, Sought, place_of, since
-from tokenmill.front.whole import MORE_S, Whole
+from tokenmill.front.route_context import CLOCKS_MS, AnswerRef, RouteContext, place_of, since
+from tokenmill.front.whole import MORE_S, Whole, unbegun
 from tokenmill.gateway.auth.grant import Action, Grant
 from tokenmill.gateway.event_log.view import Frame
 from tokenmill.gateway.problems import NOT_FOUND, Refused
 from tokenmill.gateway.streams.framing import SSE, Framing, ServerSentEvents
 
 PATH = f"/v1/responses/{{id:{RESPONSES.prefix}[^/]+}}"
-"""Of an id: `compact` and `input_tokens`, which OpenAI has there, are no responses that take another method."""
+"""The path of an id. `compact` and `input_tokens`, which OpenAI has there, are not ids."""
 
 JSON = "application/json"
 
 MISSING = "the log has no response of this id, or not any more"
 
 LATE = 20_000
-"""Records that are younger than an answer's time, among which one that began late is looked for: 0.2 s of a core."""
+"""Records after an answer's time that are searched for one that began late: 0.2 s of a core."""
 
 CANCEL_S = 10.0
-"""For the end of an answer that is cancelled: it takes a tenth of a second."""
+"""Seconds for a cancelled answer to end. It takes a tenth of one."""
 
 DIGITS = 16
-"""Of a number of an event."""
+"""Digits that the number of an event may have."""
 
 
 class Behind(ServerSentEvents):
-    """Keeps the events with greater numbers than one, for a reader that has the others."""
+    """Frames the events after a number, for a reader that has those up to it."""
 
     def __init__(self, number: int) -> None:
         self._number = number
 
     def frame(self, dialect: Dialect, partition: int, frame: Frame) -> bytes:
-        """The frame as it is, or nothing."""
+        """Return the frame as it is, or nothing."""
         payload = msgspec.json.decode(frame.payload) if frame.payload else {}
         if payload.get("sequence_number", self._number + 1) <= self._number:
             return b""
@@ -59,7 +60,7 @@ class Behind(ServerSentEvents):
 
 
 class Responses:
-    """The routes of responses that there are."""
+    """The routes of responses that exist."""
 
     def __init__(self, context: RouteContext) -> None:
         self._context = context
@@ -79,12 +80,12 @@ class Responses:
             await self._exists(answer, conversation, grant)
             context.numbers.add("tokenmill_front_attached_total", "id")
             stays = context.requests.stays(str(answer))
-            with context.readers.reading(conversation, str(answer), stays=stays) as read:
-                sought = Sought(conversation, str(answer), answer.time_ms)
-                return await context.streamed(request, RESPONSES, sought, since(answer.time_ms), grant, read, framing)
+            with context.readers.reading(conversation, str(answer), stays=stays) as reader:
+                ref = AnswerRef(conversation, str(answer), answer.time_ms)
+                return await context.streamed(request, RESPONSES, ref, since(answer.time_ms), grant, reader, framing)
 
     async def cancel(self, request: web.Request) -> web.Response:
-        """Stop the answer, and answer with the response as it is then."""
+        """Stop the answer, and answer with the response as it is afterwards."""
         answer, conversation, grant = await self._found(request, "stop")
         with self._context.admission.slot(grant):
             await self._exists(answer, conversation, grant)
@@ -92,7 +93,7 @@ class Responses:
             return await self._object(answer, conversation, grant, wait_s=CANCEL_S)
 
     async def _found(self, request: web.Request, action: Action) -> tuple[AnswerId, str, Grant]:
-        """The id of the address, where its answer is, and who asks. Raises `Refused`."""
+        """Return the id in the path, its conversation, and the client's grant. Raises `Refused`."""
         grant = await self._context.admission.who(request)
         answer = read_id(request.match_info["id"])
         if answer is None or answer.prefix != RESPONSES.prefix or answer.time_ms > _now_ms() + CLOCKS_MS:
@@ -102,10 +103,18 @@ class Responses:
         return answer, conversation, grant
 
     async def _exists(self, answer: AnswerId, conversation: str, grant: Grant) -> None:
-        """Raise `Refused` where the log has nothing of the answer."""
+        """Raise `Refused` where the log has neither the answer nor its request."""
         async with self._following(answer, conversation, grant) as following:
             if not await following.past():
-                raise Refused(NOT_FOUND, MISSING)
+                await self._unbegun(answer, conversation)
+
+    async def _unbegun(self, answer: AnswerId, conversation: str) -> dict[str, object]:
+        """Return the response to a request that no caller has taken yet. Raises `Refused`."""
+        requests = self._context.requests
+        known = await requests.by_id(conversation, str(answer))
+        if known is None:
+            raise Refused(NOT_FOUND, MISSING)
+        return unbegun(known, stopped=requests.stopped(known))
 
     async def _object(self, answer: AnswerId, conversation: str, grant: Grant, wait_s: float = 0.0) -> web.Response:
         whole = Whole(RESPONSES)
@@ -114,18 +123,16 @@ class Responses:
                 whole.take(frame)
             if wait_s and not whole.over:
                 await _ended(whole, following, wait_s)
-        response = whole.so_far()
-        if response is None:
-            raise Refused(NOT_FOUND, MISSING)
+        response = whole.so_far() or await self._unbegun(answer, conversation)
         headers = place_of(conversation, str(answer))
         return web.Response(body=msgspec.json.encode(response), content_type=JSON, headers=headers)
 
     @asynccontextmanager
     async def _following(self, answer: AnswerId, conversation: str, grant: Grant) -> AsyncIterator[Following]:
-        """A block with the events of an answer from its beginning. Raises `Refused` for one that was made up."""
+        """Follow an answer from its beginning inside a block. Raises `Refused` for an id that was made up."""
         start = since(answer.time_ms)
         over_ms = answer.time_ms + int((self._context.config.front.answer_s + MORE_S) * 1000) + CLOCKS_MS
-        async with self._context.following(conversation, str(answer), start, grant) as (following, _):
+        async with self._context.following(conversation, str(answer), start, grant) as following:
             if over_ms < _now_ms() and not await following.can_be(over_ms, LATE):
                 raise Refused(NOT_FOUND, MISSING)
             yield following

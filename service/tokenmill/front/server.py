@@ -2,11 +2,12 @@
 
 import logging
 from collections.abc import Iterable
+from functools import partial
 
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
-from tokenmill.apis import APIS, CHAT, Api, BadAsk
+from tokenmill.apis import APIS, CHAT, MESSAGES, Api, BadAsk
 from tokenmill.apis.refusals import error_body, upstream_error
 from tokenmill.errors import Unavailable
 from tokenmill.front.failure import Failed
@@ -21,6 +22,9 @@ log = logging.getLogger(__name__)
 
 BAD_REQUEST, NOT_FOUND, UNAVAILABLE = 400, 404, 503
 
+ANTHROPIC_ID = "request-id"
+"""Header from which Anthropic's SDKs read the id of a request."""
+
 AGAIN = {429: "2", 503: "2", 529: "5"}
 """Seconds after which a request may be sent again, by the status of its refusal."""
 
@@ -34,7 +38,16 @@ def front_app(
     telemetry: Telemetry = NO_TELEMETRY,
 ) -> web.Application:
     """The application that clients come to."""
-    return guarded_app(routes, answering(numbers, origins, watch), origins, body_bytes, telemetry)
+    app = guarded_app(routes, answering(numbers, origins, watch), origins, body_bytes, telemetry)
+    app.on_response_prepare.append(_named)
+    return app
+
+
+async def _named(request: web.Request, response: web.StreamResponse) -> None:
+    """Give every response, streams included, an id, under the name that the SDKs of its API read."""
+    identity = response.headers.setdefault(REQUEST_ID, new_id())
+    if api_of(request.path) is MESSAGES:
+        response.headers[ANTHROPIC_ID] = identity
 
 
 def api_of(path: str) -> Api:
@@ -43,29 +56,28 @@ def api_of(path: str) -> Api:
 
 
 def answering(numbers: Numbers, origins: Origins, watch: IdleConnections) -> Middleware:
-    """Every refusal is an error of the client's API that says what to change.
+    """Make the middleware that turns every refusal into an error of the client's API.
 
-    What nobody foresaw is logged under the request's id.
+    Unforeseen errors are logged under the request's id.
     """
 
     @web.middleware
     async def answered(request: web.Request, handler: Handler) -> web.StreamResponse:
-        api, status = api_of(request.path), "left"
+        api, status, identity = api_of(request.path), "left", new_id()
         watch.begins(request.protocol)
         try:
             origins.check(request)
             response = origins.preflight(request) if asks(request) else await handler(request)
             status = f"{response.status // 100}xx"
         except (BadAsk, Failed, Refused, Unavailable, web.HTTPException) as problem:
-            response = refusal(api, problem)
+            response = refusal(api, problem, identity)
             status = f"{response.status // 100}xx"
         except ConnectionError:  # the client went away while it was written to
             raise
         except Exception as problem:  # noqa: BLE001 -- it is logged, with the id that the answer has
-            status, identity = "5xx", new_id()
+            status = "5xx"
             unforeseen(request, problem, identity)
-            response = refusal(api, Refused(INTERNAL, f"the front's log says under {identity} what failed"))
-            response.headers[REQUEST_ID] = identity
+            response = refusal(api, Refused(INTERNAL, f"the front's log says under {identity} what failed"), identity)
         finally:
             watch.ends(request.protocol)
             if request.path == api.path and request.method == "POST":
@@ -73,29 +85,33 @@ def answering(numbers: Numbers, origins: Origins, watch: IdleConnections) -> Mid
         if watch.draining:
             response.force_close()
         if not response.prepared:
-            response.headers.setdefault(REQUEST_ID, new_id())
+            response.headers.setdefault(REQUEST_ID, identity)
             response.headers.setdefault("cache-control", "no-store")  # one client's answer, and no cache's
         return response
 
     return answered
 
 
-def refusal(api: Api, problem: BadAsk | Failed | Refused | Unavailable | web.HTTPException) -> web.Response:
-    """The answer that says what is wrong."""
+def refusal(
+    api: Api, problem: BadAsk | Failed | Refused | Unavailable | web.HTTPException, request_id: str
+) -> web.Response:
+    """Return the response that says what is wrong."""
     headers: dict[str, str] = {}
+    body_of = partial(error_body, api, request_id=request_id)
     if isinstance(problem, BadAsk):
         status = NOT_FOUND if problem.code == "model_not_found" else BAD_REQUEST
-        body = error_body(api, status, str(problem), param=problem.param, code=problem.code)
+        body = body_of(status, str(problem), param=problem.param, code=problem.code)
     elif isinstance(problem, Failed):
-        status, body = problem.status, upstream_error(api, problem.status, problem.raw, str(problem))
+        status, headers = problem.status, dict(problem.headers)
+        body = upstream_error(api, status, problem.raw, str(problem), request_id)
     elif isinstance(problem, Refused):
         status, headers = problem.kind.status, dict(problem.headers)
-        body = error_body(api, status, problem.detail, code=problem.kind.name)
+        body = body_of(status, problem.detail, code=problem.kind.name)
     elif isinstance(problem, Unavailable):
         log.warning("a request was refused: %s", problem)
-        status, body = UNAVAILABLE, error_body(api, UNAVAILABLE, "try again in a moment")
+        status, body = UNAVAILABLE, body_of(UNAVAILABLE, "try again in a moment")
     else:
-        status, body = problem.status, error_body(api, problem.status, problem.reason)
+        status, body = problem.status, body_of(problem.status, problem.reason)
     if again := AGAIN.get(status):
         headers.setdefault("retry-after", again)
     return web.Response(status=status, body=body, content_type="application/json", headers=headers)

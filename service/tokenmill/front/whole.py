@@ -7,24 +7,26 @@ from collections.abc import AsyncIterable, Callable
 from tokenmill.apis import Api
 from tokenmill.apis.whole import whole_answer
 from tokenmill.dialects import Renderer, find_dialect
+from tokenmill.dialects.openai_responses import unbegun_response
 from tokenmill.events import Error, Finish, decode_event
-from tokenmill.front.failure import LATE, UNAVAILABLE, Failed, Opening, failure_of
+from tokenmill.front.failure import Failed, Opening, failure_of, late
+from tokenmill.front.request_index import KnownRequest
 from tokenmill.gateway.event_log.view import Frame
 
 _TELLS = tuple(
     b'{"type":"response.%b"' % kind for kind in (b"created", b"in_progress", b"completed", b"incomplete", b"failed")
 )
-"""How payloads begin that have the whole `response`."""
+"""Beginnings of payloads that have the whole `response`."""
 
 _BEGUN = "in_progress"
 """The status of a response that has no end yet."""
 
 MORE_S = 10.0
-"""Beyond the time that the answer has: its caller ends it in time, and the end has to come here."""
+"""Seconds beyond the time of an answer: its caller ends it in time, and the end has to arrive here."""
 
 
 class Whole:
-    """What there is of an answer; a function of its events. Of what its dialect writes only the last is read.
+    """What there is of an answer: a function of its events. Only the last payload of its dialect is kept.
 
     Args:
         api: whose words it is in.
@@ -37,12 +39,12 @@ class Whole:
         self._opening = Opening()
         self._renderer = Renderer(find_dialect(api.whole))
         self._last: dict[int, bytes] = {}
-        """Of each choice."""
+        """The last payload of each choice."""
         self._response = b""
-        """The last that has all of a response."""
+        """The last payload that has all of a response."""
         self._errors: list[Error] = []
         self.failure: Failed | None = None
-        """It is over, and failed."""
+        """Why it failed, once it is over."""
         self.over = False
 
     def take(self, frame: Frame) -> None:
@@ -63,15 +65,15 @@ class Whole:
         self.over = frame.ends
 
     def body(self) -> bytes:
-        """The answer as JSON, once all has come. Raises `Failed`."""
+        """Return the answer as JSON, once all has come. Raises `Failed`."""
         if self.failure is not None:
             raise self.failure
         return whole_answer(self._api, {choice: [payload] for choice, payload in self._last.items()})
 
     def so_far(self) -> dict[str, object] | None:
-        """The last object that tells of the answer as a whole, in APIs that have one from the beginning.
+        """Return the last object of the answer as a whole, in APIs that have one from the beginning.
 
-        One that is over has a status that says so, also where its state was lost and its stream ended without it.
+        The status of an answer that is over says so, even where its state was lost and its stream ended without one.
         """
         if not self._response:
             return None
@@ -82,25 +84,19 @@ class Whole:
         return response
 
 
-async def begun(whole: Whole, frames: AsyncIterable[Frame], within_s: float) -> dict[str, object]:
-    """The object of an answer that has begun, in APIs that have one from the beginning. Raises `Failed`."""
-    try:
-        async with asyncio.timeout(within_s):
-            async for frame in frames:
-                whole.take(frame)
-                if (found := whole.so_far()) is not None:
-                    return found
-    except TimeoutError:
-        pass
-    raise Failed(UNAVAILABLE, "nobody has taken the request yet; ask for the response by its id")
+def unbegun(known: KnownRequest, *, stopped: bool) -> dict[str, object]:
+    """Return the object of a response that no caller has taken yet."""
+    status = "cancelled" if stopped else "queued"
+    response: dict[str, object] = json.loads(unbegun_response(known.message_id, known.time_ms, known.model, status))
+    return response
 
 
 async def collected(whole: Whole, frames: AsyncIterable[Frame], answer_s: float) -> bytes:
-    """The body, when all frames have come. Raises `Failed` and `Unavailable`."""
+    """Return the body when all frames have come. Raises `Failed` and `Unavailable`."""
     try:
         async with asyncio.timeout(answer_s + MORE_S):
             async for frame in frames:
                 whole.take(frame)
-    except TimeoutError as late:
-        raise Failed(LATE, "the answer was not over in time") from late
+    except TimeoutError as problem:
+        raise late() from problem
     return whole.body()

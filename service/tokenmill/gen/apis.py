@@ -108,7 +108,7 @@ or data (`data:image/…`); files, sound and documents are refused, and so are t
 | method | address | what it does |
 | --- | --- | --- |
 | POST | `/v1/chat/completions`, `/v1/responses`, `/v1/messages` | Ask |
-| GET | `/v1/responses/{id}` | Its current state; with `?stream=true` its events after `starting_after` |
+| GET | `/v1/responses/{id}` | Its state, at first `queued`; with `?stream=true` its events after `starting_after` |
 | POST | `/v1/responses/{id}/cancel` | Stop it |
 | GET | `/v1/models`, `/v1/models/{model}` | OpenAI's list of models; Anthropic's if `anthropic-version` is sent |
 """,

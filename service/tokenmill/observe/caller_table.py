@@ -11,7 +11,7 @@ OUTCOMES = ("finished", "failed", "refused", "expired", "stopped")
 FAILURES = ("refused", "connect", "slow", "broken-off", "unreadable", "full", "late")
 """What was wrong with a model server."""
 
-FATES = ("over", "called-again", "continued", "failed")
+FATES = ("over", "called-again", "continued", "failed", "stopped")
 """What became of a request that another caller may have begun."""
 
 FIRST_BUCKETS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)

@@ -124,7 +124,7 @@ async def test_clients_that_come_and_go_make_no_more_consumers(kafka: str, uniqu
 async def test_a_consumer_that_reads_nothing_any_more_is_given_up(kafka: str, unique: str, log: EventLog) -> None:
     """Its fetching has ended while it was free, or in the middle of a turn, which is not taken for the log's end."""
     async with readers_of(kafka, f"past-{unique}", count=1) as readers:
-        await readers.bounds(1)
+        await readers.of("").bounds(1)
         (free,) = readers._free
         await _deafen(free)
         assert len(await read_all(readers, 0, log.end, b"c0")) > 0
@@ -136,7 +136,7 @@ async def test_a_consumer_that_reads_nothing_any_more_is_given_up(kafka: str, un
 
 
 async def _turn_that_deafens(readers: LogReaders, place: TopicPartition) -> None:
-    async with readers._reader(place, "") as consumer:
+    async with readers.reader(place, "") as consumer:
         await _deafen(consumer)
 
 
