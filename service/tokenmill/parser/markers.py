@@ -1,12 +1,12 @@
-"""Markers, and how they are found in a stream: nothing is held back but what can still become one.
+"""Markers, and how they are found in a stream: only text that can still become a marker is held back.
 
-1. A scanner knows the markers that are live in one mode. The earliest wins; of several at one place the longest.
+1. A scanner knows the markers that are live in one mode. The earliest wins; of several at one place, the longest.
 2. Hold-back is exact: text waits only from the first place at which all that follows is a proper prefix of a live
    marker. A complete marker waits too while a longer one can still follow.
-3. White space inside and before a marker is bounded, and so is what must follow it: what is held is bounded. More white
-   space behind some is not looked at (`Scanner.room`).
-4. A character of everyday prose is a marker only where enough follows it (`ahead`): so a call without markers is found,
-   and nothing is held but what can still become one.
+3. White space inside and before a marker is bounded, and so is what must follow it: what is held is bounded. After some
+   held text, more white space is not looked at (`Scanner.room`).
+4. A character of everyday prose is a marker only where enough follows it (`ahead`). So a call without markers is found,
+   and only text that can still become one is held.
 """
 
 import re
@@ -20,11 +20,11 @@ import msgspec
 from tokenmill.limits import KIB
 
 INNER_SPACE = r"\s{0,8}"
-"""White space tolerated between a marker's words: models that write `< parameter = k >` use one or two."""
+"""White space allowed between a marker's words: models that write `< parameter = k >` use one or two."""
 
 SPACE_CHARS = 1 * KIB
-"""White space in one place before it is decided what it stands in: more is no layout. What makes a call without markers
-one has a dozen such places, so no more than 16 KiB are held."""
+"""White space in one place before it is decided what it stands in: more is not layout. The signs of a call without
+markers have a dozen such places, so at most 16 KiB are held."""
 
 LEADING_SPACE = rf"\s{{0,{SPACE_CHARS}}}"
 """White space before a marker that is framing, and between tokens of JSON or Python, where it means nothing."""
@@ -38,20 +38,20 @@ _JSON = frozenset("{}[]:,")
 _WORD_OR_SIGN = re.compile(r"\w+|\W")
 
 TOKEN_CHARS = 32
-"""A chunk that may come again; longer ones do not."""
+"""Characters of a chunk that may occur again; longer chunks do not."""
 
 REMEMBERED = 4096
-"""Chunks that are remembered by what they do, for each who follows them: about a megabyte. What a chunk does depends on
-it and on what is open in front of it alone; and those with a marker's character in them, or a bracket, are few."""
+"""Chunks whose effects are remembered, for each scanner: about a megabyte. The effect of a chunk depends only on it and
+on what is open before it, and few chunks contain a bracket or a marker's character."""
 
 SCANS = 1024
 """Sets of markers whose patterns are kept, more than all formats have: a message with tools of its own costs little."""
 
 NO_SIGN = "\uffff"
-"""Where nothing can be found, all that can begins with any character that texts do not have."""
+"""A character that texts do not have, for places where nothing can be found."""
 
 INNER_CHARS = 256
-"""Characters that vary inside a marker, as the numbers in a citation's closing do: more is no marker."""
+"""Characters that vary inside a marker, like the numbers in a citation's closing: more is not a marker."""
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -62,36 +62,38 @@ class Marker(msgspec.Struct, frozen=True):
 
     spellings: tuple[str, ...]
     spaces: bool = False
-    """White space is tolerated between its words and characters."""
+    """Whether white space is allowed between its words and characters."""
     any_case: bool = False
-    """Letters may be of either case."""
+    """Whether letters may be of either case."""
     inner: str = ""
-    """Pattern of characters that may stand in front of the last character, `INNER_CHARS` of them at most."""
+    """Pattern of characters that may stand before the last character, at most `INNER_CHARS` of them."""
     ahead: tuple[tuple[str, ...], ...] = ()
-    """What must follow for it to be one, and is not part of it: alternatives, each a sequence of patterns. A pattern is
-    one character, or a bounded repetition of one, so that its beginnings match it, too; or `\\Z`, the stream's end. See
+    """What must follow it, without being a part of it: alternatives, each a sequence of patterns. A pattern is one
+    character, or a bounded repetition of one, so that its beginnings match it, too; or `\\Z`, the stream's end. See
     `ahead`."""
 
 
 def marker(
     *spellings: str, spaces: bool = False, any_case: bool = False, inner: str = "", ahead: Sequence[Sequence[str]] = ()
 ) -> Marker:
-    """A marker by its spellings."""
+    """Return a marker by its spellings."""
     return Marker(spellings, spaces, any_case, inner, tuple(tuple(sequence) for sequence in ahead))
 
 
 def has_only(mark: Marker, signs: str) -> bool:
-    """Whether a marker is written with these characters alone. Where content has them, too, such a one can't end it."""
+    """Whether a marker is written with these characters alone. Where content uses them, too, it can't end the
+    content.
+    """
     return set("".join(mark.spellings)) <= set(signs)
 
 
 def literal(text: str, *, any_case: bool = False) -> tuple[str, ...]:
-    """The patterns of a text's characters."""
+    """Return the patterns of a text's characters."""
     return tuple(f"[{sign.lower()}{sign.upper()}]" if any_case and sign.isalpha() else re.escape(sign) for sign in text)
 
 
 def ahead(pattern: str, **parts: str) -> tuple[str, ...]:
-    """A sequence for `Marker.ahead`: words are literal, a space is any white space, `<part>` a given pattern."""
+    """Return a sequence for `Marker.ahead`: words are literal, a space is any white space, `<part>` a given pattern."""
     pieces = re.split(r"(<\w+>)", pattern)
     sequence: list[str] = []
     for piece in pieces:
@@ -103,7 +105,7 @@ def ahead(pattern: str, **parts: str) -> tuple[str, ...]:
 
 
 def following(*marks: Marker) -> list[tuple[str, ...]]:
-    """The sequences of these markers, one behind the other, with white space in front of each."""
+    """Return the sequences of these markers, one after the other, with white space before each."""
     sequences: list[tuple[str, ...]] = [()]
     for mark in marks:
         behind = spelled(mark, leading_space=True)
@@ -112,7 +114,7 @@ def following(*marks: Marker) -> list[tuple[str, ...]]:
 
 
 def before(mark: Marker, sequences: Sequence[tuple[str, ...]]) -> Marker:
-    """The marker where one of these sequences follows it."""
+    """Return the marker where one of these sequences follows it."""
     return msgspec.structs.replace(mark, ahead=tuple(sequences))
 
 
@@ -125,16 +127,17 @@ class Hit(msgspec.Struct, Generic[T_co], frozen=True, gc=False):
 
 
 class Finder(Protocol[T_co]):
-    """Finds what is live at some place of a stream."""
+    """Finds what is live at one place of a stream."""
 
     first: str = ""
-    """The character with which all begins that can be found, if there is one. A text without it holds nothing."""
+    """The character that begins everything that can be found, if there is a single one. A text without it holds
+    nothing."""
 
     def find(self, buffer: str, position: int, *, final: bool) -> "Hit[T_co] | None":
-        """The first from `position` on, or what to hold; `final` says that nothing follows the buffer."""
+        """Find the first from `position` on, or what to hold; `final` means that nothing follows the buffer."""
 
     def settled(self, text: str) -> int:
-        """How much of the text holds nothing, whatever follows; -1 if there is something."""
+        """Return how much of the text holds nothing, whatever follows; -1 if it holds something."""
         hit = self.find(text, 0, final=False)
         if hit is None:
             return len(text)
@@ -142,7 +145,7 @@ class Finder(Protocol[T_co]):
 
 
 class Scanner(Generic[T]):
-    """The live markers of one mode, each with a value (what to do, or which it was)."""
+    """The live markers of one mode, each with a value (what to do, or which marker it was)."""
 
     __slots__ = ("_full", "_space", "_values", "begun", "doubt", "first", "firsts")
 
@@ -154,31 +157,31 @@ class Scanner(Generic[T]):
         self.begun = patterns.begun
         """Whether all of a text, or all from a position on, can become a marker."""
         self.doubt = patterns.doubt
-        """Where a text or the rest of it first is a marker or can become one, if anywhere."""
+        """Where a text or the rest of it first is or can become a marker, if anywhere."""
         self.firsts = patterns.firsts
-        """The characters that markers begin with, white space in front of them aside."""
+        """The characters that markers begin with, ignoring white space before them."""
         single = self.firsts if len(self.firsts) == 1 and not leading_space else ""
         self.first = single if live else NO_SIGN
-        """As any finder has it."""
+        """As in any finder."""
 
     def settled(self, text: str) -> int:
-        """How much of the text holds no marker, whatever follows; -1 if a whole one ends that."""
+        """Return how much of the text holds no marker, whatever follows; -1 if it contains a whole one."""
         return (_remembered if len(text) <= TOKEN_CHARS else _settled)(self, text)
 
     def room(self, held: str) -> int:
-        """How much more white space may follow what is held without anything being decided."""
+        """Return how much more white space may follow what is held before anything is decided."""
         if not held[-1:].isspace() or not self._space(held):
             return 0
         return SPACE_CHARS - len(held) + len(held.rstrip())
 
     def find(self, buffer: str, position: int, *, final: bool) -> Hit[T] | None:
-        """The first marker from `position` on, or what to hold; `final` says that nothing follows the buffer."""
+        """Find the first marker from `position` on, or what to hold; `final` means that nothing follows the buffer."""
         if final or len(buffer) > TOKEN_CHARS:
             return _find(self, buffer, position, final=final)
         return _remembered_find(self, buffer, position)
 
     def at(self, buffer: str, position: int, *, final: bool) -> Hit[T] | None:
-        """The marker that starts exactly at `position`, or what to hold, or None."""
+        """Find the marker that starts exactly at `position`, or what to hold, or None."""
         if not final and self.begun(buffer, position):
             return Hit(position, -1, None)
         full = self._full.match(buffer, position)
@@ -206,20 +209,20 @@ def _settled(scanner: Scanner[Any], text: str) -> int:
 
 _remembered_find = lru_cache(REMEMBERED)(_find)
 _remembered = lru_cache(REMEMBERED)(_settled)
-"""Chunks are tokens, which repeat: to remember what is in one takes a third of the time to look again."""
+"""Chunks are tokens, which repeat: a lookup of one's content takes a third of the time of another search."""
 
 
 class _Patterns(NamedTuple):
-    """What finds some markers. See `Scanner` for `begun`, `doubt` and `firsts`."""
+    """The patterns that find some markers. See `Scanner` for `begun`, `doubt` and `firsts`."""
 
     full: re.Pattern[str]
     """A group for each spelling, the longest first."""
     numbers: tuple[int, ...]
-    """Which marker each group belongs to."""
+    """The marker of each group."""
     begun: Callable[..., re.Match[str] | None]
     doubt: Callable[..., re.Match[str] | None]
     space: Callable[..., re.Match[str] | None]
-    """Whether a text ends in white space of which there may be more."""
+    """Whether a text ends in white space that may continue."""
     firsts: str
 
 
@@ -244,7 +247,7 @@ def _patterns(marks: tuple[Marker, ...], leading_space: bool) -> _Patterns:  # n
 
 
 def spelled(mark: Marker, *, leading_space: bool = False) -> list[list[str]]:
-    """Each spelling as a list of patterns: single characters, and white space where it is tolerated."""
+    """Return each spelling as a list of patterns: single characters, and white space where it is allowed."""
     written = []
     for text in mark.spellings:
         atoms, last = [LEADING_SPACE] if leading_space else [], ""
@@ -260,12 +263,12 @@ def spelled(mark: Marker, *, leading_space: bool = False) -> list[list[str]]:
 
 
 def _firsts(mark: Marker, text: str) -> str:
-    """The characters that a spelling may begin with."""
+    """Return the characters that a spelling may begin with."""
     return text[0].lower() + text[0].upper() if mark.any_case else text[0]
 
 
-# What sequences have in common is written once: a set of markers with what may follow them has hundreds, which begin
-# alike, and Python takes milliseconds to compile each kilobyte of a pattern.
+# Common parts of sequences are written once. A set of markers with what may follow them has hundreds of sequences,
+# which begin alike, and Python takes milliseconds to compile each kilobyte of a pattern.
 
 _HERE = ""
 _NOWHERE = "(?!)"
@@ -273,11 +276,11 @@ _AT_THE_END = r"\Z"
 
 
 _Ends = Callable[[str, Sequence[Sequence[str]]], str]
-"""What may end a sequence behind an atom, by that atom and all ways in which sequences go on there."""
+"""Returns what may end a sequence after an atom, by that atom and all continuations of sequences there."""
 
 
 def _any_of(sequences: Iterable[Sequence[str]], ends: _Ends) -> str:
-    """A pattern for any of these sequences of atoms, or for the parts of them that `ends` says."""
+    """Return a pattern for any of these sequences of atoms, or for the parts of them that `ends` selects."""
     return "|".join(_branches(sequences, ends)) or _NOWHERE
 
 
@@ -300,7 +303,7 @@ def _as_whole(_atom: str, rests: Sequence[Sequence[str]]) -> str:
 
 
 def _as_beginning(_atom: str, rests: Sequence[Sequence[str]]) -> str:
-    """A proper one, which the end of the text cuts off."""
+    """End a proper beginning, which the end of the text cuts off."""
     return _AT_THE_END if any(rests) else _NOWHERE
 
 
@@ -309,24 +312,24 @@ def _as_whole_or_beginning(_atom: str, rests: Sequence[Sequence[str]]) -> str:
 
 
 def _as_far_as_space(atom: str, _rests: Sequence[Sequence[str]]) -> str:
-    """Up to some white space, which the end of the text cuts off."""
+    """End at some white space, which the end of the text cuts off."""
     return _AT_THE_END if atom == LEADING_SPACE else _NOWHERE
 
 
 def _follows(mark: Marker) -> str:
-    """A pattern for what must follow the marker: nothing, if that is one of the ways in which its text may go on."""
+    """Return a pattern for what must follow the marker: nothing, if its text may continue in that way."""
     return f"(?={_any_of(mark.ahead, _as_whole)})" if mark.ahead and () not in mark.ahead else ""
 
 
-# What scanners tell is mostly a member of an enumeration.
+# What scanners return is mostly a member of an enumeration.
 
 E = TypeVar("E", bound=Enum)
 
 
 def plain_members(kind: type[E]) -> type[E]:
-    """The same members, as attributes of a plain class, which can't be called or iterated over.
+    """Return the same members as attributes of a plain class, which can't be called or iterated over.
 
-    In CPython 3.11 the metaclass of `Enum` answers for each member that is named, in as much time as half a chunk may
-    take; a plain class does it in a tenth.
+    In CPython 3.11 the metaclass of `Enum` handles each access to a member, which can take half as long as a chunk. A
+    plain class takes a tenth of that.
     """
     return cast("type[E]", type(kind.__name__, (), {"__doc__": kind.__doc__, **kind.__members__}))

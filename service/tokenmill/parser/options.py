@@ -1,4 +1,4 @@
-"""Options of a message: what `open` may say and what `[parser]` gives as default.
+"""Options of a message: what `open` may set and what `[parser]` gives as default.
 
 Read once when the message opens and pinned in its state; unknown keys and wrong types are refused by name.
 """
@@ -19,18 +19,19 @@ class Options(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
     """Every option with its default; None means "the format's own"."""
 
     format: str | list[str] = "plain"
-    """A format's name, or several: they live at once and the earliest marker wins; of those whose calls begin with the
-    same marker only the first is read."""
+    """A format's name, or several names. Several formats live at once and the earliest marker wins; of those whose
+    calls begin with the same marker only the first is read."""
     tools: list[dict[str, Any]] = []
-    """OpenAI tool list. None given: any name is a tool where the body is JSON."""
+    """OpenAI tool list. Without one, any name is a tool where the body is JSON."""
     original_schemas: dict[str, dict[str, Any]] = {}
     """Tool name → JSON schema, used for coercion instead of the tool's own."""
     tool_choice: Literal["auto", "none", "required"] | dict[str, Any] = "auto"
-    """As in the request to the model; with `none` there are no calls and their markers stay text."""
+    """As in the request to the model. With `none` there are no calls and their markers stay text."""
     model: str = ""
     """Name of the model, for `message-start` and the dialects that name it."""
     provider: str = ""
-    """Who serves the model: the format `autobyteus` and an empty `json_profile` depend on it, two dialects name it."""
+    """Who serves the model: the format `autobyteus` and an empty `json_profile` depend on it, and two dialects name
+    it."""
     conversation_hash: str = ""
     """Hash of the conversation so far, for the dialect `session`, which passes it on."""
     start: Literal["text", "reasoning", "header"] | None = None
@@ -38,11 +39,12 @@ class Options(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
     parse: Literal["all", "tools", "reasoning", "none"] = "all"
     """Which layers are parsed; the markers of the others stay text."""
     start_tag: str | None = None
-    """What opens a call, for the formats whose tags are configured: `json_mix`."""
+    """Opening of a call, for the formats whose tags are configured: `json_mix`."""
     end_tag: str | None = None
-    """What closes it."""
+    """Closing of a call, for the same formats."""
     response_template: dict[str, Any] = {}
-    """How the checkpoint declares its answers, for the format `hf`: the key of this name in `tokenizer_config.json`."""
+    """The checkpoint's declaration of its answers, for the format `hf`: the key of this name in
+    `tokenizer_config.json`."""
     markers_suffix: str = ""
     """Checkpoint suffix inside every marker, as in `<think:6124c78e>`."""
     on_broken: Literal["text", "drop"] = "text"
@@ -50,46 +52,47 @@ class Options(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
     on_unfinished: Literal["text", "drop"] = "text"
     """The same for a call that the stream cuts off."""
     unknown_tool: UnknownTool | None = None
-    """What a call to a tool that is not in the list is."""
+    """How a call to a tool that is not in the list is treated."""
     calls_in_reasoning: Literal["honour", "ignore"] | None = None
-    """Whether a call inside reasoning is one."""
+    """Whether a call inside reasoning counts as a call."""
     text_after_calls: Literal["keep", "drop", "drop-all"] | None = None
     """Text after the first complete call: some models only ramble there. With `drop-all` what looks like another call
-    is such text, so there is one at most. None: the format's own, mostly `keep`."""
+    is such text, so there is at most one call. None: the format's own, mostly `keep`."""
     describe_tools: bool = False
-    """`message-start` says of the declared tools also what they are for and what they take, as the dialect `agent`
-    shows it. On if any output has that dialect."""
+    """Whether `message-start` also describes the declared tools and their parameters, as the dialect `agent` shows
+    them. On if any output has that dialect."""
     stream_tool_input: bool | None = None
-    """Whether clients see calls grow. None: in dialects that show it by themselves. True: in all that can."""
+    """Whether clients see calls grow. None: in dialects that show it by default. True: in all that can."""
     content_arguments: list[str] = []
     """`tool.argument` names whose decoded text is streamed as `argument-delta`; `*` stands for any."""
     min_delta_chars: int = 0
-    """Argument deltas are held until they have this many characters; pieces of calls in the dialect `agent`, too."""
+    """Characters that an argument delta must have before it is sent. Also for pieces of calls in the dialect
+    `agent`."""
     text_mode: Literal["immediate", "smart", "passthrough", "placeholder"] = "immediate"
-    """When text is sent: as soon as it is certain; up to the end of a line or sentence; as it is, markers and calls
-    included; or at once, with `placeholder_text` behind each call."""
+    """When text is sent: as soon as it is certain; up to the end of a line or sentence; unchanged, including markers
+    and calls; or immediately, with `placeholder_text` after each call."""
     max_buffer_chars: int = 200
-    """With `smart`, text of so many characters does not wait for an end."""
+    """With `smart`, text of this many characters does not wait for an end."""
     placeholder_text: str = "[Working...]"
-    """With `placeholder`, what stands in the text behind each call."""
+    """With `placeholder`, the text sent after each call."""
     json_patterns: list[str] = []
-    """How JSON begins that the format `autobyteus_json` takes for a call; white space does not matter. Empty: eight
+    """Beginnings of JSON that the format `autobyteus_json` takes for a call; white space is ignored. Empty: eight
     beginnings that are in use."""
     json_profile: str = ""
     """Where that JSON has name and arguments: `default`, `openai` or `gemini`. Empty: as the provider's models write
     it."""
     id_prefix: str = ""
-    """Goes before every id that is made here, of calls and of segments; ids of the provider stay as they are."""
+    """Prefix of every id that is made here, of calls and of segments. Ids of the provider stay unchanged."""
     include_usage: bool = True
-    """The dialect `openai` tells counts of tokens, in a chunk of their own. Its clients ask for them."""
+    """Whether the dialect `openai` sends counts of tokens, in a chunk of their own. Its clients ask for them."""
     segment_end_metadata: bool = False
-    """The dialect `segments` repeats a segment's metadata at its end."""
+    """Whether the dialect `segments` repeats a segment's metadata at its end."""
     segment_tools: dict[str, str] = {}
-    """Which tool a segment of the kinds `write_file`, `patch_file` and `run_bash` calls, if it has another name."""
+    """The tool that a segment of the kinds `write_file`, `patch_file` and `run_bash` calls, if it has another name."""
 
 
 class MessageOptions(TypedDict, total=False):
-    """Every option by its name beside `format` and `tools`, for programs: see `Options`."""
+    """Every option by its name, for programs, without `format` and `tools`: see `Options`."""
 
     original_schemas: dict[str, dict[str, Any]]
     tool_choice: Literal["auto", "none", "required"] | dict[str, Any]
@@ -123,10 +126,10 @@ class MessageOptions(TypedDict, total=False):
 
 
 FORMATS_AT_ONCE = 8
-"""Formats that live at once in a message: each makes every character dearer."""
+"""Formats that may live at once in a message: each makes every character more expensive."""
 
 BUFFER_CHARS = 4096
-"""`max_buffer_chars` at most: a text that waits for longer is not streamed, and what waits is moved with each chunk."""
+"""Maximum of `max_buffer_chars`: text that waits longer is not streamed, and waiting text is moved with each chunk."""
 
 _LARGE = frozenset({"tools", "original_schemas"})
 """Options that may be as large as a record."""
@@ -135,7 +138,7 @@ _FIELDS = {field.name: field for field in msgspec.structs.fields(Options)}
 
 
 def read_options(values: Mapping[str, Any], defaults: Options | None = None) -> Options:
-    """`values` over `defaults`. Raises `BadOpen` that names every key that is unknown or of the wrong type."""
+    """Return `values` over `defaults`. Raises `BadOpen` that names every key that is unknown or of the wrong type."""
     read, problems = {}, []
     for key, value in values.items():
         field = _FIELDS.get(key)
@@ -154,18 +157,18 @@ def read_options(values: Mapping[str, Any], defaults: Options | None = None) -> 
 
 
 def wrong_value(problem: msgspec.MsgspecError, kind: Any) -> str:
-    """What is wrong with a value, and of which words a type has the choice, if it has one."""
+    """Return what is wrong with a value, and the allowed words of its type, if it has such."""
     words = _words(kind)
     return f"{problem}; known are {', '.join(words)}" if words else str(problem)
 
 
 def _words(kind: Any) -> list[str]:
-    """Of a `Literal`, also where it is one of several types."""
+    """Return the words of a `Literal`, also where it is one of several types."""
     return [word for one in get_args(kind) for word in ([one] if isinstance(one, str) else _words(one))]
 
 
 def refused(key: str, value: Any) -> list[str]:
-    """What is wrong with a value of the right type."""
+    """Return what is wrong with a value of the right type."""
     if isinstance(value, int) and not isinstance(value, bool) and value < 0:
         return [f"option {key!r}: must not be negative"]
     if key == "format" and isinstance(value, list) and len(value) > FORMATS_AT_ONCE:
@@ -178,7 +181,7 @@ def refused(key: str, value: Any) -> list[str]:
 
 
 def chosen_tool(options: Options) -> str:
-    """The one tool that `tool_choice` asks for, in any of the forms in use; empty if it asks for none."""
+    """Return the one tool that `tool_choice` asks for, in any of the forms in use; empty if it asks for none."""
     choice = options.tool_choice
     named = choice.get("function", choice) if isinstance(choice, dict) else {}
     name = named.get("name", named.get("toolName")) if isinstance(named, dict) else None

@@ -1,4 +1,4 @@
-"""The parser of one message and choice: text in, events out; all it knows can be encoded after every call."""
+"""The parser of one message and choice: text in, events out. Its whole state can be encoded after every call."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
@@ -17,7 +17,7 @@ from tokenmill.parser.run.state import WIDE, State, decode_state, encode_state
 from tokenmill.usage import counted
 
 UPSTREAM_CHARS = 1024
-"""What is quoted of a provider's own error and raw reason, and of the text at which a model stopped."""
+"""Characters quoted of a provider's own error and raw reason, and of the text at which a model stopped."""
 
 
 class MessageParser:
@@ -28,20 +28,20 @@ class MessageParser:
     grammar: Grammar
     state: State
     chars: int
-    """Characters read so far. Those of the state are brought up to date when it is encoded, which is cheaper."""
+    """Characters read so far. The count in the state is updated only when the state is encoded, which is cheaper."""
     quick: Quick | None
-    """What reads the chunks that follow, as long as nothing but such comes: chosen where the state changes."""
+    """What reads the next chunks, as long as they are only content: chosen where the state changes."""
 
     @classmethod
     def of(cls, grammar: Grammar, identity: str) -> Self:
-        """A parser at the start of a message; `identity` is the text from which ids of calls are derived."""
+        """Return a parser at the start of a message; `identity` is the text from which ids of calls are derived."""
         parser = cls.__new__(cls)
         parser.grammar, parser.state, parser.chars, parser.quick = grammar, State(identity, grammar.start), 0, None
         return parser
 
     @classmethod
     def of_state(cls, grammar: Grammar, data: bytes) -> Self:
-        """The parser that `encode_state` encoded. Raises `SnapshotError`."""
+        """Return the parser that `encode_state` encoded. Raises `SnapshotError`."""
         parser = cls.__new__(cls)
         try:
             parser.state = decode_state(data, grammar.body_type)
@@ -51,13 +51,13 @@ class MessageParser:
         return parser
 
     def encode_state(self) -> bytes:
-        """All that the parser knows, but for its grammar."""
+        """Return the whole state of the parser, without its grammar."""
         self.state.chars = self.chars
         return encode_state(self.state)
 
     @property
     def memory(self) -> int:
-        """About how many bytes are held: what grows with the message while a call is open."""
+        """Return about how many bytes are held: what grows with the message while a call is open."""
         state = self.state
         if state.call is None and not state.native:
             return len(state.held) + len(state.pending) + len(state.body)
@@ -65,14 +65,14 @@ class MessageParser:
         return held + sum(call.source.memory for call in state.open_calls())
 
     def start(self) -> list[AnyEvent]:
-        """`message-start`, once; the other methods send it first if it was not asked for."""
+        """Return `message-start`, once; the other methods send it first if it was not asked for."""
         if self.state.started:
             return []
         self.state.started = True
         return [self.grammar.message_start]
 
     def feed(self, text: str) -> list[AnyEvent]:
-        """The events of more model text."""
+        """Return the events of more model text."""
         quick = self.quick
         if quick is not None and text:
             grammar, state, size = self.grammar, self.state, len(text)
@@ -91,7 +91,7 @@ class MessageParser:
         return self._feed(text)
 
     def _feed(self, text: str) -> list[AnyEvent]:
-        """The same with care: markers may begin and end in it, and with them what the rest of it is."""
+        """Read the same with care: markers may begin and end in it and change the meaning of the rest."""
         grammar, state = self.grammar, self.state
         if state.finished:
             return []
@@ -110,13 +110,13 @@ class MessageParser:
         return run.out
 
     def reasoning(self, text: str) -> list[AnyEvent]:
-        """The events of reasoning that the provider separated itself."""
+        """Return the events of reasoning that the provider separated itself."""
         run = self._beside()
         run.put(text, reasoning=True)
         return self._events(run)
 
     def tool_calls(self, deltas: Sequence[Mapping[str, Any]]) -> list[AnyEvent]:
-        """The events of OpenAI tool-call deltas."""
+        """Return the events of OpenAI tool-call deltas."""
         if len(deltas) == 1 and (events := quick_delta(self.grammar, self.state, deltas[0])) is not None:
             return events
         run = self._beside()
@@ -125,14 +125,14 @@ class MessageParser:
         return self._events(run)
 
     def part(self, kind: str, value: Any, id: str | UnsetType = UNSET) -> list[AnyEvent]:  # noqa: A002 # the field's name
-        """Other provider content, in its place."""
+        """Return the events of other provider content, in its place."""
         run = self._beside()
         run.flush()
         run.out.append(Part(kind, value, id))
         return self._events(run)
 
     def fail(self, message: str, status: int | UnsetType = UNSET, raw: str | UnsetType = UNSET) -> list[AnyEvent]:
-        """The provider failed: an `error` `upstream`, with the status and the body of its answer."""
+        """Return the events of a failed provider: an `error` `upstream`, with the status and the body of its answer."""
         run = self._beside()
         run.flush()
         shown = UNSET if isinstance(raw, UnsetType) else raw[:RAW_CHARS]
@@ -142,9 +142,9 @@ class MessageParser:
     def finish(
         self, reason: str | None = "stop", usage: Mapping[str, Any] | None = None, stop_sequence: str | None = None
     ) -> list[AnyEvent]:
-        """The message ends: what was held comes out, then `finish`. `reason` is the provider's word or a native one.
+        """End the message: what was held comes out, then `finish`. `reason` is the provider's word or a native one.
 
-        `stop_sequence` is the text at which the model stopped, where it was told to.
+        `stop_sequence` is the text at which the model stopped, if it was told to stop there.
         """
         state = self.state
         if state.finished:
@@ -164,7 +164,7 @@ class MessageParser:
         return events
 
     def _beside(self) -> Run:
-        """A run for content beside the model's text: text that waits to become a marker does not become one."""
+        """Return a run for content beside the model's text: text that waits to become a marker does not become one."""
         self.quick = None
         run = Run(self.grammar, self.state)
         if self.state.held and isinstance(self.grammar.modes[self.state.mode], TextMode):
@@ -187,9 +187,9 @@ def _read(run: Run, modes: Sequence[Mode], text: str) -> None:
 
 
 def _read_to(run: Run, modes: Sequence[Mode], text: str, room: int) -> None:
-    """The same for text that is longer than the message may be: behind what fits it is not parsed."""
+    """Read text that is longer than the message may be: what exceeds the limit is not parsed."""
     _read(run, modes, text[:room])
-    run.cut = True  # more follows, so no call is complete only because nothing does
+    run.cut = True  # more follows, so the buffer's end completes no call
     _settle(run, modes)
     run.cut = False
     if run.state.mode != UNPARSED:
@@ -198,7 +198,7 @@ def _read_to(run: Run, modes: Sequence[Mode], text: str, room: int) -> None:
 
 
 def _settle(run: Run, modes: Sequence[Mode]) -> None:
-    """Nothing follows what is held."""
+    """End what is held: nothing follows it."""
     run.final = True
     _read(run, modes, "")
     run.final = False

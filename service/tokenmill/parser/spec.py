@@ -1,4 +1,4 @@
-"""What a format is: plain data that `compile` makes tables of, which `parser` runs.
+"""What a format is: plain data. `compile` turns it into tables, and `parser` runs them.
 
 A format names its markers and how they nest; it holds no code. The nesting is always the same:
 
@@ -6,14 +6,14 @@ A format names its markers and how they nest; it holds no code. The nesting is a
          └─ section ── call ── header ── body
          └─ header (channels) ── block of text or reasoning, section, or body
 
-1. A *marker* is a literal, with other spellings and tolerated white space. Nothing is held back but what can still
-   become a marker that is live in the current mode.
+1. A *marker* is a literal, with other spellings and white space that is allowed. Only text that can still become a
+   marker that is live in the current mode is held back.
 2. A *region* is text of another kind between two markers.
-3. A *section* wraps calls: one or many. Where a format has a tag pair around each call, the pair is the section; what
-   closes a call behind its body is framing of the section.
+3. A *section* wraps calls: one or many. Where a format has a pair of tags around each call, the pair is the section;
+   what closes a call after its body is framing of the section.
 4. A *call* has an opening (a marker, or the first character of its body), an optional header that names the tool, and a
    *body*: the grammar of its arguments.
-5. *Channels* are blocks behind headers: where a header leads is told by patterns.
+5. *Channels* are blocks after headers: patterns decide where a header leads.
 """
 
 from collections.abc import Callable, Mapping
@@ -30,17 +30,18 @@ class Region(msgspec.Struct, frozen=True):
     """Reasoning between two markers; a repeated opener inside it is swallowed."""
 
     open: Marker | None
-    """Begins it. Behind the end of the reasoning it is text, as what closes it there, unless `again` says otherwise.
+    """Begins it. After the end of the reasoning it is text there, and so is the close, unless `again` allows more.
     None: only a stream that begins inside it has it."""
     close: Marker
     """Ends it; visible text follows."""
     before: Marker | None = None
     """Ends the region, too, and belongs to the text that follows."""
     label: tuple[Marker, ...] = ()
-    """What the region may begin with where the stream begins inside of it: the end of an opening that the prompt has
-    the beginning of."""
+    """What the region may begin with where the stream begins inside it: the end of an opening whose beginning is in the
+    prompt."""
     quotes: bool = False
-    """Calls that stand alone in it are quoted also where the reasoning is not parsed: its markers are text then."""
+    """Whether calls that stand alone in it are quoted also where the reasoning is not parsed: its markers are text
+    then."""
     again: Literal["text", "reasoning"] = "text"
     """What its opening begins where an answer has had reasoning: it is text, or more reasoning follows."""
 
@@ -53,15 +54,15 @@ class Header(msgspec.Struct, frozen=True):
     before: Marker | None = None
     """Ends the header, too, and belongs to what follows."""
     pattern: str = r"\s*(?P<name>\S+)\s*"
-    """What the header must look like as a whole: a regular expression with the group `name`.
+    """What the whole header must look like: a regular expression with the group `name`.
 
-    Where that is left out, the call is of the only tool that can be meant, if there is one.
+    Where that is left out, the call goes to the only tool that can be meant, if there is one.
 
     Its other groups, if any: `id`, the call's own; `whole`, not empty if the header is the whole call, without a body;
-    `short`, the name if only that is a declared tool's.
+    `short`, the name if it counts only as that of a declared tool.
     """
     unescape: bool = False
-    """The name is an attribute in which quotes and the like are entities."""
+    """Whether the name is an attribute in which quotes and the like are entities."""
 
 
 class Call(msgspec.Struct, frozen=True):
@@ -71,13 +72,13 @@ class Call(msgspec.Struct, frozen=True):
     """Begins it."""
     body: Body
     header: Header | None = None
-    """What names the tool. None: the opening is the first character of the body, which does so itself."""
+    """What names the tool. None: the opening is the first character of the body, which names it."""
     tag: bool = False
-    """Without a header, too, the opening is a marker of its own, behind which the body begins."""
+    """Whether, also without a header, the opening is a marker of its own, after which the body begins."""
     short: Marker | None = None
-    """Begins it, too, but only where nothing but a call can stand: in the text of a broken section it is content."""
+    """Begins it, too, but only where nothing but a call can stand. In the text of a broken section it is content."""
     inside: bool = False
-    """It stands only inside of its section, whatever `Section.bare` says of the others."""
+    """Whether it stands only inside its section, whatever `Section.bare` allows for the others."""
 
 
 Bare: TypeAlias = Literal["never", "declared", "always", "alone"]
@@ -87,33 +88,33 @@ Layer: TypeAlias = Literal["tools", "always"]
 class Section(msgspec.Struct, frozen=True):
     """The wrapper around calls, or calls that stand together without one.
 
-    Of calls with the same opening the first wins that fits what follows (`Marker.ahead`).
+    Of calls with the same opening, the first that fits what follows wins (`Marker.ahead`).
     """
 
     open: Marker | None
     """Begins it; a call must follow. None: the call's own opening does."""
     close: Marker | None
-    """Ends it. None: whatever is no call and no framing ends it."""
+    """Ends it. None: anything but a call or framing ends it."""
     calls: tuple[Call, ...]
     framing: tuple[Marker, ...] = ()
     """What may stand around calls besides white space: brackets and commas of a list."""
     leads: tuple[Marker, ...] = ()
-    """Framing that begins a call: behind what the section can't hold it is read on from there."""
+    """Framing that begins a call: after what the section can't hold, reading continues from there."""
     bare: Bare = "never"
-    """Whether a call is also recognised without the section's opening: if it names a declared tool, or always; or each
-    stands alone, so that what is between two of them is text."""
+    """Whether a call is also recognized without the section's opening: if it names a declared tool, or always; or each
+    stands alone, so that text between two of them is text."""
     in_reasoning: Literal["section", "calls"] = "section"
-    """What ends the reasoning, where calls in it are honoured: its opening alone, as a call without it is a draft; or
-    that of a call, too, where calls may stand without it."""
+    """What ends the reasoning, where calls in it are honored: only the section's opening, as a call without it is a
+    draft; or also that of a call, where calls may stand without the section."""
     layer: Layer = "tools"
-    """When it is parsed: with tool calls, or whatever `parse` says, as it is no tool call to the model."""
+    """When it is parsed: with tool calls, or whatever `parse` is, as to the model it is not a tool call."""
     block: Marker | None = None
     """Ends a block of text that a call turned out to open (`Verdict.BLOCK`)."""
     again: Literal["nothing", "close", "body"] = "close"
-    """What models write once more behind its end, where it means nothing: its close, if that is more than a character;
-    or what stood in it, too, and then the close."""
+    """What models repeat after its end, where it means nothing: its close, if that is longer than a character; or also
+    what stood in it, and then the close."""
     listed: bool = False
-    """The first of the framing, the bracket of a list, must stand in front of the first call."""
+    """Whether the first of the framing, the bracket of a list, must stand before the first call."""
 
 
 BlockKind: TypeAlias = Literal["text", "reasoning", "drop"]
@@ -123,15 +124,15 @@ class Route(msgspec.Struct, frozen=True):
     """Where a channel's header leads."""
 
     pattern: str
-    """What the whole header looks like, its markers included: a regular expression, with the groups of a `Header`'s
-    if the header names the tool."""
+    """What the whole header looks like, its markers included: a regular expression, with the groups of a `Header`'s if
+    the header names the tool."""
     to: BlockKind | Section | Body
-    """A block of text; or a section, of which the header is the opening; or the arguments of the call that the header
+    """A block of text; or a section, whose opening is the header; or the arguments of the call that the header
     names."""
 
 
 class Channels(msgspec.Struct, frozen=True):
-    """Blocks in any order, each behind a header that says what it is."""
+    """Blocks in any order, each after a header that gives its kind."""
 
     open: Marker
     """Begins a header."""
@@ -140,22 +141,22 @@ class Channels(msgspec.Struct, frozen=True):
     close: Marker
     """Ends a block; outside of one it means nothing."""
     shape: str
-    """What a header looks like as far as it has come: a regular expression that matches every beginning of one, markers
-    included, that of a stream which begins inside a header, too."""
+    """What an incomplete header looks like: a regular expression that matches every beginning of one, markers included,
+    also that of a stream which begins inside a header."""
     routes: tuple[Route, ...]
-    """The first whose pattern fits tells what the block is; where none does, the header was text."""
+    """Routes: the first whose pattern fits decides what the block is; where none fits, the header was text."""
     within: Marker | None = None
     """Other markers that may stand inside a header."""
     unopened: bool = False
-    """A header may be its end marker alone."""
+    """Whether a header may be its end marker alone."""
     reopens: tuple[BlockKind, ...] = ("text", "reasoning", "drop")
     """Blocks that end where a new header begins; in the others it is quoted."""
     unparsed_framing: bool = False
-    """Reasoning that is not parsed is text without its header and close; otherwise these are text, too."""
+    """Whether reasoning that is not parsed is text without its header and close; otherwise these are text, too."""
     alone: Marker | None = None
-    """Begins a header, too, but only inside of those blocks: what the model leaves when it forgets to end one."""
+    """Begins a header, too, but only inside those blocks: the model leaves it when it forgets to end one."""
     repeats: Marker | None = None
-    """What says once more, inside of a block of text, that it is one: it is swallowed there."""
+    """A repeated announcement of a block of text, inside such a block: it is swallowed there."""
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -166,7 +167,7 @@ class Answer(msgspec.Struct, frozen=True):
     call: str
     """The key of the call, an object."""
     body: Body
-    """What the call is."""
+    """The grammar of the call."""
 
 
 class WholeCall(msgspec.Struct, frozen=True):
@@ -177,11 +178,13 @@ class Notation(Protocol):
     """Writes the arguments of a call: the inverse of a body's grammar."""
 
     def write(self, arguments: Mapping[str, Any]) -> str:
-        """All arguments, without what stands around them."""
+        """Write all arguments, without what surrounds them."""
 
 
 class History(msgspec.Struct, frozen=True):
-    """How the history shows a model its own calls and their results. See `formats.history` for what templates hold."""
+    """How the history shows a model its own calls and their results. See `formats.history` for what templates
+    contain.
+    """
 
     call: str
     result: str
@@ -200,32 +203,32 @@ class Format(msgspec.Struct, frozen=True):
     sample: str
     """A complete answer in this format; shown by `tokenmill formats` and in the docs."""
     models: tuple[str, ...] = ()
-    """Models that write it, as their repositories call them; `*` stands for anything. See `formats.models`."""
+    """Models that write it, as their repositories name them; `*` stands for anything. See `formats.models`."""
     aliases: tuple[str, ...] = ()
     """Names that other servers give this format's parser."""
     regions: tuple[Region, ...] = ()
     strays: tuple[Marker, ...] = ()
     """Markers of regions that mean nothing in visible text and are swallowed there."""
     noise: tuple[Marker, ...] = ()
-    """Markers that are swallowed in visible text and in reasoning whatever is parsed: ends of turns and the like."""
+    """Markers that are swallowed in visible text and in reasoning whatever is parsed, such as ends of turns."""
     sections: tuple[Section, ...] = ()
     channels: Channels | None = None
     history: History | None = None
-    """None: it has no calls."""
+    """How calls are shown in the history. None: the format has no calls."""
     answer: Answer | WholeCall | None = None
-    """Only of the first format, where several live at once."""
+    """Form of a whole answer. Only of the first format, where several live at once."""
     prompt: str = ""
-    """What the prompt ends with although it belongs to the answer: it is read as if the model had written it."""
+    """The end of the prompt, where it belongs to the answer: it is read as if the model had written it."""
     start: Literal["text", "reasoning", "header"] = "text"
     """Where an answer begins."""
     unknown_tool: UnknownTool = "call"
-    """What a call to a tool that is not declared is, where tools are."""
+    """How a call to a tool that is not declared is treated, if any tools are declared."""
     calls_in_reasoning: CallsInReasoning = "ignore"
-    """Whether a call inside the reasoning is one and ends it, or a draft."""
+    """Whether a call inside the reasoning counts and ends it, or is a draft."""
     text_after_calls: TextAfterCalls = "keep"
-    """What becomes of text behind a complete call."""
+    """What becomes of text after a complete call."""
     first_call_only: bool = False
-    """Behind the first complete call nothing is parsed: what looks like another one is text, too."""
+    """Whether parsing stops after the first complete call: what looks like another one is text, too."""
     configured: Callable[["Format", Options], "Format"] | None = None
-    """What the format is under the options of a message, where they say more than its markers' suffix. Pure. Raises
+    """Returns the format for the options of a message, where they set more than its markers' suffix. Pure. Raises
     `BadOpen` for a value that it does not know."""

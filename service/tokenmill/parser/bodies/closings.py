@@ -1,15 +1,15 @@
-"""What ends a value of tagged parameters: a closing behind which the call goes on, not one that is content.
+"""What ends a value of tagged parameters: a closing after which the call continues, not one that is content.
 
-Values have no escape, so what looks like a closing may be content. Where it stands tells:
+Values have no escape, so what looks like a closing may be content. Its surroundings decide:
 
-1. A closing is one if what must follow it does: the next parameter's whole tag, or the end of the call and what stands
-   behind that in its section. A value that begins on a line of its own ends on one, too.
-2. A call inside of a value is content with all that belongs to it: it closes what it opened.
+1. A closing is one if the right thing follows it: the next parameter's whole tag, or the end of the call and what comes
+   after that in its section. A value that begins on a line of its own also ends on one.
+2. A call inside a value is content with all that belongs to it: it closes what it opened.
 3. Where a model forgot a closing, the next parameter takes its place if the tool has it and it was not given yet, in
-   formats whose models are known for it; so does the end of the call if nothing else follows in the stream, unless the
+   formats whose models are known for it. So does the end of the call if nothing else follows in the stream, unless the
    answer was cut off there: more of the value would have followed.
-4. Either explains a call. One that has both, closings that are content and closings that were forgotten, is broken: as
-   nobody knows where its values end, it is never executed with half of one.
+4. Either explains a call. A call with both, closings that are content and closings that were forgotten, is broken:
+   nobody knows where its values end, so it is never executed with half of one.
 """
 
 import re
@@ -37,21 +37,21 @@ from tokenmill.parser.run.rules import Rules
 from tokenmill.parser.run.state import OpenCall
 
 TAG_CHARS = 2 * NAME_CHARS
-"""A tag before it stops being one: a key, a type, and words around them."""
+"""Characters of a tag before it stops being one: a key, a type, and words around them."""
 
 _AHEAD_CHARS = SPACE_CHARS + 2 * TAG_CHARS
-"""More than a tag with its sides and what stands in front of it."""
+"""More characters than a tag with its sides and what stands before it."""
 
 Forgets: TypeAlias = Literal["never", "unknown", "declared", "always"]
-"""Whether the next parameter may stand in for a closing: it is always content; nobody knows if the tool has it; it does
-if the tool has it; or also if nothing is known of the tool."""
+"""Whether the next parameter may stand in for a closing: never, it is always content; if nobody knows whether the tool
+has it; if the tool has it; or also if nothing is known of the tool."""
 
 _BRACKETS = (">", '">')
-"""Ends of tags that have no bracket in them."""
+"""Ends of tags that contain no bracket."""
 
 
 class ParamsState(msgspec.Struct, array_like=True, gc=False):
-    """Where tagged parameters stand."""
+    """The position in tagged parameters."""
 
     begin: int = 0
     """Where the argument region begins."""
@@ -60,14 +60,14 @@ class ParamsState(msgspec.Struct, array_like=True, gc=False):
     key: str = ""
     """Parameter whose value is open."""
     wire_type: str = ""
-    """What its tag says of its type."""
+    """The type that its tag gives."""
     tag: str = ""
     """Text of an open tag so far."""
     in_tag: bool = False
     value: int = -1
     """Where the open value begins; -1 between values."""
     values: list[tuple[str, str, int, int]] = []
-    """Key, type on the wire, begin and end of each value."""
+    """Key, type on the wire, start and end of each value."""
     growth: int = 0
     """Whether the open value is sent as it grows: a `calls.Growth`."""
     fresh: int = 0
@@ -75,11 +75,11 @@ class ParamsState(msgspec.Struct, array_like=True, gc=False):
     verbatim: bool = False
     """The growing value has no layout."""
     raw: bool = False
-    """Inside a section of the open value in which nothing is a marker but its end."""
+    """Inside a section of the open value in which only its end is a marker."""
     tail: str = ""
-    """Its end, which may be layout; or all of it while it can still be `null`."""
+    """The end of the growing value, which may be layout; or all of it while it can still be `null`."""
     given: dict[str, bool] = {}
-    """The parameters that came, as keys."""
+    """The parameters received so far, as keys."""
     lined: bool = False
     """The open value begins on a line of its own."""
     led: bool = False
@@ -87,31 +87,31 @@ class ParamsState(msgspec.Struct, array_like=True, gc=False):
     calls: int = 0
     """Calls that are open in it."""
     within: int = 0
-    """Parameters that are."""
+    """Parameters that are open in it."""
     quoted: bool = False
-    """A value has what looks like a marker."""
+    """A value contains what looks like a marker."""
     forgot: bool = False
     """A closing was forgotten."""
     repeats: bool = False
     """A parameter came twice."""
     unclear: bool = False
-    """What is a marker, and what only looks like one, can't be told."""
+    """It is unclear what is a marker and what only looks like one."""
 
 
 class ChildrenState(ParamsState, array_like=True, gc=False):
-    """Where parameters in tags of their own names stand."""
+    """The position in parameters whose tags are their own names."""
 
     tool: str = ""
     """Name of the call's tag."""
     inner: int = 0
-    """Tags in the open value that are like its own, and open."""
+    """Open tags in the open value that are named like its own."""
     outer: int = 0
     """The same for the call's tag."""
     blank: bool = True
-    """Nothing stands between parameters but white space."""
+    """Only white space stands between parameters."""
 
     def count(self, name: str, *, closes: bool) -> None:
-        """A tag that is part of the open value: one like its own, or the call's."""
+        """Count a tag inside the open value: one like its own, or the call's."""
         step = -1 if closes else 1
         if name == self.key:
             self.inner += step
@@ -146,22 +146,22 @@ DOUBTFUL = (
     *(ParamToken.TO_NEXT, ParamToken.TO_END, ParamToken.LOOSE_CLOSE, ParamToken.LOOSE_OPEN),
     *(ParamToken.LOOSE_END, ParamToken.LOOSE_CALL, ParamToken.LOOSE_RAW),
 )
-"""Those of which `Closings.judged` says what they mean."""
+"""The tokens whose meaning `Closings.judged` decides."""
 
 
-# Escapes inside of a value: characters that stand for others, and sections in which nothing stands for anything else.
+# Escapes inside a value: characters that stand for others, and sections in which nothing stands for anything else.
 
 
 class Escapes(msgspec.Struct, frozen=True):
-    """The escapes of one kind of markup. Values that have them are not trimmed."""
+    """The escapes of one kind of markup. Values that use them are not trimmed."""
 
     raw: tuple[Marker, Marker]
-    """Begin and end of a section whose text is as it stands."""
+    """Begin and end of a section whose text is taken literally."""
     characters: dict[str, str]
-    """What stands for what."""
+    """Each escape and the character that it stands for."""
 
     def decoder(self) -> Callable[[str], str]:
-        """The text that a whole value stands for."""
+        """Return the function that decodes a whole value."""
         begin, end = (re.escape(side.spellings[0]) for side in self.raw)
         signs = "|".join(re.escape(sign) for sign in self.characters)
         pattern = re.compile(f"{begin}(?P<raw>.*?){end}|(?P<sign>{signs})", re.DOTALL)
@@ -193,25 +193,25 @@ class Tags(msgspec.Struct, frozen=True):
     end: Marker
     """Ends the call."""
     tag_end: Marker = marker(">")
-    """Ends the tag; in pairs of tags it is what stands between key and value."""
+    """Ends the tag. In pairs of tags it stands between key and value."""
     calls: Marker | None = None
-    """Begins a call: one inside of a value is content."""
+    """Begins a call. A call inside a value is content."""
     framing: Marker | None = None
-    """What may stand behind the end of a call besides what surrounds it."""
+    """What may stand after the end of a call besides what surrounds it."""
     forgets: Forgets = "unknown"
     """Whether the next parameter may stand in for a closing."""
     open_ended: bool = False
-    """What surrounds the call ends it, too, where all values are closed."""
+    """Whether what surrounds the call also ends it, where all values are closed."""
     paired: bool = False
-    """A key without a value breaks the call; else it is left out."""
+    """Whether a key without a value breaks the call. Otherwise the key is left out."""
     unescape: bool = False
-    """The key is an attribute in which quotes and the like are entities."""
+    """Whether the key is an attribute in which quotes and the like are entities."""
     escapes: Escapes | None = None
     """Escapes inside of values; most formats have none."""
 
 
 class Closings:
-    """What ends the values of one kind of tags; all state is in the call's."""
+    """What ends the values of one kind of tags. All state is in the call's."""
 
     def __init__(self, tags: Tags, key: re.Pattern[str], stops: Sequence[Marker]) -> None:
         self._key = key
@@ -219,7 +219,7 @@ class Closings:
         behind = [*stops, *([tags.framing] if tags.framing else ())]
         self._scanners = {bare: Scanner(_in_value(tags, [] if bare else behind)) for bare in (False, True)}
         self.first = self._scanners[False].first
-        """The character with which all begins that can be found in a value, if there is one."""
+        """The character that begins everything that can be found in a value, if there is a single one."""
         self._last = Scanner(_last(tags, behind))
         self._next = re.compile(
             rf"(?P<space>\s*)(?:{_spelling(tags.open)})(?P<tag>.{{0,{TAG_CHARS}}}?)(?:{_spelling(tags.tag_end)})",
@@ -227,7 +227,7 @@ class Closings:
         )
 
     def scanner(self, call: OpenCall) -> Scanner[ParamToken]:
-        """What is live in a value of this call."""
+        """Return the scanner of what is live in a value of this call."""
         return self._scanners[call.bare]
 
     def judged(
@@ -241,7 +241,7 @@ class Closings:
         final: bool,
         cut: bool,
     ) -> Hit[ParamToken]:
-        """What a marker found in an open value means there, or that it must wait; `cut` says that the answer was."""
+        """Decide what a marker in an open value means there, or that it must wait. `cut`: the answer was cut off."""
         before = buffer[hit.start - 1] if hit.start else call.source.last
         regular = not state.lined or before == "\n"
         edge = hit.value
@@ -249,7 +249,7 @@ class Closings:
             tag = self._next.match(buffer, hit.end)
             sure = regular and not state.calls and not state.within
             if not (sure or tag or final) and len(buffer) - hit.end < _AHEAD_CHARS:
-                return Hit(hit.start, -1, None)  # which parameter it is counts
+                return Hit(hit.start, -1, None)  # it matters which parameter it is
             meaning = ParamToken.CLOSE if sure else self._to_next(rules, call, state, tag, regular=regular)
         elif edge is ParamToken.TO_END and regular and not state.calls:
             meaning = ParamToken.CLOSE
@@ -272,7 +272,7 @@ class Closings:
     def _to_next(
         self, rules: Rules, call: OpenCall, state: ParamsState, tag: re.Match[str] | None, *, regular: bool
     ) -> ParamToken:
-        """A closing behind which a parameter begins, where it may be content."""
+        """Judge a closing after which a parameter begins, where it may be content."""
         if not state.calls:
             known = self._is_next(rules, call, state, tag)
             if known:
@@ -286,7 +286,7 @@ class Closings:
     def _to_parameter(
         self, rules: Rules, call: OpenCall, state: ParamsState, tag: re.Match[str] | None, *, regular: bool
     ) -> ParamToken:
-        """A parameter's tag without a closing in front of it."""
+        """Judge a parameter's tag that has no closing before it."""
         led, state.led = state.led, False
         if not regular:
             state.quoted = True
@@ -304,7 +304,7 @@ class Closings:
         return ParamToken.CONTENT
 
     def _is_next(self, rules: Rules, call: OpenCall, state: ParamsState, tag: re.Match[str] | None) -> bool | None:
-        """Whether a tag names a parameter that the tool has and that was not given; None if nothing is known of it."""
+        """Whether a tag names a parameter of the tool that was not given yet; None if nothing is known of the tool."""
         own = rules.parameters(call.name)
         found = self._key.fullmatch(tag["tag"]) if tag else None
         if not own or found is None:
@@ -315,12 +315,12 @@ class Closings:
 
 
 def unclear(state: ParamsState) -> bool:
-    """Whether there is no telling where the values of a call end."""
+    """Whether it is unclear where the values of a call end."""
     return state.unclear or (state.forgot and (state.quoted or state.repeats))
 
 
 def _leave(state: ParamsState, edge: ParamToken | None, *, regular: bool) -> None:
-    """A closing in a value is content: it closes what content opened."""
+    """Count a closing that is content of a value: it closes what content opened."""
     state.led, state.quoted = False, True
     if edge is ParamToken.LOOSE_END:
         state.calls = max(0, state.calls - 1)
@@ -329,7 +329,7 @@ def _leave(state: ParamsState, edge: ParamToken | None, *, regular: bool) -> Non
 
 
 def _in_value(tags: Tags, behind: Sequence[Marker]) -> list[tuple[Marker, ParamToken]]:
-    """The markers in a value. Behind the end of a call stands one of `behind`, if there are any, or nothing."""
+    """Return the markers in a value. After the end of a call follows one of `behind`, if there are any, or nothing."""
     key = "[^<>]" if tags.tag_end.spellings[0] in _BRACKETS else r"(?s:.)"
     named = [(f"{key}{{0,{TAG_CHARS}}}", *atoms) for atoms in spelled(tags.tag_end)]
     whole = named if tags.paired or tags.forgets != "never" else [()]
@@ -354,7 +354,7 @@ def _in_value(tags: Tags, behind: Sequence[Marker]) -> list[tuple[Marker, ParamT
 
 
 def _last(tags: Tags, behind: Sequence[Marker]) -> list[tuple[Marker, ParamToken]]:
-    """What ends a value in spite of its closing, or that of its call, if the stream ends there, too."""
+    """Return what ends a value without its closing, or without that of its call, if the stream ends there, too."""
     ends = [(*after, *OVER) for mark in behind for after in following(mark)]
     if tags.framing:
         ends += [(*after, *OVER) for mark in behind for after in following(tags.framing, mark)]
@@ -364,5 +364,5 @@ def _last(tags: Tags, behind: Sequence[Marker]) -> list[tuple[Marker, ParamToken
 
 
 def _spelling(mark: Marker) -> str:
-    """A pattern for any spelling of a marker."""
+    """Return a pattern for any spelling of a marker."""
     return "|".join("".join(atoms) for atoms in spelled(mark))

@@ -1,6 +1,6 @@
 """Calls as JSON: one object with name and arguments (`JsonCall`), or the arguments alone (`JsonArguments`).
 
-1. Only keys of the outermost object are the call's own: an argument called `name` names nobody.
+1. Only keys of the outermost object are the call's own: an argument called `name` does not name the tool.
 2. Keys may come in any order. Source that arrives before the name waits for it.
 3. Arguments that are a string holding JSON are unwrapped: their source is the string's content.
 """
@@ -22,13 +22,13 @@ from tokenmill.parser.run.state import JsonState, OpenCall, State
 from tokenmill.parser.values.repair import decode_json, decode_string
 
 ARGUMENTS = ("arguments", "parameters", "args", "input")
-"""What models call the arguments of a call, whatever its format does."""
+"""The keys under which models write the arguments of a call, whatever the format prescribes."""
 
 _LIST_SIGNS = frozenset("[,")
-"""What stands in front of an object in a list. A broken one is read to its end, since others may follow."""
+"""What stands before an object in a list. A broken object is read to its end, since others may follow."""
 
 _JSON = "[]{},: \n"
-"""Characters that JSON has, too: a marker of nothing else can't end it."""
+"""Characters that JSON uses, too: a marker made only of these can't end it."""
 
 
 class JsonCall(msgspec.Struct, frozen=True):
@@ -38,14 +38,14 @@ class JsonCall(msgspec.Struct, frozen=True):
     arguments: tuple[str, ...] = ("arguments", "parameters")
     id: tuple[str, ...] = ()
     typed: bool = False
-    """Values written as strings are read as the schema wants them; elsewhere JSON values keep their type."""
+    """Whether values written as strings are read as the schema wants them. Otherwise JSON values keep their type."""
     required: bool = False
-    """Without arguments, or with `null` for them, it is no call."""
+    """Whether an object without arguments, or with `null` for them, is not a call."""
     closed: bool = False
-    """A marker that is not JSON closes its section: the source of a broken object ends there."""
+    """Whether a marker that is not JSON closes its section: the source of a broken object ends there."""
 
     def compile(self, stops: Sequence[Marker]) -> Reader:
-        """The reader of this body."""
+        """Return the reader of this body."""
         return JsonReader(self, stops)
 
 
@@ -53,12 +53,12 @@ class JsonArguments(msgspec.Struct, frozen=True):
     """The object of arguments itself; the name came before it."""
 
     optional: bool = False
-    """Nothing at all, where the call is closed, stands for no arguments."""
+    """Whether nothing at all, where the call is closed, stands for no arguments."""
     close: Marker | None = None
-    """Closes the call where its arguments may be missing: framing of the section, as behind arguments."""
+    """Closes the call where its arguments may be missing: framing of the section, as after arguments."""
 
     def compile(self, stops: Sequence[Marker]) -> Reader:
-        """The reader of this body."""
+        """Return the reader of this body."""
         closes = [self.close] if self.close else []
         return JsonReader(None, [*stops, *closes], optional=self.optional)
 
@@ -92,11 +92,11 @@ class JsonReader:
         return [ToolInputDelta(call.id, text)] if state.sending else []
 
     def _quick_end(self, parser: State, state: JsonState, text: str) -> list[AnyEvent] | None:  # noqa: ARG002 -- other bodies hold text
-        """The events of a chunk that is more than content; None if it must be read with care."""
+        """Return the events of a chunk that is more than content; None if it must be read with care."""
         return None
 
     def _quick_captured(self, rules: Rules, call: OpenCall, state: JsonState, text: str) -> list[AnyEvent] | None:
-        """The events of more of a string that is decoded while it grows; keys and names are read with care."""
+        """Return the events of more of a string that is decoded as it grows; keys and names are read with care."""
         growing, limits = call.growing, rules.limits
         if growing is None and not (state.stringy and state.end < 0):
             return None
@@ -130,12 +130,12 @@ class JsonReader:
                 verdict = self._token(reading, token, position)
                 if verdict is Verdict.MORE:
                     continue
-                position += token == Token.BEGIN  # the bracket of a wrong value begins no call of its own
+                position += token == Token.BEGIN  # the bracket of a wrong value does not begin another call
             reading.pause(position)
             return position, verdict
 
     def _stopped(self, state: JsonState) -> Verdict:
-        """A marker stands where JSON should."""
+        """Judge a marker that stands where JSON should."""
         return Verdict.DONE if self._optional and state.phase == Phase.VALUE and not state.stack else Verdict.FAILED
 
     def _token(self, reading: Reading, token: int, position: int) -> Verdict:
@@ -182,7 +182,7 @@ class JsonReader:
                 self._keys.closed and _LIST_SIGNS.isdisjoint(reading.call.source.text())
             )
         if level == self._level and (self._keys is None or state.key in self._keys.arguments):
-            if state.begin >= 0:  # a second value: which of them is meant can't be told
+            if state.begin >= 0:  # a second value: it is unclear which of them is meant
                 return Verdict.FAILED
             reading.begin_arguments(position, stringy=first in "\"'")
         elif level == 1 and self._keys is not None:
@@ -196,7 +196,7 @@ class JsonReader:
         return Verdict.MORE
 
     def _is_text(self, reading: Reading) -> bool:
-        """Whether a string will be one in the arguments, too."""
+        """Whether a string stays one in the arguments, too."""
         typed = self._keys is not None and self._keys.typed
         return not typed or reading.run.rules.allows_text(reading.call.name, reading.state.argument)
 
@@ -209,7 +209,7 @@ class JsonReader:
         elif state.capture:
             text, state.capture, state.text = decode_string(state.text, state.spelling), False, ""
             if state.key in keys.name:
-                if state.name not in (None, text):  # which of them is meant can't be told
+                if state.name not in (None, text):  # it is unclear which of them is meant
                     return Verdict.FAILED
                 state.name = text
             elif state.key in keys.id and state.id is None:
@@ -257,9 +257,9 @@ class JsonReader:
 def check_arguments(
     call: Mapping[str, Any], keys: JsonCall, parameters: Collection[str], *, objects: bool = True
 ) -> None:
-    """Raise `ValueError` for a call that has arguments, but not where they should be: it would be run without any.
+    """Raise `ValueError` for a call whose arguments are not where they should be: it would be run without any.
 
-    They may stand in the call itself, as `parameters` of its tool; or, with `objects`, be one under another key.
+    They may stand in the call itself, as `parameters` of its tool; or, with `objects`, in an object under another key.
     """
     if any(key in call for key in keys.arguments):
         return
@@ -272,7 +272,7 @@ def check_arguments(
 
 
 def as_arguments(value: Any) -> dict[str, Any]:
-    """The value as arguments: none are none, and only an object can be some. Raises `ValueError`."""
+    """Return the value as arguments: no value means no arguments, else it must be an object. Raises `ValueError`."""
     if value is None:
         return {}
     if not isinstance(value, dict):
@@ -287,7 +287,7 @@ class JsonKeyed(msgspec.Struct, frozen=True):
     """One object whose only key names the tool."""
 
     def compile(self, stops: Sequence[Marker]) -> Reader:
-        """The reader of this body."""
+        """Return the reader of this body."""
         return _KeyedReader(stops)
 
 

@@ -13,9 +13,10 @@ _HIGH = r"\\u[dD][89abAB][0-9a-fA-F]{2}"
 
 
 def _whole_escapes(letters: str, more: str) -> re.Pattern[str]:
-    """As much of a string's content as can be decoded whatever follows: no half escape, no half pair at its end.
+    """Return a pattern for the part of a string that can be decoded whatever follows: without half an escape or pair at
+    its end.
 
-    `letters` are those of escapes that have digits, `more` says how many those but `u` have.
+    `letters` are those of the escapes with digits; `more` gives the number of digits of all but `u`.
     """
     return re.compile(
         r"(?:[^\\]++"
@@ -36,7 +37,7 @@ _IN_PYTHON = _whole_escapes(
 
 
 def decode_growing(state: JsonState, raw: str) -> str:
-    """The text of more string content, as far as it is certain; half an escape at its end waits in `tail`."""
+    """Return the text of more string content, as far as it is certain; half an escape at its end waits in `tail`."""
     raw = state.tail + raw
     end = certain(raw, state.spelling)
     state.tail = raw[end:]
@@ -44,14 +45,14 @@ def decode_growing(state: JsonState, raw: str) -> str:
 
 
 def certain(raw: str, spelling: int = Spelling.JSON) -> int:
-    """How much of a string's content can be decoded whatever follows."""
+    """Return how much of a string's content can be decoded whatever follows."""
     whole = (_IN_PYTHON if spelling == Spelling.PYTHON else _IN_JSON).match(raw)
     assert whole is not None  # the pattern matches the empty string, too
     return whole.end()
 
 
-class Reading(msgspec.Struct, gc=False):  # faster to make than other objects
-    """The context of one `step`; lives only as long as it. Offsets into the source are `base` + a position."""
+class Reading(msgspec.Struct, gc=False):  # faster to create than other objects
+    """The context of one `step`; it lives no longer than that. Offsets into the source are `base` + a position."""
 
     run: Run
     call: OpenCall
@@ -61,18 +62,18 @@ class Reading(msgspec.Struct, gc=False):  # faster to make than other objects
     """Where this pass began."""
     base: int
     region: int
-    """Where argument source that is still to be sent begins; -1 outside of the arguments."""
+    """Where the unsent argument source begins; -1 outside the arguments."""
 
     @classmethod
     def of(cls, run: Run, call: OpenCall, buffer: str, position: int) -> "Reading":
-        """The context at a position."""
+        """Return the context at a position."""
         state = call.body
         assert isinstance(state, JsonState)
         region = position if state.begin >= 0 > state.end else -1
         return cls(run, call, state, buffer, position, call.source.size - position, region)
 
     def begin_arguments(self, position: int, *, stringy: bool) -> None:
-        """The value of the arguments begins; `stringy` says that it is a string which holds JSON."""
+        """Begin the value of the arguments; `stringy` if it is a string that holds JSON."""
         self.state.begin = self.base + position
         self.state.stringy = self.state.capture = stringy
         self.state.text = ""
@@ -80,7 +81,7 @@ class Reading(msgspec.Struct, gc=False):  # faster to make than other objects
         self.region = position
 
     def end_arguments(self, position: int) -> None:
-        """The value of the arguments ended."""
+        """End the value of the arguments."""
         self.state.end = self.base + position
         self.state.sending = False
         if self.state.stringy:
@@ -91,13 +92,13 @@ class Reading(msgspec.Struct, gc=False):  # faster to make than other objects
         self.region = -1
 
     def end_growth(self) -> None:
-        """The string argument that was growing ended."""
+        """End the string argument that was growing."""
         self._grow(last=True)
         end_growth(self.run, self.call)
         self.state.capture = False
 
     def pause(self, position: int) -> None:
-        """Nothing more is read now: send what was read."""
+        """Pause reading: send what was read."""
         if self.region < 0:
             return
         if self.state.stringy:
@@ -108,7 +109,7 @@ class Reading(msgspec.Struct, gc=False):  # faster to make than other objects
             self._grow(last=False)
 
     def send_waiting(self, position: int) -> None:
-        """The name came after the arguments: send their source."""
+        """Send the source of the arguments, which came before the name."""
         state = self.state
         source = (self.call.source.text() + self.buffer[self.first : position])[state.begin : state.end]
         send_source(self.run, self.call, decode_string(source[1:-1], state.spelling) if state.stringy else source)
@@ -126,7 +127,7 @@ class Reading(msgspec.Struct, gc=False):  # faster to make than other objects
         grow(self.run, self.call, self.call.growing.argument, self._decoded(last=last))
 
     def _decoded(self, *, last: bool) -> str:
-        """What can be decoded of the raw text captured so far; the rest waits."""
+        """Return what can be decoded of the raw text captured so far; the rest waits."""
         state = self.state
         raw, state.text = state.text, ""
         if not last:

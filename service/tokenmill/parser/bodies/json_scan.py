@@ -1,13 +1,14 @@
-"""Follows a JSON text as it arrives, without building a value: the structure that a streaming reader must know.
+"""Follows a JSON text as it arrives, without building a value: the structure that a streaming reader needs.
 
 1. Each character is looked at once. Strings and deep nesting are skipped by one search for what ends them.
-2. Down to `depth` levels of nesting the scanner reports keys, and where values begin and end; below it only counts.
-3. It is lenient: what is not JSON is passed over, and the decoder judges the whole text at its end. Only a bracket that
-   closes another kind of bracket is an error here. Single quotes open strings, too, and slashes comments: they never
-   stand outside strings in valid JSON.
-4. `stops` are markers that end the text outside strings. The scanner tells of characters that can begin one; the caller
-   looks at them and, where they begin none, goes on with `passed` at their position.
-5. Each string is Python's from the first in single quotes on, as its decoder has it: see `repair.Spelling`.
+2. Down to `depth` levels of nesting the scanner reports keys, and where values begin and end. Below that it only
+   counts.
+3. It is lenient: what is not JSON is skipped, and the decoder judges the whole text at its end. Only a bracket that
+   closes another kind of bracket is an error here. Single quotes open strings, too, and slashes comments: valid JSON
+   never has them outside strings.
+4. `stops` are markers that end the text outside strings. The scanner reports characters that can begin one. The caller
+   looks at them and, where they don't begin a marker, continues with `passed` at their position.
+5. From the first string in single quotes on, each string is Python's, as for its decoder: see `repair.Spelling`.
 6. In a `strict` text only a separator, a closing bracket, a comment or a stop may follow a string. Anything else shows
    that a quote is missing.
 7. While `capture` is set, raw string content is added to `text`; the caller takes it from there.
@@ -27,7 +28,7 @@ OPENERS = {")": "(", "]": "[", "}": "{"}
 
 
 def turned(stack: str, bracket: str, most: int = JSON_DEPTH) -> str | None:
-    """The open brackets behind this one; None if it closes another kind, or if there are more than `most`."""
+    """Return the open brackets after this one; None if it closes another kind, or if there are more than `most`."""
     if bracket in "([{":
         return stack + bracket if len(stack) < most else None
     return stack[:-1] if stack[-1:] == OPENERS.get(bracket) else None
@@ -42,19 +43,19 @@ _FOLLOWERS = frozenset(",:]}/")
 _CLOSED = {
     quote: re.compile(rf"{content.pattern}(?:({quote})(?=[,:\]}}/]))?", re.DOTALL) for quote, content in CONTENT.items()
 }
-"""Content of a string, and its quote as a group if a character that may follow one comes right after it."""
+"""Content of a string, and its quote as a group if a character that may follow a string comes right after it."""
 COMMENTS = "/\n*"
-"""What `quote` is inside a comment: the slash that may begin one, then the kind's end or its first character."""
+"""The value of `quote` inside a comment: the slash that may begin one, then the kind's end or its first character."""
 
 _NOT_SPACE = re.compile(r"\S")
 _LINE_END = re.compile(r"[\n\r]")
 
 CAPTURE_CHARS = 6 * NAME_CHARS
-"""A captured key or name is no longer added to past this: each of its characters may be a six-character escape."""
+"""Characters of a captured key or name after which no more is added: each may be a six-character escape."""
 
 
 class Phase:
-    """What is expected next. Plain numbers, as they stand in the state."""
+    """What is expected next. Plain numbers, as the state holds them."""
 
     VALUE = 0
     BEGUN = 1
@@ -67,20 +68,20 @@ class Phase:
 
 
 class Token:
-    """What a scanner stopped at. Plain numbers: to name a member of an enumeration costs as much as a chunk may."""
+    """What a scanner stopped at. Plain numbers: access to an enumeration's member costs as much as a whole chunk."""
 
     MORE = 0
     """The end of the buffer."""
     KEY = 1
     """A key is complete: its raw text is in `text`."""
     BEGIN = 2
-    """A value begins at this position; its first character is still to be read."""
+    """A value begins at this position; its first character is not read yet."""
     END = 3
     """A value ended before this position."""
     WATCHED = 4
     """A watched character stands here, outside strings."""
     BAD = 5
-    """What can't stand here: a bracket that does not match, nesting that is too deep, or what can't follow a string."""
+    """Something that can't stand here: a wrong bracket, nesting that is too deep, or what can't follow a string."""
     WHOLE = 6
     """The outermost object ended before this position."""
 
@@ -100,9 +101,9 @@ class JsonScan:
         self._key_end = re.compile(f"[:,/}}{signs}]")
 
     def step(self, state: JsonState, buffer: str, position: int, passed: int = -1) -> tuple[int, int]:
-        """Read on from `position` to the next token: the position after it, and which it is.
+        """Read from `position` to the next token. Return the position after it, and which token it is.
 
-        `passed` is the position of a watched character that begins no marker.
+        `passed` is the position of a watched character that does not begin a marker.
         """
         size = len(buffer)
         while position < size:
@@ -124,7 +125,7 @@ class JsonScan:
         return size, Token.MORE
 
     def stays(self, state: JsonState, text: str) -> bool:
-        """Read all of a short text at once if no key and no value that is told begins or ends in it; else nothing."""
+        """Read all of a short text at once if no key and no reported value begins or ends in it; else read nothing."""
         quote = state.quote
         if quote in CONTENT and quote not in text and text[-1] != "\\":  # nothing in it matters
             state.escaped = False
@@ -136,7 +137,7 @@ class JsonScan:
             if inside is not None:
                 state.escaped = inside
                 return True
-        elif state.phase != Phase.DEEP or text[0] == "/":  # what a slash is may depend on what is in front of it
+        elif state.phase != Phase.DEEP or text[0] == "/":  # the meaning of a slash may depend on what precedes it
             return False
         move = _known(self, text, state.stack, state.phase, quote, state.escaped, state.strict)
         if move is None:
@@ -177,7 +178,7 @@ class JsonScan:
         return end + 1, Token.END
 
     def _after_string(self, state: JsonState, buffer: str, position: int) -> tuple[int, int | None]:
-        """Check the first character after a string that is no white space."""
+        """Check the first character after a string that is not white space."""
         found = _NOT_SPACE.search(buffer, position)
         if found is None:
             return len(buffer), None
@@ -186,7 +187,7 @@ class JsonScan:
         return found.start(), None if sign in _FOLLOWERS or sign in self._watched else Token.BAD
 
     def _find(self, signs: re.Pattern[str], state: JsonState, buffer: str, position: int) -> re.Match[str] | None:  # noqa: ARG002 -- a scanner of words needs it
-        """The next character that means something outside of strings."""
+        """Find the next character that means something outside strings."""
         return signs.search(buffer, position)
 
     def _nested(self, state: JsonState, buffer: str, position: int, passed: int) -> tuple[int, int | None]:
@@ -292,12 +293,12 @@ class JsonScan:
 
 
 Known: TypeAlias = tuple[str, str, bool, int]
-"""Brackets, quote and escape that are open behind a chunk, and the spelling of its strings."""
+"""Brackets, quote and escape that are open after a chunk, and the spelling of its strings."""
 
 
 @lru_cache(REMEMBERED)
 def in_string(opened: str) -> bool | None:
-    """Whether this much of a string, its quote included, ends behind an escaping backslash; None if the string ends."""
+    """Whether this part of a string, its quote included, ends after an escaping backslash; None if the string ends."""
     content = CONTENT[opened[0]].match(opened, 1)
     assert content is not None  # the pattern matches the empty string, too
     rest = opened[content.end() :]
@@ -314,7 +315,7 @@ def _known(
     escaped: bool,  # noqa: FBT001 -- keys of the cache, as the next
     strict: bool,  # noqa: FBT001 -- as above
 ) -> Known | None:
-    """What a chunk leads to; None if there is something to tell of it."""
+    """Return what a chunk leads to; None if something in it must be reported."""
     state = JsonState(stack=stack, phase=phase, quote=quote, escaped=escaped, strict=strict)
     _, token = scan.step(state, text, 0)
     if token != Token.MORE or state.phase != phase or state.capture:
@@ -323,9 +324,9 @@ def _known(
 
 
 def _open(state: JsonState, quote: str) -> None:
-    """A string begins, or behind a slash what may be a comment.
+    """Open a string or, after a slash, what may be a comment.
 
-    If no other reading is fixed, a string in single quotes is Python's, and so are those behind it.
+    If no other reading is fixed, a string in single quotes is Python's, and so are those after it.
     """
     state.quote = quote
     if quote == "'" and state.spelling == Spelling.JSON:
@@ -333,7 +334,7 @@ def _open(state: JsonState, quote: str) -> None:
 
 
 def comment(state: JsonState, buffer: str, position: int) -> int:
-    """Read on inside a comment, or behind a slash that may begin one."""
+    """Read on inside a comment, or after a slash that may begin one."""
     if state.quote == "/":
         state.escaped = False
         kind = buffer[position]

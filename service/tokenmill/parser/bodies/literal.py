@@ -1,12 +1,13 @@
 """Calls with bare keys and quotes of the model's own: `{city:<|"|>Paris<|"|>,days:3,where:{lat:48.9}}`.
 
 1. A string is raw text between two quote markers: there is no escape, and characters inside it mean nothing. A quote
-   behind which the call can't go on breaks it.
-2. Brackets nest outside of strings; the bracket that closes the outermost ends the call. A marker of what surrounds the
-   call ends it too, if nothing else is open.
-3. What stands without quotes gets its type from the tool's schema, else `untyped` says. A bare `None` is null unless
-   the schema wants text there. Where the model quotes numbers too (`quoted="typed"`), the same goes for strings.
-4. A key or a text that stands without its quotes and is a JSON string as a whole is read as that.
+   after which the call can't continue breaks it.
+2. Brackets nest outside strings; the bracket that closes the outermost ends the call. A marker of what surrounds the
+   call also ends it, if nothing else is open.
+3. The tool's schema gives the type of what stands without quotes; where it gives none, `untyped` decides. A bare `None`
+   is null unless the schema wants text there. Where the model quotes numbers too (`quoted="typed"`), the same holds for
+   strings.
+4. A key or a text that stands without its quotes and is a whole JSON string is read as that string.
 """
 
 import re
@@ -44,7 +45,7 @@ from tokenmill.parser.values.literal import Syntax, read_arguments, unquoted
 
 
 class LiteralState(msgspec.Struct, array_like=True, gc=False):
-    """Where bare keys and marked strings stand."""
+    """The position in bare keys and marked strings."""
 
     begin: int = 0
     """Where the argument region begins."""
@@ -61,12 +62,12 @@ class LiteralState(msgspec.Struct, array_like=True, gc=False):
     growth: int = 0
     """Whether the open string is sent as it grows: a `calls.Growth`."""
     waiting: str = ""
-    """All of it while it can still be `null`."""
+    """All of the string while it can still be `null`."""
 
 
 @plain_members
 class LiteralToken(Enum):
-    """What has a meaning outside of strings."""
+    """What has a meaning outside strings."""
 
     QUOTE = "a string begins or ends"
     OPEN = "a bracket opens"
@@ -90,15 +91,15 @@ class Action(Enum):
 
 
 class Advance(NamedTuple):
-    """What a chunk does: it depends on the chunk, and on what is open in front of it, alone."""
+    """What a chunk does. This depends only on the chunk and on what is open before it."""
 
     stack: str
     quoted: bool
     naming: bool
     actions: Sequence[tuple[Action, int, int]]
-    """Each with the begin and end of its stretch."""
+    """Actions, each with the start and end of its stretch."""
     read: int
-    """Characters that are read. The others must wait, or are not the call's."""
+    """Characters that are read. The others must wait, or are not part of the call."""
     verdict: Verdict = Verdict.MORE
     end: int = -1
     """Where the argument region ends, if it does."""
@@ -112,14 +113,14 @@ class Advance(NamedTuple):
 _BEGIN, _END, _KEY, _NAMED = (Action.BEGIN,), (Action.END,), (Action.KEY,), (Action.NAMED,)
 
 _SEPARATORS = str.maketrans("", "", ":,")
-"""They mean something in the outermost brackets only."""
+"""Signs that mean something only in the outermost brackets."""
 
 
 class LiteralScan:
     """The characters of one kind of marks, and of what surrounds the call.
 
-    `around` is all that may stand behind the call. Where it is `loose`, a string ends its value: the comma in front of
-    the next key may be missing.
+    `around` is all that may stand after the call. Where it is `loose`, a string ends its value: the comma before the
+    next key may be missing.
     """
 
     def __init__(self, quote: Marker, stops: Sequence[Marker], around: Sequence[Marker] = (), *, loose: bool) -> None:
@@ -137,12 +138,12 @@ class LiteralScan:
         self._deep = re.compile(f"[{re.escape(self._structure.firsts.translate(_SEPARATORS))}]")
 
     def find(self, text: str, at: int, *, quoted: bool, deep: bool, final: bool) -> Hit[LiteralToken] | None:
-        """The next character, or what to hold; `deep` inside of brackets of a value."""
+        """Find the next character that means something, or what to hold; `deep` is inside brackets of a value."""
         scanner = self._structure if not quoted else self.string if deep else self._outer
         return scanner.find(text, at, final=final)
 
     def actions(self, token: LiteralToken, *, quoted: bool, naming: bool) -> tuple[Action, ...]:
-        """What a token does in the outermost brackets."""
+        """Return what a token does in the outermost brackets."""
         if naming:
             return {LiteralToken.COLON: _NAMED, LiteralToken.COMMA: _KEY}.get(token, ())
         if token is LiteralToken.QUOTE:
@@ -150,19 +151,19 @@ class LiteralScan:
         return _KEY if token is LiteralToken.COMMA else ()
 
     def passes(self, text: str, stack: str) -> bool:
-        """Whether nothing in the text has a meaning inside of these brackets, outside of strings."""
+        """Whether nothing in the text has a meaning inside these brackets, outside strings."""
         return len(stack) > 1 and self._deep.search(text) is None
 
 
 def _string(quote: Marker, behind: Sequence[tuple[str, ...]]) -> Scanner[LiteralToken]:
-    """Where a string ends, and a quote that does not end it."""
+    """Return the scanner for the end of a string, and for a quote that does not end it."""
     return Scanner([(before(quote, behind), LiteralToken.QUOTE), (quote, LiteralToken.STRAY)])
 
 
 def _behind(quote: Marker, around: Sequence[Marker], *, loose: bool, deep: bool = True) -> list[tuple[str, ...]]:
-    """What must follow the end of a string: no escape says of a quote that it is content.
+    """Return what must follow the end of a string: there is no escape that marks a quote as content.
 
-    Behind a bracket stands more of the same, where it is not the call's, or what surrounds the call, or nothing.
+    After a bracket follows more of the same, unless it is the call's; or what surrounds the call; or nothing.
     """
     surrounding = [sequence for stop in around for sequence in following(stop)]
     inside = [(LEADING_SPACE, r"\Z"), *([(LEADING_SPACE, "[,}\\]]")] if deep else [])]
@@ -176,11 +177,11 @@ def _behind(quote: Marker, around: Sequence[Marker], *, loose: bool, deep: bool 
 
 
 literal_scan = lru_cache(SCANS)(LiteralScan)
-"""The scan for these marks: one for all messages, so that they share what is remembered."""
+"""Return the scan for these marks: one for all messages, so that they share what is remembered."""
 
 
 def advance(scan: LiteralScan, text: str, stack: str, quoted: bool, naming: bool, final: bool = False) -> Advance:  # noqa: FBT001, FBT002 -- keys of the cache
-    """Read on in `text`. What is open in front of it is as in the state; `final` says that nothing follows it."""
+    """Read on in `text`. What is open before it is as in the state; `final` means that nothing follows it."""
     actions: list[tuple[Action, int, int]] = []
     at = 0
     while True:
@@ -220,16 +221,16 @@ class Literals(msgspec.Struct, frozen=True):
     """Bare keys, and strings between markers. The call's header ends with the outermost bracket."""
 
     quote: Marker
-    """Begins and ends a string; it has one spelling."""
+    """Begins and ends a string. It has one spelling."""
     quoted: Literal["text", "typed"] = "text"
-    """Whether what is quoted is always text, or typed like what is not."""
+    """Whether what is quoted is always text, or typed like what is not quoted."""
     untyped: Literal["text", "json"] = "text"
-    """What a value is of which nothing gives the type: its text, or the JSON that it is, if it is any."""
+    """How a value without any known type is read: as its text, or as JSON if it is valid."""
     loose: bool = False
-    """The comma between a string and the next key may be missing."""
+    """Whether the comma between a string and the next key may be missing."""
 
     def compile(self, stops: Sequence[Marker]) -> Reader:
-        """The reader of this body."""
+        """Return the reader of this body."""
         return _LiteralReader(self, stops)
 
 
@@ -240,7 +241,7 @@ class _LiteralReader:
     def __init__(self, literals: Literals, stops: Sequence[Marker]) -> None:
         self._syntax = Syntax(literals.quote.spellings[0], literals.quoted == "typed", literals.loose)
         self._untyped = _JSON if literals.untyped == "json" else _TEXT
-        # What opens a call may be a key inside of one.
+        # What opens a call may be a key inside a call.
         kept = tuple(stop for stop in stops if not any(text.endswith(":") for text in stop.spellings))
         self._scan = literal_scan(literals.quote, kept, tuple(stops), loose=literals.loose)
         self._first, self._settled = self._scan.string.first, self._scan.string.settled
@@ -269,7 +270,7 @@ class _LiteralReader:
         return events
 
     def _follow(self, rules: Rules, state: LiteralState, text: str) -> int:
-        """How much of a chunk is read in which something has a meaning; -1 if none of it is."""
+        """Return how much is read of a chunk in which something has a meaning; -1 if none of it is."""
         if len(text) > TOKEN_CHARS or (state.naming and len(state.key) + len(text) > NAME_CHARS):
             return -1
         did = _known(self._scan, text, state.stack, state.quoted, state.naming)
@@ -301,14 +302,14 @@ class _LiteralReader:
         return position + read, verdict
 
     def _is_undecided(self, run: Run, state: LiteralState, text: str, did: Advance) -> bool:
-        """Whether the end of the stream alone breaks the call, or, in an answer that was cut off, closes a string."""
+        """Whether only the end of the stream breaks the call or, in an answer that was cut off, closes a string."""
         half = run.cut and did.verdict is Verdict.DONE and did.stack
         if not half and did.verdict is not Verdict.FAILED:
             return False
         return advance(self._scan, text, state.stack, state.quoted, state.naming).verdict is Verdict.MORE
 
     def _act(self, run: Run, call: OpenCall, state: LiteralState, action: Action, text: str) -> int:
-        """One action with its stretch of text: how much of that is taken, for a key has a bound."""
+        """Do one action with its stretch of text. Return how much of that is taken, for a key has a bound."""
         if action is Action.NAME:
             text = text[: NAME_CHARS - len(state.key)]
         _name(state, action, text)
@@ -341,7 +342,7 @@ def _name(state: LiteralState, action: Action, text: str) -> None:
 
 
 def _grow(run: Run, call: OpenCall, state: LiteralState, text: str) -> None:
-    """More of a string that is sent as it grows."""
+    """Send more of a string that is sent as it grows."""
     if state.growth == Growth.UNDECIDED:
         state.waiting += text
         if "null".startswith(state.waiting.lower()):
@@ -351,7 +352,7 @@ def _grow(run: Run, call: OpenCall, state: LiteralState, text: str) -> None:
 
 
 def _end_growth(run: Run, call: OpenCall, state: LiteralState) -> None:
-    """The string ended that was growing, if one was."""
+    """End the string that was growing, if there was one."""
     if state.growth == Growth.UNDECIDED and state.waiting.lower() != "null":
         grow(run, call, state.key, state.waiting)
     if state.growth:

@@ -1,11 +1,11 @@
 """Calls as tagged parameters, `<parameter=KEY>VALUE</parameter>`, or as pairs of tags for key and value.
 
-1. A value is raw text up to its closing marker: there is no escape. See `closings` for what only looks like one, and
-   for those that are forgotten.
-2. White space at the sides of a value may belong to the layout; `trim` says how much.
-3. The tool's schema gives the value its type once the call is complete, else its tag does, else `untyped`. If the
+1. A value is raw text up to its closing marker: there is no escape. See `closings` for what only looks like a closing,
+   and for closings that are forgotten.
+2. White space at the sides of a value may belong to the layout; `trim` defines how much.
+3. Once the call is complete, the tool's schema gives the value its type, else its tag does, else `untyped`. If the
    schema allows several types and the tag marks the value as text, it is text. Only a value that is certain to be text
-   is sent as it grows; where `null` is allowed, too, it waits while it can still be that.
+   is sent as it grows. Where `null` is allowed, too, it waits while it can still be that.
 """
 
 import re
@@ -25,42 +25,43 @@ from tokenmill.parser.values.coerce import is_text, read_typed
 from tokenmill.parser.values.repair import decode_json
 
 Untyped: TypeAlias = Literal["text", "json"]
-"""What a value is of which nothing says the type: its text, or the JSON that it is, if it is any."""
+"""How a value without any known type is read: as its text, or as JSON if it is valid."""
 
 
-# White space at the sides of a value that belongs to the layout: how much is trimmed, and what of a value is certain.
+# White space at the sides of a value that belongs to the layout: how much is trimmed, and which part of a value is
+# certain.
 #
 # What may be trimmed is bounded, so what waits at the end of a growing value is bounded, too.
 
 Trim: TypeAlias = Literal["none", "line", "lines", "breaks", "strip"]
-"""Nothing; one new line at each side; the same, but only if there is one in front; all new lines at both sides; all
-white space at both sides."""
+"""What is trimmed: nothing; one new line at each side; the same, but only if there is one at the start; all new lines
+at both sides; all white space at both sides."""
 
 STRIP_CHARS = 256
-"""What `breaks` and `strip` take from each side: more than any indentation."""
+"""Characters that `breaks` and `strip` take from each side: more than any indentation."""
 
 
 class Layout(NamedTuple):
     """One rule."""
 
     characters: str | None
-    """What is trimmed; None: white space."""
+    """Characters that are trimmed; None: white space."""
     most: int
-    """How many at each side."""
+    """Maximum at each side."""
     paired: bool = False
-    """A value that does not begin with layout does not end with it."""
+    """Whether a value that does not begin with layout does not end with it, either."""
 
     def leading(self, text: str, most: int) -> int:
-        """How many of the first characters are layout, of `most` that still may be."""
+        """Return how many of the first characters are layout, of `most` that still may be."""
         return min(len(text) - len(text.lstrip(self.characters)), most)
 
     def certain(self, text: str) -> str:
-        """The text without what may be layout at its end."""
+        """Return the text without what may be layout at its end."""
         trailing = min(len(text) - len(text.rstrip(self.characters)), self.most)
         return text[: len(text) - trailing]
 
     def whole(self, text: str) -> str:
-        """A complete value without its layout."""
+        """Return a complete value without its layout."""
         leading = self.leading(text, self.most)
         return text if self.paired and not leading else self.certain(text[leading:])
 
@@ -77,35 +78,36 @@ LAYOUTS: dict[Trim, Layout] = {
 class Params(Tags, frozen=True):
     """Tagged parameters.
 
-    Where there are none, one JSON object with all arguments may stand in their place. Words there show that it is no
-    call, as behind an opening that prose names.
+    Where there are none, one JSON object with all arguments may stand in their place. Words there show that this is not
+    a call, as after an opening that prose mentions.
     """
 
     key: str = r"\s*(?P<key>.*?)\s*"
-    """What a tag must look like as a whole: a regular expression with the groups `key` and, if any, `type`.
+    """What a whole tag must look like: a regular expression with the groups `key` and, if any, `type`.
 
     A parameter without a key is the object of all arguments.
     """
     trim: Trim = "line"
     untyped: Untyped = "text"
-    """What a value is of which nothing gives the type: its text, or the JSON that it is, if it is any."""
+    """How a value without any known type is read: as its text, or as JSON if it is valid."""
     wire_types: dict[str, str] = {}
-    """What the group `type` stands for: JSON types, space between them; `json` for any."""
+    """What each text of the group `type` means: JSON types, separated by spaces; `json` for any."""
     declared: bool = False
-    """A call must fit its tool: each parameter once, all that are required; what the tool does not have is left out."""
+    """Whether a call must fit its tool: each parameter once and all required ones; what the tool does not have is left
+    out."""
 
     def compile(self, stops: Sequence[Marker]) -> Reader:
-        """The reader of this body."""
+        """Return the reader of this body."""
         return ParamsReader(self, stops)
 
 
 class ParamsReader:
-    """Reads tagged parameters; bodies whose tags are other ones build on it."""
+    """Reads tagged parameters. Bodies with other kinds of tags build on it."""
 
     encoding: Encoding = "xml"
     state_type = ParamsState
     passes_text = False
-    """Whether words may stand in front of the first parameter; else they show that this is no call."""
+    """Whether words may stand before the first parameter. Otherwise they show that this is not a call."""
 
     def __init__(self, params: Params, stops: Sequence[Marker]) -> None:
         self._params = params
@@ -148,8 +150,8 @@ class ParamsReader:
         return events
 
     def _settled(self, call: OpenCall, state: ParamsState, text: str) -> int:
-        """How much of the text holds no marker, whatever follows; -1 if it must be read with care."""
-        if state.value < 0 and _is_blank(call, state):  # its first character says whether this is a call
+        """Return how much of the text holds no marker, whatever follows; -1 if it must be read with care."""
+        if state.value < 0 and _is_blank(call, state):  # its first character decides whether this is a call
             return -1
         scanner = self._scanner(call, state)
         settled = scanner.settled(text) if scanner.first in text else len(text)
@@ -193,7 +195,9 @@ class ParamsReader:
         return position, verdict
 
     def _lead(self, run: Run, buffer: str, position: int, most: int) -> tuple[int, Verdict]:
-        """Read on to the body's first character, at `most` up to there: a word's, if prose named the opening."""
+        """Read to the body's first character, at most `most` characters: it is a word's if prose mentioned the
+        opening.
+        """
         while position < len(buffer) and self._between.at(buffer, position, final=run.final) is None:
             if position >= most or not buffer[position].isspace():
                 return position, Verdict.MORE if buffer[position] == "{" else Verdict.FAILED
@@ -201,20 +205,20 @@ class ParamsReader:
         return position, Verdict.MORE
 
     def _find(self, run: Run, call: OpenCall, state: ParamsState, buffer: str, position: int) -> Hit[ParamToken] | None:
-        """The next marker and what it means, or what to hold."""
+        """Find the next marker and its meaning, or what to hold."""
         hit = self._scanner(call, state).find(buffer, position, final=run.final)
         if hit is None or hit.value not in DOUBTFUL:
             return hit
         return self._closings.judged(run.rules, call, state, hit, buffer, final=run.final, cut=run.cut)
 
     def _scanner(self, call: OpenCall, state: ParamsState) -> Finder[ParamToken]:
-        """What is live where the body stands."""
+        """Return the finder of what is live where the body stands."""
         if state.value >= 0:
             return self._raw if state.raw else self._closings.scanner(call)
         return self._tag if state.in_tag else self._between
 
     def _follow(self, run: Run, call: OpenCall, state: ParamsState, edge: ParamToken, source: str, begin: int) -> bool:
-        """A marker that goes on with the call; False if it breaks it."""
+        """Follow a marker that continues the call; False if it breaks it."""
         if edge in (ParamToken.NAMED, ParamToken.LINED):
             state.lined = edge is ParamToken.LINED
             return self._open(run, call, state, begin + len(source))
@@ -235,7 +239,7 @@ class ParamsReader:
         return state.in_tag and (self._params.paired or not self._dangling.fullmatch(state.tag))
 
     def _escape(self, run: Run, call: OpenCall, state: ParamsState, source: str) -> None:
-        """Characters that stand for another, or a side of a raw section."""
+        """Follow characters that stand for another, or either end of a raw section."""
         escapes = self._params.escapes
         assert escapes is not None
         if source not in escapes.characters:
@@ -244,7 +248,7 @@ class ParamsReader:
             self._grow(run, call, state, escapes.characters[source])
 
     def _open(self, run: Run, call: OpenCall, state: ParamsState, begin: int) -> bool:
-        """A tag is complete: its value begins at `begin`. False if it is no tag."""
+        """Open the value of a complete tag at `begin`. False if it is not a tag."""
         found = self._key.fullmatch(state.tag)
         if found is None:
             return False
@@ -263,21 +267,21 @@ class ParamsReader:
         return bool(key) and not may_wrap(rules, tool, key) and (not self._params.declared or rules.takes(tool, key))
 
     def _types(self, rules: Rules, call: OpenCall, key: str, wire_type: str) -> frozenset[str]:
-        """The JSON types that a value may have: by the schema, else by its tag, else by the format.
+        """Return the JSON types that a value may have: by the schema, else by its tag, else by the format.
 
-        If the schema allows `string` among others and the tag marks the value as text, `string` and `null` are left.
+        If the schema allows `string` among others and the tag marks the value as text, only `string` and `null` remain.
         """
         types, tagged = rules.types(call.name, key), self._wire_types.get(wire_type, self._untyped)
         return types & _TEXT_OR_NULL if tagged == _TEXT and "string" in types else types or tagged
 
     def _certain(self, state: ParamsState, text: str) -> str:
-        """What of a value's text can't be layout at its end; the rest waits in `tail`."""
+        """Return the part of a value's text that can't be layout at its end; the rest waits in `tail`."""
         kept = text if state.verbatim else self._layout.certain(text)
         state.tail = text[len(kept) :]
         return kept
 
     def _grow(self, run: Run, call: OpenCall, state: ParamsState, text: str) -> None:
-        """More of a value that is sent as it grows."""
+        """Send more of a value that is sent as it grows."""
         if state.fresh:
             layout = self._layout.leading(text, state.fresh)
             state.verbatim = self._layout.paired and bool(text) and not layout
@@ -292,7 +296,7 @@ class ParamsReader:
         grow(run, call, state.key, self._certain(state, text))
 
     def _close(self, run: Run, call: OpenCall, state: ParamsState, end: int) -> None:
-        """The open value, if any, ends at `end`."""
+        """Close the open value, if any, at `end`."""
         if state.value < 0:
             return
         if state.growth == Growth.UNDECIDED and (text := self._layout.certain(state.tail)).lower() != "null":
@@ -323,14 +327,14 @@ class ParamsReader:
 
 
 def _is_blank(call: OpenCall, state: ParamsState) -> bool:
-    """Whether nothing of the body came yet but white space."""
+    """Whether nothing of the body but white space has come yet."""
     if state.in_tag or state.values or call.source.size > state.begin + SPACE_CHARS:
         return False
     return call.source.size == state.begin or call.source.text()[state.begin :].isspace()
 
 
 def _grows_quickly(rules: Rules, state: ParamsState, text: str) -> bool:
-    """Whether more of a growing value is sent as it stands: it is certain to be text, and its beginning is behind."""
+    """Whether more of a growing value is sent unchanged: it is certain to be text, and its beginning is over."""
     if state.growth == Growth.UNDECIDED or state.fresh or rules.options.min_delta_chars:
         return False
     return len(state.tail) + len(text) <= rules.limits.delta_chars
@@ -353,10 +357,10 @@ def may_wrap(rules: Rules, tool: str, key: str) -> bool:
 
 
 def unwrapped(rules: Rules, tool: str, arguments: dict[str, Any]) -> tuple[dict[str, Any], bool]:
-    """The arguments without a wrapper around them: a parameter without a name, or one of which the tool knows all that
-    it holds.
+    """Return the arguments without a wrapper around them: a parameter without a name, or one whose content the tool
+    knows completely.
 
-    And whether what it held had to be repaired. Raises `ValueError` if a parameter without a name holds no arguments.
+    Also return whether its content had to be repaired. Raises `ValueError` if a nameless parameter holds no arguments.
     """
     key = next(iter(arguments), "") if "" not in arguments else ""
     if key not in arguments or (key and (len(arguments) > 1 or not may_wrap(rules, tool, key))):
@@ -371,7 +375,7 @@ def unwrapped(rules: Rules, tool: str, arguments: dict[str, Any]) -> tuple[dict[
 
 
 def read_object(text: str) -> tuple[dict[str, Any], bool]:
-    """The arguments of a call without parameters: the JSON object in their place, or none.
+    """Return the arguments of a call without parameters: the JSON object in their place, or none.
 
     Raises `ValueError` if what begins like an object can't be read as one.
     """
@@ -382,7 +386,7 @@ def read_object(text: str) -> tuple[dict[str, Any], bool]:
 
 
 def fitting(rules: Rules, tool: str, arguments: dict[str, Any], repeated: int = 0) -> dict[str, Any]:
-    """The arguments that the tool has. Raises `ValueError` if one is repeated or one that is required is missing."""
+    """Return the arguments that the tool has. Raises `ValueError` if one is repeated or a required one is missing."""
     if repeated:
         raise ValueError("a parameter is repeated")
     if missing := sorted(rules.required(tool) - arguments.keys()):

@@ -1,9 +1,9 @@
 """Calls written in Python: `get_weather(city="Paris", days=3)`, keyword arguments with literal values.
 
 1. The opening is the first letter of the name. The bracket that closes the call ends it, wherever strings end.
-2. Nothing is evaluated: what is no literal breaks its call, and its siblings stay. A call that is text because of its
-   name is read to its end all the same.
-3. A string argument is text whatever the schema says, so it is sent as it grows.
+2. Nothing is evaluated: anything but a literal breaks its call, and its siblings stay. A call that is text because of
+   its name is still read to its end.
+3. A string argument is text whatever the schema wants, so it is sent as it grows.
 """
 
 import re
@@ -35,57 +35,57 @@ from tokenmill.parser.values.python import (
 
 _NAME = re.compile(rf"[\w.\-]{{0,{NAME_CHARS + 1}}}+")
 _KEY = re.compile(rf"\w{{0,{NAME_CHARS + 1}}}+")
-"""Names, and so much more that one is seen to be too long: what is behind is looked at by whoever reads it."""
+"""Names, with one character more than is allowed, to show that one is too long. The reader looks at what follows."""
 _SPACE = re.compile(r"\s*+")
 _PREFIXES = ("", "r", "R", "u", "U")
 _PYTHON = "()[]{},"
-"""Characters that Python has, too: a marker of nothing else can't end a call."""
+"""Characters that Python uses, too: a marker made only of these can't end a call."""
 _LEAD_CHARS = max(len(prefix) for prefix in _PREFIXES) + 1
-"""Text in front of a string that is kept: one character more than can be a prefix."""
+"""Characters kept of the text before a string: one more than a prefix can have."""
 
 TEXT_CHARS = 512
-"""How much of a call that is text because of its name is held to find its end, and so its siblings behind it."""
+"""Characters held of a call that is text because of its name, to find its end and the siblings after it."""
 
 
 class PythonState(msgspec.Struct, array_like=True, gc=False):
-    """Where a call written in Python stands."""
+    """The position in a call written in Python."""
 
     name: str = ""
     text: bool = False
-    """It names no tool, so all of it is text."""
+    """Whether it names no tool, so that all of it is text."""
     begin: int = -1
-    """Where the argument region begins: behind the call's bracket; -1 until then."""
+    """Where the argument region begins: after the call's bracket; -1 until then."""
     end: int = -1
     """Where it ends, once it has."""
     key: str = ""
-    """Keyword of the open argument, or as much as there is of it."""
+    """Keyword of the open argument, or the part of it that has come."""
     value: int = -1
     """Where the open value begins; -1 between values."""
     stack: str = ""
-    """Open brackets inside of it."""
+    """Open brackets inside it."""
     lead: str = ""
-    """Its first characters in front of a string: the string's prefix, if any."""
+    """Its first characters before a string: the string's prefix, if any."""
     quote: str = ""
     """Quote of the open string."""
     escaped: bool = False
-    """The character before was an escaping backslash in it."""
+    """The character before was a backslash that escapes."""
     growing: bool = False
     """The open string is sent as it grows."""
     tail: str = ""
     """Half an escape at its end."""
     values: list[tuple[str, int, int]] = []
-    """Keyword, begin and end of each value."""
+    """Keyword, start and end of each value."""
     torn: bool = False
-    """The open string has had a bare quote that did not end it."""
+    """The open string had a bare quote that did not end it."""
 
 
 class PyCalls(msgspec.Struct, frozen=True):
-    """One call; others follow behind a comma or on the next line."""
+    """One call; others follow after a comma or on the next line."""
 
     separator: Separator = ","
 
     def compile(self, stops: Sequence[Marker]) -> Reader:
-        """The reader of this body."""
+        """Return the reader of this body."""
         return _PythonReader(self.separator, stops)
 
 
@@ -130,14 +130,16 @@ class _PythonReader:
         return events
 
     def _follow(self, state: PythonState, text: str) -> int:
-        """How much of a chunk in brackets or a string is read; -1 if it must be read with care, and nothing is."""
+        """Return how much of a chunk in brackets or a string is read; -1 if it must be read with care, and nothing is
+        read.
+        """
         if state.stack:
             nested = follow(self.signs, text, state.quote, state.stack, escaped=state.escaped)
             if nested is None:
                 return -1
             state.quote, state.escaped, state.stack, end = nested
             return end
-        if len(text) <= TOKEN_CHARS:  # escapes are as in JSON, as far as where the string ends
+        if len(text) <= TOKEN_CHARS:  # to find the string's end, escapes are as in JSON
             inside = in_string(f"{state.quote[0]}\\{text}" if state.escaped else state.quote[0] + text)
             if inside is not None:
                 state.escaped = inside
@@ -162,7 +164,7 @@ class _PythonReader:
             if position == before:
                 break
         if reading.capped and verdict is Verdict.MORE:
-            call.bare = True  # nothing after it is looked at as if it stood in the list
+            call.bare = True  # nothing after it is taken for a part of the list
             return len(reading.buffer), Verdict.TEXT
         if state.begin >= 0:
             stop = position if state.end < 0 else state.end - reading.base
@@ -177,10 +179,11 @@ class _PythonReader:
         return {key: value for key, (value, _) in read.items()}, any(repaired for _, repaired in read.values())
 
 
-class _Reading(msgspec.Struct, gc=False):  # faster to make than other objects
-    """The context of one `step`; lives only as long as it. Offsets into the source are `base` + a position.
+class _Reading(msgspec.Struct, gc=False):  # faster to create than other objects
+    """The context of one `step`; it lives no longer than that. Offsets into the source are `base` + a position.
 
-    Its methods read on from a position: the position read to, which is the same if the rest must wait, and a verdict.
+    Its methods read from a position. They return the new position, which is the same if the rest must wait, and a
+    verdict.
     """
 
     reader: _PythonReader
@@ -193,7 +196,7 @@ class _Reading(msgspec.Struct, gc=False):  # faster to make than other objects
     capped: bool = False
 
     def cap(self) -> None:
-        """Let go of text that only looks like a call; whatever the chunks, the cap falls on the same character."""
+        """Let go of text that only looks like a call. The cap falls on the same character, whatever the chunks."""
         most = self.state.begin - self.base + TEXT_CHARS
         if len(self.buffer) > most:
             self.buffer, self.final, self.capped = self.buffer[:most], True, True
@@ -235,7 +238,7 @@ class _Reading(msgspec.Struct, gc=False):  # faster to make than other objects
         return at, Verdict.FAILED
 
     def _word(self, pattern: re.Pattern[str], word: str, at: int) -> tuple[int, str]:
-        """Read more of a name and the white space behind it, of which one blank is kept: the name is complete then."""
+        """Read more of a name and the white space after it, of which one blank is kept: then the name is complete."""
         if word[-1:] != " ":
             more = _matched(pattern, self.buffer, at)[: NAME_CHARS - len(word)]
             word, at = word + more, at + len(more)
@@ -258,7 +261,7 @@ class _Reading(msgspec.Struct, gc=False):  # faster to make than other objects
         return self._end_value(sign_at, sign) if sign in ",)" else self._stop(sign_at)
 
     def _nest(self, sign: str) -> Verdict:
-        """A bracket inside of a value, or a comma there, which means nothing."""
+        """Follow a bracket inside a value, or a comma there, which means nothing."""
         if sign != ",":
             stack = turned(self.state.stack, sign, JSON_DEPTH - 1)
             if stack is None:
@@ -267,7 +270,7 @@ class _Reading(msgspec.Struct, gc=False):  # faster to make than other objects
         return Verdict.MORE
 
     def _end_value(self, at: int, sign: str) -> tuple[int, Verdict]:
-        """A comma behind the value, or the bracket that closes the call."""
+        """Follow a comma after the value, or the bracket that closes the call."""
         state = self.state
         state.values.append((state.key, state.value, self.base + at))
         state.key, state.value = "", -1
@@ -277,7 +280,7 @@ class _Reading(msgspec.Struct, gc=False):  # faster to make than other objects
         return at + 1, Verdict.DONE
 
     def _stop(self, at: int) -> tuple[int, Verdict]:
-        """What surrounds the call may go on here, in the midst of a value."""
+        """What surrounds the call may continue here, in the middle of a value."""
         hit = self.reader.stops.at(self.buffer, at, final=self.final)
         if hit is None:
             return at + 1, Verdict.MORE
@@ -320,25 +323,25 @@ class _Reading(msgspec.Struct, gc=False):  # faster to make than other objects
 
 
 def _matched(pattern: re.Pattern[str], text: str, at: int) -> str:
-    """What a pattern that also matches nothing matches here."""
+    """Return what a pattern that also matches nothing matches here."""
     found = pattern.match(text, at)
     assert found is not None
     return found.group()
 
 
 def _certain(state: PythonState, raw: str) -> str:
-    """The text of more string content, as far as it is certain; half an escape at its end waits in `tail`."""
+    """Return the text of more string content, as far as it is certain; half an escape at its end waits in `tail`."""
     if state.lead in ("r", "R"):
         return raw
     text, state.tail = decode_certain(state.tail + raw)
     return text
 
 
-# What is open inside of lists and dictionaries, followed as they arrive, without building a value.
+# What is open inside lists and dictionaries, followed as they arrive, without building a value.
 
 
 class Inside(NamedTuple):
-    """What is open behind a chunk, and how much of the chunk is read: the rest must wait."""
+    """What is open after a chunk, and how much of the chunk is read: the rest must wait."""
 
     quote: str
     escaped: bool
@@ -347,10 +350,10 @@ class Inside(NamedTuple):
 
 
 def follow(signs: re.Pattern[str], text: str, quote: str, stack: str, *, escaped: bool) -> Inside | None:
-    """Read a chunk inside of brackets; None if it leaves them, or must be read with care.
+    """Read a chunk inside brackets; None if it leaves them, or must be read with care.
 
-    `quote` is that of the open string, `stack` are the open brackets; `escaped` says that the character before was an
-    escaping backslash. `signs` finds quotes, brackets, and what can begin a marker outside of strings.
+    `quote` is that of the open string, `stack` the open brackets; `escaped` if the character before was an escaping
+    backslash. `signs` finds quotes, brackets, and what can begin a marker outside strings.
     """
     return (_remembered if len(text) <= TOKEN_CHARS else _follow)(signs, text, quote, stack, escaped)
 

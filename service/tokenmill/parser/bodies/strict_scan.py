@@ -1,9 +1,9 @@
-"""Follows a JSON object in running text as it arrives, strictly: what can't be JSON is told at its first character.
+"""Follows a JSON object in running text as it arrives, strictly: what can't be JSON is reported at its first character.
 
-In prose any brace may begin an object, so nothing is passed over here, unlike in `json_scan`, which reads what stands
-between markers. Keys and values of the outermost object are reported, below it nesting is only followed.
+In prose any brace may begin an object, so nothing is skipped here. In contrast, `json_scan` reads what stands between
+markers. Keys and values of the outermost object are reported; below it, nesting is only followed.
 
-1. Each character is looked at once, but for those of a number or word, of which there are few.
+1. Each character is looked at once, except those of a number or word, of which there are few.
 2. State is a `JsonState`; `text` has the raw content of a string that is wanted, or the number or word so far.
 3. Escapes are not judged here: the decoder does it when the text is complete.
 """
@@ -27,21 +27,21 @@ _BEGUN = re.compile(
 """The beginning of a number or word."""
 
 BARE_CHARS = 128
-"""Of one number: more is none that a tool takes."""
+"""Characters of one number: no tool takes a longer one."""
 
 TEXT_CHARS = 6 * NAME_CHARS
-"""Of a key or name that is kept: each character of it may be a six-character escape."""
+"""Characters kept of a key or name: each may be a six-character escape."""
 
 
 class Phase:
-    """What is expected next. Plain numbers, as they stand in the state."""
+    """What is expected next. Plain numbers, as the state holds them."""
 
     VALUE = 0
     FIRST_VALUE = 1
-    """Or the end of an empty array."""
+    """A value, or the end of an empty array."""
     KEY = 2
     FIRST_KEY = 3
-    """Or the end of an empty object."""
+    """A key, or the end of an empty object."""
     COLON = 4
     AFTER = 5
     BARE = 6
@@ -51,7 +51,7 @@ class Phase:
 
 
 def scan(state: JsonState, buffer: str, position: int) -> tuple[int, int]:
-    """Read on from `position` to the next token: the position after it, and which it is."""
+    """Read from `position` to the next token. Return the position after it, and which token it is."""
     while position < len(buffer):
         if state.quote:
             position, token = _string(state, buffer, position)
@@ -65,7 +65,7 @@ def scan(state: JsonState, buffer: str, position: int) -> tuple[int, int]:
 
 
 def stays_in_string(state: JsonState, text: str) -> bool:
-    """Read all of a short text at once if it is nothing but more content of the open string; else nothing is read."""
+    """Read all of a short text at once if it is only more content of the open string; else read nothing."""
     if not state.quote or state.capture or len(text) > TOKEN_CHARS:
         return False
     escaped = _content_move(text, state.escaped)
@@ -77,7 +77,7 @@ def stays_in_string(state: JsonState, text: str) -> bool:
 
 @lru_cache(REMEMBERED)
 def _content_move(text: str, escaped: bool) -> bool | None:  # noqa: FBT001 -- a key of the cache
-    """Whether a string's content ends behind an escaping backslash; None if it is not all content."""
+    """Whether a string's content ends after an escaping backslash; None if it is not all content."""
     state = JsonState(quote='"', escaped=escaped)
     position, token = _string(state, text, 0)
     return state.escaped if state.quote and token is None and position == len(text) else None
@@ -93,7 +93,7 @@ def _string(state: JsonState, buffer: str, position: int) -> tuple[int, int | No
     content = _CONTENT.match(buffer, position)
     assert content is not None  # the pattern matches the empty string, too
     end = content.end()
-    if end < len(buffer) and buffer[end] == "\\":  # the buffer ends in it, or what follows is none to escape
+    if end < len(buffer) and buffer[end] == "\\":  # the buffer ends in it, or what follows can't be escaped
         state.escaped = True
         end += 1
     if state.capture:
@@ -112,7 +112,7 @@ def _string(state: JsonState, buffer: str, position: int) -> tuple[int, int | No
 
 
 def _ended(state: JsonState, position: int) -> tuple[int, int | None]:
-    """A value ended before `position`."""
+    """Follow the end of a value before `position`."""
     state.phase = Phase.AFTER
     if not state.stack:
         return position, Token.WHOLE

@@ -1,15 +1,15 @@
-"""Arguments as nested elements whose tags are their keys: `<city>Paris</city>`, each tag behind a token of its own.
+"""Arguments as nested elements whose tags are their keys: `<city>Paris</city>`, each tag after a token of its own.
 
-1. An element is a value, or the object or array of the elements in it, as the tool's schema says; where it says
-   nothing, what repeats is an array. The schema is followed down the tree. Text beside an object's elements has a key
-   of its own.
-2. Where the schema allows text, an element is its text as it stands, tags in it included, but for an array that it
+1. The tool's schema decides whether an element is a value, or the object or array of its elements. Where it is silent,
+   what repeats is an array. The schema is followed down the tree. Text beside an object's elements has a key of its
+   own.
+2. Where the schema allows text, an element is its literal text, including tags, except for an array that the schema
    allows as well. Only outermost elements that are certain to be text are sent as they grow.
-3. In an open element the end of the call is one if what must stand behind it does, or nothing, unless the answer was
-   cut off there: else it is text. What it leaves open is left out if it is text without any tag, but for what was sent
-   already: that can't be taken back. Empty arrays and objects, as the schema says they are, stay: models forget to
-   close those. Any other breaks the call.
-4. A closing that fits nothing breaks the call; behind a complete parameter it is text of the element around it, which
+3. In an open element the end of the call counts only if the right thing follows it, or nothing, unless the answer was
+   cut off there. Otherwise it is text. An element that it leaves open is left out if it is text without any tag, except
+   for what was sent already: that can't be taken back. Empty arrays and objects, by the schema, stay: models forget to
+   close those. Any other element breaks the call.
+4. A closing that fits nothing breaks the call. After a complete parameter it is text of the element around it, which
    must be closed then.
 """
 
@@ -44,7 +44,7 @@ from tokenmill.parser.values.markup import arguments_of
 
 
 class TreeState(msgspec.Struct, array_like=True, gc=False):
-    """Where nested elements stand."""
+    """The position in nested elements."""
 
     begin: int = 0
     """Where the argument region begins."""
@@ -57,7 +57,7 @@ class TreeState(msgspec.Struct, array_like=True, gc=False):
     stack: list[str] = []
     """Names of the open elements."""
     marks: list[tuple[bool, str, int, int]] = []
-    """Of each tag: whether it opens, its name, begin and end."""
+    """Each tag: whether it opens, its name, start and end."""
     growing: bool = False
     """The outermost open element is sent as it grows."""
     complete: bool = False
@@ -65,7 +65,7 @@ class TreeState(msgspec.Struct, array_like=True, gc=False):
     closer: str = ""
     """Source of the marker that began the open tag, while it may turn out to be text that is sent as it grows."""
     torn: bool = False
-    """The open elements hold a closing that fits nothing."""
+    """Whether the open elements hold a closing that fits nothing."""
 
 
 @plain_members
@@ -81,13 +81,13 @@ class TreeToken(IntEnum):
     END = 3
     """The call ends with this marker, unless it closes an element."""
     STOP = 4
-    """The call ends in front of this marker, which belongs to what surrounds it."""
+    """The call ends before this marker, which belongs to what surrounds it."""
     LOOSE_END = 5
-    """The end of a call in an open element, and not what must stand behind it."""
+    """The end of a call in an open element, without what must follow it."""
 
 
 class Tags(NamedTuple):
-    """The markers in a chunk, each with its begin and end, and how much of the chunk is read: the rest must wait."""
+    """The markers in a chunk, each with its start and end, and how much of the chunk is read: the rest must wait."""
 
     edges: tuple[tuple[TreeToken, int, int], ...]
     read: int
@@ -105,22 +105,22 @@ class TreeScan:
         self._between = Scanner([*inside, *((stop, TreeToken.STOP) for stop in stops)])
         self._tag = Scanner([(tag_end, TreeToken.NAMED)])
         self.firsts = re.compile(f"[{re.escape(self._inside.firsts)}]")
-        """Where a tag may begin inside of an element."""
+        """Where a tag may begin inside an element."""
 
     def live(self, in_tag: int, depth: int) -> Scanner[TreeToken]:
-        """What is live in a tag, or inside of so many elements."""
+        """Return what is live in a tag, or inside this many elements."""
         if in_tag:
             return self._tag
         return self._inside if depth else self._between
 
 
 tree_scan = lru_cache(SCANS)(TreeScan)
-"""The scan for these markers: one for all messages, so that they share what is remembered."""
+"""Return the scan for these markers: one for all messages, so that they share what is remembered."""
 
 
 @lru_cache(REMEMBERED)
 def tags_in(scan: TreeScan, text: str, in_tag: int, depth: int) -> Tags | None:
-    """The tags in a chunk that begins in such a tag, inside of so many elements; None if it may end the call."""
+    """Return the tags in a chunk that begins in such a tag, inside this many elements; None if it may end the call."""
     at = 0
     edges: list[tuple[TreeToken, int, int]] = []
     while True:
@@ -137,7 +137,7 @@ def tags_in(scan: TreeScan, text: str, in_tag: int, depth: int) -> Tags | None:
 
 
 DEPTH = 128
-"""Elements inside of each other: deeper is no call."""
+"""Elements inside each other: anything deeper is not a call."""
 
 
 class Tree(msgspec.Struct, frozen=True):
@@ -154,7 +154,7 @@ class Tree(msgspec.Struct, frozen=True):
     tag_end: Marker = marker(">")
 
     def compile(self, stops: Sequence[Marker]) -> Reader:
-        """The reader of this body."""
+        """Return the reader of this body."""
         return _TreeReader(self, stops)
 
 
@@ -191,7 +191,7 @@ class _TreeReader:
         return events
 
     def _quick_tags(self, rules: Rules, call: OpenCall, state: TreeState, text: str) -> int:
-        """Follow the tags in a chunk: how much of it is read; -1 if it must be read with care, and nothing is."""
+        """Follow the tags in a chunk. Return how much is read; -1 if it must be read with care, and nothing is."""
         tags = tags_in(self._scan, text, state.in_tag, len(state.stack)) if len(text) <= TOKEN_CHARS else None
         if tags is None or (tags.edges and rules.watches_arguments) or len(state.tag) + len(text) > NAME_CHARS:
             return -1
@@ -235,17 +235,17 @@ class _TreeReader:
         return position, verdict
 
     def _close_text(self, run: Run, call: OpenCall, state: TreeState, end: int) -> None:
-        """The call ends at `end`, and with it an element of which text was sent."""
+        """End the call at `end`, and with it an element of which text was sent."""
         while state.growing:
             _close(state, state.stack[-1], end, end)
             self._turn(run, call, state)
 
     def _leaves(self, state: TreeState) -> bool:
-        """Whether the open tag closes the outermost element: it is no part of its text."""
+        """Whether the open tag closes the outermost element, so that it is not part of its text."""
         return state.in_tag == TreeToken.CLOSE and len(state.stack) == 1
 
     def _follow(self, run: Run, call: OpenCall, state: TreeState, edge: TreeToken, source: str, begin: int) -> bool:
-        """A marker of an element was read; False if it breaks the call."""
+        """Follow a marker of an element; False if it breaks the call."""
         end = begin + len(source)
         if edge is TreeToken.NAMED:
             return self._named(run, call, state, source, end)
@@ -263,7 +263,7 @@ class _TreeReader:
         return True
 
     def _named(self, run: Run, call: OpenCall, state: TreeState, source: str, end: int) -> bool:
-        """A tag was read to its end; False if it breaks the call."""
+        """Follow a tag to its end; False if it breaks the call."""
         closes = state.in_tag == TreeToken.CLOSE
         if state.growing and not self._leaves(state):
             grow(run, call, state.stack[0], source)
@@ -276,13 +276,13 @@ class _TreeReader:
         return True
 
     def _tear(self, run: Run, call: OpenCall, state: TreeState, source: str) -> None:
-        """What fits nothing is text of the open element."""
+        """Treat what fits nothing as text of the open element."""
         state.torn = True
         if state.growing:
             grow(run, call, state.stack[0], source)
 
     def _turn(self, run: Run, call: OpenCall, state: TreeState) -> None:
-        """A tag was read: with that of an outermost element, what grows begins or ends."""
+        """Begin or end what grows, after a tag of an outermost element was read."""
         opens, name, _, _ = state.marks[-1]
         if not state.stack and state.growing:
             end_growth(run, call)
@@ -299,14 +299,14 @@ class _TreeReader:
 
 
 def _sure(run: Run, state: TreeState, edge: TreeToken, buffer: str, end: int) -> TreeToken:
-    """What a marker means: the end of the call is none in an open element at which the answer was cut off."""
+    """Return what a marker means: in an open element at which the answer was cut off it is not the call's end."""
     if edge is TreeToken.END and state.stack and run.cut and not buffer[end:].strip():
         return TreeToken.LOOSE_END
     return edge
 
 
 def _is_half(state: TreeState) -> bool:
-    """Whether the end of the call may be text of what is open: it has other markup, which was."""
+    """Whether the end of the call may be text of what is open, because that holds other markup that was text."""
     is_plain = len(state.stack) == 1 and state.marks[-1][0]
     return bool(state.stack) and (state.torn or (state.growing and not is_plain))
 
@@ -342,7 +342,7 @@ def _move(state: TreeState, edge: TreeToken, begin: int, end: int) -> bool:
 
 
 def _close(state: TreeState, name: str, begin: int, end: int) -> bool:
-    """A closing tag was read; False if it closes nothing."""
+    """Follow a closing tag; False if it closes nothing."""
     if state.stack[-1:] != [name]:
         return False
     state.stack.pop()

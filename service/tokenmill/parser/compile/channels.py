@@ -1,7 +1,7 @@
 """Compiles the channels of a format to modes: its header, and a mode or two for each route.
 
-Layers that `parse` leaves out are still channels: reasoning and calls that are not parsed are text, and so are their
-markers, unless the format says that those of reasoning are framing even then.
+Layers that `parse` leaves out are still channels: reasoning and calls that are not parsed are text. So are their
+markers, unless the format declares those of reasoning as framing even then.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,19 +18,21 @@ from tokenmill.parser.options import Options
 from tokenmill.parser.run.rules import TEXT
 from tokenmill.parser.spec import BlockKind, Channels, Format, Section
 
-# What people call the modes of a grammar: the states of the formats' diagrams.
+# The readable names of a grammar's modes: the states in the formats' diagrams.
 #
 # `text`, `unparsed`, `reasoning0`, `section0`, `section0_call1`, `header`, `text_block`, `channel2`, …; where several
-# formats live at once, each with its format's name in front: `think.reasoning0`.
+# formats live at once, each name has its format's name as prefix: `think.reasoning0`.
 
 
 def prefixes(formats: Sequence[Format]) -> dict[str, str]:
-    """What stands in front of the names of each format's modes."""
+    """Return the prefix of each format's mode names."""
     return {format_.name: f"{format_.name}." if len(formats) > 1 else "" for format_ in formats}
 
 
 def section_names(name: str, section: Section, *, again: bool) -> Iterator[str]:
-    """The modes of a section, in the order of their numbers; `again`: it may come again behind its end."""
+    """Yield the names of a section's modes, in the order of their numbers; `again`: it may be repeated after its
+    end.
+    """
     yield name
     yield from (f"{name}_call{number}" for number in range(len(section.calls)))
     if section.block:
@@ -40,7 +42,7 @@ def section_names(name: str, section: Section, *, again: bool) -> Iterator[str]:
 
 
 def route_names(number: int, to: BlockKind | Section | Body, modes: int) -> list[str]:
-    """The modes of a channel's route, of which there are so many."""
+    """Return the names of the `modes` modes of a channel's route."""
     if isinstance(to, str):
         return [f"{to}_block"] * modes
     if modes == 1:  # calls that are not parsed
@@ -54,24 +56,24 @@ WHOLE = 1 << 20
 
 
 class CompiledChannels(NamedTuple):
-    """What the channels of one format are compiled to."""
+    """The modes of one format's channels."""
 
     modes: list[Mode]
-    """By number, from the first number that was free."""
+    """Modes by number, from the first free number."""
     outside: Live
-    """Markers that are live outside of every block."""
+    """Markers that are live outside every block."""
     header: int
     """Number of the mode in which a stream that starts in a header begins."""
     reasoning: int
-    """Number of the mode of a stream that starts in the reasoning; `TEXT` if there is none."""
+    """Number of the mode of a stream that starts in the reasoning; `TEXT` if there is no reasoning."""
     reasons: frozenset[int]
     """Modes whose text is reasoning."""
     names: Sequence[str]
-    """What people call each mode: `header`, `text_block`, `channel2`, `channel2_call0`, …"""
+    """Readable name of each mode: `header`, `text_block`, `channel2`, `channel2_call0`, …"""
 
 
 def compile_channels(options: Options, format_: Format, limits: Limits, first: int) -> CompiledChannels | None:
-    """The modes of a format's channels, numbered from `first`; None if it has none or they are not parsed."""
+    """Return the modes of a format's channels, numbered from `first`; None if it has none or they are not parsed."""
     if format_.channels is None or options.parse == "none":
         return None
     return _Compiler(options, format_.channels, limits, first).compiled()
@@ -93,7 +95,7 @@ class _Compiler:
         self._reopenings: Live = [*self._openings, *alone]
 
     def compiled(self) -> CompiledChannels:
-        """All modes; the header's comes first, though it is made last."""
+        """Return all modes; the header's comes first, though it is made last."""
         routes, names = [], ["header"]
         for number, route in enumerate(self._channels.routes, 1):
             before = len(self._modes)
@@ -162,7 +164,7 @@ class _Compiler:
         return ToSection(number)
 
     def _rest(self) -> Live:
-        """What ends the source of a call that failed: the block's end, or the next header."""
+        """Return what ends the source of a call that failed: the block's end, or the next header."""
         return [(self._channels.close, Move(To.CLOSED)), (self._channels.open, Move(To.BEYOND))]
 
     def _call(self, body: Body) -> Target:

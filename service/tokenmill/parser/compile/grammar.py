@@ -1,4 +1,4 @@
-"""The compiled options of a message: its rules, the tables that the machine runs, and what consumers are told of them.
+"""The compiled options of a message: its rules, the tables that the machine runs, and what consumers see of them.
 
 Made once for all messages with the same options, and never changed.
 """
@@ -33,7 +33,7 @@ _UNPARSED = {"parse": "none", "tool_choice": "none"}
 
 
 GRAMMAR_BYTES = 8 * KIB
-"""Of a grammar beside its options: the tables of most formats."""
+"""Bytes of a grammar without its options: the tables of most formats."""
 
 
 class Grammar(Rules):
@@ -70,28 +70,30 @@ class Grammar(Rules):
         )
         self.modes: Sequence[Mode] = compiled.modes
         self.mode_names: Sequence[str] = compiled.names
-        """What people call each mode, as the diagrams of formats do."""
+        """Readable name of each mode, as in the diagrams of formats."""
         self.start: int = compiled.start
         """Number of the mode in which the stream begins."""
         given = options.start in (None, formats[0].start) and options.parse != "none" and not parsed
         self.prompt = formats[0].prompt if given else ""
-        """Text that is read in front of the model's first."""
+        """Text that is read before the model's first."""
         self.quick_chars = 0 if boundary_chars(options) else limits.delta_chars
-        """A chunk up to so long may be read without care, if it is content through and through."""
+        """Characters that a chunk may have to be read without care, if it is nothing but content."""
         encoded = _encoded(options)
         self.key = _hashed(encoded)
-        """Content hash of the options: what snapshots intern them by."""
+        """Content hash of the options: snapshots intern them by it."""
         said = [options.tools, options.original_schemas, options.response_template]
         parameters = sum(len(tool.parameters) for tool in self.tools.values())
         self.memory = GRAMMAR_BYTES + weight(said, len(encoded)) + parameters * PARAMETER_BYTES
-        """About how many bytes it takes, all of it together."""
+        """About how many bytes the whole grammar takes."""
         names = self.format_names = [format_.name for format_ in formats]
         format_ = names[0] if len(names) == 1 else names
         self.message_start = MessageStart(options.model, format_, request_of(options, self.tools, limits))
         """The first event of every message with these options."""
 
     def body_type(self, call: OpenCall) -> type[msgspec.Struct]:
-        """What the body of an open call keeps. Raises `msgspec.ValidationError` for a call that is of no mode here."""
+        """Return the state type of an open call's body. Raises `msgspec.ValidationError` for a call without a mode
+        here.
+        """
         if call.frame < 0:
             return NATIVE_BODY
         mode = self.modes[call.frame] if call.frame < len(self.modes) else None
@@ -106,11 +108,11 @@ _UNKEPT: dict[type[Exception], str] = {
     RecursionError: "a value that is nested too deep: make it flatter",
     TypeError: "a value that JSON can't say: give what `json.loads` would",
 }
-"""What no snapshot can hold, by what the encoder says of it. Codecs let none of it in; libraries and pages may."""
+"""What no snapshot can hold, by the encoder's error. Codecs let none of it in; libraries and pages may."""
 
 
 def options_key(options: Options) -> str:
-    """Content hash of options. Raises `BadOpen` for options that can't be kept."""
+    """Return the content hash of options. Raises `BadOpen` for options that can't be kept."""
     return _hashed(_encoded(options))
 
 
@@ -131,7 +133,7 @@ _TAG_END = re.compile(r"(?<=\w)(?=\|?>)")
 
 
 def with_suffix(format_: Format, suffix: str) -> Format:
-    """The format with `suffix` at the end of every tag's name, behind a colon if it begins with a letter or a digit."""
+    """Return the format with `suffix` after every tag's name, after a colon if it begins with a letter or a digit."""
     if not suffix:
         return format_
     changed: Format = _suffixed(format_, suffix if not suffix[0].isalnum() else f":{suffix}")
@@ -139,13 +141,13 @@ def with_suffix(format_: Format, suffix: str) -> Format:
 
 
 def with_suffix_or_not(format_: Format, suffix: str) -> Format:
-    """The format with a second spelling of every marker, in which tags have this suffix."""
+    """Return the format with a second spelling of every marker, in which tags have this suffix."""
     changed: Format = _suffixed(format_, suffix, keep=True)
     return changed
 
 
 def _suffixed(node: Any, suffix: str, *, keep: bool = False) -> Any:
-    """The same data with other markers, or with more spellings of them."""
+    """Return the same data with other markers, or with more spellings of them."""
     if isinstance(node, Marker):
         kept = node.spellings if keep else ()
         changed = (_TAG_END.sub(suffix.replace("\\", r"\\"), text) for text in node.spellings)
@@ -158,26 +160,26 @@ def _suffixed(node: Any, suffix: str, *, keep: bool = False) -> Any:
     return node
 
 
-# What `message-start` says of the request: the options that dialects ask for, and of the tools what they have to know.
+# What `message-start` contains of the request: the options that dialects need, and what they must know of the tools.
 #
-# It is in every message, so it has a cap. Above that the tools are said with less: without what `describe_tools` adds,
-# then by name alone, then only as many as there is room for. A dialect that misses a tool's types waits for the
-# complete call; a tool that is not named counts as unknown to those that show whether it is.
+# It is in every message, so it has a cap. Above that, the tools are described with less: without what `describe_tools`
+# adds, then by name alone, then only as many as fit. A dialect that lacks a tool's types waits for the complete call.
+# Dialects that show whether a tool is known treat a tool that is not named as unknown.
 
 TOOLS_BYTES = 64 * KIB
-"""Of all tools without descriptions: some hundred large ones; a reader gets them with each message."""
+"""Bytes of all tools without descriptions: some hundred large ones. A reader gets them with each message."""
 
 DESCRIBED_BYTES = 64 * KIB
-"""Of one tool with its description and schema, beside which a call's arguments have to fit an output record."""
+"""Bytes of one tool with its description and schema. A call's arguments must fit an output record next to it."""
 
 ALL_DESCRIBED_BYTES = 256 * KIB
-"""Of all of them: a quarter of the default of an output record."""
+"""Bytes of all described tools: a quarter of the default of an output record."""
 
 _SAME = tuple(name for name in Request.__struct_fields__ if name not in ("tools", "payload_bytes"))
 
 
 def request_of(options: Options, tools: Mapping[str, Tool], limits: Limits) -> Request | UnsetType:
-    """What dialects ask of these options; nothing where all is as by default."""
+    """Return what dialects need of these options; nothing where all have their defaults."""
     same = {name: getattr(options, name) for name in _SAME}
     room = min(TOOLS_BYTES, limits.payload_bytes // 4)
     payload_bytes = UNSET if limits.payload_bytes == PAYLOAD_BYTES else limits.payload_bytes
@@ -206,7 +208,7 @@ def _by_name(tools: Mapping[str, Tool], room: int) -> dict[str, DeclaredTool]:
 
 
 def _described(options: Options, plain: Mapping[str, DeclaredTool]) -> dict[str, DeclaredTool]:
-    """The tools with what is declared of them; one that is too large goes without, the call does not."""
+    """Return the tools with their declarations. A tool that is too large goes without, but its calls stay."""
     described = dict(plain)
     for entry in options.tools:
         function = entry.get("function", entry)
@@ -226,31 +228,31 @@ def _said(function: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _size(tools: Any) -> int:
-    """Bytes as JSON."""
+    """Return the size as JSON in bytes."""
     return len(msgspec.json.encode(tools))
 
 
 # About how much memory options take: a tool list is by far the largest part of a small message.
 #
 # Measured with the allocator, for tools with long descriptions, many parameters, enumerations and deep schemas: these
-# numbers say from a third to four fifths too much for what Python holds. A tool's validator, which its first call makes
-# and the allocator of Python does not see, is about as large as the difference.
+# numbers are from a third to four fifths above what Python holds. A tool's validator, which its first call makes and
+# Python's allocator does not see, is about as large as the difference.
 
 BYTE = 1.5
-"""Of each encoded byte: all texts."""
+"""Bytes of memory for each encoded byte: all texts."""
 
 SCALAR_BYTES = 70
-"""Of a key, text or number beside its characters."""
+"""Bytes of a key, text or number without its characters."""
 
 CONTAINER_BYTES = 230
-"""Of an object or a list beside what is in it."""
+"""Bytes of an object or a list without its content."""
 
 PARAMETER_BYTES = 1500
-"""Of a tool's parameter beside what the list says: its types, as they are looked up and as `message-start` has them."""
+"""Bytes of a tool's parameter besides the list: its types, for lookups and in `message-start`."""
 
 
 def weight(value: Any, encoded: int) -> int:
-    """Of a JSON value that takes so many bytes encoded."""
+    """Return the memory of a JSON value that takes `encoded` bytes encoded."""
     containers, scalars, level = 0, 0, [value]
     while level:
         inner: list[Any] = []
@@ -268,16 +270,16 @@ def weight(value: Any, encoded: int) -> int:
     return int(encoded * BYTE) + scalars * SCALAR_BYTES + containers * CONTAINER_BYTES
 
 
-# Grammars, and other things that were made lately and may be wanted again.
+# Grammars and other things that were made recently and may be needed again.
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
 
 class Recent(Generic[K, V]):
-    """Values by key, bounded by number and by bytes: the longest unused goes first.
+    """Values by key, bounded by number and by bytes: the least recently used goes first.
 
-    Threads may share it: each step is one of the dictionary, and no sum is kept beside it.
+    Threads may share it: each step is one operation of the dictionary, and no sum is kept beside it.
     """
 
     def __init__(self, most: int, most_bytes: int) -> None:
@@ -290,28 +292,28 @@ class Recent(Generic[K, V]):
 
     @property
     def bytes(self) -> int:
-        """Of all values that are kept."""
+        """Bytes of all values that are kept."""
         return sum(size for _, size in list(self._kept.values()))
 
     def get(self, key: K) -> V | None:
-        """The value, if it is kept."""
+        """Return the value, if it is kept."""
         found = self._kept.get(key)
         if found is None:
             return None
-        with suppress(KeyError):  # another thread may have had to forget it
+        with suppress(KeyError):  # another thread may have dropped it
             self._kept.move_to_end(key)
         return found[0]
 
     def put(self, key: K, value: V, size: int) -> None:
-        """Keep a value that takes about so many bytes; one that is larger than all may be is not, and costs no other
-        its place.
+        """Keep a value that takes about `size` bytes. A value above the bound of all is not kept, and displaces no
+        other.
         """
         self._kept.pop(key, None)
         if size > self._most_bytes:
             return
         self._kept[key] = value, size
         excess = self.bytes - self._most_bytes
-        with suppress(KeyError):  # other threads may have forgotten all
+        with suppress(KeyError):  # other threads may have dropped all
             while excess > 0 or len(self._kept) > self._most:
                 _, (_, freed) = self._kept.popitem(last=False)
                 excess -= freed

@@ -1,13 +1,13 @@
 """Compiles formats to modes.
 
-1. Mode 0 is visible text, mode 1 is text in which nothing is parsed any more. The others follow in the order of the
+1. Mode 0 is visible text, mode 1 is text in which nothing is parsed any longer. The others follow in the order of the
    formats' regions, sections and calls, so that the same options always give the same numbers.
 2. Where several formats live at once, their markers are live at once: the earliest wins.
-3. Reasoning stands once in an answer, unless its region says otherwise: behind it follow modes of their own for visible
-   text, in which its opening is text, and so is what closes that.
-4. Layers that `parse` leaves out are not compiled, so their markers are never found. Only where calls are left out but
-   end the reasoning, their opening still does, and stays text; and only where calls may be quoted in reasoning that is
-   left out, its markers are found, and stay text, too.
+3. Reasoning occurs once in an answer, unless its region allows more. After it follow modes of their own for visible
+   text, in which the region's opening and closing are text.
+4. Layers that `parse` leaves out are not compiled, so their markers are never found. There are two exceptions. Where
+   calls are left out but end the reasoning, their opening still ends it, and stays text. Where calls may be quoted in
+   reasoning that is left out, its markers are found, and stay text, too.
 """
 
 import re
@@ -34,13 +34,13 @@ class Compiled(NamedTuple):
     start: int
     reasoning: frozenset[int]
     answers: frozenset[int]
-    """Modes of the visible text behind the reasoning; where that ends, the least of them follows. None: `TEXT` does."""
+    """Modes of the visible text after the reasoning, whose end leads to the smallest of them. None: to `TEXT`."""
     names: Sequence[str]
-    """Of each mode, as in `mode_names`."""
+    """Name of each mode, as in `mode_names`."""
 
 
 class _Layout(NamedTuple):
-    """Which mode has which number."""
+    """The numbers of the modes."""
 
     regions: dict[int, tuple[Format, Region]]
     sections: dict[int, tuple[Format, Section]]
@@ -49,12 +49,12 @@ class _Layout(NamedTuple):
     channels: list[CompiledChannels]
     names: dict[int, str]  # what is not here is `text`
     answer: int = TEXT
-    """Mode of the visible text behind the reasoning. One that is not `TEXT` has the text behind another opening next
-    to it."""
+    """Mode of the visible text after the reasoning. If it is not `TEXT`, the mode after it is that of the text after
+    another opening."""
 
 
 def compile_modes(options: Options, formats: Sequence[Format], limits: Limits) -> Compiled:
-    """The modes of one or several formats under these options."""
+    """Return the modes of one or several formats under these options."""
     layout = _lay_out(options, formats, limits)
     tools = [entry for number in layout.sections for entry in _openings(layout, number)]
     in_reasoning = [entry for number in layout.sections for entry in _openings(layout, number, surest=True)]
@@ -101,7 +101,7 @@ def compile_modes(options: Options, formats: Sequence[Format], limits: Limits) -
 
 
 def _answers(layout: _Layout, strays: Live, others: Live) -> list[Mode]:
-    """The modes of the visible text behind the reasoning: as it is, and behind an opening that is text."""
+    """Return the modes of the visible text after the reasoning: as it is, and after an opening that is text."""
     if layout.answer == TEXT:
         return []
     quoted = [region for _, region in layout.regions.values() if region.again == "text"]
@@ -122,7 +122,7 @@ def _answers(layout: _Layout, strays: Live, others: Live) -> list[Mode]:
 def _beginning(
     options: Options, formats: Sequence[Format], layout: _Layout, limits: Limits, number: int
 ) -> tuple[int, list[Mode]]:
-    """Where the stream begins, and the modes from `number` on that only its beginning has."""
+    """Return where the stream begins, and the modes from `number` on that only its beginning has."""
     answer = formats[0].answer if options.parse in ("all", "tools") and options.tool_choice != "none" else None
     start = _start(options, formats, layout)
     if start in layout.regions and (label := layout.regions[start][1].label):
@@ -163,31 +163,33 @@ def _lay_out(options: Options, formats: Sequence[Format], limits: Limits) -> _La
 
 
 def _regions(options: Options, format_: Format) -> Sequence[Region]:
-    """The regions of a format that mean something under these options."""
+    """Return the regions of a format that mean something under these options."""
     if options.parse == "tools":
         return [region for region in format_.regions if region.quotes]
     return format_.regions if options.parse in ("all", "reasoning") else ()
 
 
 def _block(number: int, section: Section) -> int:
-    """The mode behind those of the section's calls: that of its blocks of text, if it has any."""
+    """Return the mode after those of the section's calls: that of its blocks of text, if it has any."""
     return number + 1 + len(section.calls)
 
 
 def _repeat(number: int, section: Section) -> int:
-    """The mode behind those: that of what comes again behind the section, if anything may."""
+    """Return the mode after those: that of what may be repeated after the section, if anything may."""
     return _block(number, section) + (section.block is not None)
 
 
 def _repeats(section: Section) -> bool:
-    """Whether the section's close may come again: a word can't be what else may stand there, as a bracket can."""
+    """Whether the section's close may be repeated: a word can't be other content there, as a bracket can."""
     if section.again == "nothing":
         return False
     return any(sign.isalnum() for text in (section.close.spellings if section.close else ()) for sign in text)
 
 
 def _openings(layout: _Layout, number: int, *, surest: bool = False) -> Live:
-    """What opens a section, or one of its calls without it; `surest`, where calls are drafted: what always does."""
+    """Return what opens a section, or one of its calls without it; `surest`: where calls are drafted, what always
+    does.
+    """
     _, section = layout.sections[number]
     live = [(section.open, Move(To.SECTION, number))] if section.open else []
     if section.bare == "never" or (live and surest and section.in_reasoning == "section"):
@@ -196,15 +198,15 @@ def _openings(layout: _Layout, number: int, *, surest: bool = False) -> Live:
 
 
 def _calls(section: Section, modes: Sequence[int], *, outside: bool = False) -> Live:
-    """What opens the calls of a section, or those that may stand `outside` of it; without a header the opening is the
-    body's first character.
+    """Return what opens the calls of a section, or those that may stand `outside` it. Without a header the opening is
+    the body's first character.
     """
     calls = [entry for entry in zip(section.calls, modes, strict=True) if not (outside and entry[0].inside)]
     return [(call.open, Move(To.CALL, mode, 0 if call.header or call.tag else 1, not call.tag)) for call, mode in calls]
 
 
 def _left_out(options: Options, format_: Format, answer: int) -> Live:
-    """Openings of calls that are not parsed but end the reasoning all the same."""
+    """Return the openings of calls that are not parsed but end the reasoning all the same."""
     if options.parse != "reasoning":
         return []
     openings = [[each.open] if each.open else [call.open for call in each.calls] for each in format_.sections]
@@ -236,9 +238,10 @@ def _section_mode(layout: _Layout, number: int, section: Section, outside: Live)
 
 
 def _rest(layout: _Layout, number: int, section: Section, outside: Live) -> Live:
-    """What ends the source of a call that failed: what closes it or its section, another call, or what is none of it.
+    """Return what ends the source of a call that failed: its or its section's close, another call, or what fits
+    neither.
 
-    Characters that calls are made of are none of these, as the source may hold them.
+    Characters that calls are made of do not count, as the source may hold them.
     """
     live = [(mark, Move(To.ENDED)) for mark in section.framing]
     live += [(mark, Move(To.FRAMING)) for mark in section.leads]
@@ -251,18 +254,22 @@ def _rest(layout: _Layout, number: int, section: Section, outside: Live) -> Live
 
 
 def _reads_on(section: Section) -> bool:
-    """Whether a section goes on behind what it can't hold: its calls are well marked, and not all are some outside."""
+    """Whether a section continues after what it can't hold: its calls are well marked, and not all may stand
+    outside.
+    """
     needed = section.bare in ("never", "declared")
     return needed and section.close is not None and all(call.header for call in section.calls)
 
 
 def _closes(layout: _Layout) -> list[Marker]:
-    """What ends a region: a section that was opened inside of one ends there, too."""
+    """Return what ends a region: a section that was opened inside it ends there, too."""
     return [mark for _, region in layout.regions.values() for mark in (region.close, region.before) if mark]
 
 
 def _begins_like(mark: Marker, live: Live) -> bool:
-    """Whether the marker is longer than one of a section and begins as it: a bracket of a list, and `[TOOL_CALLS]`."""
+    """Whether the marker is longer than one of a section and begins like it: a bracket of a list, and
+    `[TOOL_CALLS]`.
+    """
     known = tuple(spelling for own, _ in live for spelling in own.spellings)
     return any(spelling not in known and spelling.startswith(known) for spelling in mark.spellings)
 
@@ -279,14 +286,16 @@ def _call_mode(layout: _Layout, number: int, section: Section, at: int, limits: 
 
 
 def _beyond(layout: _Layout, section: Section, call: Call, header: Header) -> list[Marker]:
-    """The markers that no header holds: the call's own opening, framing, and what opens or closes what is around it."""
+    """Return the markers that no header holds: the call's own opening, framing, and what opens or closes its
+    surroundings.
+    """
     around = [mark for mark in (call.open, section.open, section.close) if mark]
     marks = (*around, *section.framing, *_closes(layout))
     return [mark for mark in marks if closes_calls(mark) and not _may_hold(header, mark)]
 
 
 def _may_hold(header: Header, mark: Marker) -> bool:
-    """Whether a header may have the marker in it, in its pattern or as letters of a name; or it ends there anyway."""
+    """Whether a header may contain the marker, in its pattern or as letters of a name, or ends there anyway."""
     ends = header.before.spellings if header.before else ()
     return any(
         text[0].isalnum() or text.startswith(ends) or re.escape(text) in header.pattern for text in mark.spellings
@@ -294,7 +303,7 @@ def _may_hold(header: Header, mark: Marker) -> bool:
 
 
 def _ends(section: Section, call: Call) -> Ends:
-    """What says where a call ends that can't be read."""
+    """Return what marks the end of a call that can't be read."""
     if section.bare == "alone":
         return "unmarked"
     of_section = section.close is not None and closes_calls(section.close)

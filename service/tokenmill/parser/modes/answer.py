@@ -1,12 +1,12 @@
-"""The modes of an answer that is, all of it, one JSON object: one that holds text and call, or one that is the call.
+"""The modes of an answer that is a single JSON object: one that holds text and call, or one that is the call.
 
 Where the text is a string in the object, and the call an object:
 
-1. The first key decides: where it is neither the text's nor the call's, the answer is text, and so is one that does not
-   begin with an object. White space in front of the object belongs to it.
-2. The text is sent decoded, as it grows; half an escape is held back. The call is one as in any other format.
-3. The values of other keys say nothing. What stands behind the object is text.
-4. From the first thing on that can't be JSON, and behind a call that failed, all is text.
+1. The first key decides: unless it is the text's or the call's, the answer is text. So is an answer that does not begin
+   with an object. White space before the object belongs to it.
+2. The text is sent decoded, as it grows; half an escape is held back. The call is read as in any other format.
+3. The values of other keys are ignored. What follows the object is text.
+4. From the first thing on that can't be JSON, and after a call that failed, all is text.
 """
 
 import re
@@ -32,12 +32,12 @@ _CONTENT = re.compile(r'(?:[^"\\]++|\\.)*+', re.DOTALL)
 
 
 def _content(rules: Rules, state: State, text: str) -> list[AnyEvent] | None:  # noqa: ARG001 -- a `Quick`
-    """More of the string that is the answer's text."""
+    """Send more of the string that is the answer's text."""
     return None if '"' in text or "\\" in text else [TextDelta(state.block, text)]
 
 
 class LeadMode:
-    """In front of the answer: an object with the text or the call, or text."""
+    """Before the answer: an object with the text or the call, or text."""
 
     def __init__(self, answer: Answer, object_mode: int) -> None:
         keys = [(LEADING_SPACE, *literal(f'"{key}"'), LEADING_SPACE, ":") for key in (answer.text, answer.call)]
@@ -77,7 +77,7 @@ class AnswerMode:
 
     def step(self, run: Run, buffer: str, position: int) -> int:
         state, answer = run.state, run.state.answer
-        assert answer is not None  # the mode in front made it
+        assert answer is not None  # the mode before made it
         if state.spoiled:
             return self._leave(state, position)
         if answer.in_text:
@@ -98,7 +98,7 @@ class AnswerMode:
         return end
 
     def _value(self, run: Run, answer: OpenAnswer, buffer: str, position: int) -> int:
-        """A value of the object begins."""
+        """Begin a value of the object."""
         first = buffer[position]
         if answer.json.key == self._keys.text and first == '"':
             run.note("marker", first)
@@ -111,7 +111,7 @@ class AnswerMode:
         return position
 
     def _text(self, run: Run, answer: OpenAnswer, buffer: str, position: int) -> int:
-        """More of the text: all of it that is certain."""
+        """Send more of the text: all of it that is certain."""
         content = _CONTENT.match(buffer, position)
         assert content is not None  # the pattern matches the empty string, too
         end = content.end()
@@ -141,10 +141,10 @@ class AnswerMode:
 
 # The mode of an answer that is one call as a whole.
 #
-# 1. All text is the source of the call and is read when the message ends. Nothing of it is visible text.
-# 2. An object that names no tool calls the only one that can be meant, if there is one, else `unknown`.
-# 3. The call comes even if the text is no such object: to `unknown`, without arguments, after an `error` that says why,
-#    and with a `problem`, so that nobody executes it.
+# 1. All text is the source of the call and is read when the message ends. None of it is visible text.
+# 2. An object that names no tool calls the only tool that can be meant, if there is one, else `unknown`.
+# 3. The call comes even if the text is not such an object: to `unknown`, without arguments, after an `error` that gives
+# the reason, and with a `problem`, so that nobody executes it.
 
 _KEYS = JsonCall(arguments=("arguments",))
 

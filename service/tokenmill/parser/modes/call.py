@@ -18,23 +18,22 @@ from tokenmill.parser.run.state import BLOCK_PIECES, OpenCall, Rest, State
 from tokenmill.parser.spec import Bare, Header
 
 HEADER_CHARS = 2 * NAME_CHARS
-"""A header before it stops being one: a name, an id, and words around them."""
+"""Characters of a header before it stops being one: a name, an id, and words around them."""
 
 PART_CHARS = 16 * KIB
-"""Of a long text that a body gets at once: one that gives up early has not had all of it in its hands."""
+"""Characters of a long text that a body gets at once: if it gives up early, it has not received all of the text."""
 
 _WORD = r"""[^\s<>{}()\[\]"'`,;=|\\]+"""
 _NAME = re.compile(rf"{_WORD}(?: {_WORD})*")
-"""What a name looks like that stands bare between markers: no JSON, no call and no lines of text, unless a tool is
-called so."""
+"""What a bare name between markers looks like: not JSON, a call or lines of text, unless a tool has such a name."""
 
 MARKER_CHARS = 2 * INNER_CHARS
-"""More than the longest marker with all that may stand inside of it."""
+"""More characters than the longest marker with all that may stand inside it."""
 
 
 Ends: TypeAlias = Literal["unmarked", "section", "marked"]
-"""What closes a call that can't be read: nothing that could not stand in it, or what closes its section, or a marker of
-its own. Up to there goes its source."""
+"""What closes a call that can't be read, so that its source ends there: only what could not stand in it, or what closes
+its section, or a marker of its own."""
 
 
 @plain_members
@@ -47,7 +46,7 @@ class HeaderEnd(Enum):
 
 
 class Headed(NamedTuple):
-    """A call's header, and the markers that no header holds: they show that it was none."""
+    """A call's header, and the markers that no header holds: they show that it was not a header."""
 
     header: Header
     beyond: Sequence[Marker] = ()
@@ -70,17 +69,17 @@ class CallMode:
     ) -> None:
         self._section = section
         self._block = block
-        """The mode of a block of text that a call turned out to open."""
+        """The mode of a block of text, where a call turns out to open one."""
         self._closed_by = closed_by
         """What closes a call that fails."""
         self._declared_only = bare == "declared"
-        """Outside of its section, a call must name a declared tool."""
+        """Whether a call outside its section must name a declared tool."""
         self._again = again
-        """What opens a section that may come again as a whole."""
+        """The opening of a section that may be repeated as a whole."""
         self._reader = reader
         self._quick_body = reader.quick
         self.body_type = reader.state_type
-        """What the body of an open call keeps."""
+        """What the body keeps of an open call."""
         self._call_chars = limits.call_chars
         header = headed.header if headed else None
         self._pattern = re.compile(header.pattern, re.DOTALL) if header else None
@@ -97,7 +96,7 @@ class CallMode:
         return self._in_header if self._pattern is not None else None
 
     def _content(self, rules: Rules, state: State, text: str) -> list[AnyEvent] | None:
-        """More of the body."""
+        """Read more of the body."""
         call: OpenCall = state.call  # type: ignore[assignment] # -- the hottest path: the mode is that of a call
         source = call.source
         total = source.size + len(text)
@@ -119,7 +118,7 @@ class CallMode:
         return events
 
     def _more_header(self, rules: Rules, state: State, text: str) -> list[AnyEvent] | None:  # noqa: ARG002 -- a `Quick`
-        """No events, if the chunk is more of the header."""
+        """Return no events, if the chunk is more of the header."""
         call: OpenCall = state.call  # type: ignore[assignment] # -- as above
         if call.source.size + len(text) > self._call_chars or len(call.header) + len(text) > HEADER_CHARS:
             return None
@@ -142,7 +141,7 @@ class CallMode:
         return self._rest(run, call, buffer, position, room)
 
     def _part(self, run: Run, call: OpenCall, buffer: str, position: int, room: int) -> int:
-        """Read on in a long text, of which `room` characters may be the call's: how many were read."""
+        """Read on in a long text, of which `room` characters may be the call's. Return how many were read."""
         size = PART_CHARS
         while size < min(len(buffer) - position, room):
             read = self._beginning(run, call, buffer[position : position + size])
@@ -152,7 +151,7 @@ class CallMode:
         return self._rest(run, call, buffer[position:], 0, room)
 
     def _rest(self, run: Run, call: OpenCall, buffer: str, position: int, room: int) -> int:
-        """Read on to the end of the buffer, or as far as the call may go: the position read to."""
+        """Read to the end of the buffer, or as far as the call may go. Return the position read to."""
         if len(buffer) - position <= room:
             return self._body(run, call, buffer, position)
         read = self._beginning(run, call, buffer[position : position + room])
@@ -161,7 +160,9 @@ class CallMode:
         return position + read
 
     def _beginning(self, run: Run, call: OpenCall, text: str) -> int:
-        """Read text that more follows: how much of it; its end is none that a body may take for its own."""
+        """Read text that is followed by more. Return how much was read; a body must not take its end for the
+        stream's.
+        """
         final, run.final = run.final, False
         read = self._body(run, call, text, 0)
         run.final = final
@@ -172,7 +173,7 @@ class CallMode:
 
     def _header(self, run: Run, call: OpenCall, buffer: str, position: int) -> int:
         room = HEADER_CHARS - len(call.header)
-        if len(buffer) - position > room + MARKER_CHARS:  # what is behind is not looked at: there may be many headers
+        if len(buffer) - position > room + MARKER_CHARS:  # the rest is not looked at: there may be many headers
             return position + self._header(run, call, buffer[position : position + room + MARKER_CHARS], 0)
         hit = self._header_end.find(buffer, position, final=run.final)
         stop = len(buffer) if hit is None else hit.start
@@ -192,7 +193,7 @@ class CallMode:
         return end
 
     def enter(self, run: Run, call: OpenCall, header: re.Match[str] | None) -> None:
-        """The header is complete, or is none: the body begins, or the call ends here."""
+        """Begin the body after a complete header, or end the call here if it is not a header."""
         verdict = self._name(run, call, header)
         if call.begun:
             call.body = self._reader.begin(call)
@@ -275,7 +276,7 @@ class CallMode:
 
 
 def _ends(headed: Headed | None) -> list[tuple[Marker, HeaderEnd]]:
-    """What ends a header."""
+    """Return what ends a header."""
     if headed is None:
         return []
     header, beyond = headed

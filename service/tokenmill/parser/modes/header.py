@@ -1,8 +1,8 @@
 """The mode inside a channel's header, and where a header leads.
 
-1. A header is held until its end marker: only then is it known what it was.
-2. It is given up, as text, with the first character at which it no longer looks like one; nothing is held longer.
-3. Where it leads is told by the first pattern that fits the whole of it. Without one it was text.
+1. A header is held until its end marker: only then is it clear what it was.
+2. It is given up, as text, at the first character at which it no longer looks like a header; nothing is held longer.
+3. The first pattern that fits the whole header decides where it leads. Without one it was text.
 """
 
 import re
@@ -32,11 +32,11 @@ class Target(Protocol):
     """What a header leads to."""
 
     def enter(self, run: Run, header: re.Match[str]) -> None:
-        """The header is complete: what it announced begins."""
+        """Begin what the complete header announced."""
 
 
 class ToBlock:
-    """A block of text, reasoning or what is dropped: the header is framing."""
+    """A block of text, reasoning or dropped content: the header is framing."""
 
     def __init__(self, mode: int) -> None:
         self._mode = mode
@@ -59,7 +59,7 @@ class ToVerbatim:
 
 
 class ToSection:
-    """A section, of which the header is the opening."""
+    """A section, whose opening is the header."""
 
     def __init__(self, mode: int) -> None:
         self._mode = mode
@@ -131,7 +131,7 @@ class HeaderMode:
         return hit.end
 
     def _fitting(self, header: str) -> int:
-        """How much of a header's beginning looks like one."""
+        """Return how much of a header's beginning looks like one."""
         found = self._shape.match(header)
         return min(found.end(), HEADER_CHARS) if found else 0
 
@@ -145,7 +145,7 @@ class HeaderMode:
         self._give_up(run, header)
 
     def _give_up(self, run: Run, header: str) -> None:
-        """It was no header but a part of what it stood in."""
+        """Give the header back: it was a part of what it stood in."""
         state = run.state
         state.pending = ""
         state.mode = state.origin
@@ -155,7 +155,7 @@ class HeaderMode:
         self._give_up(run, run.state.pending)
 
 
-# The mode in front of reasoning in which the stream begins: the label behind the opening that the prompt ends with.
+# The mode before reasoning in which the stream begins: the label after the opening that the prompt ends with.
 
 
 class LabelMode:

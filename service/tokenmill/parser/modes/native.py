@@ -1,19 +1,19 @@
 """Calls that a provider's own tool stream delivers: OpenAI tool-call deltas, by index.
 
-1. A call begins when its name is known; its source is its `arguments` text, passed on verbatim. Servers that send an
-   object in its place mean the JSON of it. Text that comes before the name waits for it; an empty object before the
-   name or with it only holds the place of arguments that follow, if any do.
-2. It is complete as soon as its JSON is; one that comes without arguments when another of its index begins or the
-   message ends, and with an empty object beside its name also when any other begins. Where the model did not come to
-   its end, the arguments may have been to come: it is unfinished.
-3. An index that comes back with another id is another call; where there are no ids, so is one that comes back with a
-   name and arguments when the call before is complete. Without an index an id or a name begins the next call, unless it
-   is repeated while the last one is open.
-4. What fails has no text in the model's own words, so an `error` is all that comes out.
-5. Behind a limit of the message no call begins and none is completed.
-6. What stands behind the arguments of a call breaks it, if it comes with their end. If it comes later, the call has
-   been told and stands, so that there is only an `error` without an id. White space is nothing, and so is what repeats
-   the arguments, as some servers do.
+1. A call begins when its name is known; its source is its `arguments` text, passed on verbatim. Where servers send an
+   object instead, its JSON is meant. Text that comes before the name waits for it. An empty object before the name or
+   with it only holds the place of arguments that may follow.
+2. It is complete as soon as its JSON is. A call without arguments is complete when another of its index begins or the
+   message ends; with an empty object beside its name, also when any other begins. Where the model did not finish, the
+   arguments may have been missing: then it is unfinished.
+3. An index that comes back with another id is another call. Where there are no ids, so is an index that comes back with
+   a name and arguments when the call before is complete. Without an index an id or a name begins the next call, unless
+   it is repeated while the last one is open.
+4. A call that fails has no text in the model's own words, so it only produces an `error`.
+5. After a limit of the message no call begins or is completed.
+6. Text after the arguments of a call breaks it, if it comes with their end. If it comes later, the call has been sent
+   and stands, so that there is only an `error` without an id. White space is ignored, and so is a repetition of the
+   arguments, as some servers send it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,7 +32,7 @@ from tokenmill.parser.run.run import Run
 from tokenmill.parser.run.state import BLOCK_PIECES, NativeCall, OpenCall, Source, State
 
 LARGEST_INDEX = 2**31 - 1
-"""Far above every cap of calls; a larger one, which no snapshot may be able to hold, is none."""
+"""Far above every cap of calls. A larger index, which a snapshot may be unable to hold, is ignored."""
 
 _READER = JsonArguments().compile(())
 _quick = _READER.quick
@@ -42,7 +42,7 @@ NATIVE_BODY = _READER.state_type
 
 
 def quick_delta(rules: Rules, state: State, delta: Mapping[str, Any]) -> list[AnyEvent] | None:
-    """The events of a delta that is nothing but more content of the last call; None if it must be read with care."""
+    """Return the events of a delta that is only more content of the last call; None if it must be read with care."""
     known, function = state.native, delta.get("function")
     if not known or state.held or state.mode == UNPARSED or function.__class__ is not dict:
         return None
@@ -67,7 +67,7 @@ def quick_delta(rules: Rules, state: State, delta: Mapping[str, Any]) -> list[An
 
 
 def read_delta(run: Run, delta: Mapping[str, Any]) -> None:
-    """One tool-call delta."""
+    """Read one tool-call delta."""
     if run.state.mode == UNPARSED:
         return
     function = delta.get("function")
@@ -103,7 +103,9 @@ def read_delta(run: Run, delta: Mapping[str, Any]) -> None:
 
 
 def _with_waiting(waiting: str, arguments: str) -> str:
-    """The arguments that waited for the name, and those that come with it; an empty object only held their place."""
+    """Join the arguments that waited for the name and those that come with it; an empty object only held their
+    place.
+    """
     return arguments if arguments.strip() and _is_empty(waiting) else waiting + arguments
 
 
@@ -112,13 +114,13 @@ def _is_empty(arguments: str) -> bool:
 
 
 def _is_held(native: NativeCall) -> bool:
-    """Whether an empty object is all that came, with the name: it is read when no arguments can follow any more."""
+    """Whether only an empty object came with the name: it is read when no arguments can follow any longer."""
     call = native.call
     return not native.complete and call.begun and call.body.begin < 0 and _is_empty(call.source.text())
 
 
 def _wait(run: Run, native: NativeCall, arguments: str) -> None:
-    """The name is still to come."""
+    """Keep arguments until the name comes."""
     source = native.call.source
     room = run.rules.limits.call_chars - source.size
     source.add(arguments[:room])
@@ -127,7 +129,7 @@ def _wait(run: Run, native: NativeCall, arguments: str) -> None:
 
 
 def _behind(run: Run, call: OpenCall, text: str) -> None:
-    """More arguments of a call that is complete; told once, of a call that others have been told of."""
+    """Handle more arguments of a complete call: reported once, if the call itself was sent."""
     if call.begun and text.strip() and _mark(text) != call.header:
         call.begun = False
         message = f"text stands behind the arguments of {call.id}"
@@ -135,12 +137,12 @@ def _behind(run: Run, call: OpenCall, text: str) -> None:
 
 
 def _mark(text: str) -> str:
-    """What tells the same arguments from others."""
+    """Return what distinguishes these arguments from others."""
     return blake2b(text.strip().encode(errors="replace"), digest_size=16).hexdigest()
 
 
 def _refuse(run: Run, name: str, verdict: Verdict) -> None:
-    """The call does not begin: there are too many, or the options take its name for text."""
+    """Refuse a call that does not begin: there are too many, or by the options its name is text."""
     if verdict is Verdict.LIMIT:
         limit(run, f"there are more than {run.rules.limits.calls} calls")
     else:
@@ -148,7 +150,7 @@ def _refuse(run: Run, name: str, verdict: Verdict) -> None:
 
 
 def end_native(run: Run) -> None:
-    """The message ends: what is still open is complete without arguments, or unfinished."""
+    """End the message: what is still open is complete without arguments, or unfinished."""
     for native in run.state.native or ():
         _end(run, native)
     run.state.native = None
@@ -165,7 +167,7 @@ def _json(value: Any) -> str:
 
 
 def _find(run: Run, index: Any, wire_id: str, name: str, *, whole: bool) -> NativeCall | None:
-    """The call that a delta belongs to, open or new; None if there are too many. `whole`: it could be one by itself."""
+    """Find the call of a delta, open or new; None if there are too many. `whole`: it could be a call by itself."""
     known = run.state.native = run.state.native or []
     if not isinstance(index, int) or abs(index) > LARGEST_INDEX:
         index = _next(known, wire_id, name)
@@ -190,7 +192,7 @@ def _find(run: Run, index: Any, wire_id: str, name: str, *, whole: bool) -> Nati
 
 
 def _next(known: Sequence[NativeCall], wire_id: str, name: str) -> int:
-    """The index that a delta without one means."""
+    """Return the index that a delta without one means."""
     if not known:
         return 0
     last = known[-1]
@@ -225,7 +227,7 @@ def _too_long(run: Run, native: NativeCall) -> None:
 
 
 def _stop_parsing(run: Run) -> None:
-    """Behind the limit of a call beside it, the model's own text is text, an open call of it included."""
+    """Stop parsing after the limit of a call beside it: the model's own text is text, including an open call in it."""
     state = run.state
     call, state.call = state.call, None
     pending = came_again(state) or state.pending
@@ -251,7 +253,7 @@ def _complete(run: Run, native: NativeCall) -> None:
 
 
 def _forget(native: NativeCall) -> OpenCall:
-    """The call has ended: nothing of it is kept but its id, and of one that is told what is needed to know it again."""
+    """Forget an ended call. Keep only its id and, if it was sent, what is needed to recognize it."""
     call, native.call = native.call, OpenCall(Source(), id=native.call.id)
     native.complete = True
     return call

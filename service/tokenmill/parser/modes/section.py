@@ -1,6 +1,6 @@
-"""The mode between the calls of a section: framing, text that belongs to nothing, and what a failed call leaves.
+"""The mode between the calls of a section: framing, text that belongs to nothing, and the rest of a failed call.
 
-And the mode behind a section, which may come again there.
+And the mode after a section, which may be repeated there.
 """
 
 import re
@@ -24,23 +24,23 @@ from tokenmill.parser.run.run import Run
 from tokenmill.parser.run.state import Rest, State
 
 LIST_SIGNS = "[](){},;`\n "
-"""What stands around the calls of a list or in a code block, and inside of calls, too."""
+"""Signs around the calls of a list or in a code block, which also occur inside calls."""
 
 _OBJECT = re.compile(rf"{LEADING_SPACE}\{{")
 
 
 def closes_calls(framing: Marker) -> bool:
-    """Whether this framing can be told from what a call holds, so that it ends one that can't be read."""
+    """Whether this framing differs from what a call holds, so that it ends a call that can't be read."""
     return not has_only(framing, LIST_SIGNS)
 
 
 class SectionMode:
     """Between the calls of a section: framing, until a call or the section's close.
 
-    What is none of these is text, and with it the section ends; or, if there are markers `again`, it is text up to the
-    next of those, so that no call is lost with what stands in front of it. A call that failed goes on up to the next of
-    `rest`, whatever stands there. Words behind what closes it share its fate up to the next call, as that may have been
-    in a value; all others are no part of a call.
+    Anything else is text, and ends the section; or, if there are markers `again`, it is text up to the next of those,
+    so that no call is lost with what stands before it. A call that failed extends to the next of `rest`, whatever
+    stands there. Words after its close share its fate up to the next call, as that close may have been in a value; all
+    others are not part of a call.
     """
 
     def __init__(
@@ -55,21 +55,21 @@ class SectionMode:
     ) -> None:
         self._number = number
         self._bare = bare
-        """Its calls may stand outside of it, if they name a declared tool; and so behind its opening in prose."""
+        """Whether its calls may stand outside it, if they name a declared tool; and so after its opening in prose."""
         self._bracket = bracket
-        """What must stand in front of the first call."""
+        """What must stand before the first call."""
         self._scanner = Scanner(live, leading_space=True)
         self._begun = self._scanner.begun
         self._again = Scanner(again) if again else None
         self._rest = Scanner(rest or ())
         self._ended = rest is not None and any(move.to is To.ENDED for _, move in live)
-        """A marker of its own closes each call."""
+        """Whether a marker of its own closes each call."""
 
     def quick(self, state: State) -> Quick | None:
         return None if (state.spoiled and self._again is not None) or state.rest is not None else self._framing
 
     def _framing(self, rules: Rules, state: State, text: str) -> list[AnyEvent] | None:  # noqa: ARG002 -- a `Quick`
-        """No events, if all of it can still become what the section goes on with."""
+        """Return no events, if all of it can still become what continues the section."""
         if not self._begun(text):
             return None
         state.hold(text, self._scanner.room)
@@ -92,7 +92,7 @@ class SectionMode:
         return self._follow(run, hit.value, buffer[position : hit.end], hit.end)
 
     def _nothing(self, run: Run, buffer: str, position: int) -> int:
-        """Nothing of the section stands here."""
+        """Handle text that is nothing of the section."""
         state = run.state
         if run.final and not buffer[position:].strip() and len(buffer) - position < FRAMING_CHARS:
             state.pending += buffer[position:]
@@ -113,7 +113,7 @@ class SectionMode:
         return position
 
     def _behind(self, run: Run) -> None:
-        """Another object stands where the end of a call should: the call has been told, and this is broken."""
+        """Handle another object where the end of a call should be: the call was sent already, and this is broken."""
         run.flush()
         run.out.append(Error("malformed-call", "an object stands behind the arguments of a call"))
         pending, run.state.pending = run.state.pending, ""
@@ -121,7 +121,7 @@ class SectionMode:
         run.state.rest = Rest(bare=False, whole=False)
 
     def _read_on(self, run: Run, again: Scanner[Move], code: ErrorCode | None, buffer: str, position: int) -> int:
-        """Read on to the next of these markers. `code` is why what stands there is no call; None if it is prose."""
+        """Read on to the next of these markers. `code` is why what stands there is not a call; None if it is prose."""
         hit = again.find(buffer, position, final=run.final)
         stop = len(buffer) if hit is None else hit.start
         give_back(run, buffer[position:stop], code)
@@ -161,7 +161,7 @@ class SectionMode:
         return end - len(source)
 
     def _end_call(self, run: Run, rest: Rest, source: str) -> None:
-        """What closes a call that failed belongs to its source, and so does framing in front of it."""
+        """Add to a failed call's source what closes it, and the framing before that."""
         run.state.pending += source
         if rest.bare:
             leave_section(run, "malformed-call")
@@ -174,20 +174,20 @@ class SectionMode:
         leave_section(run, "unfinished-call", "the stream ended where a call should follow")
 
 
-# The mode behind a section: what a model writes of it once more means nothing there.
+# The mode after a section: what a model repeats of it means nothing there.
 #
-# 1. The section's close comes again; or all that stood in it does, exactly as it was, and then the close.
-# 2. What turns out to be something else is text, from its first character on. No marker is lost with it: a body that
-#    comes again is compared up to its close, which is looked for as any marker is.
+# 1. The section's close is repeated; or all that stood in it is, exactly as it was, and then the close.
+# 2. What turns out to be something else is text, from its first character on. No marker is lost with it: a repeated
+# body is compared up to its close, which is searched for like any marker.
 
 BODY_CHARS = 16384
-"""A longer body is not looked for again: it would have to be kept for that."""
+"""Characters of a body whose repetition is recognized: a longer one would have to be kept for that."""
 
 _SPACE = re.compile(r"\s+")
 
 
 def keep_body(state: State, source: str, opening: Marker) -> None:
-    """A call of a section that may come again is complete: `source` is its own and the framing in front of it."""
+    """Keep the call of a section that may be repeated: `source` is its own and the framing before it."""
     if not state.answered:
         state.body = ""
         source = next((source[len(text) :] for text in opening.spellings if source.startswith(text)), "").lstrip()
@@ -196,14 +196,14 @@ def keep_body(state: State, source: str, opening: Marker) -> None:
 
 
 def expect_again(state: State, mode: int, framing: str) -> None:
-    """A section was closed behind calls and some `framing`; `mode` is that of what may come again, 0 if nothing may."""
+    """Expect a repetition after calls and some `framing`; `mode` is that of what may be repeated, 0 if nothing may."""
     if mode and state.answered and not state.spoiled:
         state.mode = mode
         state.body = (state.body + framing).rstrip() if state.body else ""
 
 
 class RepeatMode:
-    """Behind one kind of section."""
+    """After one kind of section."""
 
     def __init__(self, close: Marker) -> None:
         self._close = Scanner([(close, True)], leading_space=True)
@@ -225,7 +225,7 @@ class RepeatMode:
         return hit.end
 
     def _begin(self, run: Run, buffer: str, position: int) -> int:
-        """It is no close: perhaps the body comes again."""
+        """Begin after a text that is not a close: perhaps the body is repeated."""
         state = run.state
         space = _SPACE.match(buffer, position)
         begin = space.end() if space else position
@@ -236,7 +236,7 @@ class RepeatMode:
         return self._compare(run, buffer, begin)
 
     def _compare(self, run: Run, buffer: str, position: int) -> int:
-        """Go on in the body as far as it is the same."""
+        """Continue in the body as far as it is the same."""
         state = run.state
         text = buffer[position : position + len(state.body) - state.repeated]
         if state.body.startswith(text, state.repeated):
@@ -248,7 +248,7 @@ class RepeatMode:
         return position + same
 
     def _leave(self, run: Run) -> None:
-        """It is something else: what of the body came again is text."""
+        """Leave, as it is something else: what was repeated of the body is text."""
         body = came_again(run.state)
         run.state.mode = run.state.origin
         run.put(body, reasoning=False)

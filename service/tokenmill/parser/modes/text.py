@@ -2,8 +2,8 @@
 
 1. A mode is compiled once and keeps no state; all state is in `State`.
 2. `step` reads on from a position and always either reads something or changes the mode.
-3. `quick` is chosen for all chunks that follow, as long as nothing changes: nearly all are content through and through.
-4. `end` says what becomes of the mode when the stream ends in it.
+3. `quick` is chosen for all chunks that follow, as long as nothing changes: nearly all are nothing but content.
+4. `end` decides what becomes of the mode when the stream ends in it.
 """
 
 from collections.abc import Callable
@@ -19,10 +19,10 @@ from tokenmill.parser.run.run import Run
 from tokenmill.parser.run.state import OpenCall, Source, State
 
 UNPARSED = 1
-"""Number of the mode in which all is text: behind a limit."""
+"""Number of the mode in which all is text: after a limit."""
 
 FRAMING_CHARS = 4 * KIB
-"""Brackets, commas and white space of a section before a call: more is no framing."""
+"""Characters of brackets, commas and white space of a section before a call: more is not framing."""
 
 
 @plain_members
@@ -47,19 +47,19 @@ class Move(NamedTuple):
     to: To
     mode: int = TEXT
     kept: int = 0
-    """Characters at the end of the marker that belong to what it leads to, at most all of it."""
+    """Characters at the end of the marker that belong to what it leads to, at most the whole marker."""
     bare: bool = True
-    """Of a call: nothing but its content says that it is one."""
+    """Whether only a call's content shows that it is one."""
 
 
 Live: TypeAlias = list[tuple[Marker, Move]]
 """The markers that lead out of a mode, and what each means."""
 
 Quick: TypeAlias = Callable[[Rules, State, str], list[AnyEvent] | None]
-"""The events of a chunk that is content through and through; None if it must be read with care.
+"""Returns the events of a chunk that is nothing but content; None if it must be read with care.
 
-What was held stands in front of the chunk, and `held` is empty; whoever answers may hold again. Both together fit one
-delta.
+What was held stands before the chunk, and `held` is empty. A function that returns events may hold again. Both together
+fit one delta.
 """
 
 
@@ -67,13 +67,13 @@ class Mode(Protocol):
     """One mode."""
 
     def quick(self, state: State) -> Quick | None:
-        """What reads chunks of content in this state; None if each must be read with care."""
+        """Return what reads chunks of content in this state; None if each must be read with care."""
 
     def step(self, run: Run, buffer: str, position: int) -> int:
-        """Read on from `position`: the position read to. What must wait is put into `held`."""
+        """Read on from `position`. Return the position read to. What must wait is put into `held`."""
 
     def end(self, run: Run) -> None:
-        """The stream ends in this mode."""
+        """End the stream in this mode."""
 
 
 class TextMode:
@@ -81,7 +81,7 @@ class TextMode:
 
     def __init__(self, number: int, live: Live, *, reasoning: bool, block: bool = True) -> None:
         self._number = number
-        self._block = block  # with an end of its own, and not what stands around such blocks
+        self._block = block  # with an end of its own, not what surrounds such blocks
         self._reasoning = reasoning
         self._scanner = Scanner(live)
         self._first = self._scanner.first
@@ -96,7 +96,7 @@ class TextMode:
         return self._in_block if state.block and state.reasoning is self._reasoning else self._outside
 
     def _content(self, rules: Rules, state: State, text: str) -> list[AnyEvent] | None:  # noqa: ARG002 -- a `Quick`
-        """More of the open block, up to what can become a marker."""
+        """Send more of the open block, up to what can become a marker."""
         if self._first in text and (doubt := self._doubt(text)):
             settled = doubt.start()
             if not self._begun(text, settled):
@@ -106,7 +106,7 @@ class TextMode:
         return [self._delta(state.block, text)]
 
     def _beginning(self, rules: Rules, state: State, text: str) -> list[AnyEvent] | None:  # noqa: ARG002 -- a `Quick`
-        """No events, if all of it can still become a marker, whatever is open."""
+        """Return no events, if all of it can still become a marker, whatever is open."""
         if not self._begun(text):
             return None
         state.hold(text, self._scanner.room)
@@ -164,29 +164,29 @@ class DropMode(TextMode):
 
 
 def open_section(state: State, mode: int, source: str) -> None:
-    """A section begins: its opening waits for the first call."""
+    """Open a section: its opening waits for the first call."""
     state.mode, state.pending = mode, source
     state.answered = state.spoiled = False
 
 
 def open_call(state: State, mode: int, source: str, *, bare: bool) -> None:
-    """A call begins; `source` is all of it up to here, framing in front included."""
+    """Open a call; `source` is all of it so far, including framing before it."""
     state.call = OpenCall(Source(), mode, bare=bare)
     state.call.source.add(source)
     state.pending, state.mode = "", mode
 
 
 def leave_section(run: Run, code: ErrorCode, message: str = "") -> None:
-    """The section ends: what is pending is framing behind its last call, or text that belongs to nothing.
+    """Leave the section: what is pending is framing after its last call, or text that belongs to nothing.
 
-    `message` is what is wrong with it if it has had no call; none if nothing is: an empty section is framing.
+    `message` is what is wrong with a section without a call; empty if nothing is: an empty section is framing.
     """
     state = run.state
     pending, state.pending, state.mode = state.pending, "", state.origin
     if message and not state.answered and not state.spoiled:
         run.flush()
         run.out.append(Error(code, message, raw=pending[:RAW_CHARS]))
-        # A call was meant, of which the stream has not even the beginning.
+        # A call was meant, but not even its beginning is in the stream.
         give_back(run, pending, code, OpenCall(Source()) if code == "unfinished-call" else None)
     elif state.spoiled:
         give_back(run, pending, code)
@@ -196,7 +196,7 @@ def leave_section(run: Run, code: ErrorCode, message: str = "") -> None:
 
 
 def came_again(state: State) -> str:
-    """What came again so far, with white space in front of it; nothing more is looked for."""
+    """Return what was repeated so far, with white space before it; nothing more is compared."""
     source = state.pending + state.body[: state.repeated] if state.repeated else ""
     if source:
         state.pending = ""
@@ -205,10 +205,10 @@ def came_again(state: State) -> str:
 
 
 def give_back(run: Run, source: str, code: ErrorCode | None, call: OpenCall | None = None) -> None:
-    """Source that did not become a call comes out as what it stood in, unless the options drop it.
+    """Send source that did not become a call as what it stood in, unless the options drop it.
 
-    `code` is why; None if it never was a call. A `call` that was begun has ended the reasoning around it; the text of
-    one that failed is a block of its own.
+    `code` is why; None if it never was a call. A `call` that was begun has ended the reasoning around it; the text of a
+    failed call is a block of its own.
     """
     options, state = run.rules.options, run.state
     if call is not None and call.begun:
@@ -227,7 +227,7 @@ def give_back(run: Run, source: str, code: ErrorCode | None, call: OpenCall | No
 
 
 def limit(run: Run, message: str) -> None:
-    """A cap of the message was hit: parsing stops here, the rest is text."""
+    """Handle a cap of the message: parsing stops here, the rest is text."""
     state = run.state
     run.end_rest()
     call, state.call = state.call, None

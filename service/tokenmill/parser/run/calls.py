@@ -1,11 +1,11 @@
 """The life of a call: begun when its name is known, grown while its source arrives, then complete or failed.
 
-1. `begin` decides what to do with the name; from then on the call ends with exactly one `tool-call` or `error`.
-2. Source is sent verbatim. Decoded text of string arguments is sent for those that were asked for.
+1. `begin` decides what to do with the name; after that the call ends with exactly one `tool-call` or `error`.
+2. Source is sent verbatim. Decoded text is sent for those string arguments that were asked for.
 3. A failed call's source comes out as text, markers included, unless the options drop it; an incomplete call is never
    completed.
 
-And what a body is, whose reader does so.
+It also defines what a body is, whose reader uses these functions.
 """
 
 from collections.abc import Sequence
@@ -36,7 +36,7 @@ from tokenmill.parser.run.state import Growing, OpenCall, State
 
 @plain_members
 class Verdict(Enum):
-    """What a body, or `begin`, says of a call."""
+    """What a body, or `begin`, decides about a call."""
 
     MORE = "the call goes on"
     DONE = "its source is complete"
@@ -48,7 +48,7 @@ class Verdict(Enum):
 
 @plain_members
 class Growth(IntEnum):
-    """Whether an open value is sent as it grows. Numbers, for states keep it."""
+    """Whether an open value is sent as it grows. Numbers, because states keep it."""
 
     NO = 0
     UNDECIDED = 1
@@ -57,7 +57,7 @@ class Growth(IntEnum):
 
 
 def growth_of(text: bool | None) -> Growth:  # noqa: FBT001 -- what `is_text` returned
-    """That of a value which is text, is none, or is text unless it is `null` (None)."""
+    """Return the growth of a value that is text, is not, or is text unless it is `null` (None)."""
     return Growth.UNDECIDED if text is None else Growth.YES if text else Growth.NO
 
 
@@ -71,11 +71,11 @@ def begin(
     provider: bool = False,
     attributes: dict[str, Any] | UnsetType = UNSET,
 ) -> Verdict:
-    """The name is known: accept the call, or say what it is instead."""
+    """Accept the call, whose name is now known, or return what it is instead."""
     rules, state = run.rules, run.state
     call.name = name
     if not rules.knows(name):
-        if rules.unknown_tool == "text" or (call.bare and not call.header):  # only the name says that it is a call
+        if rules.unknown_tool == "text" or (call.bare and not call.header):  # only the name shows that it is a call
             return Verdict.TEXT
         call.dropped = rules.unknown_tool == "drop"
     if state.calls >= rules.limits.calls:
@@ -95,12 +95,12 @@ def begin(
 
 
 def call_id(identity: str, index: int) -> str:
-    """The id of a call that the model gave none: the same wherever and whenever the message is parsed."""
+    """Return the id of a call that the model gave none: the same wherever and whenever the message is parsed."""
     return f"call_{blake2b(f'{identity}/{index}'.encode(errors='replace'), digest_size=12).hexdigest()}"
 
 
 def send_source(run: Run, call: OpenCall, text: str) -> None:
-    """More of the argument region's source."""
+    """Send more of the argument region's source."""
     if text and call.begun and not call.dropped and run.rules.streams_input:
         for piece in run.pieces(text):
             run.out.append(ToolInputDelta(call.id, piece))
@@ -112,7 +112,7 @@ def wants(run: Run, call: OpenCall, argument: str) -> bool:
 
 
 def grow(run: Run, call: OpenCall, argument: str, text: str) -> None:
-    """More decoded text of one string argument."""
+    """Send more decoded text of one string argument."""
     growing = call.growing
     if growing is None:
         growing = call.growing = Growing(argument)
@@ -123,7 +123,7 @@ def grow(run: Run, call: OpenCall, argument: str, text: str) -> None:
 
 
 def end_growth(run: Run, call: OpenCall) -> None:
-    """The argument that was growing is complete."""
+    """End the argument that was growing."""
     if call.growing is not None:
         _flush(run, call, call.growing)
         call.growing = None
@@ -139,9 +139,9 @@ def _flush(run: Run, call: OpenCall, growing: Growing) -> None:
 def complete(
     run: Run, call: OpenCall, arguments: dict[str, Any], *, repaired: bool, mismatch: str | None = None
 ) -> None:
-    """The call is complete: its last deltas, its end, what is wrong with it, and the call itself.
+    """Complete the call: send its last deltas, its end, what is wrong with it, and the call itself.
 
-    `mismatch` is why the arguments are none that the model wrote, if that is known already.
+    `mismatch` is why the arguments are not those that the model wrote, if that is known already.
     """
     run.state.complete += 1
     source = call.source.text()
@@ -172,7 +172,7 @@ def complete(
 
 
 def fail(run: Run, call: OpenCall, code: ErrorCode, message: str) -> None:
-    """The call can't be completed: say so; the caller decides what becomes of its source."""
+    """Report that the call can't be completed; the caller decides what becomes of its source."""
     run.flush()
     if call.begun and not call.dropped:
         end_growth(run, call)
@@ -201,30 +201,32 @@ class Reader(Protocol):
 
     @property
     def state_type(self) -> type[msgspec.Struct]:
-        """What it keeps of an open call, in `OpenCall.body`: plain data, for snapshots hold it."""
+        """The type of what it keeps of an open call, in `OpenCall.body`: plain data, as snapshots hold it."""
 
     def begin(self, call: OpenCall) -> msgspec.Struct:
-        """The state in front of the body's first character."""
+        """Return the state before the body's first character."""
 
     def quick(self, rules: Rules, parser: State, call: OpenCall, text: str) -> list[AnyEvent] | None:
-        """The events of a chunk that is content through and through; None if it must be read with care.
+        """Return the events of a chunk that is nothing but content; None if it must be read with care.
 
-        What it does not read although it answers is put into the `held` of `parser`. The caller adds the rest to the
+        If it returns events, what it did not read is put into the `held` of `parser`. The caller adds the rest to the
         source.
         """
 
     def step(self, run: Run, call: OpenCall, buffer: str, position: int) -> tuple[int, Verdict]:
-        """Read on from `position`: the position read to, and what it means for the call.
+        """Read on from `position`. Return the position read to, and what it means for the call.
 
-        What is not read although the call goes on is held back: it can still become a marker.
+        What is not read although the call continues is held back: it can still become a marker.
         """
 
     def result(self, run: Run, call: OpenCall) -> tuple[dict[str, Any], bool]:
-        """The arguments of a complete call and whether they were repaired. Raises `ValueError` with what is wrong."""
+        """Return the arguments of a complete call and whether they were repaired. Raises `ValueError` with what is
+        wrong.
+        """
 
 
 class Body(Protocol):
     """The data of a body; `stops` are markers that end it where it has no close of its own."""
 
     def compile(self, stops: Sequence[Marker]) -> Reader:
-        """The reader of this body."""
+        """Return the reader of this body."""

@@ -1,4 +1,4 @@
-"""What a message's options say while it is parsed, and what is known of its tools: all that bodies and modes ask.
+"""The options of a message while it is parsed, and what is known of its tools: all that bodies and modes need.
 
 Made once for all messages with the same options, and never changed. `grammar` adds the tables that the machine runs.
 """
@@ -25,15 +25,15 @@ class Rules:
     Args:
         options: of the message.
         limits: of the partition.
-        unknown_tool: what a call to a tool that is not declared is.
-        drops_text_after_calls: text behind a complete call is nobody's.
-        first_call_only: behind the first complete call nothing is parsed.
+        unknown_tool: how a call to a tool that is not declared is treated.
+        drops_text_after_calls: whether text after a complete call is dropped.
+        first_call_only: whether parsing stops after the first complete call.
         reasoning: numbers of the modes whose text is reasoning.
-        answers: numbers of the modes of visible text behind it; none if that is `TEXT`.
-        traced: spans of source are recorded among the events.
+        answers: numbers of the modes of visible text after it; none if that is `TEXT`.
+        traced: whether spans of source are recorded among the events.
     """
 
-    __slots__ = (  # each chunk asks for some of it: what is cached in a `__dict__` makes all of it dearer
+    __slots__ = (  # each chunk reads some of it, and a cache in `__dict__` makes all of it slower
         "_answer",
         "_answers",
         "_content",
@@ -89,7 +89,7 @@ class Rules:
         return self._tools
 
     def knows(self, name: str) -> bool:
-        """Whether a tool has this name; without a tool list any name is one."""
+        """Whether a tool has this name; without a tool list, any name is a tool's."""
         return not self._tools or name in self._tools
 
     def declares(self, name: str) -> bool:
@@ -97,12 +97,12 @@ class Rules:
         return name in self._tools
 
     def types(self, name: str, parameter: str) -> frozenset[str]:
-        """JSON types that a parameter may have; empty if nothing says."""
+        """Return the JSON types that a parameter may have; empty if the schema gives none."""
         tool = self._tools.get(name)
         return tool.types(parameter) if tool else _NO_TYPES
 
     def parameters(self, name: str) -> frozenset[str]:
-        """The parameters that the tool's schema names; empty if nothing says."""
+        """Return the parameters that the tool's schema names; empty if it names none."""
         tool = self._tools.get(name)
         return tool.parameters if tool else _NO_TYPES
 
@@ -112,17 +112,17 @@ class Rules:
         return not own or parameter in own or self._tools[name].has(parameter)
 
     def shape(self, name: str) -> Shape:
-        """The schema of the tool's arguments; one that says nothing for a tool that is not known."""
+        """Return the schema of the tool's arguments; an empty one for a tool that is not known."""
         tool = self._tools.get(name)
         return tool.shape if tool else NO_SHAPE
 
     def allows_text(self, name: str, parameter: str) -> bool:
-        """Whether the parameter may be a string, as far as its schema says."""
+        """Whether the parameter may be a string, by its schema."""
         types = self.types(name, parameter)
         return not types or "string" in types
 
     def coerced(self, name: str, arguments: dict[str, Any]) -> tuple[dict[str, Any], bool]:
-        """The arguments with values written as strings read as what the schema wants, and whether there are any."""
+        """Return the arguments with strings read as the values that the schema wants, and whether there are any."""
         read = {
             key: value
             for key, text in arguments.items()
@@ -132,7 +132,7 @@ class Rules:
         return ({**arguments, **read}, True) if read else (arguments, False)
 
     def conformed(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        """The arguments made to fit the tool's schema, without those that it does not know.
+        """Return the arguments made to fit the tool's schema, without those that it does not know.
 
         Raises `ValueError` if it refuses all.
         """
@@ -143,12 +143,12 @@ class Rules:
         return conformed if isinstance(conformed, dict) else arguments
 
     def required(self, name: str) -> frozenset[str]:
-        """The parameters without which the tool can't be called."""
+        """Return the parameters without which the tool can't be called."""
         tool = self._tools.get(name)
         return tool.required if tool else _NO_TYPES
 
     def mismatch(self, name: str, arguments: Mapping[str, Any], most: int) -> str | None:
-        """Why the arguments, of `most` parts at most, do not fit the tool's schema, or None."""
+        """Return why the arguments, of `most` parts at most, do not fit the tool's schema, or None."""
         tool = self._tools.get(name)
         return tool.mismatch(arguments, most) if tool else None
 
@@ -161,12 +161,12 @@ class Rules:
         return mode in self._reasoning_modes
 
     def behind(self, mode: int) -> int:
-        """The mode of the text behind a call that was found in this mode: a call ends the reasoning around it."""
+        """Return the mode of the text after a call that was found in this mode: a call ends the reasoning around it."""
         if mode in self._answers:
             return mode
         return self._answer if mode in self._reasoning_modes else TEXT
 
 
 def boundary_chars(options: Options) -> int:
-    """Text waits for a natural boundary, or until there are more characters of it; 0: it does not wait."""
+    """Return how many characters of text may wait for a natural boundary; 0: text does not wait."""
     return max(1, options.max_buffer_chars) if options.text_mode == "smart" else 0

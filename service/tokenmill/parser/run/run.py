@@ -9,10 +9,10 @@ from tokenmill.events import AnyEvent, ReasoningDelta, ReasoningEnd, ReasoningSt
 from tokenmill.parser.run.rules import Rules
 from tokenmill.parser.run.state import State
 
-# What became of each piece of the source: for `parse --explain`, and for the proof that no character is lost.
+# The fate of each piece of the source: for `parse --explain`, and for the proof that no character is lost.
 
 SpanKind: TypeAlias = Literal["marker", "call", "dropped", "coded"]
-"""`coded` is the source of the text in front of it, where it is written otherwise than it reads."""
+"""`coded` is the source of the text before it, where its spelling differs from its text."""
 
 
 class Span(msgspec.Struct, frozen=True):
@@ -21,23 +21,23 @@ class Span(msgspec.Struct, frozen=True):
     kind: SpanKind
     source: str
     ahead: int = 0
-    """Characters of text in front of it that still wait for a natural boundary: their events come later."""
+    """Characters of text before it that still wait for a natural boundary: their events come later."""
 
 
-# Text that is sent up to natural boundaries: the end of a line, the end of a sentence, or after so many characters.
+# Text that is sent up to natural boundaries: the end of a line, the end of a sentence, or a number of characters.
 #
-# How much of a text is out depends on the text alone, not on how it arrived. What arrives at once is sent at once, up
-# to its last boundary.
+# How much of a text is sent depends on the text alone, not on how it arrived. What arrives in one piece is sent in one
+# piece, up to its last boundary.
 
 _LINE = "\n"
 _SENTENCE = ". "
-"""A full stop alone ends no sentence: numbers and names of files have some."""
+"""A full stop alone does not end a sentence: numbers and file names contain some."""
 
 
 def up_to_boundary(waiting: str, text: str, most: int) -> tuple[str, str]:
-    """What may be sent of text that waits and more that follows it, and what waits on: at most `most` characters.
+    """Return what may be sent of waiting text and the text after it, and what still waits: at most `most` characters.
 
-    `waiting` is what the last call answered so.
+    `waiting` is the second value of the last call.
     """
     buffer, most = waiting + text, max(1, most)
     new = max(0, len(waiting) - 1)  # the full stop may have come before
@@ -47,8 +47,8 @@ def up_to_boundary(waiting: str, text: str, most: int) -> tuple[str, str]:
     return buffer[:end], buffer[end:]
 
 
-class Run(msgspec.Struct, gc=False):  # faster to make than other objects
-    """The context of one call of the parser; lives only as long as it."""
+class Run(msgspec.Struct, gc=False):  # faster to create than other objects
+    """The context of one call of the parser; it lives no longer than that."""
 
     rules: Rules
     state: State
@@ -57,7 +57,7 @@ class Run(msgspec.Struct, gc=False):  # faster to make than other objects
     final: bool = False
     """Nothing follows the buffer: nothing is held back."""
     cut: bool = False
-    """The answer was cut off: the model did not come to its end."""
+    """Whether the answer was cut off: the model did not finish it."""
 
     def put(self, text: str, *, reasoning: bool, call: str | UnsetType = UNSET) -> None:
         """Send `text` as visible text or as reasoning, opening and closing blocks as needed."""
@@ -110,13 +110,13 @@ class Run(msgspec.Struct, gc=False):  # faster to make than other objects
             self.state.rest.call = call
 
     def end_rest(self) -> None:
-        """Nothing of the failed call's source follows, if there was one."""
+        """End the failed call's source, if there was one: nothing of it follows."""
         rest, self.state.rest = self.state.rest, None
         if rest is not None and rest.call is not None:
             self.close_block()
 
     def close_block(self) -> None:
-        """End the open block, if any, or one that text waits for."""
+        """End the open block, if any, or the block that waiting text belongs to."""
         self.flush()
         self._end_block()
 
@@ -127,11 +127,11 @@ class Run(msgspec.Struct, gc=False):  # faster to make than other objects
             state.block = ""
 
     def pieces(self, text: str) -> list[str]:
-        """`text` in deltas of at most `delta_chars` characters."""
+        """Return `text` in deltas of at most `delta_chars` characters."""
         most = self.rules.limits.delta_chars
         return [text] if len(text) <= most else [text[at : at + most] for at in range(0, len(text), most)]
 
     def note(self, kind: SpanKind, source: str) -> None:
-        """Record what became of source text that is not sent, if the grammar is traced: it changes no event."""
+        """Record what became of source text that is not sent, if the grammar is traced. This changes no event."""
         if self.rules.traced and source:
             self.out.append(cast("AnyEvent", Span(kind, source, len(self.state.waiting))))

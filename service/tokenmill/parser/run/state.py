@@ -13,7 +13,7 @@ from tokenmill.parser.values.repair import whole_characters
 
 
 class JsonState(msgspec.Struct, array_like=True, gc=False):
-    """Where a JSON text stands."""
+    """The position in a JSON text."""
 
     stack: str = ""
     """Open brackets."""
@@ -21,7 +21,7 @@ class JsonState(msgspec.Struct, array_like=True, gc=False):
     quote: str = ""
     """Quote of the open string."""
     escaped: bool = False
-    """The character before was an escaping backslash, or a slash that may begin a comment. Outside of strings and
+    """The character before was a backslash that escapes, or a slash that may begin a comment. Outside strings and
     comments: a string ended in a strict text, and only white space has come since."""
     capture: bool = False
     """The open string or scalar is wanted: its raw text is collected."""
@@ -46,7 +46,7 @@ class JsonState(msgspec.Struct, array_like=True, gc=False):
     tail: str = ""
     """Incomplete escape at the end of a string that is being decoded."""
     spelling: int = 0
-    """How strings are written from here on: a `repair.Spelling`."""
+    """Spelling of strings from here on: a `repair.Spelling`."""
     strict: bool = False
     """A character that can't follow a string breaks the text immediately."""
 
@@ -63,10 +63,10 @@ WIDE = 4
 """Bytes of a character in a text that is not all ASCII, at most; two are common."""
 
 PIECE_BYTES = 68
-"""Of a text in memory beside its characters, with its place in a list."""
+"""Bytes of a text in memory besides its characters, with its place in a list."""
 
 BLOCK_PIECES = 64
-"""Pieces that are joined to a block: each character is copied twice in all, and hardly any piece is kept alone."""
+"""Pieces that are joined to a block: each character is copied twice in all, and few pieces are kept alone."""
 
 
 class Source(msgspec.Struct, array_like=True, gc=False):
@@ -91,19 +91,19 @@ class Source(msgspec.Struct, array_like=True, gc=False):
 
     @property
     def last(self) -> str:
-        """The last character; nothing if there is none."""
+        """Return the last character, or an empty text."""
         pieces = self.pieces or self.blocks
         return pieces[-1][-1:] if pieces else ""
 
     @property
     def memory(self) -> int:
-        """About how many bytes it takes, told by its last part."""
+        """Return about how many bytes it takes, estimated from its last part."""
         parts = self.blocks or self.pieces
         width = 1 if not parts or parts[-1].isascii() else WIDE
         return self.size * width + (len(self.blocks) + len(self.pieces)) * PIECE_BYTES
 
     def text(self) -> str:
-        """All of it."""
+        """Return the whole source."""
         return "".join(self.blocks) + "".join(self.pieces)
 
 
@@ -114,11 +114,11 @@ class OpenCall(msgspec.Struct, array_like=True, gc=False):
     frame: int = -1
     """The grammar's mode of this call; -1 for a call of a provider's own tool stream."""
     bare: bool = False
-    """It was found outside of a section."""
+    """Whether it was found outside a section."""
     header: str = ""
     """Text of the header so far."""
     body: Any = None
-    """What its reader keeps, a `Reader.state_type`; None until the header is read."""
+    """State of its reader, a `Reader.state_type`; None until the header is read."""
     name: str = ""
     id: str = ""
     begun: bool = False
@@ -129,7 +129,7 @@ class OpenCall(msgspec.Struct, array_like=True, gc=False):
     grown: dict[str, bool] = {}
     """String arguments of which deltas were sent, as keys."""
     doubtful: bool = False
-    """Nothing says yet that it is one: cut off here, it is text."""
+    """Whether nothing shows yet that it is a call: cut off here, it is text."""
 
 
 class NativeCall(msgspec.Struct, array_like=True, gc=False):
@@ -145,24 +145,24 @@ class OpenAnswer(msgspec.Struct, array_like=True, gc=False):
 
     json: JsonState
     in_text: bool = False
-    """The string that is its text is open."""
+    """Whether the string that is its text is open."""
 
 
 class Rest(msgspec.Struct, array_like=True, gc=False):
-    """What is known of a failed call while the rest of its source arrives, of which nothing is kept."""
+    """What is known of a failed call while the rest of its source arrives. The source itself is not kept."""
 
     bare: bool
-    """It was found outside of a section."""
+    """Whether it was found outside a section."""
     whole: bool
-    """It has been read to an end: what closes it or its section may follow, or another call."""
+    """Whether it was read to an end: its close or its section's may follow, or another call."""
     closed: bool = False
-    """It has had what closes it; if it is not whole, words stand behind that."""
+    """Whether its close has come; if it is not whole, words follow that."""
     call: str | None = None
     """Its id, where its source is a block of its own that is still open; empty if it had none yet."""
 
 
 class State(msgspec.Struct, array_like=True, gc=False):
-    """What the parser knows of one message and choice."""
+    """The state of the parser for one message and choice."""
 
     identity: str
     """Text from which the ids of calls are derived."""
@@ -172,7 +172,7 @@ class State(msgspec.Struct, array_like=True, gc=False):
     room: int = 0
     """White space that may follow it without being looked at."""
     pending: str = ""
-    """Framing of a section that goes to its next call, or becomes text if there is none."""
+    """Framing of a section that belongs to its next call, or becomes text if there is none."""
     origin: int = 0
     """Mode in which the open section was found."""
     answered: bool = False
@@ -190,7 +190,7 @@ class State(msgspec.Struct, array_like=True, gc=False):
     complete: int = 0
     """Calls completed."""
     dropped: int = 0
-    """Of them, those to unknown tools that the options drop."""
+    """Complete calls to unknown tools that the options drop."""
     started: bool = False
     finished: bool = False
     call: OpenCall | None = None
@@ -200,26 +200,26 @@ class State(msgspec.Struct, array_like=True, gc=False):
     waiting: str = ""
     """Visible text that waits for a natural boundary."""
     answer: OpenAnswer | None = None
-    """Inside the object that is the whole answer."""
+    """State inside the object that is the whole answer."""
     body: str = ""
-    """What the section that ended, or the open one so far, had in it, where that may come again."""
+    """Content of the section that ended, or of the open one so far, where that may be repeated."""
     repeated: int = 0
-    """How much of it came again."""
+    """How much of it was repeated."""
     rest: Rest | None = None
-    """A call failed and its source goes on, up to what closes it."""
+    """A call failed and its source continues, up to what closes it."""
 
     def open_calls(self) -> list[OpenCall]:
-        """The calls whose source is still arriving, or of which something is still to be said."""
+        """Return the calls whose source is still arriving, or about which something is still to be sent."""
         calls = [native.call for native in self.native or ()]
         return [*calls, self.call] if self.call else calls
 
     def hold(self, text: str, room: Callable[[str], int]) -> None:
-        """Keep text that can still become a marker; `room` says how much white space may follow it."""
+        """Keep text that can still become a marker; `room` returns how much white space may follow it."""
         self.held, self.room = text, room(text)
 
 
 def encode_state(state: State) -> bytes:
-    """The state as MessagePack; half a surrogate pair, which has no bytes, becomes U+FFFD."""
+    """Return the state as MessagePack; half a surrogate pair, which has no bytes, becomes U+FFFD."""
     try:
         return msgspec.msgpack.encode(state)
     except UnicodeEncodeError:
@@ -227,7 +227,7 @@ def encode_state(state: State) -> bytes:
 
 
 BodyType: TypeAlias = Callable[[OpenCall], type[msgspec.Struct]]
-"""Says what the body of a call keeps: the state does not know which readers there are."""
+"""Returns the state type of a call's body: the state does not know which readers there are."""
 
 
 def decode_state(data: bytes, body_type: BodyType) -> State:

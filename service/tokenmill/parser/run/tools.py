@@ -1,4 +1,4 @@
-"""The tools of a message: which names are known, what types their parameters may have, whether arguments fit.
+"""The tools of a message: which names are known, which types their parameters may have, and whether arguments fit.
 
 A schema comes from the producer and may be anything; what can't be understood is not checked, and nothing here raises.
 """
@@ -11,7 +11,7 @@ from tokenmill.parser.values.checked import compiled_for, nulls_allowed, pattern
 from tokenmill.parser.values.schema import WRAPPER, Shape, kinds, lists_key, resolve, value_shapes
 
 MESSAGE_CHARS = 400
-"""A mismatch is told in one sentence; the library quotes the value, which may be a whole file."""
+"""Characters of a mismatch, which is one sentence. The library quotes the value, which may be a whole file."""
 
 
 NO_PARAMETER = "\0"
@@ -19,10 +19,10 @@ NO_PARAMETER = "\0"
 
 
 class Tool:
-    """One tool and what its schema says."""
+    """One tool and its schema."""
 
     def __init__(self, name: str, schema: Any, coercion_schema: Any = None) -> None:
-        """`schema` is an object, or False: there are no arguments that it allows."""
+        """`schema` is an object, or False if it allows no arguments."""
         self.name = name
         self._schema: Mapping[str, Any] = schema if schema is not False else {}
         self._said = schema if coercion_schema is None else coercion_schema
@@ -30,7 +30,9 @@ class Tool:
         self._types: dict[str, frozenset[str]] = {}
 
     def types(self, parameter: str) -> frozenset[str]:
-        """Every JSON type that the parameter may have; empty if the schema gives none, by `type` or by its keywords."""
+        """Return every JSON type that the parameter may have; empty if the schema gives none, by `type` or by its
+        keywords.
+        """
         if parameter not in self._types:
             found = frozenset[str]().union(*(kinds(inner) for inner in value_shapes(self.shape, parameter)))
             if len(self._types) == 1000:  # noqa: PLR2004 # names come from the model: no cache without a bound
@@ -40,12 +42,12 @@ class Tool:
 
     @cached_property
     def shape(self) -> Shape:
-        """The schema of the arguments as values are read by it."""
+        """The schema of the arguments, as it is used to read values."""
         return Shape(self._said, self._coercion)
 
     @cached_property
     def parameters(self) -> frozenset[str]:
-        """The parameters that the schema names, whatever it is put together from."""
+        """The parameters that the schema names, whatever it is composed of."""
         properties = [schema.get("properties") for schema in self.shape.alternatives]
         return frozenset(name for named in properties if isinstance(named, Mapping) for name in named)
 
@@ -55,7 +57,7 @@ class Tool:
 
     @cached_property
     def others(self) -> bool:
-        """Whether arguments may have any other name than those of `parameters`; False where patterns say which."""
+        """Whether arguments may have names other than those of `parameters`; False where patterns restrict them."""
         patterns = any("patternProperties" in schema for schema in self.shape.alternatives)
         return not patterns and self._said is not False and self.has(NO_PARAMETER)
 
@@ -67,18 +69,18 @@ class Tool:
 
     @cached_property
     def _check(self) -> tuple[int, Any]:
-        """The parts of the schema, and what holds arguments against it: None if nothing does."""
+        """Return the number of the schema's parts, and its validator: None if there is none."""
         try:
             schema = nulls_allowed(self._schema)
             nodes = schema_nodes(schema)
             return nodes, None if nodes > SCHEMA_NODES else _compiled(schema)
-        except (ValueError, TypeError, RecursionError):  # what the library refuses checks nothing
+        except (ValueError, TypeError, RecursionError):  # a schema that the library refuses checks nothing
             return 0, None
 
     def mismatch(self, arguments: Mapping[str, Any], most: int) -> str | None:
-        """Why the arguments do not fit the schema; None if they do, or if that can't be told.
+        """Return why the arguments do not fit the schema; None if they do, or if it can't be checked.
 
-        `most` is what the arguments have parts at most: then those of a short source need not be counted.
+        `most` is the maximum number of parts in the arguments: those of a short source need not be counted.
         """
         nodes, validator = self._check
         if validator is None or (nodes * most > STEPS < nodes * value_nodes(arguments)):
@@ -102,7 +104,7 @@ def _compiled(schema: dict[str, Any]) -> Any:
 
 
 def read_tools(tools: Sequence[Mapping[str, Any]], originals: Mapping[str, Mapping[str, Any]]) -> dict[str, Tool]:
-    """Tools by name, from an OpenAI tool list: entries in the form `{"function": {…}}` or flat."""
+    """Return the tools by name, from an OpenAI tool list: entries in the form `{"function": {…}}` or flat."""
     read = {}
     for entry in tools:
         function = entry.get("function", entry)
@@ -114,19 +116,19 @@ def read_tools(tools: Sequence[Mapping[str, Any]], originals: Mapping[str, Mappi
 
 
 def bare_schema(schema: Any) -> Any:
-    """A schema without the wrapper that some libraries put around it; what is none says nothing."""
+    """Return a schema without the wrapper that some libraries put around it; an empty one for anything else."""
     if isinstance(schema, Mapping) and "type" not in schema and isinstance(schema.get(WRAPPER), Mapping):
         return schema[WRAPPER]
     return schema if isinstance(schema, Mapping) or schema is False else {}
 
 
-# How much work it may be to hold arguments against a schema: a bound, because both come from outside.
+# How much work the check of arguments against a schema may be: a bound, because both come from outside.
 #
-# A validator follows every alternative for every value, so a schema whose references branch, or lead back to
-# themselves, can cost more than any time there is. What is above the bound is not checked.
+# A validator follows every alternative for every value. So a schema whose references branch, or lead back to
+# themselves, can take unlimited time. Above the bound nothing is checked.
 
 SCHEMA_NODES = 20_000
-"""Parts of a schema with every reference followed: a hundred times what large tools have."""
+"""Parts of a schema with every reference followed: a hundred times the number in large tools."""
 
 STEPS = 2_000_000
 """Parts of the schema times parts of the arguments: some tens of milliseconds."""
@@ -138,20 +140,20 @@ _HERE = frozenset(
         *("else", "if", "not", "oneOf", "then"),
     }
 )
-"""Keywords whose schemas an `unevaluated…` beside or around them asks for what they have seen of the value."""
+"""Keywords whose schemas an `unevaluated…` beside or around them asks which parts of the value they have covered."""
 
 _ASKED = 2
-"""How often a schema that is asked is held against the value, at most, to know whether what it has seen counts."""
+"""How often, at most, a schema that is asked is checked against the value, to find whether its coverage counts."""
 
 _UNEVALUATED = frozenset({"unevaluatedItems", "unevaluatedProperties"})
 _DYNAMIC = ("$dynamicRef", "$recursiveRef")
 
 
 def schema_nodes(schema: Mapping[str, Any]) -> int:
-    """The parts of a schema with its references followed; of a circle, as of all too large, `SCHEMA_NODES` and one.
+    """Return the number of parts of a schema with its references followed; `SCHEMA_NODES` plus one if there are more.
 
-    What is held against a value several times counts as often. A reference that may lead anywhere is as a circle: the
-    library knows more kinds of them than this one follows.
+    A part that is checked against a value several times counts as often. A circle has more than the limit. So has a
+    reference that may lead anywhere: the library knows more kinds of references than this function follows.
     """
     left, named, referred = SCHEMA_NODES, False, False
     stack: list[tuple[Any, int, int]] = [(schema, 1, 0)]  # how often each is held against a value, and how often asked
@@ -173,7 +175,7 @@ def schema_nodes(schema: Mapping[str, Any]) -> int:
 
 
 def _referred(part: Mapping[str, Any], root: Mapping[str, Any]) -> Iterator[Any]:
-    """Where the references of a schema lead; None for one that may lead anywhere."""
+    """Yield where the references of a schema lead; None for one that may lead anywhere."""
     if isinstance(reference := part.get("$ref"), str):
         yield resolve(reference, root) if reference == "#" or reference.startswith("#/") else None
     if any(isinstance(part.get(keyword), str) for keyword in _DYNAMIC):
@@ -181,13 +183,13 @@ def _referred(part: Mapping[str, Any], root: Mapping[str, Any]) -> Iterator[Any]
 
 
 def _is_named(part: Mapping[str, Any], root: Mapping[str, Any]) -> bool:
-    """Whether references inside of a schema mean this one instead of the root."""
+    """Whether references inside a schema refer to it instead of the root."""
     old = "draft-04" in str(root.get("$schema"))
     return any(isinstance(part.get(keyword), str) for keyword in ("$id", "$schema", *(["id"] if old else [])))
 
 
 def value_nodes(value: Any) -> int:
-    """The parts of a JSON value."""
+    """Return the number of parts of a JSON value."""
     count, stack = 1, [value] if isinstance(value, _NESTS) else []
     while stack:
         part = stack.pop()
@@ -198,4 +200,4 @@ def value_nodes(value: Any) -> int:
 
 
 _NESTS = (dict, list)
-"""What a JSON value's parts are in."""
+"""Types that contain the parts of a JSON value."""

@@ -1,1 +1,1 @@
-"""Values: what the text of a value says, and how it is made to fit a schema. Nothing here streams."""
+"""Values: what the text of a value means, and how it is made to fit a schema. Nothing here streams."""

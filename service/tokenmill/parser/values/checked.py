@@ -1,4 +1,6 @@
-"""JSON schemas and the library that holds values against them: what it can read, and its engine for patterns."""
+"""JSON schemas and the library that checks values against them: which schemas it can read, and its engine for
+patterns.
+"""
 
 from collections.abc import Callable, Mapping
 from functools import lru_cache
@@ -6,11 +8,11 @@ from typing import Any
 
 # Regular expressions that come from outside, in schemas: matched in linear time, whatever they are.
 #
-# The library brings such an engine. A pattern that it refuses (one that looks around or back, or is no pattern) matches
+# The library brings such an engine. A pattern that it refuses (with lookaround or a back reference, or invalid) matches
 # nothing.
 
 PATTERN_CHARS = 1024
-"""A pattern before it is none: compiled ones take memory."""
+"""Characters of a pattern before it is ignored: compiled ones take memory."""
 
 
 def matches(pattern: str, text: str) -> bool:
@@ -23,14 +25,14 @@ def matches(pattern: str, text: str) -> bool:
 
 
 def compiled_for(schema: dict[str, Any]) -> Any:
-    """What holds values against a schema. Raises `ValueError` or another error if the library can't read it."""
+    """Return what checks values against a schema. Raises `ValueError` or another error if the library can't read it."""
     import jsonschema_rs  # noqa: PLC0415 -- a quarter of the time of `import tokenmill`, for who has no schemas
 
     return jsonschema_rs.validator_for(schema, offline=True, pattern_options=jsonschema_rs.RegexOptions())
 
 
 def compiled_pattern(pattern: str) -> Any:
-    """What finds a pattern in a text; None if the engine refuses it."""
+    """Return what finds a pattern in a text; None if the engine refuses it."""
     try:
         return compiled_for({"pattern": pattern})
     except ValueError:
@@ -40,9 +42,9 @@ def compiled_pattern(pattern: str) -> Any:
 _remembered = lru_cache(maxsize=256)(compiled_pattern)
 
 
-# OpenAPI's `nullable: true`, said as JSON Schema says it: validators know no such keyword, and would refuse a null.
+# OpenAPI's `nullable: true`, written in JSON Schema: validators ignore that keyword, and would refuse a null.
 #
-# Nothing moves that a reference may point to, but what is beside a `$ref` or an `allOf`.
+# Nothing moves that a reference may point to, except what is beside a `$ref` or an `allOf`.
 
 _ONE = frozenset(
     {
@@ -59,17 +61,19 @@ _NULL = {"type": "null"}
 
 
 def is_nullable(schema: Mapping[str, Any]) -> bool:
-    """Whether the value may be null, too, as OpenAPI says it."""
+    """Whether the value may be null, too, by OpenAPI's keyword."""
     return schema.get("nullable") is True
 
 
 def nulls_allowed(schema: Any) -> Any:
-    """The schema with a null wherever it is nullable. Raises `RecursionError` for one that is nested too deep."""
+    """Return the schema with a null wherever it is nullable. Raises `RecursionError` for one that is nested too
+    deep.
+    """
     return _nulls(schema)[0]
 
 
 def _nulls(schema: Any) -> tuple[Any, Any]:
-    """The schema with its nulls, and the same without the one that it allows itself."""
+    """Return the schema with its nulls, and the same without the null that it allows itself."""
     if not isinstance(schema, Mapping):
         return schema, schema
     said = schema.get("oneOf")
@@ -96,7 +100,7 @@ def _inside(keyword: str, value: Any, read: Callable[[Any], Any]) -> Any:
 
 
 def _with_null(schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema, or null. Only where it says the type, or all that it may be, there is a place for it."""
+    """Return the schema, or null. Only where it gives the type, or all alternatives, there is a place for a null."""
     if schema.keys() & {"$ref", "allOf", "const", "not"}:
         around = {keyword: value for keyword, value in schema.items() if keyword in _ROOT}
         return {**around, "anyOf": [{key: value for key, value in schema.items() if key not in around}, _NULL]}
@@ -104,7 +108,7 @@ def _with_null(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _one_null(said: Mapping[str, Any], found: dict[str, Any], branches: list[tuple[Any, Any]]) -> dict[str, Any]:
-    """The schema with branches of which only one may take a null: several that do would refuse it."""
+    """Return the schema with branches of which only one may take a null: several that do would refuse it."""
     if "oneOf" not in found:
         return found
     nullable = [isinstance(branch, Mapping) and is_nullable(branch) for branch in said["oneOf"]]
@@ -130,11 +134,13 @@ def _either(schemas: Any) -> Any:
 _PLACES: dict[str, Callable[[Any], Any]] = {"type": _typed, "enum": _among, "anyOf": _either, "oneOf": _either}
 
 
-# Patterns that the engine refuses: without them the rest of the schema is checked all the same.
+# Patterns that the engine refuses: without them, the rest of the schema is still checked.
 
 
 def patterns_read(schema: Any) -> Any:
-    """The schema without patterns that can't be matched in linear time; where one names keys, any key may be meant."""
+    """Return the schema without patterns that can't be matched in linear time. Where one names keys, any key may be
+    meant.
+    """
     if not isinstance(schema, Mapping):
         return schema
     found = {keyword: _inside(keyword, value, patterns_read) for keyword, value in schema.items()}

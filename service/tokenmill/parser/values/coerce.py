@@ -1,11 +1,11 @@
 """One ladder from the text of a tagged parameter to a value of a type that its schema allows.
 
-1. No type known, or only `string`: the text itself, untouched. The kind `json` stands for any JSON value, and for what
-   Python prints of one.
-2. Otherwise the first that fits of null, integer, number, boolean, object, array; where none does, the text. Python's
-   `None` is null, too, where no string is allowed that it could be.
-3. An object or array that nothing else could be is read leniently; where it could be text, too, it may be as Python
-   prints it. Either is marked.
+1. No type known, or only `string`: the text itself, untouched. The kind `json` stands for any JSON value, and for
+   Python's printed form of one.
+2. Otherwise the first that fits of null, integer, number, boolean, object, array; where none fits, the text. Python's
+   `None` is null, too, unless a string is allowed.
+3. A text that can only be an object or array is read leniently. Where it could be text, too, it may be in Python's
+   printed form. Either is marked.
 4. Numbers keep their value: integers of any size stay exact, and what is not finite stays text.
 """
 
@@ -20,7 +20,7 @@ import msgspec
 from tokenmill.parser.values.repair import decode_json, decode_printed, decode_string, nested_too_deep
 
 _INTEGER = re.compile(r"[+-]?\d{1,1000}\Z")
-"""Python refuses to read integers of more than 4,300 digits; a thousand are more than any tool takes."""
+"""An integer of at most a thousand digits, more than any tool takes. Python refuses to read more than 4,300."""
 _NUMBER = re.compile(r"[+-]?(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][+-]?\d++)?\Z")
 _BOOLEANS = {"true": True, "false": False, "1": True, "0": False}
 _WORDS = {"None": None, "True": True, "False": False}
@@ -75,15 +75,15 @@ _LADDER: tuple[tuple[str, Callable[[str], Any]], ...] = (
 
 
 def coerce(text: str, types: AbstractSet[str]) -> Any:
-    """The value that `text` stands for, given every JSON type that the schema allows."""
+    """Return the value that `text` stands for, given every JSON type that the schema allows."""
     return read_typed(text, types)[0]
 
 
 def read_typed(text: str, types: AbstractSet[str]) -> tuple[Any, bool]:
-    """The value that `text` stands for, and whether it had to be repaired."""
+    """Return the value that `text` stands for, and whether it had to be repaired."""
     if not types or types == {"string"}:
         return text, False
-    if types == {"string", "null"}:  # white space is part of a text, and a text may be on its way already
+    if types == {"string", "null"}:  # white space is part of a text, which may have been sent already
         return (None if text.lower() == "null" else text), False
     trimmed = text.strip()
     if trimmed == "None" and "null" in types and "string" not in types:
@@ -103,7 +103,7 @@ _MAYBE_TEXT = frozenset({"string", "json"})
 
 
 def _repaired(text: str, wanted: tuple[type, ...]) -> Any:
-    """An object or array whose JSON is not quite valid, or is escaped as if it stood inside a string."""
+    """Read an object or array whose JSON is not quite valid, or is escaped as if it stood inside a string."""
     for candidate in (text, decode_string(text) if '\\"' in text else ""):
         if candidate:
             try:
@@ -116,7 +116,7 @@ def _repaired(text: str, wanted: tuple[type, ...]) -> Any:
 
 
 def _printed(text: str, wanted: tuple[type, ...]) -> Any:
-    """An object or array as Python prints it."""
+    """Read an object or array in Python's printed form."""
     try:
         value = decode_printed(text)
     except ValueError:
@@ -125,7 +125,7 @@ def _printed(text: str, wanted: tuple[type, ...]) -> Any:
 
 
 def is_text(types: AbstractSet[str]) -> bool | None:
-    """Whether a value of these types is certainly text: None means unless it is `null`."""
+    """Whether a value of these types is certainly text; None: unless it is `null`."""
     if not types or types == {"string"}:
         return True
     return None if types == {"string", "null"} else False

@@ -1,20 +1,20 @@
-"""Values made to fit a schema as far as they mean something that does: for formats in which models write them freely.
+"""Values made to fit a schema where their meaning allows it: for formats in which models write them freely.
 
-Where the formats' own ladder (`coerce`) reads the text of one parameter, this takes any value: objects that markup or
-relaxed JSON gave, numbers in strings, lists in elements. A value that can't be made to fit stays as it is.
+While the formats' own ladder (`coerce`) reads the text of one parameter, this takes any value: objects from markup or
+relaxed JSON, numbers in strings, lists in elements. A value that can't be made to fit stays as it is.
 
 1. Text becomes what its schema allows: a number or a boolean if it is written as one, an object or an array if it holds
-   JSON or elements, else an array of its lines or of what commas divide. Text that may be text stays, but for how an
-   `enum` spells it. The word null stays text.
+   JSON or elements, else an array of its lines or of its parts between commas. Text that may be text stays, except for
+   the spelling of a value in an `enum`. The word null stays text.
 2. A number or a boolean becomes text where only text is allowed.
 3. An array is made of an object with the key `item`, of one with numbers for keys, of the list in an object of one key,
-   of lists beside each other, or of the one value there is. Positions have schemas of their own only if there are as
-   many.
-4. An object of one key becomes what is in it where no object is allowed; so does one with the text of an element that
-   has attributes, as readers of markup write it.
-5. A key becomes the one that the schema requires and misses, if they differ in how words are joined, or in a plural.
+   of lists beside each other, or of a single value. Positions have schemas of their own only if their number is that of
+   the elements.
+4. An object of one key becomes its content where no object is allowed. So does an object with the text of an element
+   that has attributes, as readers of markup write it.
+5. A key becomes a required key that is missing if they differ only in how words are joined, or in a plural.
 
-`kept` then leaves out keys that the schema does not know.
+`kept` then leaves out keys that the schema does not have.
 """
 
 import math
@@ -33,15 +33,15 @@ _DIVIDERS = re.compile(r"[,\n]")
 _SPELLING = re.compile(r"[\s\"']+")
 _PRIMITIVES = frozenset({"string", "number", "integer", "boolean", "null"})
 _EXACT = 2**53
-"""Below it every whole number is written alike as an integer and as a fraction."""
+"""Bound below which every whole number is written the same as an integer and as a fraction."""
 TEXT = "#text"
 """Key of the text beside attributes."""
 NUMBER_DIGITS = 9
-"""Digits of a key that is an element's number: more elements than a call has characters."""
+"""Digits of a key that is an element's number: enough for more elements than a call has characters."""
 
 
 def conform(value: Any, shape: Shape, depth: int = 0) -> Any:
-    """The value as its schema wants it, or as it is."""
+    """Return the value as its schema wants it, or unchanged."""
     types = kinds(shape)
     if types and depth < JSON_DEPTH:
         for kind, make in _BY_KIND:
@@ -51,7 +51,9 @@ def conform(value: Any, shape: Shape, depth: int = 0) -> Any:
 
 
 def kept(value: Any, shape: Shape, depth: int = 0) -> Any:
-    """The value without the keys that its schema does not know, if it lists any, and without those it refuses."""
+    """Return the value without the keys that its schema does not list, if it lists any, and without those it
+    refuses.
+    """
     if depth == JSON_DEPTH:
         return value
     if isinstance(value, list):
@@ -68,7 +70,7 @@ def kept(value: Any, shape: Shape, depth: int = 0) -> Any:
 
 
 def keeps_text(shape: Shape, key: str) -> bool:
-    """Whether any text stays as it is under this key of an object: what may be sent before the object is complete."""
+    """Whether any text stays unchanged under this key of an object: it may be sent before the object is complete."""
     shapes = value_shapes(shape, key)
     return lists_key(shape, key) and all(_stays(inner) for inner in shapes)
 
@@ -99,12 +101,12 @@ def _read_number(text: str, types: frozenset[str], otherwise: str) -> Any:
 
 
 def _number(value: float) -> int | float:
-    """Whole numbers as integers: what they are in JSON."""
+    """Return whole numbers as integers: what they are in JSON."""
     return int(value) if abs(value) < _EXACT and value.is_integer() else value
 
 
 def _structure(text: str, bracket: str) -> Any:
-    """The JSON value or the elements that a text holds, if it begins like one."""
+    """Return the JSON value or the elements that a text holds, if it begins like one."""
     try:
         if text.startswith((bracket, "{")):
             return decode_json(text)[0]
@@ -126,7 +128,7 @@ def _listed(text: str, shape: Shape, depth: int) -> Any:
 
 
 def _spelled(text: str, shape: Shape) -> str:
-    """The one value of an `enum` that differs from the text in nothing but white space and quotes."""
+    """Return the one value of an `enum` that differs from the text only in white space and quotes."""
     schema = shape.schema if isinstance(shape.schema, Mapping) else {}
     values = schema.get("enum")
     if not isinstance(values, list) or text in values or not all(isinstance(value, str) for value in values):
@@ -137,14 +139,14 @@ def _spelled(text: str, shape: Shape) -> str:
 
 
 def _stays(shape: Shape) -> bool:
-    """Whether a text stays as it is, whatever it says."""
+    """Whether a text stays unchanged, whatever it is."""
     types = kinds(shape)
     spelled = isinstance(shape.schema, Mapping) and "enum" in shape.schema
     return not spelled and (not types or "string" in types)
 
 
 def _written(value: Any) -> str:
-    """A number or a boolean as JSON has it."""
+    """Return a number or a boolean as JSON writes it."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(_number(value) if isinstance(value, float) else value)
@@ -194,7 +196,7 @@ def _fields(value: dict[str, Any], shape: Shape, depth: int) -> dict[str, Any]:
 
 
 def _as_list(value: dict[str, Any], shape: Shape, depth: int) -> list[Any]:
-    """The elements that an object stands for where an array is wanted."""
+    """Return the elements that an object stands for where an array is wanted."""
     if "item" in value:
         return value["item"] if isinstance(value["item"], list) else [value["item"]]
     if value and all(key.isdecimal() and len(key) < NUMBER_DIGITS for key in value):
@@ -208,7 +210,7 @@ def _as_list(value: dict[str, Any], shape: Shape, depth: int) -> list[Any]:
 
 
 def _only(value: dict[str, Any], inside: Any, inner: Shape, depth: int) -> list[Any]:
-    """The elements that an object of one key stands for: what is inside of it, or the object itself."""
+    """Return the elements that an object of one key stands for: its content, or the object itself."""
     if isinstance(inside, list):
         return inside
     types = kinds(inner)

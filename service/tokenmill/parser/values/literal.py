@@ -27,17 +27,17 @@ class Syntax(NamedTuple):
 
     quote: str
     typed: bool
-    """Quoted values have types like the others; otherwise they are text."""
+    """Whether quoted values have types like the others; otherwise they are text."""
     loose: bool
-    """The comma between a string and the next key may be missing."""
+    """Whether the comma between a string and the next key may be missing."""
 
 
 def read_arguments(text: str, syntax: Syntax, shape: Shape, untyped: AbstractSet[str]) -> tuple[dict[str, Any], bool]:
-    """The arguments that stand between the outermost brackets, and whether JSON's quotes were taken for the model's
-    own; `shape` is their schema.
+    """Return the arguments between the outermost brackets, and whether JSON's quotes were taken for the model's own;
+    `shape` is their schema.
 
-    `untyped` are the types of a value of which it says nothing. Inside of what it describes, such a one is read by its
-    look. Raises `ValueError` with what is wrong.
+    `untyped` are the types of a value that the schema does not describe. Inside a value that it describes, such a value
+    is read by its look. Raises `ValueError` with what is wrong.
     """
     values = _Values(text, syntax)
     arguments = {}
@@ -47,7 +47,7 @@ def read_arguments(text: str, syntax: Syntax, shape: Shape, untyped: AbstractSet
 
 
 def unquoted(text: str) -> str:
-    """The text of what is a JSON string as a whole; what is none stays as it is."""
+    """Return the text of a whole JSON string; anything else stays unchanged."""
     string = _JSON_STRING.fullmatch(text)
     return decode_string(string.group(1)) if string else text
 
@@ -62,10 +62,10 @@ class _Values:
         self._loose = syntax.loose
         self._at = len(text) - len(text.lstrip())
         self.repaired = False
-        """A key or a value had the quotes of JSON."""
+        """Whether a key or a value had the quotes of JSON."""
 
     def key(self, closing: str) -> str | None:
-        """The next key, up to its colon; None at the end of the object."""
+        """Read the next key, up to its colon; None at the end of the object."""
         if self._ends(closing):
             return None
         bare = _KEY.match(self._text, self._at)
@@ -84,7 +84,7 @@ class _Values:
         raise ValueError(f"a key without a value: {self._text[begin : begin + 80]!r}")
 
     def value(self, shape: Shape, untyped: AbstractSet[str], *, listed: bool = False) -> Any:
-        """The next value, and the comma behind it; `untyped` are its types if the schema has none."""
+        """Read the next value, and the comma after it; `untyped` are its types if the schema has none."""
         begin = _BEGIN.match(self._text, self._at)
         assert begin is not None  # the pattern matches the empty string, too
         self._at = begin.end()
@@ -146,7 +146,7 @@ class _Values:
         return self._text[begin:end]
 
     def _ends(self, closing: str) -> bool:
-        """Whether an object or list ends here, and if it does the step behind its end."""
+        """Whether an object or list ends here. If it does, step past its end."""
         if self._at < len(self._text) and (not closing or self._text[self._at] != closing):
             return False
         self._at += len(closing)
@@ -154,6 +154,6 @@ class _Values:
 
 
 def _bare(text: str, types: AbstractSet[str]) -> Any:
-    """What stands without quotes. Python's word for nothing is no text, unless there can be nothing else."""
+    """Return what stands without quotes. Python's `None` is not a text, unless null is impossible."""
     value = coerce(text, types)
     return None if value == _NONE and types and types != _STRING else value

@@ -1,12 +1,12 @@
-"""Elements to plain values, once all of them are there: of markup as models write it, and of a body's tree of them.
+"""Complete elements turned into plain values: of markup as models write it, and of a body's tree of them.
 
-Markup is read as far as it can be:
+Markup is read as far as possible:
 
-1. An element without elements in it is its text, without white space at its sides; one with elements is an object of
-   them, and text between them is not read. What repeats is a list. Attributes and comments are not read.
-2. What is no tag is text: a lone `<` or `&`, a closing tag that closes nothing. One that closes an outer element closes
-   those in it, too. One of an element that is complete is an error: what closed that was part of its text.
-3. An element that was never closed holds no second one of its own kind: complete ones like it are its siblings.
+1. An element without elements in it is its text, without white space at its sides. One with elements is an object of
+   them, and text between them is not read. Repeated elements become a list. Attributes and comments are not read.
+2. Anything but a tag is text: a lone `<` or `&`, a closing tag that closes nothing. A tag that closes an outer element
+   also closes those in it. A closing tag of a complete element is an error: the earlier closing was part of its text.
+3. An element that was never closed does not hold a second one of its own kind: complete ones like it are its siblings.
 """
 
 import re
@@ -18,12 +18,12 @@ from tokenmill.parser.values.coerce import read_typed
 from tokenmill.parser.values.schema import NO_SHAPE, Shape
 
 DEPTH = 128
-"""Elements inside of each other: values stay as shallow as their readers bear."""
+"""Elements inside each other: values stay as shallow as their readers can handle."""
 
 NAME = rf"[^\s<>/=!?\"']{{1,{NAME_CHARS}}}"
-"""Any name; numbers are some."""
+"""Any name, including numbers."""
 ATTRIBUTES = r"(?:\s(?:[^<>\"'/]|/(?!>)|\"[^\"<]*+\"|'[^'<]*+')*+)?+"
-"""What may follow a name: quoted values may have characters of tags, but no `<`, so that each is looked at once."""
+"""What may follow a name: quoted values may contain signs of tags, but no `<`, so that each is looked at once."""
 
 _TOKEN = re.compile(
     rf"""
@@ -40,12 +40,14 @@ _RAW = re.compile(r"<!\[CDATA\[.*?(?:\]\]>|\Z)", re.DOTALL)
 
 
 def unescaped(text: str) -> str:
-    """The text with entities as the characters that they stand for."""
+    """Return the text with entities as the characters that they stand for."""
     return ENTITY.sub(_character, text) if "&" in text else text
 
 
 def unescaped_markup(text: str) -> str:
-    """The same for text that stays markup: raw sections are kept as they stand, wrapper included."""
+    """Return text that stays markup with its entities decoded: raw sections are kept as they stand, wrapper
+    included.
+    """
     if "<![CDATA[" not in text:
         return unescaped(text)
     pieces, position = [], 0
@@ -73,7 +75,7 @@ class _Element:
         self.text: list[str] = []
         self.children: list[tuple[str, Any]] = []
         self.complete: set[str] = set()
-        """Names of those."""
+        """Names of the complete ones."""
 
     def add(self, children: Iterable[tuple[str, Any]]) -> None:
         for child in children:
@@ -84,9 +86,9 @@ class _Element:
         return gathered(self.children) if self.children else "".join(self.text).strip()
 
     def siblings(self) -> list[tuple[str, Any]]:
-        """What it holds although it was never closed: from the first complete element of its own kind on.
+        """Return what it holds although it was never closed: from the first complete element of its own kind on.
 
-        Beside text of its own any one is complete, else one that holds elements.
+        Beside text of its own, any element counts as complete; otherwise only one that holds elements.
         """
         has_text = any(not text.isspace() for text in self.text if text)
         kinds = [name == self.name and (has_text or isinstance(value, dict)) for name, value in self.children]
@@ -96,9 +98,9 @@ class _Element:
 
 
 def read_markup(text: str) -> Any:
-    """The value of an element's inner text: a string, or an object of the elements in it.
+    """Return the value of an element's inner text: a string, or an object of the elements in it.
 
-    Raises `ValueError` if it is too deep, or if an element's end can't be told.
+    Raises `ValueError` if it is too deep, or if it is unclear where an element ends.
     """
     stack, position = [_Element("")], 0
     for token in _TOKEN.finditer(text):
@@ -123,7 +125,7 @@ def read_markup(text: str) -> Any:
 
 
 def _close(stack: list[_Element], name: str, source: str) -> None:
-    """A closing tag: the innermost open element of that name ends, and those in it."""
+    """Close the innermost open element of that name, and those in it."""
     if all(element.name != name for element in stack[1:]):
         if name in stack[-1].complete:
             raise ValueError(f"there is no telling where <{name}> ends")
@@ -140,28 +142,28 @@ def _pop(stack: list[_Element], *, closed: bool) -> None:
     stack[-1].add([(element.name, element.value()), *siblings])
 
 
-# Elements whose tags are known, to values by their schema. See `bodies.tree`.
+# Elements whose tags are known, converted to values by their schema. See `bodies.tree`.
 
 ITEM = "item"
-"""Name of an array's elements, by which it is known where a schema allows other values, too, or does not say.
+"""Name of an array's elements, which marks it as one where a schema allows other values, too, or gives no type.
 
-Of a tool that is not among those declared they are elements as any others.
+For a tool that is not declared they are ordinary elements.
 """
 
 TEXT = "$text"
-"""Key of the text that stands beside an object's elements; with more `$` in front if one of them is called so."""
+"""Key of the text that stands beside an object's elements; with more `$` at the front if an element has this name."""
 
 _CONTAINERS = frozenset(("array", "object"))
 
 _OTHERS = frozenset(("object", "string"))
-"""What elements may be instead of an array."""
+"""Types that elements may have instead of an array."""
 
 _WORDS = {"true": True, "false": False, "null": None}
-"""What a text is where nothing gives its type; all else stays text."""
+"""What a text means where nothing gives its type. All other texts stay text."""
 
 
 class _TreeElement:
-    """An open element while the tags are gone through again."""
+    """An open element while the tags are read a second time."""
 
     __slots__ = ("begin", "beside", "children", "name", "read", "repaired", "shape", "types")
 
@@ -169,21 +171,21 @@ class _TreeElement:
         self.name = name
         self.begin = begin
         self.read = begin
-        """Where text of its own goes on, behind its last element."""
+        """Where its own text continues, after its last element."""
         self.beside: list[str] = []
-        """Its own text in front of and between its elements."""
+        """Its own text before and between its elements."""
         self.shape = shape
         self.types = shape.types
         self.children: list[tuple[str, Any]] = []
         self.repaired = False
 
     def inner(self, name: str) -> Shape:
-        """The schema of an element in this one."""
+        """Return the schema of an element in this one."""
         is_item = "array" in self.types and (name == ITEM or "object" not in self.types)
         return self.shape.item if is_item else self.shape.child(name)
 
     def value(self, text: str, *, known: bool) -> Any:
-        """What the element is, of which `text` is all that stands between its tags, of a tool that is `known`."""
+        """Return the element's value. `text` is all that stands between its tags; `known` whether its tool is known."""
         if not self.children:
             return self._leaf(text)
         beside = "".join([*self.beside, text[self.read - self.begin :]])
@@ -197,7 +199,7 @@ class _TreeElement:
     def is_empty(self, outer: "_TreeElement", source: str, marks: Sequence[tuple[bool, str, int, int]]) -> bool:
         """Whether it is an empty array or object, though nothing closes it: `marks` are its own and what follows it.
 
-        Nothing is in it up to the end of the call, or to an element that is not its own but one of the `outer`.
+        Nothing is in it up to the end of the call, or up to an element that belongs to one of the `outer`.
         """
         if not self.types & _CONTAINERS or "string" in self.types:
             return False
@@ -209,7 +211,7 @@ class _TreeElement:
         return not is_own and bool(outer.shape.child(name).types) and not source[self.begin : begin].strip()
 
     def _is_array(self, *, known: bool, items: bool) -> bool:
-        """Whether its elements are an array's; `items`, if nothing but those named so is in it."""
+        """Whether its elements are an array's; `items` if it contains only elements with the name of items."""
         others = self.types & _OTHERS
         return items or not others if "array" in self.types else items and known and not others
 
@@ -229,7 +231,7 @@ class _TreeElement:
 
 
 def _left_open(marks: Sequence[tuple[bool, str, int, int]]) -> frozenset[int]:
-    """Which of the tags open an element that nothing closes."""
+    """Return which of the tags open an element that nothing closes."""
     open_at: list[int] = []
     for at, (opens, _, _, _) in enumerate(marks):
         if opens:
@@ -240,7 +242,7 @@ def _left_open(marks: Sequence[tuple[bool, str, int, int]]) -> frozenset[int]:
 
 
 def gathered(children: Sequence[tuple[str, Any]], shape: Shape = NO_SHAPE) -> dict[str, Any]:
-    """An object of its elements. What repeats is an array; so is what the schema says is one."""
+    """Return an object of its elements. What repeats is an array, and so is what the schema declares as one."""
     found: dict[str, list[Any]] = {}
     for name, value in children:
         found.setdefault(name, []).append(value)
@@ -251,16 +253,17 @@ def gathered(children: Sequence[tuple[str, Any]], shape: Shape = NO_SHAPE) -> di
 
 
 def _items(value: Any, shape: Shape) -> list[Any]:
-    """A repeated array is one array of all its elements."""
+    """Join a repeated array to one array of all its elements."""
     return value if isinstance(value, list) and "array" in shape.types else [value]
 
 
 def arguments_of(
     source: str, marks: Sequence[tuple[bool, str, int, int]], shape: Shape, *, known: bool = True
 ) -> tuple[dict[str, Any], bool]:
-    """The arguments from the tags of a call, and whether a value had to be repaired; `known` says that of the tool.
+    """Return the arguments from the tags of a call, and whether a value was repaired; `known`: whether the tool is
+    known.
 
-    Raises `ValueError` if an element that is not closed has others in it: it is not told which of them are its own.
+    Raises `ValueError` if an element that is not closed has others in it: it is unclear which of them are its own.
     """
     root = _TreeElement("", 0, shape)
     stack, repaired = [root], False

@@ -1,16 +1,16 @@
-"""String literals of Python as models write them: where one ends, and what its escapes stand for.
+"""String literals of Python as models write them: where one ends, and what its escapes mean.
 
 Models forget to escape quotes. So a quote ends its string only if what follows can follow a string there: a comma and
-the next argument, or the end of the call. Where the source is valid Python, the first bare quote always does. Strings
-side by side or added, which Python would join, break their call: they have been sent as another text by then.
+the next argument, or the end of the call. Where the source is valid Python, the first bare quote always ends it.
+Strings side by side or added, which Python would join, break their call: another text has been sent by then.
 
-The end of the stream is that of the call as well. A string that had a bare quote goes on there: it may be the half of a
-text that has such quotes.
+The end of the stream also ends the call. A string that had a bare quote continues there: it may be half of a text with
+such quotes.
 
-Models forget what stands between calls, too. So a quote in front of the call's bracket and another call also ends its
-string, but only the first bare one in it: behind others this may as well be code in the string.
+Models also forget what stands between calls. So a quote before the call's bracket and another call also ends its
+string, but only if it is the first bare one in it: after others this may just as well be code in the string.
 
-A string whose closing quote is missing runs on to a quote of the next argument's. Its call is broken.
+A string whose closing quote is missing extends to a quote of the next argument. Its call is broken.
 """
 
 import math
@@ -25,15 +25,15 @@ from tokenmill.parser.markers import SPACE_CHARS, Marker
 from tokenmill.parser.values.repair import blotted, whole_characters
 
 _ANY_SPACE = rf"\s{{0,{SPACE_CHARS}}}+"
-"""Where white space means nothing."""
+"""White space in places where it means nothing."""
 _SPACE = r"\s{0,64}"
-"""Where something is missing that should be there: lines and their indentation."""
+"""White space where something is missing that should be there: lines and their indentation."""
 _NAME = r"[^\W\d]\w{0,255}"
 _GAP = rf"{_SPACE}+[;,]?{_SPACE}+"
 _OPENING = rf"[A-Za-z_][\w.\-]{{0,128}}+(?:\Z|\({_SPACE}+)"
-"""A tool's name and its bracket, or as much of it as there is: what must follow tells which."""
+"""A tool's name and its bracket, or as much of it as there is: what must follow decides which."""
 _EMPTY = rf"(?:{_OPENING}\){_GAP}){{0,4}}"
-"""Calls without arguments, in front of one that shows that they are some."""
+"""Calls without arguments, before a call that shows that they are calls."""
 
 _CONTENT = {
     quote: re.compile(rf"(?:[^{quote[0]}\\]++|\\.{inner})*+", re.DOTALL)
@@ -44,7 +44,8 @@ _CONTENT = {
         ('"""', r'|"(?!""|"?\Z)'),
     )
 }
-"""Content of a string by its quote, as far as it is certain: no backslash at its end, nor quotes that may be three."""
+"""Content of a string by its quote, as far as it is certain: no backslash at its end, nor quotes that may be a
+triple."""
 
 _NESTED = {
     "[": (re.compile(rf"{_ANY_SPACE}[,\]]"), re.compile(rf"{_ANY_SPACE}\Z")),
@@ -61,7 +62,7 @@ class Endings:
     """Which quotes end their string."""
 
     def __init__(self, separator: Separator = ",", stops: Sequence[Marker] = (), *, torn: bool = False) -> None:
-        """`stops` are markers that may follow the call; a `torn` string has had a bare quote that did not end it."""
+        """`stops` are markers that may follow the call; a `torn` string had a bare quote that did not end it."""
         firsts = re.escape("".join(sorted({spelling[0] for stop in stops for spelling in stop.spellings})))
         space, behind = (_ANY_SPACE, r",\]") if separator == "," else (rf"[ \t]{{0,{SPACE_CHARS}}}+", r"\n")
 
@@ -77,7 +78,7 @@ class Endings:
         self._begun = re.compile(rf"{_ANY_SPACE}(?:\Z|{argument}|\)(?:{space}\Z{call}))")
 
     def ends(self, text: str, behind: int, around: str, *, final: bool) -> bool | None:
-        """Whether a quote in front of `behind` ends its string; None if that can't be told yet.
+        """Whether a quote before `behind` ends its string; None if that is not certain yet.
 
         `around` is the bracket that the string stands in, empty for an argument itself.
         """
@@ -91,11 +92,11 @@ class Endings:
 
 
 ENDINGS = Endings()
-"""Those of a string inside of brackets, whatever stands between the calls."""
+"""Endings of a string inside brackets, whatever stands between the calls."""
 
 
 def opening_quote(text: str, at: int, *, final: bool) -> str | None:
-    """The quote that opens a string at this character, which may be three of them; None if that can't be told yet."""
+    """Return the quote that opens a string here, which may be a triple one; None if that is not certain yet."""
     sign, quotes = text[at], text[at : at + 3]
     if quotes == sign * 3:
         return quotes
@@ -103,8 +104,8 @@ def opening_quote(text: str, at: int, *, final: bool) -> str | None:
 
 
 def content_end(quote: str, text: str, at: int, *, escaped: bool) -> tuple[int, bool]:
-    """Where a string's content stops, at a quote character that may end it or at the end of the text; and whether that
-    is behind an escaping backslash. `escaped`: the content begins behind one.
+    """Return where a string's content stops, at a quote that may end it or at the end of the text; and whether that is
+    after an escaping backslash. `escaped`: the content begins after one.
     """
     content = _CONTENT[quote].match(text, at + escaped)
     assert content is not None  # the pattern matches the empty string, too
@@ -113,7 +114,7 @@ def content_end(quote: str, text: str, at: int, *, escaped: bool) -> tuple[int, 
 
 
 def string_closes(quote: str, text: str, at: int, around: str, endings: Endings, *, final: bool) -> bool | None:
-    """Whether the string ends where its content stopped; None if that can't be told yet.
+    """Whether the string ends where its content stopped; None if that is not certain yet.
 
     `around` is the bracket that the string stands in, empty for an argument itself.
     """
@@ -139,23 +140,23 @@ _WHOLE = re.compile(
     r")*+",
     re.DOTALL,
 )
-"""As much content as can be decoded whatever follows: no half escape, no half pair at its end."""
+"""The content that can be decoded whatever follows: no half escape, no half pair at its end."""
 _ESCAPE = re.compile(
     rf"{_HIGH}{_LOW}|\\x{_HEX}{{2}}|\\u{_HEX}{{4}}|\\U{_HEX}{{8}}|\\[0-7]{{1,3}}|\\.",
     re.DOTALL,
 )
 _SIMPLE = dict(zip("ntrabfv\\'\"\n", ("\n", "\t", "\r", "\a", "\b", "\f", "\v", "\\", "'", '"', ""), strict=True))
 _PAIR = 12
-"""Characters of two escapes that make one character."""
+"""Characters of two escapes that form one character."""
 
 
 def decode_python(raw: str) -> str:
-    """The text of a string's content; an unknown escape stands for itself, half of a pair for U+FFFD."""
+    """Return the text of a string's content; an unknown escape stands for itself, half a pair becomes U+FFFD."""
     if "\\" not in raw:
         return raw
-    if "\\/" not in raw:  # the only escape of JSON that is none of Python's
+    if "\\/" not in raw:  # the only escape of JSON that Python does not have
         with suppress(msgspec.DecodeError, UnicodeEncodeError):
-            return _read_literal(f'"{raw}"')  # nearly all are written alike there, and it may be a whole file
+            return _read_literal(f'"{raw}"')  # nearly all are the same there, and it may be a whole file
     return _ESCAPE.sub(_decoded, raw)
 
 
@@ -163,7 +164,7 @@ _read_literal = msgspec.json.Decoder(str).decode
 
 
 def decode_certain(raw: str) -> tuple[str, str]:
-    """The text of more content, as far as it is certain, and the raw rest."""
+    """Return the text of more content, as far as it is certain, and the raw rest."""
     if "\\" not in raw:
         return raw, ""
     whole = _WHOLE.match(raw)
@@ -187,7 +188,7 @@ def _decoded(found: re.Match[str]) -> str:
 
 # Values written as Python literals, with JSON's words for them too, read from the complete text. Nothing is evaluated.
 #
-# A number too large for a float is none, and Python has no words for what is not finite; JSON's stay text.
+# A number too large for a float is not a number, and Python has no words for infinity and NaN; JSON's stay text.
 #
 # The reader that streams has checked that brackets match and how deep they are, so this one may recurse.
 
@@ -199,16 +200,16 @@ _QUOTED = (
 )
 _PLAIN = rf"[rRuUbBfF]{{0,2}}+{_QUOTED}"
 _BETWEEN = r"(?:\s|\\\r?\n|#[^\n]*+\n)"
-"""White space, the end of a line that goes on, a comment."""
+"""White space, an escaped end of a line, or a comment."""
 
 _JOINED = re.compile(rf"{_PLAIN}(?:(?:{_BETWEEN}*+\+{_BETWEEN}*+|{_BETWEEN}++){_PLAIN})++\Z", re.DOTALL)
-"""Strings side by side or added. Without white space a quote behind a quote is one that was doubled to escape it."""
+"""Strings side by side or added. Without white space, a quote after a quote is one that was doubled to escape it."""
 
 _ARGUMENT = re.compile(r"[(,]\s*+[^\W\d]\w*+\s*+=\s*+\Z")
-"""What stands in front of an argument's value."""
+"""What stands before an argument's value."""
 
 _BEGIN = re.compile(rf"\s*+(?:([\[({{])\s*+|{_QUOTE}|([^\s,:'\"()\[\]{{}}]++))")
-"""A value's bracket, or its prefix and quote, or the word that it is."""
+"""A value's bracket, or its prefix and quote, or a word."""
 
 _COMMA = re.compile(r"\s*+(,?+)\s*+")
 _COLON = re.compile(r"\s*+:")
@@ -223,11 +224,11 @@ _WORDS: dict[str, Any] = {
 }
 _CLOSERS = {"[": "]", "(": ")", "{": "}"}
 _DIGITS = 1000
-"""Python refuses to read integers of more than 4,300 digits; a thousand are more than any tool takes."""
+"""Digits of an integer, more than any tool takes. Python refuses to read more than 4,300."""
 
 
 def read_value(text: str) -> tuple[Any, bool]:
-    """The value of one argument, and whether it had to be repaired. Raises `ValueError` with what is wrong."""
+    """Return the value of one argument, and whether it had to be repaired. Raises `ValueError` with what is wrong."""
     values = _Values(whole_characters(text))
     try:
         return values.whole(), values.repaired
@@ -244,7 +245,7 @@ class _Values:
         self.repaired = False
 
     def whole(self) -> Any:
-        """The value that the text is."""
+        """Return the value of the whole text."""
         begin = _STRING.match(self._text)
         if begin:
             return self._whole_string(begin.end(), begin.group(1), begin.group(2))
@@ -254,7 +255,7 @@ class _Values:
         return value
 
     def _whole_string(self, begin: int, prefix: str, quote: str) -> str:
-        """The text is one string; the reader knows already which quote ends it."""
+        """Read the text as one string; the reader already knows which quote ends it."""
         text = self._text.rstrip()
         end = len(text) - len(quote)
         if end < begin or not text.endswith(quote):
@@ -269,7 +270,8 @@ class _Values:
         return self._decoded(raw, prefix, quote)
 
     def _torn(self, source: str) -> None:
-        """A string has bare quotes. Raises `ValueError` if it is several, or if its closing quote is missing.
+        """Judge a string with bare quotes. Raises `ValueError` if it is several strings, or if its closing quote is
+        missing.
 
         A missing quote leaves an odd number of bare ones; the last of them opens the string of the next argument.
         """
@@ -281,7 +283,7 @@ class _Values:
         self.repaired = True
 
     def _read(self, around: str) -> Any:
-        """The next value; `around` is the bracket that it stands in."""
+        """Read the next value; `around` is the bracket that it stands in."""
         begin = _BEGIN.match(self._text, self._at)
         if begin is None:
             raise ValueError(f"not a value: {self._text[self._at :][:80]!r}")
@@ -316,7 +318,7 @@ class _Values:
         return raw if prefix in ("r", "R") else decode_python(raw)
 
     def _list(self, opener: str) -> Any:
-        """A list; a tuple becomes one, and brackets around a single value mean nothing."""
+        """Read a list. A tuple becomes one, and brackets around a single value mean nothing."""
         items: list[Any] = []
         comma = False
         while not self._ends(_CLOSERS[opener]):
@@ -325,7 +327,7 @@ class _Values:
         return items[0] if opener == "(" and len(items) == 1 and not comma else items
 
     def _braces(self) -> Any:
-        """A dictionary; or a set, which becomes a list."""
+        """Read a dictionary; or a set, which becomes a list."""
         found: dict[str, Any] = {}
         items: list[Any] = []
         while not self._ends("}"):
@@ -370,15 +372,15 @@ class _Values:
 
 
 def _all_escaped(raw: str, quote: str) -> bool:
-    """Whether counting tells that a string's content has no bare quote in it, and ends with no half escape.
+    """Whether counting shows that a string's content has no bare quote in it, and does not end with half an escape.
 
-    It can't tell where an escaped backslash stands in front of a quote, or where either is at the end.
+    It can't show this where an escaped backslash stands before a quote, or where either is at the end.
     """
     return raw.count(quote) == raw.count(f"\\{quote}") and f"\\\\{quote}" not in raw and raw[-1:] not in ("\\", quote)
 
 
 def _key(value: Any) -> str:
-    """A key as JSON writes it: text, as all of them are there."""
+    """Return a key as JSON writes it: always text."""
     if isinstance(value, str):
         return value
     if value is None or isinstance(value, bool):

@@ -1,15 +1,15 @@
 """JSON of models, read strictly where it is valid and leniently where it is not.
 
 1. What was read leniently is marked, and only the final `arguments` are affected: source deltas are never repaired.
-2. *Relaxed* JSON is what models write when they think of Python or JavaScript. Read as meant are comments, trailing
-   commas, single quotes, unquoted keys, Python's words for constants, raw control characters in strings and escapes
-   that are none. Nothing is guessed: a missing value, quote or bracket stays an error.
-3. Where the text is Python's, its escapes with `x` and `U` are, too: `repr()` writes them. See `Spelling`.
-4. With `words`, as some readers of JavaScript have it, a value may be a word without quotes, and a backslash in front
-   of what need not be escaped means nothing.
+2. *Relaxed* JSON is what models write when they think of Python or JavaScript. Comments, trailing commas, single
+   quotes, unquoted keys, Python's words for constants, raw control characters in strings and invalid escapes are read
+   as meant. Nothing is guessed: a missing value, quote or bracket stays an error.
+3. Where the text is Python's, its escapes with `x` and `U` are decoded, too: `repr()` writes them. See `Spelling`.
+4. With `words`, as in some readers of JavaScript, a value may be a word without quotes, and a needless backslash means
+   nothing.
 
-Written here because the libraries do not fit: json-repair makes a call of anything, json5 takes a second for a call of
-the size that is allowed, and refuses Python's words.
+Written here because the libraries do not fit: json-repair makes a call of anything. json5 takes a second for a call of
+the allowed size, and refuses Python's words.
 """
 
 import json
@@ -29,24 +29,24 @@ from tokenmill.limits import JSON_DEPTH
 
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.?)|\"", re.DOTALL)
 _CHARACTER = re.compile(r"\\(?:x([0-9a-fA-F]{2})|U([0-9a-fA-F]{8})|.?)", re.DOTALL)
-"""An escape; those of Python that JSON does not have are a group each."""
+"""An escape; those that Python has and JSON does not have are a group each."""
 _SPACES = re.compile(r"\s*+")
 _UNKNOWN = "\ufffd"
 _SURROGATES = range(0xD800, 0xE000)
-"""Halves of pairs, which nothing writes with eight digits."""
+"""Halves of pairs, which nobody writes with eight digits."""
 _read_literal = msgspec.json.Decoder(str).decode
 _KNOWN = frozenset('"\\/bfnrt')
 
 
 class Spelling:
-    """How a string is written, which says what its escapes stand for. Plain numbers, as they stand in states."""
+    """How a string is written, which determines what its escapes mean. Plain numbers, as the states hold them."""
 
     JSON = 0
-    """An escape that is none stands for itself."""
+    """An invalid escape stands for itself."""
     PYTHON = 1
     """`x` with two digits and `U` with eight are escapes, too."""
     WORDS = 2
-    """As some readers of JavaScript have it: the backslash of an escape that is none means nothing."""
+    """As in some readers of JavaScript: the backslash of an invalid escape means nothing."""
 
 
 _NESTING = {"[": 1, "{": 1, "]": -1, "}": -1}
@@ -55,9 +55,9 @@ _CONSTANTS = frozenset({"true", "false", "null"})
 
 
 def blotted(text: str, quotes: str = "\"'") -> str:
-    """The text with escaped backslashes and quotes blotted out, each by as much: the next quote ends its string.
+    """Return the text with escaped backslashes and quotes blotted out, same length: the next quote ends its string.
 
-    Where text is long this takes a third of what a pattern does, which stops at each escape.
+    For long text this takes a third of the time of a pattern, which stops at each escape.
     """
     for character in ("\\", *quotes):
         text = text.replace(f"\\{character}", "\0\0")
@@ -65,7 +65,9 @@ def blotted(text: str, quotes: str = "\"'") -> str:
 
 
 def _tokens(word: str) -> re.Pattern[str]:
-    """The tokens of relaxed JSON with this pattern for a word; every character is in one; of a string its quote."""
+    """Return the tokens of relaxed JSON with this pattern for a word; they cover every character; of a string its
+    quote.
+    """
     return re.compile(
         rf"""
         (?:(?P<skipped>\s++|//[^\n\r]*+|/\*.*?\*/)
@@ -82,7 +84,7 @@ def _tokens(word: str) -> re.Pattern[str]:
 
 _TOKEN = _tokens(r"[A-Za-z]++")
 _WORD_OR_TOKEN = _tokens(r"[A-Za-z_$][\w$\-+.*?!|&%^/\#\\]*+")
-"""With values without quotes; slashes in them begin no comment."""
+"""Tokens with values without quotes; slashes in them do not begin a comment."""
 
 
 _PRINTED = re.compile(
@@ -95,15 +97,15 @@ _PRINTED = re.compile(
     """,
     re.DOTALL | re.VERBOSE,
 )
-"""The tokens of what `repr()` writes."""
+"""The tokens that `repr()` writes."""
 
 
 def to_json(text: str, *, words: bool = False, growing: bool = False) -> str:
-    """The text as JSON, which may still be wrong. Raises `ValueError` at what no token of JSON is, and where it is
-    nested deeper than readers bear.
+    """Return the text as JSON, which may still be wrong. Raises `ValueError` for an invalid token, and where it is
+    nested deeper than readers can handle.
 
     Strings are Python's if any is in single quotes, or if each needs the double ones for a `'` in it. With `growing`,
-    for texts of which strings are sent while they arrive, only those from the first in single quotes on are.
+    for texts whose strings are sent while they arrive, only those from the first in single quotes on are.
     """
     out: list[str] = []
     strings: list[int] = []
@@ -127,12 +129,16 @@ def to_json(text: str, *, words: bool = False, growing: bool = False) -> str:
 
 
 def _is_python(strings: list[str]) -> bool:
-    """Whether strings, with their quotes, are Python's: one that has no `'` in it would stand between two."""
+    """Whether strings, with their quotes, are Python's: there a string without `'` would stand between single
+    quotes.
+    """
     return any(string[0] == "'" for string in strings) or (bool(strings) and all("'" in string for string in strings))
 
 
 def printed(text: str) -> str:
-    """What `repr()` wrote of a JSON value, as JSON, which may still be wrong. Raises `ValueError` if it did not."""
+    """Return `repr()`'s text of a JSON value as JSON, which may still be wrong. Raises `ValueError` if it is not such a
+    text.
+    """
     out: list[str] = []
     for kind, source in _tokens_of(_PRINTED, text):
         if kind == "string":
@@ -143,7 +149,7 @@ def printed(text: str) -> str:
 
 
 def _tokens_of(tokens: re.Pattern[str], text: str) -> Iterator[tuple[str, str]]:
-    """The tokens of a text by kind."""
+    """Yield the tokens of a text by kind."""
     strings, at, depth = blotted(text), 0, 0
     while token := tokens.match(text, at):
         kind, at = token.lastgroup or "", token.end()
@@ -160,7 +166,7 @@ def _tokens_of(tokens: re.Pattern[str], text: str) -> Iterator[tuple[str, str]]:
 
 
 def _skip(text: str, at: int) -> int:
-    """Where the white space ends that stands there."""
+    """Return where the white space at this place ends."""
     spaces = _SPACES.match(text, at)
     assert spaces is not None  # the pattern matches the empty string, too
     return spaces.end()
@@ -182,7 +188,7 @@ def _written(kind: str, source: str, *, words: bool) -> str:
 
 
 def escaped(content: str, spelling: int = Spelling.JSON) -> str:
-    """The content of a string that is written so, as JSON has it; an escaped `'` is an escape in all of them."""
+    """Return string content of this spelling as JSON writes it; an escaped `'` is an escape in all spellings."""
     if spelling == Spelling.PYTHON:
         content = _CHARACTER.sub(_character, content)
     try:
@@ -214,27 +220,27 @@ def _dropped(found: re.Match[str]) -> str:
     return _escape(found) if sign is None or not sign or sign in _KNOWN or len(sign) > 1 else sign
 
 
-# A JSON text to its value.
+# From a JSON text to its value.
 
 _BARE_KEY = re.compile(r"\s*+\{\s*+[^\"}\s]")
-"""An object whose first key is none of JSON's."""
+"""An object whose first key is not valid JSON."""
 
 _HALF = re.compile("[\ud800-\udfff]")
 
 HALF_PAIR = re.compile(rb"\\u[dD][89a-fA-F]")
-"""Half of a surrogate pair in a JSON text: producers that cut their text by UTF-16 units write it alone."""
+"""Half of a surrogate pair in a JSON text: producers that cut their text by UTF-16 units write halves."""
 
 
 _STEPS = {ord(bracket): step for bracket, step in _NESTING.items()}
 _NO_BRACKETS = bytes(set(range(256)) - _STEPS.keys())
 _NO_STRUCTURE = bytes(set(_NO_BRACKETS) - set(b'"\\/bfnrtu'))
-"""What is neither a bracket nor a quote nor can stand in an escape: most of a text, and quickly gone."""
+"""What is neither a bracket nor a quote and can't stand in an escape: most of a text, and removed quickly."""
 
 
 def decode_json(text: str, *, words: bool = False, growing: bool = False) -> tuple[Any, bool]:
-    """The value of a JSON text, and whether it had to be repaired. Raises `ValueError` if it can't be read.
+    """Return the value of a JSON text, and whether it had to be repaired. Raises `ValueError` if it can't be read.
 
-    Repaired are raw control characters inside strings, numbers that are not finite (they become strings), halves of
+    Repairs concern raw control characters inside strings, numbers that are not finite (they become strings), halves of
     surrogate pairs (they become U+FFFD), and relaxed JSON: see `to_json` for `words` and `growing`.
     """
     if not _BARE_KEY.match(text) and not nested_too_deep(text):
@@ -246,13 +252,13 @@ def decode_json(text: str, *, words: bool = False, growing: bool = False) -> tup
 
 
 def decode_printed(text: str) -> Any:
-    """The JSON value that Python's `repr()` wrote so. Raises `ValueError` if it did not."""
+    """Return the JSON value whose Python `repr()` this is. Raises `ValueError` if it is not one."""
     return _read(printed(text))
 
 
 def _read(text: str) -> Any:
     try:
-        return msgspec.json.decode(text)  # knows no halves of characters
+        return msgspec.json.decode(text)  # refuses halves of characters
     except (msgspec.DecodeError, UnicodeEncodeError):
         return whole_characters(_lenient(text))
 
@@ -263,21 +269,23 @@ def _finite(text: str) -> float | str:
 
 
 _lenient = json.JSONDecoder(strict=False, parse_float=_finite, parse_constant=str).decode
-"""Made once: to make a decoder costs more than to read a call with it."""
+"""Created once: to create a decoder costs more than to read a call with it."""
 
 
 def whole_characters(value: Any) -> Any:
-    """`value` with every half of a surrogate pair replaced, so that it can be encoded."""
+    """Return `value` with every half of a surrogate pair replaced, so that it can be encoded."""
     return _rewritten(value, _whole)
 
 
 def single_halves(value: Any) -> Any:
-    """`value` with every half of a surrogate pair replaced by itself: two that meet may have come one by one."""
+    """Return `value` with every half of a surrogate pair replaced by itself: two adjacent halves may have come
+    separately.
+    """
     return _rewritten(value, lambda text: text if text.isascii() else _HALF.sub("\ufffd", text))
 
 
 def _rewritten(value: Any, change: Callable[[str], str]) -> Any:
-    """`value` with all texts in it changed."""
+    """Return `value` with all texts in it changed."""
     if isinstance(value, str):
         return change(value)
     if isinstance(value, dict):
@@ -286,7 +294,7 @@ def _rewritten(value: Any, change: Callable[[str], str]) -> Any:
 
 
 def _whole(text: str) -> str:
-    if text.isascii():  # a string knows that of itself
+    if text.isascii():  # cheap: a string stores this
         return text
     try:
         text.encode()
@@ -296,21 +304,21 @@ def _whole(text: str) -> str:
 
 
 def nested_too_deep(text: str, around: int = 0) -> bool:
-    """Whether a JSON text, with so many brackets around it, is nested deeper than readers bear.
+    """Whether a JSON text, inside `around` brackets, is nested deeper than readers can handle.
 
-    It is the text that is asked: how deep a decoder gets depends on who called it.
+    The text itself is checked: the depth that a decoder reaches depends on its caller's.
     """
     most = JSON_DEPTH - around
     if text.count("[") + text.count("{") <= most:
         return False
     structure = text.encode("utf-8", "surrogatepass").translate(None, _NO_STRUCTURE)
     quotes = structure.replace(b"\\\\", b"").replace(b'\\"', b"")
-    outside = b"".join(quotes.split(b'"')[::2])  # every other piece is in a string
+    outside = b"".join(quotes.split(b'"')[::2])  # every second piece is in a string
     return max(accumulate(map(_STEPS.__getitem__, outside.translate(None, _NO_BRACKETS))), default=0) > most
 
 
 def decode_string(raw: str, spelling: int = Spelling.JSON) -> str:
-    """The text of a string's content (without its quotes), leniently."""
+    """Return the text of a string's content (without its quotes), leniently."""
     if "\\" not in raw:
         return raw
     try:

@@ -1,6 +1,6 @@
-"""What a JSON schema says of the values in it: their types, and the schemas of what is inside of them.
+"""What a JSON schema declares of its values: their types, and the schemas of what is inside them.
 
-A schema comes from the producer and may be anything; what can't be understood says nothing, and nothing here raises.
+A schema comes from the producer and may be anything. What can't be understood is ignored, and nothing here raises.
 """
 
 import re
@@ -24,21 +24,21 @@ _KINDS: dict[str, str] = {
 """JSON types by their names, and by names that other type systems give them."""
 
 _TYPE = re.compile(r"([a-z]+)(?:\d+| int|\s?[\[<(].+[\])>])?\Z", re.DOTALL)
-"""The name of a type, and what says more of it: its bits, its length, the types inside of it."""
+"""The name of a type, and its details: its bits, its length, the types inside it."""
 
 
 WRAPPER = "jsonSchema"
-"""Key under which some libraries hold a schema."""
+"""Key under which some libraries put a schema."""
 
 
 # How far schemas are followed. Each value's may lead to all the others, so that it can be too much for all of them.
 
 FEW = 64
-"""Schemas that one leads to, and nobody asks how many others there are."""
+"""Schemas that one may lead to before it counts as leading to more than a few."""
 
 FOLLOWED = 100_000
-"""Schemas, and properties in them, that those of one root lead to which lead to more than a few: some tenths of a
-second. Above it, those say only what they say themselves."""
+"""Schemas, and properties in them, of all schemas of one root that lead to more than a few: some tenths of a second.
+Above it, each of those stands only for itself."""
 
 _COMBINED = ("anyOf", "oneOf", "allOf")
 _LEADS = frozenset({*_COMBINED, "$ref", WRAPPER})
@@ -50,14 +50,15 @@ class _Places:
     def __init__(self, root: Mapping[str, Any]) -> None:
         self._root = root
         self.shapes: dict[int, Shape] = {}
-        """By the identity of their schemas."""
+        """Shapes by the identity of their schemas."""
         self._types: dict[int, set[str]] = {}
         self._referred: dict[str, Any] = {}
 
     def alternatives(self, schema: Any, most: int) -> tuple[list[Mapping[str, Any]], int]:
-        """The schema and all that `anyOf`, `oneOf`, `allOf`, `$ref` and wrappers lead to, each once: circles end.
+        """Return the schema and all that `anyOf`, `oneOf`, `allOf`, `$ref` and wrappers lead to, each once: circles
+        end.
 
-        Also how many places were looked at: `most` of them at most, and one more if there were others.
+        Also return how many places were looked at: at most `most` of them, and one more if there were others.
         """
         said, waiting, seen, looked = list[Mapping[str, Any]](), [schema], set[int](), 0
         while waiting and looked < most:
@@ -81,7 +82,7 @@ class _Places:
         yield schema.get(WRAPPER)
 
     def types(self, schema: Mapping[str, Any]) -> set[str]:
-        """What the schema says itself; many places may lead to it."""
+        """Return the types that the schema itself gives; many places may lead to it."""
         found = self._types.get(id(schema))
         if found is None:
             found = self._types[id(schema)] = _own_types(schema)
@@ -89,7 +90,9 @@ class _Places:
 
     @cached_property
     def tangled(self) -> bool:
-        """Whether it is too much to follow all. It is the same whatever was asked before, as values are read again."""
+        """Whether it is too much to follow all. The answer does not depend on earlier questions, as values are read
+        again.
+        """
         left, waiting = FOLLOWED, list[Any]([self._root])
         while waiting and left > 0:
             part = waiting.pop()
@@ -106,7 +109,7 @@ class _Places:
 class Shape:
     """One value's schema, and the root in which its references are resolved.
 
-    What it says is read once: there is one shape for each place of the root, however many values are read by it.
+    It is evaluated once: there is one shape for each place of the root, however many values are read with it.
     """
 
     def __init__(self, schema: Any, root: Mapping[str, Any], known: _Places | None = None) -> None:
@@ -117,7 +120,7 @@ class Shape:
         self.alternatives = self._followed()
         """The schema and all that it leads to."""
         self.keys: dict[str, tuple[list[Shape], bool]] = {}
-        """Of keys that were asked for: the schemas of the value, and whether the schema has the key."""
+        """Keys that were asked for: the schemas of the value, and whether the schema has the key."""
 
     def _followed(self) -> Sequence[Mapping[str, Any]]:
         found, looked = self._known.alternatives(self.schema, FEW)
@@ -127,7 +130,7 @@ class Shape:
 
     @cached_property
     def types(self) -> frozenset[str]:
-        """Every JSON type that the value may have; empty if the schema does not say."""
+        """Every JSON type that the value may have; empty if the schema gives none."""
         found: set[str] = set()
         for schema in self.alternatives:
             found |= self._known.types(schema)
@@ -136,7 +139,7 @@ class Shape:
         return frozenset(found)
 
     def child(self, name: str) -> "Shape":
-        """The schema of an object's value of this key."""
+        """Return the schema of an object's value under this key."""
         for schema in self.saying(name):
             properties = _named_in(schema, "properties")
             if name in properties:
@@ -144,7 +147,7 @@ class Shape:
         return self._others
 
     def saying(self, name: str) -> Sequence[Mapping[str, Any]]:
-        """Those of the alternatives that may say something of this key by name or by pattern."""
+        """Return the alternatives that may declare this key by name or by pattern."""
         if len(self.alternatives) <= FEW:
             return self.alternatives
         named, patterned = self._by_name
@@ -152,7 +155,7 @@ class Shape:
 
     @cached_property
     def _by_name(self) -> tuple[dict[str, list[int]], list[int]]:
-        """Where among the alternatives a name is, and where there are patterns."""
+        """The positions of each name in the alternatives, and of patterns."""
         named: dict[str, list[int]] = {}
         for place, schema in enumerate(self.alternatives):
             for name in _named_in(schema, "properties"):
@@ -162,9 +165,9 @@ class Shape:
 
     @cached_property
     def others(self) -> Sequence[Any]:
-        """What is said of keys that are neither named nor fit a pattern: all values of `additionalProperties`.
+        """The rules for keys that are neither named nor fit a pattern: all values of `additionalProperties`.
 
-        A schema that has none allows no others if it says anything of keys, which counts as False.
+        A schema without that keyword allows no others if it declares any keys. This counts as False.
         """
         schemas = [each for each in self.alternatives if any(keyword in each for keyword in _STRUCTURED["object"])]
         return [schema.get("additionalProperties", False) for schema in schemas]
@@ -185,7 +188,7 @@ class Shape:
         return NO_SHAPE
 
     def inner(self, schema: Any) -> "Shape":
-        """The shape of a schema that is a part of this one."""
+        """Return the shape of a schema that is a part of this one."""
         found = self._known.shapes.get(id(schema))
         if found is None:
             found = self._known.shapes[id(schema)] = Shape(schema, self.root, self._known)
@@ -198,7 +201,7 @@ def _named_in(schema: Mapping[str, Any], keyword: str) -> Mapping[Any, Any]:
 
 
 def _own_types(schema: Mapping[str, Any]) -> set[str]:
-    """The types that `type` names, else those of the values in `enum` and `const`."""
+    """Return the types that `type` names, else those of the values in `enum` and `const`."""
     declared = schema.get("type")
     names = declared if isinstance(declared, list) else [declared]
     found = {kind for name in names if isinstance(name, str) and (kind := _named(name))}
@@ -210,7 +213,7 @@ def _own_types(schema: Mapping[str, Any]) -> set[str]:
 
 
 def _named(name: str) -> str:
-    """The JSON type of this name; empty if there is none."""
+    """Return the JSON type of this name; empty if there is none."""
     found = _TYPE.match(name.strip().lower())
     return _KINDS.get(found[1], "") if found else ""
 
@@ -223,7 +226,9 @@ def _kind(value: Any) -> str:
 
 
 def resolve(reference: str, root: Mapping[str, Any]) -> Any:
-    """A reference inside the same schema: `#/$defs/Name`, `#/anyOf/0`, or `#` for all of it; None if it finds none."""
+    """Resolve a reference inside the schema: `#/$defs/Name`, `#/anyOf/0`, or `#` for all of it; None if it leads
+    nowhere.
+    """
     if not reference.startswith("#"):
         return None
     found: Any = root
@@ -238,30 +243,30 @@ def resolve(reference: str, root: Mapping[str, Any]) -> Any:
 
 
 _INDEX_DIGITS = 10
-"""Of a place in a list: fewer than this."""
+"""Digits of a position in a list, exclusive."""
 
 
 NO_SHAPE = Shape(None, {})
-"""A schema that says nothing."""
+"""An empty schema."""
 
 
-# What a JSON schema says of the keys of an object and of the elements of an array, beyond their first schema.
+# What a JSON schema declares of an object's keys and an array's elements, beyond their first schema.
 
 _STRUCTURED = {"object": ("properties", "patternProperties", "additionalProperties"), "array": ("items", "prefixItems")}
-"""Keywords that say the type where `type` does not."""
+"""Keywords that imply the type where `type` is missing."""
 
 KEYS = 256
-"""Keys of an object for which a shape remembers what is said of them: they come from the model."""
+"""Keys of an object whose schemas a shape remembers: they come from the model."""
 
 PATTERNS = 64
-"""Patterns that a key is held against: each of many keys costs so much."""
+"""Patterns that a key is matched against, a cost for each of many keys."""
 
 _BRANCHES = 64
-"""Combined schemas inside of each other, at most: references may lead in circles."""
+"""Combined schemas inside each other, at most: references may lead in circles."""
 
 
 def kinds(shape: Shape) -> frozenset[str]:
-    """The JSON types that a value may have, also where only its keywords tell; empty if nothing does."""
+    """Return the JSON types that a value may have, also where only its keywords imply them; empty if nothing does."""
     types = shape.types
     if types:
         return types
@@ -274,12 +279,12 @@ def kinds(shape: Shape) -> frozenset[str]:
 
 
 def value_shapes(shape: Shape, key: str) -> list[Shape]:
-    """The schemas of a key's value: of its property and of the patterns that it fits, else that of the rest."""
+    """Return the schemas of a key's value: of its property and of the patterns that it fits, else that of the rest."""
     return _read(shape, key)[0]
 
 
 def lists_key(shape: Shape, key: str) -> bool:
-    """Whether an object's key is one that the schema has: all are, where it lists none."""
+    """Whether the schema lists this key of an object: it has all keys where it lists none."""
     return _read(shape, key)[1]
 
 
@@ -301,7 +306,7 @@ def _value_shapes(shape: Shape, key: str) -> list[Shape]:
 
 
 def _own(shape: Shape, key: str) -> Iterator[Any]:
-    """What is said of a key by name or by pattern."""
+    """Yield the schemas of a key by name or by pattern."""
     left = PATTERNS
     for schema in shape.saying(key):
         yield from _said(schema, key, left)
@@ -329,7 +334,7 @@ def allows_key(shape: Shape, key: str) -> bool:
 
 
 class _Allowed:
-    """Whether schemas let an object have one key, each asked once: several may lead to one, or in a circle."""
+    """Whether schemas let an object have one key. Each is asked once: several may lead to one, or in a circle."""
 
     def __init__(self, root: Mapping[str, Any], key: str) -> None:
         self._root = root
@@ -341,7 +346,7 @@ class _Allowed:
             return schema is not False
         found = self._known.get(id(schema))
         if found is None:
-            self._known[id(schema)] = True  # what leads back to itself forbids nothing by that
+            self._known[id(schema)] = True  # a circle alone forbids nothing
             found = self._known[id(schema)] = self._read(schema, left - 1)
         return found
 
@@ -358,7 +363,7 @@ class _Allowed:
 
 
 def item_shapes(shape: Shape, count: int) -> list[Shape]:
-    """The schemas of an array's elements: those of the positions if there are as many, else one for all."""
+    """Return the schemas of an array's elements: of the positions if there are as many, else one for all."""
     for schema in shape.alternatives:
         for keyword in ("prefixItems", "items"):
             positions = schema.get(keyword)
@@ -369,7 +374,7 @@ def item_shapes(shape: Shape, count: int) -> list[Shape]:
 
 
 def renamed(value: dict[str, Any], shape: Shape) -> dict[str, Any]:
-    """The object under the keys that its schema requires and misses, where it has others that can mean only them."""
+    """Return the object under the required keys that it lacks, where it has others that can mean only them."""
     schema = shape.schema if isinstance(shape.schema, Mapping) else {}
     properties, required = schema.get("properties"), schema.get("required")
     if schema.get("additionalProperties") is not False or not isinstance(properties, Mapping):
