@@ -75,7 +75,7 @@ from tokenmill.registry import Registry
 BY_PROVIDER: dict[str, dict[str, str]] = {
     "autobyteus": {"anthropic": "autobyteus_xml", "": "autobyteus_json"},
 }
-"""Names that stand for the format of a provider's models: the format by provider, under no name that of all others."""
+"""Names that stand for the format of a provider's models: the format by provider; the empty name is for all others."""
 
 FORMATS: Registry[Format] = Registry(
     (
@@ -145,18 +145,18 @@ FORMATS: Registry[Format] = Registry(
     ),
     BY_PROVIDER,
 )
-"""Every format by name and alias, those of other packages with them."""
+"""Every format by name and alias, including those of other packages."""
 
 GRAMMARS_KEPT = 512
-"""Compiled grammars that are kept though no message is open that uses them: one for each set of options in use."""
+"""Compiled grammars that are kept though no open message uses them: one for each set of options in use."""
 
 GRAMMARS_BYTES = 64 * MIB
-"""Of them together: a tool list makes from some ten KiB to some MiB, and clients may have one each. To make one again
-takes some milliseconds, with the first message of its options."""
+"""Bytes of all of them: a tool list makes from some ten KiB to some MiB, and each client may have its own. To compile
+one again takes some milliseconds, at the first message with its options."""
 
 
 def find_format(name: str) -> Format:
-    """The format of this name or alias. Raises `BadOpen`."""
+    """Return the format of this name or alias. Raises `BadOpen`."""
     format_ = FORMATS.find(name)
     if format_ is None:
         raise BadOpen(f"unknown format {name!r}; {FORMATS.instead_of(name)}")
@@ -164,15 +164,16 @@ def find_format(name: str) -> Format:
 
 
 def _chosen(name: str, provider: str) -> str:
-    """The format that a name stands for."""
+    """Return the format that a name stands for."""
     choices = BY_PROVIDER.get(name.lower())
     return choices.get(provider.lower(), choices[""]) if choices else name
 
 
 def compile_grammar(options: Options, limits: Limits | None = None, *, traced: bool = False) -> Grammar:
-    """The grammar of these options, kept for the next message with the same. Raises `BadOpen` on an unknown format.
+    """Return the grammar of these options, kept for the next message with the same. Raises `BadOpen` on an unknown
+    format.
 
-    While any message uses it there is one of it. A `traced` one gives the source of calls and markers, too, as spans
+    While any message uses it there is only one. A `traced` one also reports the source of calls and markers, as spans
     among the events.
     """
     key = options_key(options), limits or Limits(), traced

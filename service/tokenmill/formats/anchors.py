@@ -1,7 +1,7 @@
-"""Regular expressions of a checkpoint's own as markers: those that match a few texts, or such texts around a name.
+"""A checkpoint's own regular expressions as markers: those that match a few texts, or such texts around a name.
 
-Not a format. Nothing else of regular expressions is read: a marker is found in a stream at its first character, without
-looking ahead for as long as anything might follow.
+Not a format. No other regular expressions are read: a marker is found in a stream at its first character, without an
+unlimited look ahead.
 """
 
 import re
@@ -12,13 +12,13 @@ SPELLINGS = 32
 """Texts that one pattern may match."""
 
 CHARS = 256
-"""Of each of them."""
+"""Characters of each of them."""
 
 NESTED = 16
 """Groups in a pattern."""
 
 _SPACES = {"*": ("", "\n"), "+": ("\n", " "), "": ("\n", " ")}
-r"""What `\s` with a quantifier stands for where a marker has it."""
+r"""Texts that `\s` with a quantifier stands for in a marker."""
 
 _CONTROLS = {"n": "\n", "t": "\t", "r": "\r"}
 _SPECIAL = "*+?{}[].$^(|)"
@@ -29,11 +29,11 @@ class Spelled(NamedTuple):
 
     texts: tuple[str, ...]
     at_start: bool = False
-    """One of them is nothing, at the beginning of the answer."""
+    """Whether one of them is empty, at the beginning of the answer."""
 
 
 class Named(NamedTuple):
-    """A pattern with one group: a text in front of it, what it looks like, and what ends it."""
+    """A pattern with one group: a text before it, what it looks like, and what ends it."""
 
     before: tuple[str, ...]
     group: str
@@ -43,7 +43,7 @@ class Named(NamedTuple):
 
 
 def spelled(pattern: str) -> Spelled:
-    """The texts of a pattern. Raises `ValueError` for one that is no short list of texts."""
+    """Return the texts of a pattern. Raises `ValueError` for one that is not a short list of texts."""
     if pattern.count("(?:") > NESTED:
         raise ValueError(f"the pattern {pattern!r} has more than {NESTED} groups")
     reader = _Reader(pattern)
@@ -54,7 +54,7 @@ def spelled(pattern: str) -> Spelled:
 
 
 def named(pattern: str, group: str) -> Named:
-    """A pattern around a group of this name. Raises `ValueError` if it is none, or more than that."""
+    """Return a pattern around a group of this name. Raises `ValueError` if it is anything else."""
     before, opened, inner = pattern.partition(f"(?P<{group}>")
     name, closed, after = inner.partition(")")
     if not opened or not closed:
@@ -68,7 +68,7 @@ def named(pattern: str, group: str) -> Named:
 
 
 def _leading(after: str) -> Iterator[str]:
-    """Nothing, and the repeated characters with which a pattern begins."""
+    """Yield nothing, and the repeated characters with which a pattern begins."""
     yield ""
     for end in range(1, len(after) + 1):
         if _is_repeated(after[:end]):
@@ -84,7 +84,7 @@ def _spells(pattern: str) -> bool:
 
 
 def _is_repeated(pattern: str) -> bool:
-    """Whether a pattern is one character of a kind, any number of times: it is matched in linear time."""
+    """Whether a pattern is one kind of character, any number of times: it is matched in linear time."""
     kind = pattern.removesuffix("?")
     if kind[-1:] not in ("*", "+"):
         return False
@@ -106,7 +106,7 @@ class _Reader:
         self.at_start = False
 
     def alternatives(self) -> list[str]:
-        """The texts up to the bracket that closes, or the end."""
+        """Return the texts up to the closing bracket, or the end."""
         found, texts = [], [""]
         while self.position < len(self._pattern) and not self._at(")"):
             if self._take("|"):
@@ -142,7 +142,7 @@ class _Reader:
         if sign in _CONTROLS and escaped:
             return _CONTROLS[sign]
         if sign.isalnum() if escaped else sign in _SPECIAL:
-            raise ValueError(f"the pattern {self._pattern!r} is no list of texts: {sign!r} is not known here")
+            raise ValueError(f"the pattern {self._pattern!r} is not a list of texts: {sign!r} is not supported")
         return sign
 
     def _quantifier(self, known: str) -> str:

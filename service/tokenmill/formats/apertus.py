@@ -1,4 +1,4 @@
-"""A list of objects whose one key is the tool's name; a call may come inside the reasoning and ends it."""
+"""A list of objects with the tool's name as the only key; a call may come inside the reasoning and ends it."""
 
 from tokenmill.formats.notations import json_history
 from tokenmill.formats.shapes import json_calls

@@ -1,9 +1,9 @@
 """Channels as in `harmony`; a tool's channel has its arguments as tagged parameters.
 
-1. The prompt ends with `<|start|>assistant`, so a stream begins inside a header. The recipient stands in the role; what
-   goes to one is a call, although its channel is `analysis`.
-2. The name is all that stands behind `to=`: `weather.lookup` has no namespace. A value stands on lines of its own or
-   between its tags, and only its closing tag ends it.
+1. The prompt ends with `<|start|>assistant`, so a stream begins inside a header. The recipient stands in the role. A
+   message to a recipient is a call, although its channel is `analysis`.
+2. The name is all that follows `to=`: `weather.lookup` has no namespace. A value stands on lines of its own or between
+   its tags, and only its closing tag ends it.
 """
 
 from tokenmill.formats.notations import tags_history

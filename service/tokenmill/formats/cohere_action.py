@@ -1,6 +1,6 @@
 """A list of calls with the model's own ids; reasoning and answer stand in pairs of tokens, with sources cited in them.
 
-A citation's tags are framing, what stands between them is text.
+A citation's tags are framing; the text between them is text.
 """
 
 from tokenmill.formats.notations import json_history

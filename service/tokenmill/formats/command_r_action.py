@@ -1,4 +1,4 @@
-"""A list of calls in a fence, behind a word of prose."""
+"""A list of calls in a fence, after a word of prose."""
 
 from tokenmill.formats.notations import json_history
 from tokenmill.formats.shapes import json_calls
@@ -8,7 +8,7 @@ from tokenmill.parser.spec import Format
 
 COMMAND_R_ACTION = Format(
     name="command_r_action",
-    summary="A JSON list of calls in a fence behind `Action:`.",
+    summary="A JSON list of calls in a fence after `Action:`.",
     sample=(
         "I'll look it up.\n"
         'Action:\n```json\n[\n    {"tool_name": "get_weather", "parameters": {"city": "Paris", "days": 3}}\n]\n```'

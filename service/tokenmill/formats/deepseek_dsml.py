@@ -1,8 +1,8 @@
-"""`<｜DSML｜invoke>` elements whose parameters say whether they are text; DeepSeek V3.2, V4 and V4.1.
+"""`<｜DSML｜invoke>` elements whose parameters mark whether they are text; DeepSeek V3.2, V4 and V4.1.
 
-The versions differ in the section's name and in a space behind the prefix; damaged names of V4's section are known,
-too. A call may stand without the section in an answer, not in the reasoning, where such are drafts. Inside an invoke
-may also stand one JSON object instead of parameters.
+The versions differ in the section's name and in a space after the prefix; damaged names of V4's section are recognized,
+too. In an answer a call may stand without the section; in the reasoning such calls are drafts. An invoke may also
+contain one JSON object instead of parameters.
 """
 
 from tokenmill.formats.notations import tags_history

@@ -1,7 +1,7 @@
-"""Calls in a section, each with a header in front of a JSON code fence.
+"""Calls in a section, each with a header before a JSON code fence.
 
-Distilled models misspell the section's markers. The fence may lack its language, or not be there. What closes the fence
-and the call is framing: the new line before the fence may be missing, and both at the end of the stream.
+Distilled models misspell the section's markers. The fence may lack its language, or be missing. What closes the fence
+and the call is framing: the new line before the fence may be missing, and both may be at the end of the stream.
 """
 
 from tokenmill.formats.notations import json_history

@@ -1,6 +1,6 @@
-"""As hermes, behind reasoning that the prompt has begun; the answer may stand in a pair of tags of its own.
+"""Like hermes, after reasoning that the prompt has begun; the answer may stand in a pair of tags of its own.
 
-New lines at those tags are layout and go with them.
+New lines at those tags are layout and are dropped with them.
 """
 
 from tokenmill.formats.notations import NAME_ARGUMENTS, json_history
@@ -12,7 +12,7 @@ _CLOSE = marker("</think>", "\n</think>", "</think>\n", "\n</think>\n", "</think
 
 ERNIE45 = Format(
     name="ernie45",
-    summary="JSON objects in `<tool_call>` pairs behind reasoning; the answer may stand in `<response>`.",
+    summary="JSON objects in `<tool_call>` pairs after reasoning; the answer may stand in `<response>`.",
     sample=(
         "I need the forecast.\n</think>\n\n<response>\nI'll look it up.\n</response>\n"
         '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}\n</tool_call>'

@@ -1,4 +1,4 @@
-"""A list of calls behind a word; its own bracket closes it. One object may stand there without its list."""
+"""A list of calls after a word; its own bracket closes it. A single object may stand there without a list."""
 
 from tokenmill.formats.notations import NAME_ARGUMENTS, json_history
 from tokenmill.formats.shapes import json_list, json_object
@@ -7,7 +7,7 @@ from tokenmill.parser.spec import Format
 
 FIREFUNCTION = Format(
     name="firefunction",
-    summary="A JSON list of calls behind ` functools`.",
+    summary="A JSON list of calls after ` functools`.",
     sample='I\'ll look it up. functools[{"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}]',
     models=("FireFunction-v2",),
     history=json_history(f"functools[{NAME_ARGUMENTS}]"),

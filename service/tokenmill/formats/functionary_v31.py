@@ -1,4 +1,4 @@
-"""The name in the tag, the arguments as one JSON object behind it."""
+"""The name in the tag, the arguments as one JSON object after it."""
 
 from tokenmill.formats.notations import json_history
 from tokenmill.parser.bodies import JsonArguments

@@ -1,4 +1,4 @@
-"""Channels by recipient: `all` is everybody, every other name is a tool.
+"""Channels by recipient: `all` is everyone, every other name is a tool.
 
 The prompt ends with `>>>`, so a stream begins inside a header, which is a line of its own.
 """

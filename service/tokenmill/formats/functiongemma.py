@@ -1,6 +1,6 @@
 """Bare keys, and every value between `<escape>` marks.
 
-The marks say nothing of a value's type: the tool's schema does, else the value's look. The comma behind a mark may be
+The marks do not give a value's type: the tool's schema does, else the value's look. The comma after a mark may be
 missing.
 """
 

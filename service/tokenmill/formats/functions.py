@@ -11,11 +11,11 @@ from tokenmill.parser.spec import Call, Header, Section
 
 NAME = r"""\s*["']?(?P<name>[^"'\s]+)["']?\s*"""
 KEY = r"""\s*["']?(?P<key>.*?)["']?\s*"""
-"""Either may be quoted, as the attribute that it looks like."""
+"""The key. It may be quoted, like the attribute that it resembles."""
 
 
 def functions(tag: str, *, trim: Trim = "line") -> Section:
-    """Calls in pairs of `tag`, one or several in each."""
+    """Return the section of calls in pairs of `tag`, one or several in each."""
     opening = marker("<function=", spaces=True)
     call = Call(
         open=opening,

@@ -1,8 +1,8 @@
 """Bare keys and strings between `<|"|>` marks; reasoning in a channel.
 
-A string has no escape and needs none. The word in front of the name may be missing, and so may the closing mark of a
-call; one that is closed without brackets takes no arguments. What is not quoted gets its type from the tool's schema,
-where that says nothing from its look: the model quotes what is text.
+A string has no escape and needs none. The word before the name may be missing, and so may the closing mark of a call. A
+call that is closed without brackets takes no arguments. The tool's schema gives the type of what is not quoted; where
+it gives none, the value's look does: the model quotes what is text.
 """
 
 from tokenmill.formats.notations import Marked
@@ -11,7 +11,7 @@ from tokenmill.parser.markers import literal, marker
 from tokenmill.parser.spec import Call, Format, Header, History, Region, Section
 
 _NOTHING = (literal("<channel|>"), (r"\Z",))
-"""Behind a label that ends without a new line: there is no reasoning."""
+"""After a label that ends without a new line: there is no reasoning."""
 
 GEMMA4 = Format(
     name="gemma4",

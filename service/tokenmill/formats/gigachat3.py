@@ -1,4 +1,4 @@
-"""One JSON object to the end of the message, behind the role that announces it. Without arguments it is no call."""
+"""One JSON object to the end of the message, after the role that announces it. Without arguments it is not a call."""
 
 from tokenmill.formats.notations import NAME_ARGUMENTS, json_history
 from tokenmill.formats.shapes import json_calls
@@ -10,7 +10,7 @@ _ROLE = "function call<|role_sep|>"
 
 GIGACHAT3 = Format(
     name="gigachat3",
-    summary="One JSON object behind `function call<|role_sep|>` (3.0) or `<|function_call|>` (3.1).",
+    summary="One JSON object after `function call<|role_sep|>` (3.0) or `<|function_call|>` (3.1).",
     sample=(
         "I'll look it up.<|message_sep|>\n\n"
         'function call<|role_sep|>\n{"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}'

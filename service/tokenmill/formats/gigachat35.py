@@ -1,4 +1,4 @@
-"""`<｜GCML｜invoke>` elements whose parameters say whether they are text."""
+"""`<｜GCML｜invoke>` elements whose parameters mark whether they are text."""
 
 from tokenmill.formats.notations import tags_history
 from tokenmill.formats.tagged import invoke

@@ -7,7 +7,7 @@ from tokenmill.parser.spec import Format
 
 GRANITE = Format(
     name="granite",
-    summary="A JSON list of calls behind `<|tool_call|>` (3.0) or `<tool_call>` (3.1).",
+    summary="A JSON list of calls after `<|tool_call|>` (3.0) or `<tool_call>` (3.1).",
     sample=(
         "<think>I need the forecast.</think>I'll look it up.\n"
         '<|tool_call|> [{"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}]'

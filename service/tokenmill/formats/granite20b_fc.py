@@ -1,4 +1,4 @@
-"""One JSON object behind each opening; the object's end is the call's."""
+"""One JSON object after each opening; the object's end is the call's."""
 
 from tokenmill.formats.notations import NAME_ARGUMENTS, json_history
 from tokenmill.formats.shapes import json_calls
@@ -7,7 +7,7 @@ from tokenmill.parser.spec import Format
 
 GRANITE20B_FC = Format(
     name="granite20b_fc",
-    summary="One JSON object behind each `<function_call>`, which nothing closes.",
+    summary="One JSON object after each `<function_call>`, which nothing closes.",
     sample='I\'ll look it up.\n<function_call> {"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}',
     models=("Granite-20B-FunctionCalling",),
     aliases=("granite-20b-fc",),

@@ -1,4 +1,4 @@
-"""Reasoning between two sentences of prose. Text that quotes them is taken for reasoning: there is no other mark."""
+"""Reasoning between two sentences of prose. Text that quotes them is taken for reasoning: there are no other marks."""
 
 from tokenmill.parser.markers import marker
 from tokenmill.parser.spec import Format, Region

@@ -1,10 +1,10 @@
 """Channels: reasoning, comments and the answer, and calls in a channel with a recipient.
 
 1. The prompt ends with `<|start|>assistant`, so a stream begins inside a header. The recipient stands in the role or in
-   the channel, before or behind it; of several channels the last counts.
+   the channel, before or after it; of several channels the last counts.
 2. A recipient other than the assistant itself is a tool, whatever the channel; without one, `analysis` is reasoning and
    everything else is text.
-3. Headers of these models are often a little wrong: doubled markers, filler words and characters are passed over.
+3. Headers of these models are often slightly wrong: doubled markers, filler words and characters are skipped.
 """
 
 from tokenmill.formats.notations import json_history

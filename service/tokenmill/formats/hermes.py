@@ -1,8 +1,8 @@
-"""One JSON object a call, in a pair of tags; reasoning in a layer of its own.
+"""One JSON object per call, in a pair of tags; reasoning in a layer of its own.
 
 The object may stand on lines of its own, and several in a list. The closing tag may be missing at the end of the
-stream: a complete object is a complete call. Models of this family close one bracket too many now and then. A call
-inside the reasoning is a draft; models that call there write `qwen3_json`.
+stream: a complete object is a complete call. Models of this family sometimes close one bracket too many. A call inside
+the reasoning is a draft; models that call there write `qwen3_json`.
 """
 
 from tokenmill.formats.notations import NAME_ARGUMENTS, TOOL_RESPONSE, json_history

@@ -1,6 +1,6 @@
-"""What a checkpoint declares of itself: the `response_template` of its tokenizer, as transformers reads it.
+"""A checkpoint's own declaration: the `response_template` of its tokenizer, as transformers reads it.
 
-The option `response_template` has it. Without one the format is what most of them declare: reasoning in `<think>`,
+The option `response_template` contains it. Without one the format is what most of them declare: reasoning in `<think>`,
 and one JSON object with name and arguments in each `<tool_call>`.
 """
 
@@ -13,7 +13,7 @@ from tokenmill.parser.spec import Format
 
 
 def _configured(format_: Format, options: Options) -> Format:
-    """The format with the markers of the template, if there is one."""
+    """Return the format with the markers of the template, if there is one."""
     return compile_template(format_, options.response_template) if options.response_template else format_
 
 

@@ -1,9 +1,9 @@
-"""What a conversation's history shows a model of its own calls and of their results, in each format.
+"""How a conversation's history shows a model its own calls and their results, in each format.
 
 1. A call is written as the format's models write it: reading it gives the same name and arguments.
-2. Templates are data. `$name`, `$id`, `$arguments`, `$result` (text as it stands, other values as JSON) and `$json` (as
-   JSON in any case) stand for what their names say; `$quoted` is the name as JSON has it.
-3. Where a chat template puts a result into a turn of its own and nothing around it, the result is all there is.
+2. Templates are data. `$name`, `$id`, `$arguments`, `$result` (text unchanged, other values as JSON) and `$json`
+   (always as JSON) stand for what their names suggest; `$quoted` is the name as a JSON string.
+3. Where a chat template puts a result into a turn of its own without any framing, the template is the result alone.
 """
 
 import re
@@ -17,16 +17,16 @@ from tokenmill.parser.spec import Format, History
 
 
 def format_call(format_: Format, name: str, arguments: Mapping[str, Any], id: str = "call_0") -> str:  # noqa: A002 -- the field's name
-    """A call as a model of this format writes it. Raises `BadOpen` for a format without calls."""
+    """Return a call as a model of this format writes it. Raises `BadOpen` for a format without calls."""
     history = _history(format_)
     written = history.notation.write(arguments)
     return Template(history.call).substitute(name=name, quoted=as_json(name), id=id, arguments=written)
 
 
 def begin_call(format_: Format, name: str = "") -> str:
-    """What an answer begins with that has to be a call, of this tool or of any. Raises `BadOpen`.
+    """Return the beginning of an answer that must be a call, of this tool or of any. Raises `BadOpen`.
 
-    It is the template up to the arguments, or up to where it says which tool it is.
+    It is the template up to the arguments, or up to the tool's name.
     """
     history = _history(format_)
     before, placeholder = _up_to(history.call, {"arguments"} if name else {"name", "quoted", "id"})
@@ -41,13 +41,13 @@ _PLACEHOLDER = re.compile(r"\$(\w+)")
 
 
 def _up_to(template: str, names: Collection[str]) -> tuple[str, str]:
-    """The template in front of the first of these placeholders, and which it is; empty if there is none."""
+    """Return the template before the first of these placeholders, and the placeholder; empty if there is none."""
     found = next((match for match in _PLACEHOLDER.finditer(template) if match[1] in names), None)
     return (template[: found.start()], found[1]) if found else (template, "")
 
 
 def format_result(format_: Format, name: str, result: Any, id: str = "call_0") -> str:  # noqa: A002 -- as above
-    """The result of a call as a model of this format reads it. Raises `BadOpen` for a format without calls."""
+    """Return the result of a call as a model of this format reads it. Raises `BadOpen` for a format without calls."""
     written = {"result": as_text(result), "json": as_json(result)}
     return Template(_history(format_).result).substitute(name=name, quoted=as_json(name), id=id, **written)
 

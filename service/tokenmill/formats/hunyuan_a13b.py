@@ -1,6 +1,6 @@
 """A list of calls in a pair of tags; reasoning and answer stand in pairs of their own, whose new lines are layout.
 
-A call inside the reasoning is a draft. The model may name itself in front of its answer.
+A call inside the reasoning is a draft. The model may write its own name before its answer.
 """
 
 from tokenmill.formats.notations import NAME_ARGUMENTS, json_history

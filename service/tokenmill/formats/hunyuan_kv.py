@@ -1,6 +1,6 @@
 """A name and pairs of tags for keys and values; calls in one section.
 
-Checkpoints may add a suffix to all tags: that of the public ones is known, others are told by `markers_suffix`.
+Checkpoints may add a suffix to all tags: that of the public ones is known, others are set by `markers_suffix`.
 """
 
 from tokenmill.formats.notations import tags_history

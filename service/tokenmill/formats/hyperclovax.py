@@ -1,8 +1,8 @@
-"""Turns whose role says what they are: `assistant/think`, `assistant`, and `assistant -> tool/function_call`.
+"""Turns with a role that gives their kind: `assistant/think`, `assistant`, and `assistant -> tool/function_call`.
 
-1. The prompt ends with `<|im_start|>assistant`, so a stream begins inside a header; where the prompt says all of the
-   role, `start` does.
-2. Calls are a list of objects, or one. What stops the model stands behind the end of a turn and is swallowed with it.
+1. The prompt ends with `<|im_start|>assistant`, so a stream begins inside a header. Where the prompt contains the whole
+   role, the option `start` must be set.
+2. Calls are a list of objects, or one. The stop token after the end of a turn is swallowed with it.
 """
 
 from tokenmill.formats.notations import NAME_ARGUMENTS, json_history

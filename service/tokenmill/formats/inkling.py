@@ -1,7 +1,7 @@
-"""Typed blocks: a marker says what a block holds, and a name may stand in front of it.
+"""Typed blocks: a marker gives the kind of a block, and a name may stand before it.
 
 1. The prompt ends with `<|message_model|>`, so a stream begins inside a header. A block may come without one.
-2. The call names its tool itself; a name in its header says nothing. Calls as free text are text.
+2. The call itself names its tool; a name in its header is ignored. Calls as free text are text.
 3. In the answer a header is quoted; the reasoning ends at one.
 """
 

@@ -1,4 +1,4 @@
-"""One JSON object a call behind a pair of special tokens."""
+"""One JSON object per call after a pair of special tokens."""
 
 from tokenmill.formats.notations import NAME_PARAMETERS, json_history
 from tokenmill.formats.shapes import THINK, json_calls

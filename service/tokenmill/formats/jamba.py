@@ -1,4 +1,4 @@
-"""A list of calls in a pair of tags; MiniMax-M1 writes its calls there one on a line, without the list's brackets."""
+"""A list of calls in a pair of tags; MiniMax-M1 writes its calls there one per line, without the list's brackets."""
 
 from tokenmill.formats.notations import NAME_ARGUMENTS, json_history
 from tokenmill.formats.shapes import THINK, json_calls

@@ -1,4 +1,4 @@
-"""The whole output is a call or a list of them: what a server that constrains it makes any model write."""
+"""The whole output is a call or a list of calls: any model writes this on a server that constrains its output."""
 
 from tokenmill.formats.notations import NAME_PARAMETERS, json_history
 from tokenmill.formats.shapes import bare_json_list, bare_json_object

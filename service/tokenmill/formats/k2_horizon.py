@@ -1,4 +1,6 @@
-"""A call as JSON, or as a name and pairs of tags for keys and values, the type between them if the model says it."""
+"""A call as JSON, or as a name and pairs of tags for keys and values, with the type between them if the model gives
+it.
+"""
 
 from tokenmill.formats.notations import tags_history
 from tokenmill.parser.bodies import JsonCall, Params
@@ -13,7 +15,7 @@ _JSON = (
     '[{"function":{',
     '[{"type":"function","function":{',
 )
-"""How a call in JSON begins: up to the object that has the name."""
+"""Beginning of a call in JSON: up to the object that has the name."""
 
 K2_HORIZON = Format(
     name="k2_horizon",

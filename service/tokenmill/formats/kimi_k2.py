@@ -1,4 +1,4 @@
-"""Calls in a section, each with its id as the header: `functions.NAME:NUMBER`, which must be echoed as it is.
+"""Calls in a section, each with its id as the header: `functions.NAME:NUMBER`, which must be echoed unchanged.
 
 The number counts over the whole conversation; it may stand alone where only one tool can be meant. A section inside the
 reasoning ends it, and a call may stand without one.

@@ -2,10 +2,10 @@
 
 1. A response, and the whole message, are elements, too: their tags are framing.
 2. Only attributes are escaped; the value of an argument is verbatim. Its type stands in its tag.
-3. One JSON object may stand in place of the arguments, in an element of its own.
-4. A separator may be missing behind the tag that closes the reasoning. A section inside the reasoning ends it.
-5. Servers may put a blank between two tokens of the model's own. A call may stand without its section.
-6. An answer that is cut between the tokens of a tag ends in the first of them, which means nothing then.
+3. One JSON object may replace the arguments, in an element of its own.
+4. A separator may be missing after the tag that closes the reasoning. A section inside the reasoning ends it.
+5. Servers may put a blank between two of the model's own tokens. A call may stand without its section.
+6. An answer that is cut off between the tokens of a tag ends in the first of them, which means nothing then.
 """
 
 from functools import partial

@@ -1,7 +1,7 @@
 """A list of Python calls, or of JSON objects, between two marks.
 
-Values are Python literals; JSON's words for them are known as well. Quotes and new lines that should have been escaped,
-and numbers that begin with zeros, are read as they were meant. Small models write the list once more behind its end.
+Values are Python literals; JSON's words for them are recognized as well. Unescaped quotes and new lines, and numbers
+that begin with zeros, are read as they were meant. Small models repeat the list after its end.
 """
 
 import msgspec

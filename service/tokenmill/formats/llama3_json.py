@@ -1,4 +1,4 @@
-"""Bare JSON objects, behind a token or with no marker at all.
+"""Bare JSON objects, after a token or without any marker.
 
 Without the token an object is a call if a tool's name and the arguments come first in it; all else is text.
 """
@@ -11,7 +11,7 @@ from tokenmill.parser.spec import Call, Format, Section
 
 LLAMA3_JSON = Format(
     name="llama3_json",
-    summary="JSON objects with name and parameters, with or without `<|python_tag|>` in front, `;` between.",
+    summary="JSON objects with name and parameters, with or without `<|python_tag|>` before them, `;` between.",
     sample='I\'ll look it up.\n<|python_tag|>{"name": "get_weather", "parameters": {"city": "Paris", "days": 3}}',
     models=("Llama-3.1", "Llama-3.2", "Llama-3.3"),
     aliases=("llama3", "llama4_json"),

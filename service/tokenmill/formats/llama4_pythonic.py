@@ -1,4 +1,4 @@
-"""A list of Python calls, mostly between two tokens. Without them it is one as in `pythonic`."""
+"""A list of Python calls, mostly between two tokens. Without them it is read as in `pythonic`."""
 
 from tokenmill.formats.notations import python_history
 from tokenmill.formats.python_shapes import bare_calls, marked_calls

@@ -1,7 +1,7 @@
-"""As hermes, with tags of its own; newer models write a name and pairs of tags for keys and values there.
+"""Like hermes, with tags of its own; newer models write a name and pairs of tags for keys and values there.
 
-Which of them a call is, its first character says. Values of the pairs get their types from the tool's schema, else they
-are the JSON that they are, if any.
+The first character decides which of them a call is. Values of the pairs get their types from the tool's schema;
+otherwise they are read as JSON if they are valid JSON.
 """
 
 from tokenmill.formats.notations import NAME_ARGUMENTS, json_history

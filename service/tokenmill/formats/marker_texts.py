@@ -1,4 +1,4 @@
-"""The markers of a format as the texts that a model writes: what a server that drops special tokens has to keep."""
+"""The markers of a format as the texts that a model writes: a server that drops special tokens must keep these."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -10,13 +10,13 @@ from tokenmill.parser.spec import Format
 
 
 def marker_texts(format_: Format) -> tuple[str, ...]:
-    """Every spelling of every marker, without the white space around it, each once and in order."""
+    """Return every spelling of every marker, without the white space around it, each once and in order."""
     found = (text.strip() for marker in _markers(format_) for text in marker.spellings)
     return tuple(dict.fromkeys(text for text in found if text))
 
 
 def _markers(node: Any) -> Iterator[Marker]:
-    """Those in a value and all that it holds."""
+    """Yield the markers in a value and in all that it contains."""
     if isinstance(node, Marker):
         yield node
     elif isinstance(node, msgspec.Struct):

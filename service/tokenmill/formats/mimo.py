@@ -1,6 +1,6 @@
 """Tagged function and parameters, all on one line, so that white space at the sides of a value is its own.
 
-Where tools are declared, one that is not is no call.
+Where tools are declared, an undeclared one is not called.
 """
 
 from tokenmill.formats.functions import functions

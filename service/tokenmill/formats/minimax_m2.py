@@ -1,7 +1,7 @@
 """`<invoke>` elements in one section; values are verbatim.
 
 The prompt opens the reasoning, so an answer begins inside it. A call in the reasoning ends it. Where tools are
-declared, one that is not is no call, and the others of its section still are.
+declared, an undeclared one is not called, and the other calls of its section stay.
 """
 
 from tokenmill.formats.notations import tags_history

@@ -1,4 +1,4 @@
-"""Elements named by their keys, nested as the values are; a token of its own stands in front of every tag."""
+"""Elements named by their keys, nested like the values; a token of its own stands before every tag."""
 
 from tokenmill.formats.notations import Elements
 from tokenmill.formats.tagged import NAME
@@ -10,7 +10,7 @@ _TOKEN = "]<]minimax[>["  # noqa: S105 -- a token of the model's vocabulary, no 
 
 MINIMAX_M3 = Format(
     name="minimax_m3",
-    summary="Nested `<KEY>` elements in `<invoke>`, every tag behind a token of its own.",
+    summary="Nested `<KEY>` elements in `<invoke>`, every tag after a token of its own.",
     sample=(
         "<mm:think>I need the forecast.</mm:think>I'll look it up.\n"
         '§<tool_call>\n§<invoke name="get_weather">§<city>Paris§</city>§<days>3§</days>§</invoke>\n§</tool_call>'

@@ -1,8 +1,8 @@
 """A marker, the tool's name and its arguments; no closing marker: the end of the JSON ends the call.
 
 `[ARGS]` stands between name and arguments since version 13 of the tokenizer, nothing before. A call ends the reasoning.
-A list of calls behind the marker, as older tokenizers have it, and ids between name and arguments are read, too:
-servers have one parser for all.
+A list of calls after the marker, as in older tokenizers, and ids between name and arguments are read, too: servers have
+one parser for all.
 """
 
 from tokenmill.formats.mistral_callid import HEADER

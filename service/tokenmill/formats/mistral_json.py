@@ -1,4 +1,4 @@
-"""A list of calls, each with the model's own id if it writes one; of tokenizers before v11."""
+"""A list of calls, each with the model's own id if it writes one; for tokenizers before v11."""
 
 from tokenmill.formats.notations import json_history
 from tokenmill.formats.shapes import json_list
@@ -8,7 +8,7 @@ from tokenmill.parser.spec import Format
 
 MISTRAL_JSON = Format(
     name="mistral_json",
-    summary="A JSON list of calls behind `[TOOL_CALLS]`.",
+    summary="A JSON list of calls after `[TOOL_CALLS]`.",
     sample=(
         "I'll look it up."
         '[TOOL_CALLS] [{"name": "get_weather", "arguments": {"city": "Paris", "days": 3}, "id": "a1B2c3D4e"}]'

@@ -1,11 +1,11 @@
 """Channels by recipient; tools get their calls as tagged parameters.
 
 1. The prompt ends in the first header, so a stream begins inside it. `self` is reasoning, `user` is text, `developer`
-   is for nobody, everything else is a tool. What names no recipient is text.
+   is dropped, everything else is a tool. A block without a recipient is text.
    A header may leave out its role.
-2. Markup of calls is one only in the channel of a tool. In the answer a header is quoted; the reasoning ends at one,
-   even if nothing but the recipient is left of it.
-3. A tool that is named twice, `f.f`, is `f` if the tool list has only that.
+2. Markup of calls counts only in the channel of a tool. In the answer a header is quoted; the reasoning ends at one,
+   even if only the recipient is left of it.
+3. A tool that is named twice, `f.f`, is `f` if the tool list contains only that.
 """
 
 from tokenmill.formats.notations import tags_history

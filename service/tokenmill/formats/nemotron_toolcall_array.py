@@ -1,4 +1,4 @@
-"""A list of calls in a pair of tags, behind reasoning that the prompt has begun."""
+"""A list of calls in a pair of tags, after reasoning that the prompt has begun."""
 
 from tokenmill.formats.notations import NAME_ARGUMENTS, json_history
 from tokenmill.formats.shapes import THINK, json_calls

@@ -1,6 +1,6 @@
-"""How arguments are written in a call: the inverse of the bodies' grammars, for the history that a model is shown.
+"""How a call's arguments are written: the inverse of the bodies' grammars, for the history that a model is shown.
 
-Grammars without escapes can't say every text: what would end a value early is written as it stands.
+Grammars without escapes can't express every text: text that ends a value early is written unchanged.
 """
 
 import json
@@ -17,12 +17,12 @@ _WORDS = {True: "True", False: "False", None: "None"}
 
 
 def as_json(value: Any) -> str:
-    """A value as JSON, in the way models are shown it."""
+    """Return a value as JSON, in the style that models are shown."""
     return json.dumps(value, ensure_ascii=False)
 
 
 def as_text(value: Any) -> str:
-    """Text as it stands, any other value as JSON."""
+    """Return text unchanged, any other value as JSON."""
     return value if isinstance(value, str) else as_json(value)
 
 
@@ -30,7 +30,7 @@ class Json(msgspec.Struct, frozen=True):
     """One JSON object."""
 
     def write(self, arguments: Mapping[str, Any]) -> str:
-        """The object."""
+        """Return the object."""
         return as_json(arguments)
 
 
@@ -38,18 +38,18 @@ class Literal(msgspec.Struct, frozen=True):
     """One dictionary, as Python writes it."""
 
     def write(self, arguments: Mapping[str, Any]) -> str:
-        """The dictionary."""
+        """Return the dictionary."""
         return repr(dict(arguments))
 
 
 class Tags(msgspec.Struct, frozen=True):
-    """One after the other, each in its tags."""
+    """Arguments one after the other, each in its tags."""
 
     template: str
-    """Of one argument: `$key`, `$value`, `$type` (its JSON type) and `$is_text` (`true` or `false`)."""
+    """Template of one argument: `$key`, `$value`, `$type` (its JSON type) and `$is_text` (`true` or `false`)."""
 
     def write(self, arguments: Mapping[str, Any]) -> str:
-        """All tags."""
+        """Return all tags."""
         return "".join(
             Template(self.template).substitute(
                 key=key,
@@ -70,12 +70,12 @@ class Elements(msgspec.Struct, frozen=True):
     """Nested elements; an array repeats `item` elements."""
 
     token: str = ""
-    """In front of every tag."""
+    """Token before every tag."""
     escapes: bool = False
-    """Characters of tags in text are entities."""
+    """Whether characters of tags in text are written as entities."""
 
     def write(self, arguments: Mapping[str, Any]) -> str:
-        """All elements."""
+        """Return all elements."""
         return "".join(self._element(key, value) for key, value in arguments.items())
 
     def _element(self, name: str, value: Any) -> str:
@@ -93,12 +93,12 @@ class Python(msgspec.Struct, frozen=True):
     """Keyword arguments."""
 
     def write(self, arguments: Mapping[str, Any]) -> str:
-        """With commas between."""
+        """Return the arguments with commas between them."""
         return ", ".join(f"{key}={_literal(value)}" for key, value in arguments.items())
 
 
 def _literal(value: Any) -> str:
-    """A value as Python has it, texts in double quotes."""
+    """Return a value as Python writes it, texts in double quotes."""
     if isinstance(value, dict):
         return f"{{{', '.join(f'{_literal(key)}: {_literal(item)}' for key, item in value.items())}}}"
     if isinstance(value, list):
@@ -112,7 +112,7 @@ class Marked(msgspec.Struct, frozen=True):
     mark: str
 
     def write(self, arguments: Mapping[str, Any]) -> str:
-        """With commas between."""
+        """Return the values with commas between them."""
         return ",".join(f"{key}:{self._value(value)}" for key, value in arguments.items())
 
     def _value(self, value: Any) -> str:
@@ -123,7 +123,7 @@ class Marked(msgspec.Struct, frozen=True):
         return f"{self.mark}{value}{self.mark}" if isinstance(value, str) else as_json(value)
 
 
-# Histories: see `history` for what templates hold.
+# Histories: see `history` for what templates contain.
 
 NAME_ARGUMENTS = '{"name": $quoted, "arguments": $arguments}'
 NAME_PARAMETERS = '{"name": $quoted, "parameters": $arguments}'
@@ -134,15 +134,15 @@ _ROLE = "$result"
 
 
 def json_history(call: str, result: str = _ROLE) -> History:
-    """Calls with their arguments as one JSON object."""
+    """Return the history of calls with their arguments as one JSON object."""
     return History(call, result, Json())
 
 
 def tags_history(call: str, template: str, result: str = _ROLE) -> History:
-    """Calls with each argument in tags."""
+    """Return the history of calls with each argument in tags."""
     return History(call, result, Tags(template))
 
 
 def python_history(call: str, result: str = _ROLE) -> History:
-    """Calls with keyword arguments."""
+    """Return the history of calls with keyword arguments."""
     return History(call, result, Python())

@@ -1,4 +1,5 @@
-"""Python calls, one a line, between two tags. Values are Python literals; JSON's words for them are known as well.
+"""Python calls, one per line, between two tags. Values are Python literals; JSON's words for them are recognized as
+well.
 
 Calls on one line with commas between them are read, too.
 """
@@ -11,7 +12,7 @@ from tokenmill.parser.spec import Format, Section
 
 OLMO3 = Format(
     name="olmo3",
-    summary="`f(a=1)`, one call a line, inside a `<function_calls>` pair.",
+    summary="`f(a=1)`, one call per line, inside a `<function_calls>` pair.",
     sample=(
         "<think>I need the forecast.</think>I'll look it up.\n"
         '<function_calls>get_weather(city="Paris", days=3)\nget_weather(city="Rome")</function_calls>'

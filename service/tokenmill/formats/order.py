@@ -1,6 +1,6 @@
-"""Several formats at once, in which order: where two begin a call alike, the first of the list reads what follows.
+"""The order of several formats at once: where two begin a call alike, the first in the list reads what follows.
 
-What the first can't read is broken, though a later one would have read it whole: by then it has been told as broken.
+A call that the first can't read is broken, though a later format could read it: by then it was sent as broken.
 """
 
 import msgspec
@@ -11,7 +11,9 @@ from tokenmill.parser import MessageParser, Options
 
 
 def better_read_by(options: Options, text: str) -> str | None:
-    """The format of several that alone reads more calls of an answer than all of them in their order; mostly None."""
+    """Return the one of several formats that alone reads more calls of an answer than all of them in order; mostly
+    None.
+    """
     if isinstance(options.format, str):
         return None
     together = calls_in(options, text)
@@ -21,7 +23,7 @@ def better_read_by(options: Options, text: str) -> str | None:
 
 
 def calls_in(options: Options, text: str) -> int:
-    """How many calls of an answer are whole."""
+    """Return how many calls of an answer are complete."""
     parser = MessageParser.of(compile_grammar(options), "order")
     events = [*parser.feed(text), *parser.finish()]
     return sum(isinstance(event, ToolCall) and not event.problem for event in events)

@@ -11,7 +11,7 @@ NAME = r"\s*(?P<name>[^\s\\<]+)\s*"
 
 
 def pairs(*ends: str, prefix: str = "", trim: Trim = "none", untyped: Untyped = "text", paired: bool = False) -> Params:
-    """`<arg_key>K</arg_key><arg_value>V</arg_value>`, new lines between the tags or none, up to one of `ends`.
+    """Return `<arg_key>K</arg_key><arg_value>V</arg_value>`, new lines between the tags or none, up to one of `ends`.
 
     The names of the tags may have a prefix.
     """

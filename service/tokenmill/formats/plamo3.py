@@ -1,7 +1,6 @@
 """Calls in a section, every part of a call between markers of its own.
 
-The marker that opens a call may be missing in front of the one that opens its name. A section inside the reasoning ends
-it.
+The opening marker of a call may be missing before the one that opens its name. A section inside the reasoning ends it.
 """
 
 from tokenmill.formats.notations import json_history

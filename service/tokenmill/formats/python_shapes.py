@@ -1,4 +1,4 @@
-"""Shapes that the formats share which write calls in Python."""
+"""Shapes shared by the formats that write calls in Python."""
 
 from string import ascii_letters
 
@@ -11,23 +11,23 @@ _NAME_BEGINS = marker(*ascii_letters, "_")
 _CALL = (LEADING_SPACE, "[A-Za-z_]", r"[\w.\-]{0,128}", r"\(", LEADING_SPACE)
 _KEYWORD = (r"[^\W\d]", r"\w{0,128}", LEADING_SPACE, "=")
 CALL_AHEAD = ((*_CALL, r"\)"), (*_CALL, *_KEYWORD))
-"""A name and a bracket, and then the end of the call or a keyword: what makes a bracket in running text a call's."""
+"""A name and a bracket, then the end of the call or a keyword: these make a bracket in running text a call's."""
 
 BETWEEN = marker(",", ";")
-"""What stands between two calls; a semicolon or a new line instead of a comma is clear enough."""
+"""Separators of two calls; a semicolon or a new line instead of a comma is clear enough."""
 _LIST = (marker("["), BETWEEN, marker("]"))
 
 
 def python_call(separator: Separator = ",") -> Call:
-    """One call, which begins with its name."""
+    """Return one call, which begins with its name."""
     return Call(open=_NAME_BEGINS, body=PyCalls(separator))
 
 
 def marked_calls(open: Marker, close: Marker, *others: Call) -> Section:  # noqa: A002 -- as the field
-    """A list of calls between two markers."""
+    """Return a list of calls between two markers."""
     return Section(open=open, close=close, calls=(python_call(), *others), framing=_LIST)
 
 
 def bare_calls() -> Section:
-    """A list of calls in running text: nothing but its bracket and the first call tell that it is one."""
+    """Return a list of calls in running text: only its bracket and the first call mark it as one."""
     return Section(open=marker("[", ahead=CALL_AHEAD), close=marker("]"), calls=(python_call(),), framing=(BETWEEN,))

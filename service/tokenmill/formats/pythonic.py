@@ -1,6 +1,6 @@
-"""A list of Python calls with no marker but its bracket.
+"""A list of Python calls without any marker except its bracket.
 
-A bracket is a list of calls only if a call follows, of a tool that is declared where any is; all else is text.
+A bracket is a list of calls only if a call follows; if tools are declared, it must be one of them. All else is text.
 """
 
 from tokenmill.formats.notations import python_history

@@ -1,7 +1,6 @@
-"""The same calls as in `hermes`, of models that call without closing their reasoning.
+"""The same calls as in `hermes`, for models that call without closing their reasoning.
 
-The opening of a call ends the reasoning. What stands behind the call is text, and the closing that comes too late means
-nothing there.
+The opening of a call ends the reasoning. What follows the call is text, and the late closing means nothing there.
 """
 
 from tokenmill.formats.notations import NAME_ARGUMENTS, TOOL_RESPONSE, json_history

@@ -1,12 +1,12 @@
-"""A checkpoint's own `response_template` as a format: the declaration of transformers, made into markers and bodies.
+"""A checkpoint's own `response_template` as a format: the declaration of transformers, turned into markers and bodies.
 
 1. The field `thinking` is the reasoning, `content` the text, `tool_calls` the calls. What stands in none of them is
    text: it is not dropped.
-2. Anchors are literals, or patterns that a few literals say (`anchors`). Contents of calls are `json` and `xml-inline`,
-   in the shapes that make a call of the OpenAI form. Anything else is refused by name: what is not known would be read
-   wrongly.
+2. Anchors are literals, or patterns that match only a few literals (`anchors`). Contents of calls are `json` and
+   `xml-inline`, in the shapes that make a call of the OpenAI form. Anything else is refused by name: an unknown
+   declaration would be read wrongly.
 3. Types come from the tools; `repeats`, `join`, `optional` and `defaults` change nothing here. The start's anchor is
-   swallowed: some models write it again in front of each part.
+   swallowed: some models repeat it before each part.
 """
 
 import re
@@ -39,7 +39,7 @@ class _Parser(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class _Arguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a content is told besides."""
+    """Further arguments of a content."""
 
     strip: bool = True
     unquoted_keys: bool = False
@@ -67,7 +67,7 @@ class Field(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class _Template(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """All of the declaration."""
+    """The whole declaration."""
 
     fields: dict[str, Field]
     version: Literal[1] = 1
@@ -77,7 +77,7 @@ class _Template(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def compile_template(format_: Format, template: Mapping[str, Any]) -> Format:
-    """The format that a template declares. Raises `BadOpen`, which names the field."""
+    """Return the format that a template declares. Raises `BadOpen`, which names the field."""
     read = _read(template)
     regions: list[Region] = []
     noise = [marker(text) for text in _listed(read.start_anchor) if _is_marked(text)]
@@ -105,7 +105,7 @@ def compile_template(format_: Format, template: Mapping[str, Any]) -> Format:
 
 
 def _read(template: Mapping[str, Any]) -> _Template:
-    """The declaration, all of it known."""
+    """Return the declaration, without anything unknown."""
     if "properties" in template or "x-regex" in template:
         raise BadOpen(f"{_OPTION}: this is a response_schema, whose patterns need the whole answer")
     try:
@@ -118,7 +118,7 @@ def _read(template: Mapping[str, Any]) -> _Template:
 
 
 def _anchor(texts: Texts, pattern: str | None) -> Spelled:
-    """The spellings of one side of a field; none if it has none, or ends with the answer."""
+    """Return the spellings of one side of a field; none if it has no such side, or ends with the answer."""
     if pattern is not None:
         return spelled(pattern)
     found = _listed(texts)
@@ -132,7 +132,7 @@ def _listed(texts: Texts) -> list[str]:
 
 
 def _is_marked(text: str) -> bool:
-    """Whether prose has no such text."""
+    """Whether prose does not contain such a text."""
     return bool(text.strip()) and not text.strip()[0].isalnum()
 
 
@@ -142,7 +142,7 @@ def _text_only(field: Field) -> None:
 
 
 def _region(field: Field) -> tuple[Region, bool]:
-    """The reasoning, and whether an answer may begin inside of it."""
+    """Return the reasoning, and whether an answer may begin inside it."""
     _text_only(field)
     opened, closed = _anchor(field.open, field.open_pattern), _anchor(field.close, field.close_pattern)
     if not closed.texts or not (opened.texts or opened.at_start):
@@ -151,7 +151,7 @@ def _region(field: Field) -> tuple[Region, bool]:
 
 
 def _around(field: Field) -> list[Marker]:
-    """What stands around the text, and is swallowed."""
+    """Return what surrounds the text, and is swallowed."""
     _text_only(field)
     sides = (_anchor(field.open, field.open_pattern), _anchor(field.close, field.close_pattern))
     for side in sides:
@@ -160,7 +160,7 @@ def _around(field: Field) -> list[Marker]:
 
 
 def _section(field: Field) -> Section:
-    """The calls."""
+    """Return the calls."""
     closed = _anchor(field.close, field.close_pattern).texts
     close = marker(*closed) if closed else None
     if field.open_pattern is None or "(?P<" not in field.open_pattern:
@@ -178,7 +178,7 @@ def _section(field: Field) -> Section:
 
 
 def _well_marked(texts: tuple[str, ...], *, needed: bool = False) -> None:
-    """Refuse what prose has, too."""
+    """Refuse texts that prose contains, too."""
     if needed and not texts:
         raise ValueError("calls need an open")
     words = [text for text in texts if not _is_marked(text)]
@@ -198,7 +198,7 @@ def _header(opening: Named, body: Body, closed: tuple[str, ...]) -> Header:
 
 
 def _function(field: Field) -> Any:
-    """What of the transform is the function: a placeholder, or placeholders by key."""
+    """Return the function in the transform: a placeholder, or placeholders by key."""
     transform = field.transform
     return transform.get("function", transform) if isinstance(transform, dict) else transform
 
@@ -220,7 +220,7 @@ def _json_call(field: Field) -> JsonCall:
 
 
 def _key(placeholder: object, form: str) -> str:
-    """The key of a placeholder, empty if it is none."""
+    """Return the key of a placeholder, empty if it is not one."""
     before, _, after = form.partition("%s")
     if not isinstance(placeholder, str) or not (placeholder.startswith(before) and placeholder.endswith(after)):
         return ""
@@ -229,7 +229,7 @@ def _key(placeholder: object, form: str) -> str:
 
 
 def _arguments(field: Field, closed: tuple[str, ...], opening: Named) -> Body:
-    """A body that has the arguments alone."""
+    """Return a body that has only the arguments."""
     options = field.content_args
     if field.content == "xml-inline":
         return _params(options, opening, (*_inner_close(opening), *closed))
@@ -244,13 +244,13 @@ def _arguments(field: Field, closed: tuple[str, ...], opening: Named) -> Body:
 
 
 def _inner_close(opening: Named) -> list[str]:
-    """What closes the tag that has the name, where the opening is more than that: `<tool_call><function=NAME>`."""
+    """Return what closes the tag with the name, where the opening is more than that: `<tool_call><function=NAME>`."""
     tags = [_TAG.findall(text) for text in opening.before]
     return list(dict.fromkeys(f"</{names[-1]}>" for names in tags if len(names) > 1))
 
 
 def _params(options: _Arguments, call: Named, closed: tuple[str, ...]) -> Params:
-    """Tagged parameters of a call that opens like this."""
+    """Return the tagged parameters of a call that opens like this."""
     tag = options.tag_pattern
     if not tag or options.merge_duplicates or not closed:
         raise ValueError("'xml-inline' needs a 'tag_pattern' and a close, and merges nothing")
@@ -273,7 +273,7 @@ def _params(options: _Arguments, call: Named, closed: tuple[str, ...]) -> Params
 
 
 def _reading(options: _Arguments, before: str, after: str) -> tuple[Trim, Untyped]:
-    """How much white space around a value is layout, and what a value without a type is."""
+    """Return how much white space around a value is layout, and how a value without a type is read."""
     parser = options.value_parser
     untyped: Untyped = "json" if parser and parser.name == "json" else "text"
     stripped = parser is not None and parser.args.get("strip", True)

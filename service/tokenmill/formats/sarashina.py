@@ -1,6 +1,6 @@
-"""A list of calls as Python writes one, behind a token that servers mostly drop.
+"""A list of calls written in Python, after a token that servers mostly drop.
 
-Without it the list is one of calls where a name and its arguments come first in it.
+Without the token, the list is a list of calls only if a name and its arguments come first in it.
 """
 
 from tokenmill.formats.notations import Literal

@@ -1,4 +1,4 @@
-"""Tagged function and parameters in tags with the prefix `seed:`; reasoning may hold notes on its own budget."""
+"""Tagged function and parameters in tags with the prefix `seed:`; reasoning may contain notes on its own budget."""
 
 from tokenmill.formats.functions import functions
 from tokenmill.formats.notations import tags_history

@@ -13,23 +13,23 @@ CHANNEL_HEADER = (
     r"(?:<\|start\|>[^<\n]*|\s?(?:t(?:o(?:=(?:[^\s<]+\s?)?)?)?)?)"
     r"(?:<\|(?:channel|constrain)\|>[^<\n]*)*"
 )
-"""A header of channels as `harmony` has it, or as much of one as has come."""
+"""A header of channels as in `harmony`, or as much of one as has come."""
 
 
-# What must follow a bracket in running text for it to be a call: JSON that names a tool and begins its arguments.
+# What must follow a bracket in running text to make it a call: JSON that names a tool and begins its arguments.
 #
-# Prose is full of brackets. A call without markers is one only if a name comes first and its arguments right behind it,
-# as every model trained to call this way writes them; anything else is released at its first character that does not
+# Prose is full of brackets. A call without markers counts only if a name comes first and its arguments right after it,
+# as every model trained to call this way writes them. Anything else is released at the first character that does not
 # fit.
 
 _NAME = rf"[^\"']{{0,{NAME_CHARS - 1}}}"
-"""A name but for its last character. Escapes may be in it, but none of a quote."""
+"""A name without its last character. It may contain escapes, but none of a quote."""
 _LAST = r"[^\"'\\]"
 _QUOTE = "[\"']"
 
 
 def _object(lead: str, arguments: str) -> tuple[str, ...]:
-    """An object that begins with a name; `arguments` is the key that follows it."""
+    """Return an object that begins with a name; `arguments` is the key that follows it."""
     pattern = f"{lead} <q>name<q> : <q><name><last><q> , <q>{arguments}<q> : {{ <first>"
     return ahead(pattern, q=_QUOTE, name=_NAME, last=_LAST, first="[\"'}]")
 
@@ -40,17 +40,17 @@ def _objects(lead: str) -> tuple[tuple[str, ...], ...]:
 
 
 CALL_AHEAD = _objects("")
-"""Behind a `{`."""
+"""What follows a `{`."""
 
 CALLS_AHEAD = _objects(" {")
-"""Behind a `[`."""
+"""What follows a `[`."""
 
 FENCED_AHEAD = _objects(" [ {")
-"""Behind the opening of a fence."""
+"""What follows the opening of a fence."""
 
 
 def json_calls(open: Marker, close: Marker | None, body: Body | None = None) -> Section:  # noqa: A002 -- as the field
-    """Calls as JSON objects between two markers: one, several, or a list of them; with brackets too many, if closed."""
+    """Return calls as JSON objects between two markers: one, several, or a list; with brackets too many, if closed."""
     return Section(
         open=open,
         close=close,
@@ -60,7 +60,7 @@ def json_calls(open: Marker, close: Marker | None, body: Body | None = None) -> 
 
 
 def json_list(open: Marker, body: Body | None = None, *, listed: bool = False) -> Section:  # noqa: A002 -- as the field
-    """A list of calls that nothing but its own bracket closes; text may follow at once.
+    """Return a list of calls that only its own bracket closes; text may follow immediately.
 
     An object without the list's bracket is a call, too, unless all are `listed`.
     """
@@ -74,17 +74,17 @@ def json_list(open: Marker, body: Body | None = None, *, listed: bool = False) -
 
 
 def json_object(open: Marker, body: Body | None = None) -> Section:  # noqa: A002 -- as the field
-    """One call behind a marker, which nothing closes: what a list is if the model forgets its bracket."""
+    """Return one call after a marker, which nothing closes: a list whose bracket the model forgot."""
     return Section(open=open, close=None, calls=(Call(open=marker("{"), body=body or JsonCall()),))
 
 
 def bare_json_list() -> Section:
-    """A list of calls in running text, without markers."""
+    """Return a list of calls in running text, without markers."""
     return json_list(marker("[", ahead=CALLS_AHEAD))
 
 
 def bare_json_object(separator: str) -> Section:
-    """Calls as JSON objects in running text, without markers; `separator` may stand between them."""
+    """Return calls as JSON objects in running text, without markers; `separator` may stand between them."""
     return Section(
         open=None,
         close=None,

@@ -1,8 +1,8 @@
-"""Calls in a section, each with its id, its name and its arguments behind tokens of their own.
+"""Calls in a section, each with its id, its name and its arguments after tokens of their own.
 
-1. Reasoning, answer and calls are turns of their own: what begins and ends a turn is swallowed. The prompt ends with
-   `<|begin|>assistant`.
-2. An answer that is done ends with `<|flush|>`, one that waits for results with `<|calls|>`.
+1. Reasoning, answer and calls are turns of their own: the beginning and end of a turn are swallowed. The prompt ends
+   with `<|begin|>assistant`.
+2. A finished answer ends with `<|flush|>`, one that waits for results with `<|calls|>`.
 """
 
 from tokenmill.formats.notations import json_history

@@ -1,6 +1,6 @@
 """`<steptml:invoke>` elements, each between two tokens of its own, in one section.
 
-The tool's kind, `function`, may stand in front of the invoke or be left out; so may its name, on a line of its own.
+The tool's kind, `function`, may stand before the invoke or be left out; so may its name, on a line of its own.
 """
 
 from tokenmill.formats.notations import tags_history

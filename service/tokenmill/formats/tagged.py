@@ -1,7 +1,8 @@
-"""Calls written as `<invoke name="F">` with `<parameter name="K">` values, which many formats have under own prefixes.
+"""Calls written as `<invoke name="F">` with `<parameter name="K">` values, which many formats have with their own
+prefixes.
 
 Not a format by itself. The name may be quoted in either way or not at all; `<invoke name="F"/>` is a call without
-arguments. A parameter may say of itself whether it is text: `string="true"`.
+arguments. A parameter may mark whether it is text: `string="true"`.
 """
 
 from tokenmill.parser.bodies import Params
@@ -22,7 +23,7 @@ def invoke(
     forgets: Forgets = "unknown",
     framing: Marker | None = None,
 ) -> Call:
-    """One call with tags that begin with `prefix`: `<PREFIXinvoke name=…>`."""
+    """Return one call with tags that begin with `prefix`: `<PREFIXinvoke name=…>`."""
     opening = marker(f"<{prefix}invoke name=", spaces=True)
     return Call(
         open=opening,

@@ -1,6 +1,6 @@
 """Reasoning alone, for models without tools and servers that parse the calls themselves.
 
-The opening of a call ends the reasoning and stays where it is: models call without closing their reasoning.
+The opening of a call ends the reasoning and stays in place: models call without closing their reasoning.
 """
 
 from tokenmill.parser.markers import marker

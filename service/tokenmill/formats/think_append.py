@@ -1,6 +1,6 @@
-"""Reasoning left in the visible text, with the opening that the prompt ended with put back in front of it.
+"""Reasoning left in the visible text, after the opening that the prompt ended with, which is put back.
 
-For clients that show the reasoning themselves or send it back as it was.
+For clients that show the reasoning themselves or send it back unchanged.
 """
 
 from tokenmill.parser.spec import Format

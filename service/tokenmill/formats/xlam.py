@@ -1,6 +1,6 @@
-"""A list of calls in any of the wrappings that its models use, or in none.
+"""A list of calls in any of the wrappings that its models use, or without one.
 
-In a fence and without any wrapping a list is one of calls only if a name and arguments come first in it.
+In a fence and without any wrapping a list is a list of calls only if a name and arguments come first in it.
 """
 
 from tokenmill.formats.notations import NAME_ARGUMENTS, json_history
@@ -10,7 +10,7 @@ from tokenmill.parser.spec import Format
 
 XLAM = Format(
     name="xlam",
-    summary="A JSON list of calls: bare, in a fence, behind `[TOOL_CALLS]` or in `<tool_call>`.",
+    summary="A JSON list of calls: bare, in a fence, after `[TOOL_CALLS]` or in `<tool_call>`.",
     sample=(
         "<think>I need the forecast.</think>I'll look it up.\n"
         '[{"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}]'
