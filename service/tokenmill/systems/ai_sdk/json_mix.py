@@ -1,18 +1,18 @@
-"""Calls as relaxed JSON between tags that the options name, as a middleware of the AI SDK asks for them in its prompt.
+"""Calls as relaxed JSON between tags set by options, as a middleware of the AI SDK asks for them in its prompt.
 
-A call is one only with its closing tag; what is broken or cut off comes out as text, tags included.
+A call counts only with its closing tag; what is broken or cut off comes out as text, tags included.
 
-Follows relaxed JSON in which a value may be a word without quotes: a slash in a word begins no comment.
+Accepts relaxed JSON in which a value may be a word without quotes: a slash in a word does not begin a comment.
 
 Calls as relaxed JSON between two tags, read as a whole once the closing tag is there.
 
-1. Whatever stands between the tags is the call, and nothing is one without the closing tag. Tags in strings and in
-   comments are content; so are tags that could be a key or a word, where JSON goes on.
-2. As long as the text is an object that keeps to the grammar, name and arguments are followed as they arrive. What does
-   not is followed only to the closing tag, and judged there.
-3. The JSON is relaxed, with words for strings. Repaired are one bracket and one closing tag too many, and quotes inside
-   of strings (see `quotes`). A list is as many calls. Without a name, with arguments that are no object, or with text
-   around it the call is broken.
+1. All that stands between the tags is the call, and without the closing tag there is none. Tags in strings and in
+   comments are content; so are tags that could be a key or a word, where JSON continues.
+2. As long as the text is an object that keeps to the grammar, name and arguments are followed as they arrive. Any other
+   text is followed only to the closing tag, and judged there.
+3. The JSON is relaxed, with words for strings. One bracket or one closing tag too many, and quotes inside strings (see
+   `quotes`), are repaired. Each entry of a list is a call. Without a name, with arguments other than an object, or with
+   text around it the call is broken.
 4. Another opening tag ends a complete call to a declared tool, and breaks any other.
 5. Arguments are made to fit the tool's schema (see `conform`).
 """
@@ -43,7 +43,7 @@ from tokenmill.systems.ai_sdk.quotes import read_unescaped
 
 
 class TaggedJsonState(JsonState, array_like=True, gc=False):
-    """Where a call between tags stands."""
+    """The position in a call between tags."""
 
     first: int = 0
     """Where the text between the tags begins in the call's source."""
@@ -52,20 +52,20 @@ class TaggedJsonState(JsonState, array_like=True, gc=False):
     whole: int = -1
     """Where its object ends, once it has."""
     loose: bool = False
-    """Only the next tag is looked for."""
+    """Whether only the next tag is searched for."""
     before: str = ""
-    """The character in front of the last slash or quote with which a chunk began."""
+    """The character before the last slash or quote with which a chunk began."""
 
 
 def is_word(state: JsonState, buffer: str, position: int) -> bool:
-    """Whether the character in front of a position is one of a word; `before` is the one in front of the buffer."""
+    """Whether the character before a position belongs to a word; `before` is the one before the buffer."""
     before = state.before if isinstance(state, TaggedJsonState) else ""
     last = buffer[position - 1] if position else before
     return last.isalpha() or last in ("_", "$", "/")
 
 
 class WordScan(JsonScan):
-    """A scanner that passes over slashes in words."""
+    """A scanner that skips slashes in words."""
 
     __slots__ = ()
 
@@ -77,28 +77,28 @@ class WordScan(JsonScan):
 
 
 _TAIL = re.compile(r"\s*+\}?\s*+(?:</[\w:.-]++>\s*+)?\Z")
-"""What may follow the object: one bracket too many, and the closing of something else."""
+"""What may follow the object: one bracket too many, and a closing tag of another kind."""
 
 _KEYS = JsonCall(arguments=("arguments",))
 
 
 class _Tags(NamedTuple):
-    """Tags that are looked for, with whether they close, and the characters that begin one, a string or a comment."""
+    """Tags that are searched for, with whether they close, and the characters that begin one, a string or a comment."""
 
     scanner: Scanner[bool]
     signs: re.Pattern[str]
 
 
 class TaggedJson(msgspec.Struct, frozen=True):
-    """All between two tags. The opening one has been read."""
+    """All text between two tags. The opening tag has been read."""
 
     open: Marker
-    """Begins a call; inside of one it ends or breaks that."""
+    """Begins a call; inside a call it ends or breaks that."""
     close: Marker
     """Ends the call."""
 
     def compile(self, stops: Sequence[Marker]) -> Reader:  # noqa: ARG002 -- only its own tags end it
-        """The reader of this body."""
+        """Return the reader of this body."""
         return _TaggedReader(self)
 
 
@@ -113,7 +113,7 @@ class _TaggedReader(JsonReader):
         self._watching = WordScan(2, self._stops)
         self._behind = _tags([(tags.close, True), (tags.open, False)])
         self._instead = _tags([(tags.close, True), *((tag, False) for tag in foreign if tag == tags.open)])
-        """Where there is no object: a tag that could be a part of JSON opens no other call."""
+        """Tags where there is no object: one that could be a part of JSON does not open another call."""
 
     def begin(self, call: OpenCall) -> TaggedJsonState:
         return TaggedJsonState(spelling=Spelling.WORDS, first=call.source.size)
@@ -136,7 +136,7 @@ class _TaggedReader(JsonReader):
             verdict = Verdict.MORE
             if state.root or (behind := buffer[position:].lstrip())[:1] in ("", "{"):
                 position, verdict = self._step_json(run, call, buffer, position)
-            else:  # white space in front is passed over, also where the closing tag is some
+            else:  # leading white space is skipped, also where the closing tag is some
                 _let_go(state)
                 position = len(buffer) - len(behind)
             if verdict is Verdict.DONE:
@@ -150,7 +150,7 @@ class _TaggedReader(JsonReader):
         return self._follow(run, call, buffer, first, position)
 
     def _follow(self, run: Run, call: OpenCall, buffer: str, first: int, position: int) -> tuple[int, Verdict]:
-        """Read on to the next tag that is none of the content's."""
+        """Read on to the next tag that is not content."""
         state = call.body
         assert isinstance(state, TaggedJsonState)
         tags, signs = self._behind if state.whole >= 0 else self._instead
@@ -175,13 +175,13 @@ class _TaggedReader(JsonReader):
         return len(buffer), Verdict.MORE
 
     def _closed(self, run: Run, call: OpenCall, read: str) -> Verdict:
-        """The closing tag is there: calls whose names were not followed begin now. `read` is what was read since."""
+        """Begin the calls whose names were not followed, at the closing tag. `read` is what was read since."""
         if call.begun:
             return Verdict.DONE
         try:
             entries, repaired = _entries(run.rules, call, call.source.text() + read)
         except ValueError:
-            return Verdict.DONE  # the result will say why not
+            return Verdict.DONE  # `result` will raise with the reason
         rules = run.rules
         if rules.unknown_tool == "text" and not all(rules.knows(name) for name, _ in entries):
             call.name = entries[0][0]
@@ -208,7 +208,7 @@ class _TaggedReader(JsonReader):
 
 
 def _let_go(state: TaggedJsonState) -> None:
-    """From here only the next tag is looked for, and strings, in which there is none."""
+    """Search only for the next tag from here on, and for strings, which contain none."""
     state.loose, state.phase, state.capture, state.sending = True, Phase.AFTER, False, False
 
 
@@ -218,7 +218,7 @@ def _tags(live: Sequence[tuple[Marker, bool]]) -> _Tags:
 
 
 def _cut(run: Run, call: OpenCall, read: str) -> Verdict:
-    """Another call begins in front of the closing tag."""
+    """Handle another call that begins before the closing tag."""
     state = call.body
     assert isinstance(state, TaggedJsonState)
     complete = state.whole >= 0 and not (call.source.text() + read)[state.whole :].strip()
@@ -244,7 +244,7 @@ def _is_own(tag: Marker) -> bool:
 
 
 def _entries(rules: Rules, call: OpenCall, source: str) -> tuple[list[tuple[str, dict[str, Any]]], bool]:
-    """Names and arguments of all calls between the tags, and whether they had to be repaired. Raises `ValueError`."""
+    """Return names and arguments of all calls between the tags, and whether they were repaired. Raises `ValueError`."""
     state = call.body
     assert isinstance(state, TaggedJsonState)
     value, repaired = _decoded(source[state.first : state.stop], state.whole - state.first)
@@ -255,7 +255,7 @@ def _entries(rules: Rules, call: OpenCall, source: str) -> tuple[list[tuple[str,
 
 
 def _decoded(body: str, whole: int) -> tuple[Any, bool]:
-    """The JSON between the tags; `whole` is where its object ends, if that was seen."""
+    """Return the JSON between the tags; `whole` is where its object ends, if that was seen."""
     text = body[:whole] if whole > 0 and _TAIL.match(body, whole) else body
     if not text.strip():
         raise ValueError("nothing stands between the tags")
@@ -295,7 +295,7 @@ def _section(start: str, end: str) -> Section:
 
 
 def _configured(format_: Format, options: Options) -> Format:
-    """The format with the tags of the options."""
+    """Return the format with the tags of the options."""
     if "" in (options.start_tag, options.end_tag):
         raise BadOpen("options 'start_tag' and 'end_tag': a tag must not be empty")
     if options.start_tag is None and options.end_tag is None:

@@ -1,17 +1,17 @@
 """Calls as markup named like the tool, as a middleware of the AI SDK asks for it in its prompt.
 
 Any element could be one, so only the exact tags of declared tools count: `<NAME>`, or `<NAME/>` for no arguments.
-Arguments are elements inside of the call's, `<city>Paris</city>`, nested as the schema has it.
+Arguments are elements inside the call's, `<city>Paris</city>`, nested like the schema.
 
-1. A parameter is an outermost element. Its value is raw text up to the closing tag of its name; tags like its own in it
+1. A parameter is an outermost element. Its value is raw text up to the closing tag of its name. Tags like its own in it
    are content if they come in pairs, and so are the call's. Nothing in a raw section is a tag.
-2. Where the schema has text, that raw text is the value, with entities as characters; it must not come twice. Elsewhere
-   it is read as markup (see `markup`), and what repeats is a list.
-3. The closing tag of the call ends it wherever it stands outside of such pairs, and a value that is open with it. Text
-   beside parameters, comments and closing tags without an opening one are passed over. But a closing tag of a parameter
-   that was given breaks the call: the one in front of it was part of the value. So does such a parameter that comes
-   again behind text. Where the value can't be text and nothing stands between the two, models wrote the closing twice.
-   A call that has such pairs and a closing too few or too many is broken, as nobody knows where its values end.
+2. Where the schema has text, that raw text is the value, with entities decoded; it must not come twice. Elsewhere it is
+   read as markup (see `markup`), and what repeats is a list.
+3. The closing tag of the call ends it wherever it stands outside such pairs, and ends an open value with it. Text
+   beside parameters, comments and unmatched closing tags are skipped. But a closing tag of a parameter that was given
+   breaks the call: the earlier one was part of the value. So does such a parameter that comes again after text. Where
+   the value can't be text and nothing stands between the two, models wrote the closing twice. A call that has such
+   pairs and a closing too few or too many is broken, as nobody knows where its values end.
 4. A call without parameters may hold a JSON object of its arguments; any other text breaks it.
 5. Arguments are made to fit the tool's schema (see `conform`).
 """
@@ -38,7 +38,7 @@ from tokenmill.parser.values.coerce import is_text
 from tokenmill.parser.values.markup import ATTRIBUTES, ENTITY, NAME, gathered, read_markup, unescaped, unescaped_markup
 
 TAG_CHARS = 4 * NAME_CHARS
-"""A tag before it is none: a name and a few attributes."""
+"""Characters of a tag before it stops being one: a name and a few attributes."""
 SPACE = r"\s{0,64}"
 """White space in a closing tag: a new line and some indentation."""
 
@@ -47,7 +47,7 @@ _BEGUN = re.compile(
     rf"<(?:(?P<close>/){SPACE}(?P<closed>(?:{NAME})?)(?P<space>{SPACE})"
     rf"|(?P<opened>(?:{NAME})?)(?P<attributes>(?:\s(?:[^<>\"']|\"[^\"<]*(?:\"|\Z)|'[^'<]*(?:'|\Z))*+)?)/?)\Z"
 )
-"""All that is left of the buffer is the beginning of a tag."""
+"""The beginning of a tag, if it is all that is left of the buffer."""
 _ENTITY_BEGUN = re.compile(r"&[#\w]{0,8}\Z")
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _RAW, _RAW_END = "<![CDATA[", "]]>"
@@ -58,7 +58,7 @@ class Markup(msgspec.Struct, frozen=True):
     """Nested elements whose outermost ones are parameters."""
 
     def compile(self, stops: Sequence[Marker]) -> Reader:  # noqa: ARG002 -- only its own closing ends it
-        """The reader of this body."""
+        """Return the reader of this body."""
         return _MarkupReader(
             Params(
                 open=marker("<"),
@@ -126,7 +126,7 @@ class _MarkupReader(ParamsReader):
 
 
 def _arguments(rules: Rules, tool: str, state: ChildrenState, source: str) -> dict[str, Any]:
-    """The values of the parameters by name. Raises `ValueError` if one that is text is repeated."""
+    """Return the values of the parameters by name. Raises `ValueError` if one that is text is repeated."""
     values: list[tuple[str, Any]] = []
     texts: set[str] = set()
     for key, _, begin, end in state.values:
@@ -142,13 +142,13 @@ def _arguments(rules: Rules, tool: str, state: ChildrenState, source: str) -> di
 
 
 def _is_raw(rules: Rules, tool: str, key: str) -> bool:
-    """Whether the schema has nothing but text for a parameter."""
+    """Whether the schema allows only text for a parameter."""
     types = rules.types(tool, key)
     return bool(types) and is_text(types) is not False
 
 
 def _count(state: ChildrenState, source: str) -> None:
-    """A tag that is part of the open value."""
+    """Count a tag inside the open value."""
     tag = _TAG.fullmatch(source)
     if tag is None:
         return
@@ -157,7 +157,7 @@ def _count(state: ChildrenState, source: str) -> None:
 
 
 class _InValue(Finder[ParamToken]):
-    """Finds the end of an open value, and what in it is counted or stands for something else."""
+    """Finds the end of an open value, and what in it is counted or is an escape."""
 
     def __init__(self, state: ChildrenState) -> None:
         self._state = state
@@ -198,7 +198,7 @@ class _InValue(Finder[ParamToken]):
         return ParamToken.FAULT if state.quoted else ParamToken.END
 
     def _may_become(self, buffer: str, position: int) -> bool:
-        """Whether what is left of the buffer can become something that counts."""
+        """Whether the rest of the buffer can become something that counts."""
         if len(buffer) - position > TAG_CHARS:
             return False
         begun = _BEGUN.match(buffer, position)
@@ -249,21 +249,21 @@ class _Between(Finder[ParamToken]):
 
 
 def _may_begin(buffer: str, position: int) -> bool:
-    """Whether what is left of the buffer can become a tag or a comment."""
+    """Whether the rest of the buffer can become a tag or a comment."""
     if len(buffer) - position > TAG_CHARS:
         return False
     return _BEGUN.match(buffer, position) is not None or _COMMENT_BEGIN.startswith(buffer[position:])
 
 
 def _first(buffer: str, position: int, *, entities: bool) -> int:
-    """The next character that may mean something; -1 if there is none."""
+    """Return the position of the next character that may mean something; -1 if there is none."""
     tag = buffer.find("<", position)
     entity = buffer.find("&", position, tag if tag >= 0 else len(buffer)) if entities else -1
     return entity if entity >= 0 else tag
 
 
 def _ending(buffer: str, position: int, end: str, *, final: bool) -> Hit[ParamToken] | None:
-    """The end of a section in which nothing else counts."""
+    """Find the end of a section in which nothing else counts."""
     found = buffer.find(end, position)
     if found >= 0:
         return Hit(found, found + len(end), ParamToken.RAW)
@@ -277,7 +277,7 @@ _NAME = re.compile(NAME)
 
 
 def _configured(format_: Format, options: Options) -> Format:
-    """The format with the tags of the declared tools."""
+    """Return the format with the tags of the declared tools."""
     names = [name for name in read_tools(options.tools, {}) if _NAME.fullmatch(name)]
     return msgspec.structs.replace(format_, sections=(_section(names),) if names else ())
 

@@ -1,11 +1,11 @@
 """Codec `ai_sdk_parts`: a record's value is one stream part of a model of the AI SDK, as JSON.
 
-1. `text-delta` is model text and runs through the message's format. `text-start` and `text-end` say nothing more.
-2. `finish` ends the message. Of its reason the provider's own word is kept where it means the same to tokenmill as the
-   unified one; else the unified one is.
+1. `text-delta` is model text and is parsed in the message's format. `text-start` and `text-end` add nothing.
+2. `finish` ends the message. The provider's own word for the reason is kept where it means the same to tokenmill as the
+   unified one; otherwise the unified one is used.
 3. Every other part, reasoning and the provider's own calls included, becomes a `part` event in its place, unchanged.
 
-The header `tm-message-id` may name the message. A null value ends it; an empty one says nothing.
+The header `tm-message-id` may name the message. A null value ends it; an empty one is ignored.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ _FRAMING = frozenset({"text-start", "text-end"})
 
 
 class AiSdkPartsCodec:
-    """The parts of a language model's stream; nothing is remembered."""
+    """The parts of a language model's stream; no state is kept."""
 
     name = "ai_sdk_parts"
     summary = "stream parts of the AI SDK, one JSON object each; header tm-message-id names the message"
@@ -39,7 +39,7 @@ class AiSdkPartsCodec:
     )
 
     def decode(self, state: bytes, record: Record) -> tuple[bytes, Sequence[Chunk]]:
-        """The chunk of one part, if it says anything."""
+        """Return the chunk of one part, if it has content."""
         identity = message_id(record)
         if not record.value:
             return state, (Chunk(message_id=identity, end=True),) if record.value is None else ()
@@ -68,7 +68,9 @@ def _finish(part: dict[str, Any], identity: str | None) -> Chunk:
 
 
 def _reason(reason: Any) -> str | None:
-    """The provider's word if it is understood as the unified one is, which early versions of the SDK have alone."""
+    """Return the provider's word if it means the same as the unified one; early versions of the SDK send only the
+    former.
+    """
     if not isinstance(reason, dict):
         return text_of(reason) or None
     unified, raw = text_of(reason.get("unified")), text_of(reason.get("raw"))

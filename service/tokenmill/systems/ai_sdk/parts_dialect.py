@@ -1,11 +1,11 @@
-"""Dialect `ai_sdk_parts`: the stream parts that a language model of the AI SDK sends, behind its middleware.
+"""Dialect `ai_sdk_parts`: the stream parts that a language model of the AI SDK sends, after its middleware.
 
-1. Text and reasoning are blocks of start, deltas and end. A block ends in front of a call.
-2. A call is `tool-input-start`, its arguments as JSON while they arrive, `tool-input-end` and `tool-call` directly
-   behind each other. The deltas joined are the `input` of the call.
-3. A call that fails has its `tool-input-end` and no `tool-call`: an `error` part says why, with the original text. An
-   error about a call that follows is left out: the SDK looks at names and schemas itself.
-4. `part` events that are parts of the SDK come out as they came in, any other as a `raw` part.
+1. Text and reasoning are blocks of start, deltas and end. A block ends before a call.
+2. A call is `tool-input-start`, its arguments as JSON while they arrive, then `tool-input-end` directly followed by
+   `tool-call`. The joined deltas are the `input` of the call.
+3. A call that fails has its `tool-input-end` and no `tool-call`: an `error` part gives the reason, with the original
+   text. An error about a call that still follows is left out: the SDK checks names and schemas itself.
+4. `part` events that are parts of the SDK come out unchanged, any other as a `raw` part.
 5. `finish` has the unified reason and the provider's own.
 """
 
@@ -37,7 +37,7 @@ from tokenmill.events import (
 )
 
 _DROP_REASONS = {"malformed-call": "malformed-tool-call-body", "unfinished-call": "unfinished-tool-call"}
-"""What the middleware calls the reasons for which a call is dropped."""
+"""The middleware's words for the reasons why a call is dropped."""
 
 _UNIFIED = {"cancelled": "other", "timeout": "other"}
 """Unified reasons where they differ from the native ones."""
@@ -51,7 +51,7 @@ class AiSdkPartsState(msgspec.Struct, array_like=True, gc=False):
 
     calls: dict[str, GrowingArguments] = {}
     called: str = ""
-    """The one whose `tool-call` was just sent; an `error` in its stead may still follow."""
+    """The call whose `tool-call` was just sent; an `error` in its place may still follow."""
 
     @property
     def memory(self) -> int:
@@ -73,7 +73,7 @@ class AiSdkPartsDialect:
     def encode(
         self, state: AiSdkPartsState | None, envelope: Envelope, event: Event, _seq: int | None, _time: int
     ) -> Sequence[bytes]:
-        """The parts of one event."""
+        """Return the parts of one event."""
         state = AiSdkPartsState() if state is None else state
         if state.called:
             if getattr(event, "id", None) != state.called:
@@ -178,6 +178,6 @@ _MAKERS: dict[type[Event], Callable[[AiSdkPartsState, Envelope, Any], list[dict[
     Finish: _finish,
     ToolResult: _tool_result,
 }
-"""What is made of each event; those that do not stand here are told by others."""
+"""The handler of each event. Events that are missing here are covered by others."""
 
 AI_SDK_PARTS = AiSdkPartsDialect()

@@ -1,7 +1,7 @@
-"""A call written as JSON in whose strings quotes are not escaped: read where only one reading is left.
+"""A call written as JSON with unescaped quotes in its strings: read if only one reading is possible.
 
 1. The object of the call must be strict JSON around its arguments: `name`, then `arguments`, in either order.
-2. A string ends at the first quote behind which the next key or the end of the arguments follows.
+2. A string ends at the first quote that is followed by the next key or by the end of the arguments.
 3. What looks like another key inside such a string makes it ambiguous, and the call broken.
 """
 
@@ -25,7 +25,7 @@ _decoder = json.JSONDecoder(strict=False)
 
 
 def read_unescaped(text: str) -> dict[str, Any]:
-    """The call's object. Raises `ValueError` if it can't be read, or in more than one way."""
+    """Return the call's object. Raises `ValueError` if it can't be read, or in more than one way."""
     name, inner = _outside(text)
     arguments: dict[str, Any] = {}
     position, size = 0, len(inner.rstrip())
@@ -75,7 +75,7 @@ def _string(text: str, begin: int) -> tuple[str, int]:
 
 
 def _is_escaped(text: str, position: int) -> bool:
-    """Whether an odd number of backslashes stands directly in front."""
+    """Whether an odd number of backslashes stands directly before a position."""
     first = position
     while text[first - 1] == "\\":
         first -= 1

@@ -1,6 +1,6 @@
-"""The whole answer is one call: what a model writes whose caller forces it to call a tool, and asks for JSON.
+"""The whole answer is one call: written by a model whose caller forces it to call a tool, and asks for JSON.
 
-It always ends in a call: where the answer is none, in one to `unknown`, or without arguments, that has a `problem`.
+It always ends in a call. An answer that is not one becomes a call to `unknown`, or without arguments, with a `problem`.
 """
 
 from tokenmill.formats.notations import NAME_ARGUMENTS, json_history

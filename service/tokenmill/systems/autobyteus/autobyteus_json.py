@@ -1,15 +1,15 @@
-"""JSON in running text that begins like a call: the option `json_patterns` says how, `json_profile` how it is read.
+"""JSON in running text that begins like a call: `json_patterns` sets the beginnings, `json_profile` how it is read.
 
 Where a JSON text has the tool's name and the arguments: one rule for each profile.
 
 A profile finds calls in a decoded text. Its *head* finds the name in the beginning of a text that puts it first, so
-that a long call need not wait for its end; whether that was the name, the profile decides.
+that a long call need not wait for its end. The profile then decides whether that was the name.
 
-A call in text that is JSON, all of which is its source; the option `json_profile` says how it is read.
+A call in text that is JSON, all of which is its source; the option `json_profile` decides how it is read.
 
 1. It ends where its first bracket is closed. Of several calls in it the first counts.
-2. Its source is sent from where its name is known: at once where a name stands where the profile expects the first one,
-   else at the end.
+2. Its source is sent once its name is known: immediately if a name stands where the profile expects the first one,
+   otherwise at the end.
 """
 
 import re
@@ -33,14 +33,14 @@ from tokenmill.parser.spec import Call, Format, Section
 from tokenmill.parser.values.repair import decode_json
 
 Found = tuple[str, Any]
-"""A tool's name and what stands for its arguments."""
+"""A tool's name and the value of its arguments."""
 
 _STRING = r'"(?:[^"\\]++|\\.)*+"'
 _NAME = rf'"(?P<name>[^"\\]{{1,{NAME_CHARS}}})"\s*+[,}}]'
 
 
 def _head(pattern: str) -> re.Pattern[str]:
-    """A head: white space is tolerated between its characters, `NAME` is the name in quotes."""
+    """Return a head: white space is allowed between its characters, `NAME` is the name in quotes."""
     words = [_NAME if word == "NAME" else word for word in pattern.split()]
     return re.compile(r"\s*+".join(words), re.DOTALL)
 
@@ -58,12 +58,12 @@ def _named(name: Any, arguments: Any) -> Iterator[Found]:
 
 
 def _first(value: dict[str, Any], *keys: str) -> Any:
-    """The first of these values that is there and not null."""
+    """Return the first of these values that exists and is not null."""
     return next((value[key] for key in keys if value.get(key) is not None), None)
 
 
 def _nested(value: Any) -> Iterator[Found]:
-    """`{"tool": {"function": NAME or {"name": NAME}, "parameters" or "arguments": {…}}}`."""
+    """Yield from `{"tool": {"function": NAME or {"name": NAME}, "parameters" or "arguments": {…}}}`."""
     tool = value.get("tool") if isinstance(value, dict) else None
     if isinstance(tool, dict):
         function = tool.get("function")
@@ -72,7 +72,7 @@ def _nested(value: Any) -> Iterator[Found]:
 
 
 def _openai(value: Any) -> Iterator[Found]:
-    """Calls of the chat-completions protocol: alone, in a list, or in a list under `tool_calls` or `tools`."""
+    """Yield calls of the chat-completions protocol: alone, in a list, or in a list under `tool_calls` or `tools`."""
     if isinstance(value, dict):
         lists = (value[key] for key in ("tool_calls", "tools") if isinstance(value.get(key), list))
         value = next(lists, [value])
@@ -85,7 +85,7 @@ def _openai(value: Any) -> Iterator[Found]:
 
 
 def _gemini(value: Any) -> Iterator[Found]:
-    """`{"name": NAME, "args": {…}}`, alone or in a list."""
+    """Yield from `{"name": NAME, "args": {…}}`, alone or in a list."""
     for entry in value if isinstance(value, list) else [value]:
         if isinstance(entry, dict):
             yield from _named(entry.get("name"), entry.get("args"))
@@ -105,11 +105,11 @@ PROFILES = {
 }
 
 PROFILE_OF = {"openai": "openai", "gemini": "gemini", "google": "gemini"}
-"""Profile of a provider's models; of the others it is `default`."""
+"""Profile of a provider's models; that of all others is `default`."""
 
 
 def any_call(value: Any) -> Iterator[Found]:
-    """The first call in JSON of whatever profile: by `name`, `tool` or `function`."""
+    """Yield the first call in JSON of any profile: by `name`, `tool` or `function`."""
     if isinstance(value, list):
         value = value[0] if value else None
     if isinstance(value, dict):
@@ -121,7 +121,9 @@ def any_call(value: Any) -> Iterator[Found]:
 
 
 def object_of(arguments: Any) -> dict[str, Any]:
-    """The arguments as an object: none are none, a string holds one. Raises `ValueError` for what is none."""
+    """Return the arguments as an object: of no value, an empty one; of a string, the one in it. Raises `ValueError`
+    otherwise.
+    """
     if isinstance(arguments, str):
         arguments = decode_json(arguments)[0] if arguments.strip() else None
     if arguments is None:
@@ -132,32 +134,32 @@ def object_of(arguments: Any) -> dict[str, Any]:
 
 
 HEAD_CHARS = 4 * NAME_CHARS
-"""The beginning of a text in which its name is looked for."""
+"""Characters at the beginning of a text in which its name is searched for."""
 
 _VERDICTS = {Token.END: Verdict.DONE, Token.BAD: Verdict.FAILED}
 _NAMELESS = "this is not where the profile has a call"
 
 
 class WholeJsonState(msgspec.Struct, array_like=True, gc=False):
-    """Where a call stands whose whole JSON is its source."""
+    """The position in a call whose whole JSON is its source."""
 
     json: JsonState
     head: str = ""
     """Its beginning, as long as no name was found in it."""
     searched: bool = False
-    """Its beginning has no name, or had it."""
+    """Whether the search for a name in its beginning is over."""
 
 
 class JsonTool(msgspec.Struct, frozen=True):
     """A JSON text that is a call."""
 
     def compile(self, stops: Sequence[Marker]) -> Reader:  # noqa: ARG002 -- brackets end it
-        """The reader of this body."""
+        """Return the reader of this body."""
         return _JsonToolReader()
 
 
 def profile_of(options: Options) -> Profile:
-    """How JSON is read: as the option says, else as the provider's models write it."""
+    """Return how JSON is read: as the option sets it, else as the provider's models write it."""
     return PROFILES[options.json_profile or PROFILE_OF.get(options.provider.lower(), "default")]
 
 
@@ -197,7 +199,7 @@ class _JsonToolReader:
         return position, _VERDICTS.get(token, Verdict.MORE)
 
     def _name(self, run: Run, call: OpenCall, state: WholeJsonState, text: str, *, whole: bool) -> tuple[Verdict, int]:
-        """Look for the name in what there is; with it comes the offset in the source up to which it was looked for."""
+        """Search for the name in the text so far. Also return the offset in the source up to which it was searched."""
         profile, name, end = profile_of(run.rules.options), "", call.source.size + len(text)
         if not state.searched:
             state.head += text[: HEAD_CHARS - len(state.head)]
@@ -224,7 +226,7 @@ class _JsonToolReader:
 
 
 def _call(profile: Profile, source: str) -> tuple[Found, bool]:
-    """The first call of a JSON text, and whether it had to be repaired. Raises `ValueError` if there is none."""
+    """Return the first call of a JSON text, and whether it was repaired. Raises `ValueError` if there is none."""
     value, repaired = decode_json(source)
     call = next(profile.calls(value), None)
     if call is None:
@@ -242,13 +244,15 @@ PATTERNS = (
     '[{"function"',
     '[{"name"',
 )
-"""How calls begin if nobody says it."""
+"""Default beginnings of calls."""
 
 BRACKETS = "{["
 
 
 def _section(patterns: Sequence[str]) -> Section:
-    """Calls that begin so. A call's opening is its first bracket; what follows it in the pattern must follow it."""
+    """Return calls with these beginnings. A call's opening is its first bracket; the rest of the pattern must follow
+    it.
+    """
     tight = ["".join(pattern.split()) for pattern in patterns]
     behind = [(first, [_signs(text[1:]) for text in tight if text[0] == first]) for first in BRACKETS]
     calls = tuple(Call(marker(first, ahead=ahead), JsonTool()) for first, ahead in behind if ahead)
@@ -256,7 +260,7 @@ def _section(patterns: Sequence[str]) -> Section:
 
 
 def _signs(text: str) -> list[str]:
-    """Characters with any white space between them: nothing, if a bracket alone is the pattern."""
+    """Return characters with any white space between them: nothing, if the pattern is only a bracket."""
     return [piece for sign in text for piece in (LEADING_SPACE, *literal(sign))]
 
 

@@ -2,11 +2,11 @@
 
 A segment between two markers, the first of which has a header in JSON: `[[SEG_START {"type": …}]]…[[SEG_END]]`.
 
-1. The header is one JSON object and says of which kind the segment is; whatever its strings hold is part of it. What
-   has no such header was text.
-2. `text` is a block of text. The content of `write_file` and `run_bash` is their argument as it stands.
-3. A `tool` is named in the header or in the content, which is a call in JSON then; the arguments in the header go
-   before those of the content.
+1. The header is one JSON object and gives the segment's kind; whatever its strings contain is part of it. Without such
+   a header the segment was text.
+2. `text` is a block of text. The content of `write_file` and `run_bash` is their argument, unchanged.
+3. A `tool` is named in the header or in the content, which is a call in JSON then. Arguments in the header take
+   precedence over those of the content.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,44 +29,44 @@ from tokenmill.systems.autobyteus.autobyteus_json import any_call, object_of
 from tokenmill.systems.autobyteus.tagged import ANY_TOOL, RawText, content_of, long_argument
 
 HEADER_CHARS = 64 * 1024
-"""A header before it stops being one: it may hold a tool's arguments, but no files."""
+"""Characters of a header before it stops being one: it may contain a tool's arguments, but no files."""
 
 BLOCK = "text"
 
 
 class SegmentState(msgspec.Struct, array_like=True, gc=False):
-    """Where a segment whose header is JSON stands."""
+    """The position in a segment whose header is JSON."""
 
     json: JsonState
-    """Of the header."""
+    """State of the header's JSON."""
     kind: str = ""
-    """Of the segment, once its header is read."""
+    """Kind of the segment, once its header is read."""
     header: str = ""
-    """The header then, as it was written: a snapshot has no room for every number that JSON has."""
+    """The header as it was written, once it is read: a snapshot can't hold every number that JSON allows."""
     begin: int = -1
     """Where the content begins; -1 until then."""
     end: int = -1
     """Where it ends, once it has."""
     growing: bool = False
-    """The content is sent as it grows."""
+    """Whether the content is sent as it grows."""
 
 
 class Sentinel(msgspec.Struct, frozen=True):
     """A segment. The call's opening is the first marker, up to its header."""
 
     until: str
-    """What stands behind the header."""
+    """What follows the header."""
     close: Marker
     """Ends the segment."""
     kinds: Mapping[str, str]
-    """Kind by what the header's `type` says."""
+    """Kind by the header's `type`."""
     arguments: Mapping[str, str]
-    """Of the kinds whose content is an argument: its name."""
+    """Name of the argument, for the kinds whose content is one."""
     paths: frozenset[str]
     """Kinds whose header has a path, which is an argument, too."""
 
     def compile(self, stops: Sequence[Marker]) -> Reader:  # noqa: ARG002 -- it has a close of its own
-        """The reader of this body."""
+        """Return the reader of this body."""
         return _SentinelReader(self)
 
 
@@ -130,7 +130,7 @@ class _SentinelReader:
         return position, Verdict.MORE if state.kind else Verdict.TEXT
 
     def _kind_of(self, header: str) -> str:
-        """Which kind of segment a header is of; nothing if it is none."""
+        """Return the kind of segment that a header gives; nothing if it is not a header."""
         if nested_too_deep(header):
             return ""
         try:
@@ -140,7 +140,7 @@ class _SentinelReader:
         return self._sentinel.kinds.get(said.strip().lower(), "") if isinstance(said, str) else ""
 
     def _open(self, run: Run, call: OpenCall, state: SegmentState) -> Verdict:
-        """The header and what stands behind it are complete."""
+        """Open the segment: the header and what follows it are complete."""
         kind = state.kind
         if kind == BLOCK:
             return Verdict.BLOCK
@@ -191,12 +191,12 @@ class _SentinelReader:
 
 
 def _said(state: SegmentState) -> dict[str, Any]:
-    """What the header says, its type as the kind that it is; nothing before it is read."""
+    """Return the header's content, with the segment's kind as its type; nothing before it is read."""
     return {**msgspec.json.decode(state.header), "type": state.kind} if state.kind else {}
 
 
 def _call_in(content: str) -> tuple[str, Any] | None:
-    """The call that a content names, if it names one."""
+    """Return the call that a content names, if it names one."""
     try:
         return next(any_call(decode_json(content)[0]), None)
     except ValueError:

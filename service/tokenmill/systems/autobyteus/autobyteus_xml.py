@@ -1,19 +1,19 @@
 """Tags for tools, `<tool name="NAME">` with arguments as elements, and the older ones of two tools.
 
-Of `write_file`, `patch_file` and `run_bash` the long argument streams as it stands. The older tags are content to the
-model, not calls: they are read whatever `parse` says.
+For `write_file`, `patch_file` and `run_bash` the long argument streams unchanged. To the model, the older tags are
+content, not calls: they are read whatever `parse` is.
 
 The content of a tool's tag is its arguments as elements, `<path>/a</path>` or `<arg name="path">/a</arg>`. Their XML is
 the source; it is read once it is complete.
 
 1. An element's name is its attribute `name`, else its tag. `<arguments>` around them may be missing.
 2. An element is the list of the `<item>`s in it, or the object of other elements in it, or its text without white space
-   at its sides. What comes twice counts as it comes last. Where the schema says that it is text, it is its source; so
-   it is where nothing is said and text stands beside its elements.
-3. Entities and CDATA sections stand for their characters. What is no tag is text: a lone `<` or `&`, a tag that closes
-   nothing, a tag that is not closed before the element around it is. What is not closed at all is an error.
-4. Text beside elements that can't be text itself is an error, as are arguments beside `<arguments>`: what closed the
-   value in front of it was part of that value, and the rest of it would be lost.
+   at its sides. If a name comes twice, the last counts. Where the schema requires text, the value is the element's
+   source; the same holds where the schema gives no type and text stands beside the elements.
+3. Entities and CDATA sections are decoded. Anything but a tag is text: a lone `<` or `&`, a tag that closes nothing, a
+   tag that is not closed before the element around it is. What is not closed at all is an error.
+4. Text beside elements that can't be text itself is an error, and so are arguments beside `<arguments>`: the closing
+   tag before it was part of the value, and the rest of that would be lost.
 """
 
 import re
@@ -55,7 +55,7 @@ _TOKEN = re.compile(
 _KEY = re.compile(r"\sname\s*=\s*(\"[^\"]*\"|'[^']*')", re.IGNORECASE)
 
 
-class _Element(msgspec.Struct, gc=False):  # faster to make than other objects; it holds no circles
+class _Element(msgspec.Struct, gc=False):  # faster to create than other objects; it holds no circles
     """An open element, or a complete one."""
 
     tag: str
@@ -72,21 +72,21 @@ class _Element(msgspec.Struct, gc=False):  # faster to make than other objects; 
         return any(text and not text.isspace() for text in self.text)
 
     def is_source(self, types: Collection[str]) -> bool:
-        """Whether its value, which may have these types, is its source where elements are in it."""
+        """Whether its value, which may have these types, is its source if there are elements in it."""
         return "string" in types or (not types and self.is_mixed())
 
     def is_wrapper(self) -> bool:
-        """Whether the arguments are in it, if nothing is around it."""
+        """Whether it contains the arguments, if nothing is around it."""
         return self.key.lower() == self.tag == WRAPPER
 
     def dissolve(self, into: "_Element") -> None:
-        """It was never closed: its tag was text."""
+        """Turn an element that was never closed into text."""
         into.text += [self.opening, *self.text]
         into.children += self.children
 
 
 def arguments_of(source: str, shape: Shape) -> tuple[dict[str, Any], bool]:
-    """The arguments, and whether a value had to be repaired. Raises `ValueError` if an element's end can't be told."""
+    """Return the arguments, and whether a value was repaired. Raises `ValueError` if an element's end is unclear."""
     root = _read(source, shape)
     around = next((child for child in root.children if child.is_wrapper()), root)
     if around is not root and (root.is_mixed() or len(root.children) > 1):
@@ -96,7 +96,9 @@ def arguments_of(source: str, shape: Shape) -> tuple[dict[str, Any], bool]:
 
 
 def _read(source: str, shape: Shape) -> _Element:
-    """The elements of a text, in one that is around them all; of arguments that are their source only the first."""
+    """Return the elements of a text, in one that surrounds them all; of arguments that are their source only the
+    first.
+    """
     top = _Element("", "", "", 0, 0)
     stack, position, asked = [top], 0, top
     tokens = _TOKEN.finditer(source)
@@ -121,7 +123,7 @@ def _read(source: str, shape: Shape) -> _Element:
             top.text.append(token["raw"])
         top = stack[-1]
         if len(top.children) == 1 and top is not asked:
-            asked = top  # once: the answer takes a look at all that follows
+            asked = top  # once: the answer needs a look at all that follows
             if _is_source(stack, shape) and (end := _plain_end(stack, source, position)) >= 0:
                 tokens, position = _TOKEN.finditer(source, end), end
     stack[0].text.append(source[position:])
@@ -131,15 +133,15 @@ def _read(source: str, shape: Shape) -> _Element:
 
 
 def _is_source(stack: list[_Element], shape: Shape) -> bool:
-    """Whether the innermost open element is an argument whose value is its source, as elements are in it."""
+    """Whether the innermost open element is an argument whose value is its source, as there are elements in it."""
     _, *around = stack
     inside = around[1:] if around and around[0].is_wrapper() else around
     return len(inside) == 1 and inside[0].is_source(shape.child(inside[0].key).types)
 
 
 def _plain_end(stack: list[_Element], source: str, position: int) -> int:
-    """Where the closing tag of the innermost open element begins, if no tag before it is called as an open one is, and
-    nothing before it hides tags: whatever elements are in between, they end there. Otherwise -1.
+    """Return where the closing tag of the innermost open element begins, if no tag before it has an open element's name
+    and nothing before it hides tags: whatever elements are in between, they end there. Otherwise -1.
     """
     names = "|".join(re.escape(element.tag) for element in stack[1:])
     live = re.compile(rf"<(?:!--|!\[CDATA\[|/?\s{{0,8}}(?:{names})(?![\w:.-]))", re.IGNORECASE)
@@ -150,7 +152,7 @@ def _plain_end(stack: list[_Element], source: str, position: int) -> int:
 
 
 def _key(attributes: str) -> str:
-    """The attribute that names an element; empty if none does."""
+    """Return the attribute that names an element; empty if none does."""
     found = _KEY.search(attributes)
     return unescaped(found[1][1:-1]) if found else ""
 
@@ -189,7 +191,7 @@ class _Values:
         self.repaired = False
 
     def members(self, element: _Element, shape: Shape) -> dict[str, Any]:
-        """The object of an element's elements."""
+        """Return the object of an element's elements."""
         _only_elements(element)
         return {child.key: self._value(child, shape.child(child.key)) for child in element.children}
 
@@ -215,13 +217,13 @@ class _XmlToken(Enum):
 
 
 class XmlTool(msgspec.Struct, frozen=True):
-    """Arguments as elements, up to the closing tag, which counts everywhere but in a CDATA section."""
+    """Arguments as elements, up to the closing tag, which counts everywhere except in a CDATA section."""
 
     close: Marker
     """Ends the call."""
 
     def compile(self) -> ContentReader:
-        """The reader of this content."""
+        """Return the reader of this content."""
         return _XmlToolReader(self.close)
 
 
@@ -264,7 +266,7 @@ class _XmlToolReader:
 
 
 def _opening(tag: str, behind: str) -> Marker:
-    """The beginning of a tag, up to its name."""
+    """Return the beginning of a tag, up to its name."""
     return marker(f"<{tag}", any_case=True, ahead=[[behind]])
 
 

@@ -1,12 +1,12 @@
-"""The content of a tool's tag of which one argument is long: only that is passed on, as it stands.
+"""The content of a tool's tag with one long argument: only that is passed on, unchanged.
 
-1. An argument is `<arg name="KEY">…</arg>` or `<KEY>…</KEY>`. All but those of the tool are passed over, up to the
-   closing tag; of the long argument the first counts, of the path the last.
-2. The long argument may have guards around its text, as `__START_CONTENT__` and `__END_CONTENT__`. White space in front
-   of the first and one new line behind it are layout. The last counts only in front of the argument's end, so the text
-   may speak of it.
-3. Where the last guard is missing, the argument ends in front of the end of the arguments or of the call; white space
-   at the text's end is layout then. Without guards it ends at the first closing, and nothing is layout.
+1. An argument is `<arg name="KEY">…</arg>` or `<KEY>…</KEY>`. All but those of the tool are skipped, up to the closing
+   tag. Of several long arguments the first counts, of several paths the last.
+2. The long argument may have guards around its text, as `__START_CONTENT__` and `__END_CONTENT__`. White space before
+   the first and one new line after it are layout. The last counts only before the argument's end, so the text may
+   mention it.
+3. Where the last guard is missing, the argument ends before the end of the arguments or of the call; white space at the
+   text's end is layout then. Without guards it ends at the first closing, and nothing is layout.
 """
 
 from collections.abc import Callable, Mapping
@@ -26,7 +26,7 @@ from tokenmill.parser.values.markup import unescaped
 from tokenmill.systems.autobyteus.tagged import TAG_CHARS, ContentReader, TagState, content_of, long_argument
 
 _Step = Callable[[Run, OpenCall, TagState, str, int, int], tuple[int, bool]]
-"""Reads on in one phase: the position read to, and whether another phase goes on from there."""
+"""Reads on in one phase. Returns the position read to, and whether another phase continues from there."""
 
 PATH = "path"
 _LAYOUT = LAYOUTS["strip"]
@@ -43,7 +43,7 @@ class Phase(IntEnum):
     """The beginning of the long argument, where its first guard may stand."""
     TEXT = 3
     GUARDED = 4
-    """Its text behind the first guard."""
+    """Its text after the first guard."""
     OVER = 5
     """The call's closing stands here."""
     BROKEN = 6
@@ -66,7 +66,7 @@ class PipedToken(IntEnum):
 
 
 class _Style(NamedTuple):
-    """One of the spellings of an argument: what closes it."""
+    """One of the spellings of an argument: its closing."""
 
     opening: str
     closing: str
@@ -81,14 +81,14 @@ class Piped(msgspec.Struct, frozen=True):
     close: Marker
     """Ends the call."""
     argument: str
-    """Name of the long one."""
+    """Name of the long argument."""
     path: bool = False
-    """There is an argument `path`, too."""
+    """Whether there is an argument `path`, too."""
     guards: tuple[str, str] | None = None
-    """What may stand around its text."""
+    """What may surround its text."""
 
     def compile(self) -> ContentReader:
-        """The reader of this content."""
+        """Return the reader of this content."""
         return _PipedReader(self)
 
 
@@ -121,7 +121,7 @@ class _PipedReader:
         self._last = [Scanner(_guarded_ends(style, piped.argument, last)) for style in _STYLES] if last else []
 
     def begin(self, run: Run, call: OpenCall, state: TagState, offset: int) -> None:
-        """Nothing is known yet."""
+        """Begin without knowing anything yet."""
 
     def quick(self, rules: Rules, parser: State, call: OpenCall, state: TagState, text: str) -> list[AnyEvent] | None:
         if state.phase not in (Phase.TEXT, Phase.GUARDED) or (state.growing and rules.options.min_delta_chars):
@@ -153,7 +153,7 @@ class _PipedReader:
         assert closing is not None  # it was found there
         return closing.end, Verdict.DONE
 
-    # What follows reads one phase each.
+    # The following methods read one phase each.
 
     def _seek(
         self, run: Run, call: OpenCall, state: TagState, buffer: str, position: int, _base: int
@@ -212,7 +212,7 @@ class _PipedReader:
         closed = hit is not None and hit.value is not None
         if state.growing:
             if guarded and (hit is None or hit.value is not PipedToken.CLOSE) and (closed or not run.final):
-                text = _LAYOUT.certain(text)  # what it leaves off may be layout, or is it
+                text = _LAYOUT.certain(text)  # what it leaves off is or may be layout
             grow(run, call, self._argument, text)
         if hit is None or hit.value is None:
             return position + len(text), False
@@ -232,7 +232,9 @@ def _closing(style: _Style, name: str) -> Marker:
 
 
 def _guarded_ends(style: _Style, name: str, guard: str) -> list[tuple[Marker, PipedToken]]:
-    """What ends a guarded text: the last guard in front of the argument's closing, or that in front of a larger one."""
+    """Return what ends a guarded text: the last guard before the argument's closing, or that before a larger
+    closing.
+    """
     closing = style.closing.format(name)
     behind = [(LEADING_SPACE, *literal(tag, any_case=True)) for tag in (closing, "</arguments>", "</tool>")]
     return [

@@ -2,16 +2,16 @@
 
 1. A segment is `SEGMENT_START`, any number of `SEGMENT_CONTENT`, `SEGMENT_END`. Kinds are `text`, `tool_call`,
    `write_file`, `patch_file`, `run_bash`, `reasoning` and `media`.
-2. The id of a call's segment is that of the call, in every topic. The others are `seg_` and the number of their start,
-   behind `id_prefix`.
+2. The id of a call's segment is that of the call, in every topic. The other ids are `seg_` and the number of their
+   start, after `id_prefix`.
 3. The content of `write_file`, `patch_file` and `run_bash` is their long argument, decoded. That of `tool_call` is the
    source of the call as the model writes it.
-4. The start of a segment that names a path waits for it; content that comes before is kept as long.
-5. Text ends where a call begins in it. A provider's own calls come beside the text: it stays open, and all ends come at
-   the end, text first, then calls, then reasoning, as the provider does not say where they are complete.
+4. The start of a segment with a path waits for the path; earlier content is kept until then.
+5. Text ends where a call begins in it. A provider's own calls come beside the text. It stays open, and all ends come at
+   the end: text first, then calls, then reasoning, as the provider does not mark where they are complete.
 6. A call that fails ends its segment, then comes an `ERROR`. Its source is not shown again as text, unless nothing of
-   it was shown. A JSON text that never named a tool is a `tool_call` all the same.
-7. What came of a call is `TOOL_EXECUTION_SUCCEEDED` or `TOOL_EXECUTION_FAILED`, with the id of its segment.
+   it was shown. A JSON text that never named a tool still is a `tool_call`.
+7. The outcome of a call is `TOOL_EXECUTION_SUCCEEDED` or `TOOL_EXECUTION_FAILED`, with the id of its segment.
 """
 
 import json
@@ -49,21 +49,21 @@ class CallSegment(msgspec.Struct, array_like=True, gc=False):
     id: str
     kind: str
     name: str
-    """Of the tool."""
+    """Name of the tool."""
     metadata: str
-    """As JSON, as are `arguments`: a snapshot has no room for every number that JSON has."""
+    """Metadata as JSON, like `arguments`: a snapshot can't hold every number that JSON allows."""
     provider: bool = False
     shown: bool = False
-    """Its start was sent."""
+    """Whether its start was sent."""
     waits: bool = False
-    """Its start waits for the path."""
+    """Whether its start waits for the path."""
     path: str = ""
     waiting: list[str] = []
-    """Content in front of the path: at most that of a call."""
+    """Content before the path: at most that of a call."""
     sent: bool = False
-    """Some of its content is sent, or waits."""
+    """Whether some of its content is sent, or waits."""
     arguments: str = ""
-    """Of a provider's call that is complete and waits for the end."""
+    """Arguments of a provider's call that is complete and waits for the end."""
 
     @property
     def memory(self) -> int:
@@ -73,17 +73,17 @@ class CallSegment(msgspec.Struct, array_like=True, gc=False):
 
 
 class SegmentsState(msgspec.Struct, array_like=True, gc=False):
-    """What was begun and not ended."""
+    """The segments that have begun and not ended."""
 
     started: int = 0
-    """Segments so far."""
+    """Number of segments so far."""
     text: str = ""
     """Id of the open text; empty if there is none."""
     reasoning: str = ""
     calls: dict[str, CallSegment] = {}
-    """By the call's id, in order of their beginnings."""
+    """Segments by the call's id, in order of their beginnings."""
     failed: str = ""
-    """Id of a failed call of which something was shown."""
+    """Id of a failed call that was partly shown."""
     hidden: bool = False
     """The open text block repeats that call."""
     nameless: bool = False
@@ -98,39 +98,39 @@ class SegmentsState(msgspec.Struct, array_like=True, gc=False):
 
 
 def start(state: SegmentsState, segment: str, kind: str, metadata: dict[str, Any], out: Payloads) -> None:
-    """A segment begins."""
+    """Send the start of a segment."""
     state.started += 1
     payload = {"metadata": metadata} if metadata else {}
     out.append(json_bytes({"type": "SEGMENT_START", "segment_id": segment, "segment_type": kind, "payload": payload}))
 
 
 def content(segment: str, text: str, out: Payloads) -> None:
-    """More of a segment; nothing if the text is empty."""
+    """Send more of a segment; nothing if the text is empty."""
     for piece in pieces(text):
         out.append(json_bytes({"type": "SEGMENT_CONTENT", "segment_id": segment, "payload": {"delta": piece}}))
 
 
 def end(envelope: Envelope, segment: str, metadata: dict[str, Any], out: Payloads) -> None:
-    """A segment ends; its metadata is said again where the message asks for it."""
+    """Send the end of a segment; its metadata is repeated if the message asks for it."""
     payload = {"metadata": metadata} if metadata and envelope.request.segment_end_metadata else {}
     out.append(json_bytes({"type": "SEGMENT_END", "segment_id": segment, "payload": payload}))
 
 
 def begin(state: SegmentsState, envelope: Envelope, kind: str, metadata: dict[str, Any], out: Payloads) -> str:
-    """A segment that is no call starts: its id."""
+    """Start a segment that is not a call. Return its id."""
     segment = f"{envelope.request.id_prefix}seg_{state.started + 1}"
     start(state, segment, kind, metadata, out)
     return segment
 
 
 CONTENT_OF = {"write_file": "content", "patch_file": "patch", "run_bash": "command"}
-"""Kinds whose content is an argument, and which."""
+"""The argument that is the content, for each kind that has one."""
 
 PATHED = frozenset({"write_file", "patch_file"})
 """Kinds that name a path."""
 
 MEDIA = frozenset({"audio", "file", "image", "media", "video"})
-"""Kinds of parts that are segments."""
+"""Kinds of parts that become segments."""
 
 _TOOL_CALL = "tool_call"
 _JSON = re.compile(r"\s*+\[?+\s*+\{")
@@ -150,7 +150,7 @@ class SegmentsDialect:
     def encode(
         self, state: SegmentsState | None, envelope: Envelope, event: Event, _seq: int | None, _time: int
     ) -> Sequence[bytes]:
-        """The payloads of one event."""
+        """Return the payloads of one event."""
         return handled(_HANDLERS, SegmentsState() if state is None else state, envelope, event)
 
 
@@ -211,7 +211,9 @@ def _call_start(state: SegmentsState, envelope: Envelope, event: ToolInputStart,
 
 
 def _kind_of(envelope: Envelope, tool: str, *, provider: bool) -> str:
-    """The kind of a call that does not say it: by its tool. A provider's are files or else nothing special."""
+    """Return the kind of a call without an explicit one: by its tool. A provider's calls are files or have no special
+    kind.
+    """
     tools = {envelope.request.segment_tools.get(kind, kind): kind for kind in CONTENT_OF}
     kind = tools.get(tool, _TOOL_CALL)
     return kind if kind in PATHED or not provider else _TOOL_CALL

@@ -1,12 +1,12 @@
 """Calls whose opening is a tag with attributes: `<tool name="NAME">…</tool>`, `<write_file path="PATH">…</write_file>`.
 
-1. The tag is held until it ends: only then is it known whether it is one. It ends with the first `>` outside of quotes,
-   and is given up, as text, with the first character that no tag has there.
-2. The tag, or the attribute that names the tool, says of which *kind* the call is, and that says what its content is.
+1. The tag is held until it ends: only then is it clear whether it is one. It ends with the first `>` outside quotes,
+   and is given up, as text, at the first character that no tag has there.
+2. The tag, or the attribute that names the tool, gives the *kind* of the call, and the kind determines its content.
    Where the content is the long argument of a tool, the kind is the tool's name, unless `segment_tools` gives another.
 3. A tag that closes itself is a call without content.
 
-Text as it stands up to a closing marker: the content of a call that has one long argument and nothing else.
+Raw text up to a closing marker: the content of a call that has one long argument and nothing else.
 """
 
 import re
@@ -26,10 +26,10 @@ from tokenmill.parser.run.state import OpenCall, State
 
 
 class TagState(msgspec.Struct, array_like=True, gc=False):
-    """Where the content of a call whose opening is a tag stands."""
+    """The position in the content of a call whose opening is a tag."""
 
     kind: str = ""
-    """Which content; empty as long as the tag is open."""
+    """Kind of the content; empty as long as the tag is open."""
     path: str = ""
     """The path that the tag names, or its argument so far."""
     begin: int = -1
@@ -37,19 +37,19 @@ class TagState(msgspec.Struct, array_like=True, gc=False):
     end: int = -1
     """Where it ends, once it has."""
     phase: int = 0
-    """Where pieces stand: a `piped.Phase`."""
+    """Phase of the pieces: a `piped.Phase`."""
     style: int = 0
-    """Which of its spellings the open element has."""
+    """Spelling of the open element, as an index."""
     growing: bool = False
     """The content is sent as it grows."""
     raw: bool = False
-    """Inside a section in which nothing is a marker but its end."""
+    """Inside a section in which only its end is a marker."""
     trims: bool = False
-    """White space at the end of the content is layout."""
+    """Whether white space at the end of the content is layout."""
 
 
 class ContentState(Protocol):
-    """What a body's state has of its content."""
+    """The part of a body's state that describes its content."""
 
     begin: int
     end: int
@@ -63,14 +63,14 @@ class RawText:
         self._close = Scanner([(close, True)])
 
     def begin(self, run: Run, call: OpenCall, state: ContentState, offset: int, argument: str) -> None:
-        """The content begins at this offset of the source; its text is an argument, or, without a name, none."""
+        """Begin the content at this offset of the source. Its text is an argument or, without a name, none."""
         state.begin = offset
         state.growing = bool(argument) and wants(run, call, argument)
 
     def quick(
         self, rules: Rules, parser: State, call: OpenCall, state: ContentState, text: str, argument: str
     ) -> list[AnyEvent] | None:
-        """The events of a chunk that does not close the content; None if it must be read with care."""
+        """Return the events of a chunk that does not close the content; None if it must be read with care."""
         if state.growing and rules.options.min_delta_chars:
             return None
         if self._close.first in text and (settled := self._close.settled(text)) < len(text):
@@ -100,12 +100,12 @@ class RawText:
 
 
 def content_of(call: OpenCall, state: ContentState) -> str:
-    """The text between opening and close."""
+    """Return the text between opening and close."""
     return call.source.text()[state.begin : state.end] if state.end >= 0 else ""
 
 
 TAG_CHARS = 4 * NAME_CHARS
-"""A tag before it stops being one: a name, and a path in a deep tree."""
+"""Characters of a tag before it stops being one: a name, and a path in a deep tree."""
 
 ANY_TOOL = "tool_call"
 """Kind of the calls whose tool has no content of its own."""
@@ -124,10 +124,10 @@ class ContentReader(Protocol):
     encoding: Encoding
 
     def begin(self, run: Run, call: OpenCall, state: TagState, offset: int) -> None:
-        """The content begins at this offset of the source."""
+        """Begin the content at this offset of the source."""
 
     def quick(self, rules: Rules, parser: State, call: OpenCall, state: TagState, text: str) -> list[AnyEvent] | None:
-        """As a body does."""
+        """Read a chunk quickly, as a body does."""
 
     def step(
         self, run: Run, call: OpenCall, state: TagState, buffer: str, position: int, base: int
@@ -135,28 +135,30 @@ class ContentReader(Protocol):
         """Read on from `position`, as a body does; offsets into the source are `base` + a position."""
 
     def arguments(self, run: Run, call: OpenCall, state: TagState) -> tuple[dict[str, Any], bool]:
-        """The arguments of the complete call and whether they were repaired. Raises `ValueError` with what is wrong."""
+        """Return the arguments of the complete call and whether they were repaired. Raises `ValueError` with what is
+        wrong.
+        """
 
 
 class Content(Protocol):
     """The data of a content."""
 
     def compile(self) -> ContentReader:
-        """The reader of this content."""
+        """Return the reader of this content."""
 
 
 class Raw(msgspec.Struct, frozen=True):
-    """One argument as it stands, up to a closing tag; the path, where there is one, is an attribute."""
+    """One raw argument, up to a closing tag; the path, where there is one, is an attribute."""
 
     close: Marker
     """Ends the call."""
     argument: str
     """Name of the argument that the text is."""
     path: bool = False
-    """There is an argument `path`, too."""
+    """Whether there is an argument `path`, too."""
 
     def compile(self) -> ContentReader:
-        """The reader of this content."""
+        """Return the reader of this content."""
         return _RawReader(self)
 
 
@@ -164,15 +166,15 @@ class Tagged(msgspec.Struct, frozen=True):
     """A call that opens with a tag. The call's opening is the tag's beginning, up to its name."""
 
     contents: Mapping[str, Content]
-    """By kind."""
+    """Contents by kind."""
     kind: str = ""
-    """What the tag's own name says; empty: an attribute `name` names the tool, and the tool is the kind, in any case of
-    its letters, or `ANY_TOOL`."""
+    """The kind that the tag's own name gives. Empty: an attribute `name` names the tool, and the tool, ignoring case,
+    is the kind, or `ANY_TOOL`."""
     required: str = ""
     """An attribute without which the tag is text."""
 
     def compile(self, stops: Sequence[Marker]) -> Reader:  # noqa: ARG002 -- contents have closes of their own
-        """The reader of this body."""
+        """Return the reader of this body."""
         return _TaggedReader(self)
 
 
@@ -210,7 +212,7 @@ class _TaggedReader:
         return self._readers[state.kind].step(run, call, state, buffer, at, base)
 
     def _open(self, run: Run, call: OpenCall, state: TagState, tag: re.Match[str]) -> Verdict:
-        """The tag is complete."""
+        """Open the call: its tag is complete."""
         values = {name.lower(): unescape(value[1:-1]) for name, value in _ATTRIBUTE.findall(tag["attributes"])}
         if self._tagged.required and not values.get(self._tagged.required):
             return Verdict.TEXT
@@ -235,7 +237,7 @@ class _TaggedReader:
 
 
 def _in_tag(_rules: Rules, _parser: State, _call: OpenCall, _state: TagState, _text: str) -> None:
-    """The tag is still open: there is no content yet."""
+    """Read no content yet: the tag is still open."""
 
 
 class _RawReader:
@@ -262,9 +264,9 @@ class _RawReader:
 
 
 def long_argument(argument: str, text: str, path: str | None) -> dict[str, Any]:
-    """The arguments of a call whose content is one of them; `path` is None where it has none.
+    """Return the arguments of a call whose content is one of them; `path` is None where the call has none.
 
-    Raises `ValueError` if there is nothing to call the tool with: no path to write to, no command to run.
+    Raises `ValueError` if a required value is missing: no path to write to, no command to run.
     """
     if path is None:
         if not text.strip():

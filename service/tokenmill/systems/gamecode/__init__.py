@@ -1,1 +1,1 @@
-"""The calls that gamecode-mcp2's interceptor looks for in prose, and what it makes of them."""
+"""The calls that gamecode-mcp2's interceptor searches for in prose, and what it makes of them."""

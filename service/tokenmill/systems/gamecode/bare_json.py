@@ -1,16 +1,16 @@
 """JSON objects with a tool and its parameters, anywhere in prose and without any marker.
 
-What stands between two calls is text, be it only a line break. Without a list of tools any name is one.
+Anything between two calls is text, even a single line break. Without a list of tools any name is a tool's.
 
-Calls as JSON objects in running text that name a tool and bring its parameters: `{"tool": …, "params": …}`.
+Calls as JSON objects in running text that contain a tool's name and its parameters: `{"tool": …, "params": …}`.
 
-1. Any object may be one, in whatever order its keys come; others than these two do not matter. It is a call from where
-   both are known on: then its source, all of it, is sent. Until then it is text as soon as it can't be one: at the
-   first character that is no JSON, at a tool that is no name, at its end without both, or where it grows too long.
-2. It is strictly JSON. What is nearly so is an example in prose, or a sketch, and stays text.
-3. The parameters are any JSON value. Arguments are an object: none are empty, and any other value is the only argument,
-   under the key's own name.
-4. Cut off behind the tool's name it is an unfinished call, before it is text.
+1. Any object may be a call, in whatever order its keys come; other keys are ignored. It is a call once both are known:
+   then its whole source is sent. Before that it becomes text as soon as it can't be one: at the first character that is
+   not JSON, at a tool that is not a name, at its end without both keys, or where it grows too long.
+2. It is strict JSON. Anything that is only nearly JSON is an example in prose, or a sketch, and stays text.
+3. The parameters are any JSON value. Arguments are an object: null becomes an empty one, and any other value is the
+   only argument, under the key's own name.
+4. Cut off after the tool's name it is an unfinished call, cut off before it is text.
 """
 
 import re
@@ -33,7 +33,7 @@ from tokenmill.parser.spec import Call, Format, Section
 from tokenmill.parser.values.repair import decode_string
 
 OPEN_CHARS = 16 * KIB
-"""Of an object before it is a call: parameters that come before the name are short, files are not held back."""
+"""Characters of an object before it is a call: parameters before the name are short, and files are not held back."""
 
 _NAME = re.compile(r"[\w.:/-]+")
 
@@ -45,7 +45,7 @@ class ToolObject(msgspec.Struct, frozen=True):
     params: str = "params"
 
     def compile(self, stops: Sequence[Marker]) -> Reader:  # noqa: ARG002 -- strict JSON ends by itself
-        """The reader of this body."""
+        """Return the reader of this body."""
         return _ToolObjectReader(self)
 
 
@@ -119,7 +119,7 @@ class _ToolObjectReader:
         return Verdict.MORE
 
     def _known(self, run: Run, call: OpenCall, state: JsonState) -> Verdict:
-        """The name or the parameters came: with both it is a call."""
+        """Handle the name or the parameters: with both it is a call."""
         if call.begun or state.name is None or state.begin < 0:
             return Verdict.MORE
         return begin(run, call, state.name, "", self.encoding)

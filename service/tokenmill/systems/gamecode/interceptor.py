@@ -1,11 +1,12 @@
-"""Dialect `interceptor`: what a chat shows, and what is hidden from it because it is a call.
+"""Dialect `interceptor`: the text that a chat shows, and the calls that are hidden from it.
 
-1. Text is `narrative`. Reasoning, which its clients do not know, is left out.
-2. A call is one `tool_call` with its text: the source where that is the whole call, else an object with `tool` and
-   `params` around the arguments as the model wrote them. Arguments that are not written as JSON are those of the call.
+1. Text is `narrative`. Reasoning, which its clients do not support, is left out.
+2. A call is one `tool_call` with its text: the source where that is the whole call, otherwise an object with `tool` and
+   `params` around the arguments as the model wrote them. Arguments that are not written as JSON come from the complete
+   call.
 3. A call that the stream cut off is a `tool_call` with its text so far, marked `incomplete`, and is never executed. One
    that failed for another reason is `narrative`.
-4. Under `text_mode` `placeholder` calls are not shown: the text has something in their place already.
+4. Under `text_mode` `placeholder` calls are not shown: the text already contains a placeholder for them.
 """
 
 from collections.abc import Sequence
@@ -39,13 +40,13 @@ class Shown(msgspec.Struct, array_like=True, gc=False):
 
 
 class InterceptorState(msgspec.Struct, array_like=True, gc=False):
-    """What is remembered from one event to the next."""
+    """What is kept from one event to the next."""
 
     calls: list[Shown] = []
     cut_off: bool = False
-    """The last call was cut off by the end of the stream."""
+    """Whether the last call was cut off by the end of the stream."""
     incomplete: Source | None = None
-    """The text of that call so far; None outside of it."""
+    """The text of that call so far; None outside it."""
 
     @property
     def memory(self) -> int:
@@ -68,7 +69,7 @@ class InterceptorDialect:
     def encode(
         self, state: InterceptorState | None, envelope: Envelope, event: Event, _seq: int | None, _time: int
     ) -> Sequence[bytes]:
-        """The tokens of one event."""
+        """Return the tokens of one event."""
         state = state or InterceptorState()
         if isinstance(event, ToolCall):
             source = _source(_take(state, event.id), event)
@@ -80,7 +81,7 @@ class InterceptorDialect:
 
 
 def _text(state: InterceptorState, event: TextStart | TextDelta | TextEnd) -> Sequence[bytes]:
-    """Narrative, or the text of the call that was cut off, which is kept until it is whole."""
+    """Return narrative, or keep the text of the call that was cut off until it is complete."""
     if isinstance(event, TextStart):
         state.incomplete = Source() if state.cut_off and event.call is not UNSET else None
     elif isinstance(event, TextDelta):
@@ -94,7 +95,7 @@ def _text(state: InterceptorState, event: TextStart | TextDelta | TextEnd) -> Se
 
 
 def _note(state: InterceptorState, event: Event) -> None:
-    """What is told of calls before they are complete, or fail."""
+    """Keep what comes of calls before they are complete, or fail."""
     if isinstance(event, ToolInputStart):
         state.calls.append(Shown(event.id, event.encoding))
     elif isinstance(event, ToolInputDelta):
@@ -108,7 +109,7 @@ def _note(state: InterceptorState, event: Event) -> None:
 
 
 def _take(state: InterceptorState, call_id: Any) -> Shown | None:
-    """The call of that id, which has ended."""
+    """Return the call of that id, which has ended."""
     for call in state.calls:
         if call.id == call_id:
             state.calls.remove(call)
@@ -117,7 +118,7 @@ def _take(state: InterceptorState, call_id: Any) -> Shown | None:
 
 
 def _source(call: Shown | None, event: ToolCall) -> str:
-    """The text of a complete call."""
+    """Return the text of a complete call."""
     source = call.source.text() if call else ""
     if call and call.encoding == "text" and source.startswith("{"):
         return source

@@ -2,14 +2,14 @@
 
 Rules of this file:
 
-1. A record is some bytes of the stream; events need not begin or end with it. Lines of data need no blank line behind
-   them. What is no JSON object is skipped, as is `[DONE]` where nothing is open.
-2. `response.created` opens a message: its `response_id` is the message's id, and all it says is a part, from which
-   sessions are kept. Without it content opens the unnamed message, or the one that `tm-message-id` names.
+1. A record is some bytes of the stream; events need not begin or end with it. Lines of data need no blank line after
+   them. Data that is not a JSON object is skipped, and so is `[DONE]` where nothing is open.
+2. `response.created` opens a message: its `response_id` is the message's id, and its content becomes a part, from which
+   sessions are kept. Without it, content opens the unnamed message, or the one that `tm-message-id` names.
 3. `content` is reasoning in the phase `think`, else text. Of several `usage`s the last counts.
-4. `status` `finished` finishes the message, but not that of a phase before the answer. It ends with the first of: this
-   marker, or what follows it, with usage known; `[DONE]`; an error; the next `response.created`; a null value,
-   which says that nothing follows, so that the last line is read without its line end.
+4. `status` `finished` finishes the message, but not at the end of a phase before the answer. It ends with the first of:
+   this marker, or what follows it, with usage known; `[DONE]`; an error; the next `response.created`; a null value,
+   which means that nothing follows, so that the last line is read without its line end.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ from tokenmill.limits import KEY_BYTES
 from tokenmill.records import InputRecord, Record
 
 CREATED = "response.created"
-"""Key of the event that begins an answer, and kind of the part that is made of it."""
+"""Key of the event that begins an answer, and kind of the part that is made from it."""
 
 _DONE = "[DONE]"
 _THINKING = "think"
@@ -42,9 +42,9 @@ class _State(msgspec.Struct, array_like=True, gc=False):
     id: str = ""
     open: bool = False
     finished: bool = False
-    """The answer is complete."""
+    """Whether the answer is complete."""
     counted: bool = False
-    """Usage is known."""
+    """Whether usage is known."""
 
 
 _encode_state = msgspec.msgpack.Encoder().encode
@@ -53,7 +53,7 @@ _EMPTY = _encode_state(_State())
 
 
 class QwenSseCodec:
-    """Qwen's web chat; the state is the beginning of an event, and which message is open."""
+    """Qwen's web chat. The state is the beginning of an event, and which message is open."""
 
     name = "qwen_sse"
     cut_anywhere = True
@@ -71,7 +71,7 @@ class QwenSseCodec:
     )
 
     def decode(self, state: bytes, record: Record) -> tuple[bytes, Sequence[Chunk]]:
-        """The chunks of the events that the record completes."""
+        """Return the chunks of the events that the record completes."""
         answer = _Answer(_decode_state(state) if state else _State(), message_id(record))
         over = record.value is None
         for frame in answer.state.framing.feed(record.value or b"", whole=_is_event, last=over):
@@ -83,7 +83,7 @@ class QwenSseCodec:
 
 
 def _is_event(data: str) -> bool:
-    """Whether data is all of an event."""
+    """Whether the data is a whole event."""
     return data == _DONE or (data.startswith("{") and data.rstrip().endswith("}") and _object(data) is not None)
 
 
@@ -95,7 +95,7 @@ def _object(data: str) -> dict[str, Any] | None:
 
 
 class _Answer:
-    """The answer of one stream, and what comes out of a record."""
+    """The answer of one stream, and the chunks of a record."""
 
     def __init__(self, state: _State, default_id: str | None) -> None:
         self.state = state
@@ -103,7 +103,7 @@ class _Answer:
         self._default_id = default_id
 
     def read(self, frame: Frame) -> None:
-        """One event."""
+        """Read one event."""
         if frame.data is None:
             self._put(Chunk(error=f"an event has more than {EVENT_BYTES} bytes; it is left out"))
         elif frame.data.strip() == _DONE:
@@ -118,13 +118,13 @@ class _Answer:
                 self._delta(event)
 
     def end(self) -> None:
-        """The open message, if any, is over."""
+        """End the open message, if any."""
         if self.state.open:
             self._put(Chunk(end=True))
         self.state = _State(self.state.framing)
 
     def _created(self, said: Any) -> None:
-        """A new answer begins."""
+        """Begin a new answer."""
         if not isinstance(said, Mapping) or not _is_plain(said):
             return
         self.end()
@@ -134,7 +134,7 @@ class _Answer:
         self._put(Chunk(part=ProviderPart(CREATED, said)))
 
     def _delta(self, event: Mapping[str, Any]) -> None:
-        """More of the answer."""
+        """Read more of the answer."""
         state, delta, usage = self.state, _first_delta(event), event.get("usage")
         text, phase = text_of(delta.get("content")), delta.get("phase")
         usage = usage if isinstance(usage, dict) and usage and _is_plain(usage) else None
@@ -167,7 +167,7 @@ def _first_delta(event: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether what a provider says can be kept and published."""
+    """Whether the provider's value can be kept and published."""
     try:
         check_plain(value, "event")
     except Undecodable:
@@ -176,7 +176,7 @@ def _is_plain(value: Any) -> bool:
 
 
 def _error_of(event: Mapping[str, Any]) -> str | None:
-    """What went wrong, if the event says that something did: `error`, or `success` false with the reason in `data`."""
+    """Return what went wrong, if the event reports a failure: `error`, or `success` false with the reason in `data`."""
     said = event.get("error")
     if not said and event.get("success") is False:
         said = event.get("data") or "the request failed"

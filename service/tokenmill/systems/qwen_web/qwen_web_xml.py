@@ -1,17 +1,17 @@
 """Calls as elements named like the tool, as a proxy in front of Qwen's web chat asks for them in its prompt.
 
 Any element could be one, so only declared tools count, and only the first call does: such a model waits for the result,
-and goes on to invent it if it is not stopped.
+and then invents it if it is not stopped.
 
 Parameters in tags of their own names, `<limit>20</limit>`, inside a tag that is named like the tool.
 
-1. A tag is `<name>`, white space before `>` tolerated, without attributes; a name is a letter or `_`, then letters,
-   digits and `_`. Whatever else stands between parameters is passed over, but text without any parameter is no call,
-   and a closing of a parameter that was given breaks it: the one in front of it was part of the value. So does such a
-   parameter that comes again behind text.
-2. A value is raw text up to the closing tag of its name. Tags like its own inside of it are content if they come in
-   pairs; so are pairs of the call's tag. A closing of the call that is not one of a pair breaks the call: the value was
-   never closed.
+1. A tag is `<name>`, with white space allowed before `>`, without attributes; a name is a letter or `_`, then letters,
+   digits and `_`. Anything else between parameters is skipped. But text without any parameter is not a call, and a
+   closing of a parameter that was given breaks the call: the earlier one was part of the value. So does such a
+   parameter that comes again after text.
+2. A value is raw text up to the closing tag of its name. Tags like its own inside it are content if they come in pairs;
+   so are pairs of the call's tag. A closing of the call outside such a pair breaks the call: the value was never
+   closed.
 3. All else is as with other tagged parameters: see `bodies.params`.
 """
 
@@ -37,7 +37,7 @@ NAME = rf"[A-Za-z_]\w{{0,{NAME_CHARS - 1}}}"
 
 _TAG = re.compile(rf"<(?P<close>/?)(?P<name>{NAME}){INNER_SPACE}>")
 _BEGUN = re.compile(rf"<(?P<close>/?)(?P<name>(?:{NAME})?)(?P<space>{INNER_SPACE})\Z")
-"""All that is left of the buffer is the beginning of a tag."""
+"""The beginning of a tag, if it is all that is left of the buffer."""
 
 
 class Children(msgspec.Struct, frozen=True):
@@ -46,7 +46,7 @@ class Children(msgspec.Struct, frozen=True):
     trim: Trim = "breaks"
 
     def compile(self, stops: Sequence[Marker]) -> Reader:  # noqa: ARG002 -- only its own closing ends it
-        """The reader of this body."""
+        """Return the reader of this body."""
         return _ChildrenReader(
             Params(open=marker("<"), close=marker("</"), end=marker("</"), key=rf"(?P<key>{NAME})", trim=self.trim), ()
         )
@@ -146,7 +146,7 @@ _NAME = re.compile(NAME)
 
 
 def _configured(format_: Format, options: Options) -> Format:
-    """The format with the tags of the declared tools."""
+    """Return the format with the tags of the declared tools."""
     names = [name for name in read_tools(options.tools, {}) if len(name) <= NAME_CHARS and _NAME.fullmatch(name)]
     return msgspec.structs.replace(format_, sections=(_section(names),) if names else ())
 

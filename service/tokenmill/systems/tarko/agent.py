@@ -2,24 +2,25 @@
 
 Rules of this file:
 
-1. Text and reasoning come as they are, in `assistant_streaming_message` and `assistant_streaming_thinking_message`. The
-   first thing that is not reasoning is preceded by an `assistant_thinking_message` with all of it.
+1. Text and reasoning come as they are, in `assistant_streaming_message` and `assistant_streaming_thinking_message`.
+   Before the first thing other than reasoning comes an `assistant_thinking_message` with all of the reasoning.
 2. Calls are streamed only where the message asks for it (`stream_tool_input` true): an `assistant_streaming_tool_call`
    when the name is known, one for each piece of the arguments as the model writes them, never repaired, and one with
    `isComplete`. A call that fails has no such end.
 3. A call in the model's text is complete when its source is. Calls of a provider's own tool stream are all complete
-   when the provider says that it finished for them (`tool_calls`), and not if it finished for another reason.
-4. With `min_delta_chars` pieces of arguments wait until they have so many characters: by size alone, so that the same
+   when the provider reports calls as its reason to finish (`tool_calls`), and not with another reason.
+4. With `min_delta_chars` pieces of arguments wait until they have this many characters: by size alone, so that the same
    stream always makes the same rows.
 5. At the end come `assistant_message`, if there was text or a call, and a `tool_call` for each call in turn; not for a
-   cancelled message. What does not fit is left out and the row says `truncated`; a call that does not is told at once.
-6. What a tool answered is a `tool_result`, wherever it comes.
-7. Ids are made of the message and the event's position, timestamps are those of the input records.
+   cancelled message. What does not fit is left out and the row is marked `truncated`; a call that does not fit is sent
+   immediately.
+6. A tool's answer is a `tool_result`, wherever it comes.
+7. Ids are derived from the message and the event's position; timestamps are those of the input records.
 
-Rows of the dialect `agent`: their kinds, and the ids that they have.
+Rows of the dialect `agent`: their kinds, and their ids.
 
-What is the same in all rows of a kind is made into a template once for each message; for a row there is only left to
-fill in its id, its time and what it says.
+The common part of all rows of a kind is made into a template once for each message. A row only adds its id, its time
+and its content.
 """
 
 import json
@@ -51,11 +52,11 @@ from tokenmill.systems.tarko.agent_state import WAITING_CHARS, AgentState, Calle
 
 MADE = 2048
 _DIGITS = {seq << 16: b"%012x" % (seq << 16) for seq in range(MADE)}
-"""How the id of most rows ends, the first ones of their events, made once: to write it costs a tenth of a row."""
+"""Ends of the ids of most rows, the first of their events, made once: writing one costs a tenth of a row."""
 
 
 class Row:
-    """A kind of row: its type, and the members of its JSON object, with `%b` for what is its own."""
+    """A kind of row: its type, and the members of its JSON object, with `%b` for the row's own content."""
 
     __slots__ = ("members", "name", "type")
 
@@ -63,10 +64,10 @@ class Row:
         self.type = kind.encode()
         self.members = members
         self.name = f"agent {kind} {members.decode()}"
-        """Of the template among the envelope's constants."""
+        """Name of the template among the envelope's constants."""
 
     def template(self, envelope: Envelope) -> bytes:
-        """A row of this message, to be filled with the end of its id, its time and what is its own."""
+        """Return a row of this message, to be filled with the end of its id, its time and its content."""
         head, message = envelope.constant("agent head", _head), envelope.constant("agent message", _message)
         return b'%b%b","timestamp":%%d,%b,%b}' % (head, self.type, message, self.members)
 
@@ -90,42 +91,42 @@ TOOL_RESULT = Row("tool_result")
 ERROR = Row("error")
 
 
-class Rows(msgspec.Struct):  # faster to make than other objects
+class Rows(msgspec.Struct):  # faster to create than other objects
     """The rows of one event."""
 
     state: AgentState
     envelope: Envelope
     first: int
-    """Number of the first, as its id has it."""
+    """Number of the first row, as in its id."""
     time: int
     payloads: Payloads = []
 
     def add(self, row: Row, own: bytes) -> None:
-        """One row more, with what is its own."""
+        """Add a row with its content."""
         payloads = self.payloads
         number = self.first + len(payloads)
         digits = _DIGITS.get(number) or b"%012x" % number
         payloads.append(self.envelope.constant(row.name, row.template) % (digits, self.time, own))
 
     def add_object(self, row: Row, **fields: Any) -> None:
-        """The same, with these as its members."""
+        """Add a row with these members as its content."""
         self.add(row, json_bytes(fields)[1:-1])
 
 
 def message_id(envelope: Envelope) -> bytes:
-    """The id of the message, and of the choice if it has several, as JSON."""
+    """Return the id of the message, and of the choice if it has several, as JSON."""
     return json_bytes(f"{envelope.message_id}/{envelope.choice}" if envelope.choice else envelope.message_id)
 
 
 def id_prefix(envelope: Envelope) -> bytes:
-    """The part of a UUID (version 8: of one's own making) that all rows of a message share."""
+    """Return the part of a UUID (version 8: self-made) that all rows of a message share."""
     who = f"{envelope.conversation_id}\n{envelope.message_id}\n{envelope.choice}"
     digest = blake2b(who.encode(errors="replace"), digest_size=9).hexdigest()
     return f"{digest[:8]}-{digest[8:12]}-8{digest[12:15]}-a{digest[15:18]}-".encode()
 
 
 _NO_SEQ = (1 << 32) - 1
-"""In ids of rows about a message whose state is gone."""
+"""Number in ids of rows about a message whose state is gone."""
 
 PLAIN = "plain"
 """The format without calls of its own: all calls are the provider's."""
@@ -147,7 +148,7 @@ class AgentDialect:
     def encode(
         self, state: AgentState | None, envelope: Envelope, event: Event, seq: int | None, time: int
     ) -> Sequence[bytes]:
-        """The rows of one event."""
+        """Return the rows of one event."""
         render = _RENDERERS.get(event.__class__)
         if render is None:
             return ()
@@ -182,7 +183,7 @@ def _reasoning(rows: Rows, event: ReasoningDelta) -> None:
 
 
 def _end_thinking(rows: Rows) -> None:
-    """What follows is no reasoning: all of it so far is said again."""
+    """End the reasoning: what follows is something else, and all of it so far is repeated."""
     state = rows.state
     if state.thinking_since < 0:
         return
@@ -298,7 +299,7 @@ def _finished(rows: Rows, event: Finish) -> None:
 
 
 def _complete(rows: Rows, calls: Sequence[Called], reason: str) -> None:
-    """The whole answer, if there is one; without its content if that was too large to be written."""
+    """Add the whole answer, if there is one; without its content if that was too large to be written."""
     answer, again = rows.state.answer, rows.state.finished
     content = "" if again else answer.text()
     shown = [] if again else [_openai_call(call) for call in calls]
@@ -319,7 +320,7 @@ def _openai_call(call: Called) -> dict[str, Any]:
 
 
 def _reason(event: Finish, calls: Sequence[Called]) -> str:
-    """Why it ended: the provider's own word where the calls are its own, else also that there were calls."""
+    """Return why it ended: the provider's own word where the calls are its own, else also that there were calls."""
     if event.raw_reason is not UNSET and any(call.provider for call in calls):
         return event.raw_reason
     return _REASONS.get(event.reason, event.reason)

@@ -1,4 +1,4 @@
-"""What the dialect `agent` remembers of a message: what its last rows say again as a whole, and what waits."""
+"""State of the dialect `agent` for a message: what its last rows repeat as a whole, and what waits."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,36 +12,42 @@ from tokenmill.limits import KIB
 from tokenmill.parser.run.state import BLOCK_PIECES, PIECE_BYTES, WIDE, Source
 
 GATHERED_BYTES = 768 * KIB
-"""Of one answer as JSON, and of its reasoning: with the rest of the row it fits the default of an output record."""
+"""Bytes of one answer as JSON, and of its reasoning: with the rest of the row it fits the default of an output
+record."""
 
 WAITING_CHARS = 32 * KIB
-"""Of a call's arguments before they are sent whatever `min_delta_chars` says: with the longest delta they fit a row."""
+"""Characters of a call's arguments before they are sent despite `min_delta_chars`: with the longest delta they fit a
+row."""
 
 
 CALL_BYTES = 512
-"""Of a call in memory beside its arguments: ids, names, and what its rows begin with."""
+"""Bytes of a call in memory besides its arguments: ids, names, and the beginning of its rows."""
 
 
 class Gathered(msgspec.Struct, array_like=True, gc=False):
-    """Text that is said again as a whole, as far as there is room: a `Source` with one count less to keep."""
+    """Text that is repeated as a whole, as far as there is room: a `Source` with one count less to keep."""
 
     bytes: int = 0
-    """Of the text and what else took room, as JSON."""
+    """Bytes of the text and of what else took room, as JSON."""
     cut: bool = False
-    """There was more than there is room for."""
+    """Whether there was more than there is room for."""
     pieces: list[str] = []
     blocks: list[str] = []
 
     @property
     def memory(self) -> int:
-        """About how many bytes it takes, told by its last part; what else took room is another's."""
+        """Return about how many bytes it takes, estimated from its last part; what else took room is counted
+        elsewhere.
+        """
         parts = self.blocks or self.pieces
         width = 1 if not parts or parts[-1].isascii() else WIDE
         count = sum(map(len, self.blocks)) + sum(map(len, self.pieces))
         return count * width + (len(self.blocks) + len(self.pieces)) * PIECE_BYTES
 
     def add(self, text: str, size: int) -> bool:
-        """Append `text`, of so many bytes as JSON, if there is room; from the first that has none on nothing is."""
+        """Append `text`, of `size` bytes as JSON, if there is room. After the first that does not fit, nothing is
+        appended.
+        """
         size += self.bytes
         if self.cut or size > GATHERED_BYTES:
             self.cut = True
@@ -55,7 +61,7 @@ class Gathered(msgspec.Struct, array_like=True, gc=False):
         return True
 
     def text(self) -> str:
-        """All of it."""
+        """Return all of it."""
         return "".join(self.blocks) + "".join(self.pieces)
 
     def charge(self, size: int) -> bool:
@@ -73,18 +79,18 @@ class Called(msgspec.Struct, array_like=True, gc=False):
     id: str
     name: str
     time: int
-    """When it began: milliseconds since the epoch."""
+    """Time of its beginning, in milliseconds since the epoch."""
     provider: bool
-    """It comes from the provider's own tool stream."""
+    """Whether it comes from the provider's own tool stream."""
     waiting: Source = msgspec.field(default_factory=Source)
     """Arguments that have not been sent yet, below `min_delta_chars`."""
     complete: bool = False
     unknown: bool = False
-    """It names no tool of the message."""
+    """Whether it names no tool of the message."""
     arguments: str = ""
-    """As JSON, once it is complete."""
+    """Arguments as JSON, once the call is complete."""
     who: bytes = b""
-    """Its id and name as rows have them, up to its arguments: every piece of these says them again."""
+    """Its id and name as rows contain them, up to its arguments: every piece of these repeats them."""
 
     def __post_init__(self) -> None:
         if not self.who:
@@ -92,7 +98,7 @@ class Called(msgspec.Struct, array_like=True, gc=False):
             self.who = b'"toolCallId":%b,"toolName":%b,"arguments":' % names
 
     def tool(self, tools: Mapping[str, DeclaredTool]) -> dict[str, Any]:
-        """What `message-start` says of the tool that it names."""
+        """Return the declaration in `message-start` of the tool that it names."""
         unknown: dict[str, Any] = {
             "name": self.name,
             "description": "Unknown tool" if self.unknown else "",
@@ -106,7 +112,7 @@ class Called(msgspec.Struct, array_like=True, gc=False):
 
 
 class AgentState(msgspec.Struct, array_like=True, gc=False):
-    """What is remembered from one event to the next."""
+    """What is kept from one event to the next."""
 
     thought: Gathered = msgspec.field(default_factory=Gathered)
     thinking_since: int = -1
@@ -114,9 +120,9 @@ class AgentState(msgspec.Struct, array_like=True, gc=False):
     answer: Gathered = msgspec.field(default_factory=Gathered)
     calls: list[Called] = []
     finished: bool = False
-    """The last rows were written once: if they are asked for again, they were too large."""
+    """Whether the last rows were written once: if they are asked for again, they were too large."""
     cut: bool = False
-    """The block of text is of a call that was cut off."""
+    """Whether the block of text belongs to a call that was cut off."""
 
     @property
     def memory(self) -> int:
@@ -125,7 +131,7 @@ class AgentState(msgspec.Struct, array_like=True, gc=False):
         return self.thought.memory + self.answer.memory + calls
 
     def call(self, call_id: str) -> Called | None:
-        """The call of that id, if it has begun."""
+        """Return the call of that id, if it has begun."""
         if self.calls and self.calls[-1].id == call_id:  # nearly always, and a generator is not free
             return self.calls[-1]
         return next((call for call in reversed(self.calls) if call.id == call_id), None)

@@ -1,6 +1,6 @@
-"""The whole answer is one JSON object with the text and the call, as a server makes a model write that constrains it.
+"""The whole answer is one JSON object with the text and the call, from a server that constrains its model's output.
 
-An answer that is no such object is text.
+An answer that is not such an object is text.
 """
 
 from tokenmill.formats.notations import json_history

@@ -1,12 +1,12 @@
-"""One JSON object a call, in exactly these tags; without the closing one there is no call.
+"""One JSON object per call, in exactly these tags; without the closing tag there is no call.
 
-For models that are told in the prompt how to call: they have no reasoning layer of their own, and what is not quite as
-told is text.
+For models that learn from the prompt how to call: they have no reasoning layer of their own, and what differs from the
+prompt's form is text.
 
 Calls as JSON objects that are complete only with the marker that closes them.
 
-The object alone is not enough: a stream that is cut between it and its marker may have been cut for a reason. Nothing
-but white space may stand between the two.
+The object alone is not enough: a stream that is cut between it and its marker may have been cut for a reason. Only
+white space may stand between the two.
 """
 
 import re
@@ -27,12 +27,12 @@ _SPACE = re.compile(r"\s*+")
 
 
 class ClosedJsonCall(msgspec.Struct, frozen=True):
-    """One object with the tool's name and the arguments, and the section's close behind it."""
+    """One object with the tool's name and the arguments, followed by the section's close."""
 
     call: JsonCall = JsonCall()
 
     def compile(self, stops: Sequence[Marker]) -> Reader:
-        """The reader of this body; the first of the `stops` is the section's close."""
+        """Return the reader of this body; the first of the `stops` is the section's close."""
         return _ClosedReader(self.call, stops)
 
 
