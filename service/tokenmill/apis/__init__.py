@@ -1,4 +1,4 @@
-"""The APIs that clients speak: what their requests ask for, and how answers and refusals are said in them."""
+"""The APIs that clients speak: what their requests ask for, and how answers and refusals are written in them."""
 
 from collections.abc import Mapping
 
@@ -21,5 +21,5 @@ _NAMES: Mapping[str, Mapping[str, str]] = {api.name: api.names for api in APIS}
 
 
 def name_at(api: str, field: str) -> str:
-    """What an API calls a field of `Ask`, so that a refusal names what the client sent."""
+    """Return an API's name for a field of `Ask`, so that a refusal names what the client sent."""
     return _NAMES[api].get(field, field)

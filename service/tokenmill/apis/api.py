@@ -1,4 +1,4 @@
-"""What an API is: where it is, what its answers are made of, and what each field of its requests does."""
+"""What an API is: its path, the dialects of its answers, and what each field of its requests does."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
@@ -9,27 +9,27 @@ from tokenmill.apis.ask import Ask, Json
 from tokenmill.apis.reading import Node
 
 Does: TypeAlias = Literal["used", "forwarded", "noted", "refused"]
-"""`used`: it changes the answer. `forwarded`: the model's server decides, if it speaks the same API. `noted`: taken,
-and without effect, because it means nothing here. `refused`: by name, unless it says what is so anyway."""
+"""`used`: it changes the answer. `forwarded`: the model's server decides, if it speaks the same API. `noted`: accepted
+without effect, because it means nothing here. `refused`: by name, unless its value is what happens anyway."""
 
 
 class Field(msgspec.Struct, frozen=True):
     """A field of a request, or a member of one, and what it does."""
 
     name: str
-    """As it stands in the body; members behind dots, as in `stream_options.include_usage`."""
+    """Name in the body; members after dots, as in `stream_options.include_usage`."""
     does: Does
     text: str
     """What it is for, why it has no effect, or what to do instead."""
     accepts: Sequence[Any] = ()
-    """Of a refused field: values that ask for nothing, as SDKs send them unasked."""
+    """Values of a refused field that ask for nothing, as SDKs send them by default."""
 
 
 class Fields:
     """The fields of a request of one API."""
 
     def __init__(self, *rows: Field, unknown: Does, about: str) -> None:
-        """`unknown` is what other fields are, `about` says so for the reference."""
+        """`unknown` is how other fields are treated, `about` describes that for the reference."""
         self.rows = rows
         self.unknown = unknown
         self.about = about
@@ -37,11 +37,11 @@ class Fields:
         self._inner = {row.name: row for row in rows if "." in row.name}
 
     def does(self, name: str) -> Does:
-        """What a field of the body does."""
+        """Return what a field of the body does."""
         return self._top[name].does if name in self._top else self.unknown
 
     def check(self, body: Node) -> Json:
-        """Refuse what is refused; returns what is forwarded. Raises `BadAsk`."""
+        """Refuse the refused fields; return the forwarded ones. Raises `BadAsk`."""
         forwarded: Json = {}
         for name in body.object():
             row, member = self._top.get(name), body.at(name)
@@ -50,7 +50,7 @@ class Fields:
         return forwarded
 
     def check_within(self, body: Node, name: str) -> Node | None:
-        """Refuse what is refused or unknown inside of a field that is an object; None if it is absent."""
+        """Refuse the refused and unknown members of a field that is an object; None if it is absent."""
         node = body.at(name)
         if node.absent:
             return None
@@ -61,7 +61,7 @@ class Fields:
         return node
 
     def names_within(self, name: str) -> Iterator[str]:
-        """Names of the members of a field."""
+        """Yield the names of the members of a field."""
         return (row.name.removeprefix(f"{name}.") for row in self.rows if row.name.startswith(f"{name}."))
 
     def _does(self, row: Field | None, node: Node) -> Does:
@@ -89,13 +89,13 @@ class Api(msgspec.Struct, frozen=True):
     title: str
     path: str
     dialect: str
-    """In which a stream is told."""
+    """Dialect of a streamed answer."""
     whole: str
-    """The dialect that an answer without a stream is made of, see `whole_answer`."""
+    """Dialect of an answer without a stream, see `whole_answer`."""
     prefix: str
-    """Of the ids of answers."""
+    """Prefix of the ids of answers."""
     fields: Fields
     names: Mapping[str, str]
-    """What it calls fields that `Ask` has by another name."""
+    """Its names for fields that `Ask` names differently."""
     read: Callable[[Json], Ask]
-    """What a body asks for. Raises `BadAsk`, and nothing else, whatever the body is."""
+    """Reads what a body asks for. Raises `BadAsk`, and nothing else, whatever the body is."""

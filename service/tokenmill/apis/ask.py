@@ -1,4 +1,4 @@
-"""What a client asks of a model, whichever API it speaks: the neutral shape is that of OpenAI's chat completions."""
+"""What a client asks of a model, in whichever API: the neutral shape is that of OpenAI's chat completions."""
 
 from typing import Any, Literal, TypeAlias
 
@@ -10,9 +10,9 @@ ToolChoice: TypeAlias = Literal["auto", "none", "required", "named"]
 
 
 class BadAsk(Exception):
-    """A request that can't be served as it is: the message says what to change, `param` names the field.
+    """A request that can't be served as it is: the message tells what to change, `param` names the field.
 
-    `code` is OpenAI's word for it, if there is one: `unsupported_parameter`, `missing_required_parameter`.
+    `code` is OpenAI's word for the fault, if there is one: `unsupported_parameter`, `missing_required_parameter`.
     """
 
     def __init__(self, message: str, param: str = "", code: str = "") -> None:
@@ -26,19 +26,19 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     model: str
     messages: list[Json]
-    """As chat completions have them; system and developer messages, images, calls and their results among them."""
+    """Messages as in chat completions, including system and developer messages, images, calls and their results."""
     tools: list[Json] = []
-    """OpenAI's list, each under `function`; only those that the choice allows."""
+    """OpenAI's list, each tool under `function`; only those that the choice allows."""
     tool_choice: ToolChoice = "auto"
     tool: str = ""
-    """With `named`: the tool that has to be called."""
+    """With `named`: the tool that must be called."""
     namespaces: dict[str, tuple[str, str]] = {}
-    """Of tools that the client knows by two names: see `apis.namespaces`."""
+    """Tools that the client knows by two names: see `apis.namespaces`."""
     stream_tool_input: bool = False
-    """Calls are told as they grow, also where they can't be taken back."""
+    """Whether calls are sent as they grow, even where they can't be taken back."""
     parallel_tool_calls: bool | None = None
     response_format: Json | None = None
-    """As chat completions have it: `json_object` or `json_schema`."""
+    """As in chat completions: `json_object` or `json_schema`."""
     n: int = 1
     max_tokens: int | None = None
     temperature: float | None = None
@@ -49,13 +49,13 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     frequency_penalty: float | None = None
     reasoning_effort: str | None = None
     thinks: bool = True
-    """False: the model is to answer without thinking first, if it can."""
+    """Whether the model may think first. False: it is to answer without thinking, if it can."""
     forwarded: Json = {}
-    """What else the body says, and the upstream is to decide: passed on as it is to servers that speak the same API."""
+    """Other fields of the body, for the upstream to decide: passed on unchanged to servers that speak the same API."""
     stream: bool = False
     include_usage: bool = True
-    """Whether a stream tells counts of tokens; chat completions do so only if they are asked."""
+    """Whether a stream reports counts of tokens; chat completions do so only if they are asked."""
     background: bool = False
-    """The answer goes on without a reader, whoever leaves."""
+    """Whether the answer continues without a reader, even if all clients leave."""
     conversation: str = ""
-    """As the body names it; empty: it does not."""
+    """Conversation that the body names; empty: it names none."""

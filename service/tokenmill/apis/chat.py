@@ -18,7 +18,7 @@ RANGES: Mapping[str, tuple[float, float]] = {
 }
 
 NO_EFFORT = "none"
-"""The effort of a model that is told not to think."""
+"""The effort that tells a model not to think."""
 
 CAPPED = "reasoning included; the server gets it under the name that it knows"
 """Text for the tables of all APIs, like the others here."""
@@ -75,12 +75,12 @@ SERVERS_OWN = (
     Field("bootstrap_port", "refused", ITS_OWN),
     Field("bootstrap_room", "refused", ITS_OWN),
 )
-"""Fields of model servers' own that are refused, where other unknown ones are passed on.
+"""Model servers' own fields that are refused, while other unknown ones are passed on.
 
-They would put into an answer what no client's API has a place for, or leave out what is read of it; or they name
-places that a server is to connect to, ids that others stop it by, or prompts that nobody has read; or they are code,
-another model than the one that was asked for, or a place in front of other clients. They stand in the APIs of vLLM,
-SGLang and llama.cpp, and in OpenAI's completions, which the kind `completions` asks.
+They would put into an answer what no client's API has a place for, or leave out what is read from it. Or they name
+places that a server is to connect to, ids by which others can stop it, or prompts that nobody has read. Or they are
+code, a model other than the requested one, or a place ahead of other clients. They are defined in the APIs of vLLM,
+SGLang and llama.cpp, and in OpenAI's completions, which the kind `completions` calls.
 """
 
 FIELDS = Fields(
@@ -144,7 +144,7 @@ FIELDS = Fields(
 
 
 def read(body: Json) -> Ask:
-    """What the body asks for. Raises `BadAsk`."""
+    """Return what the body asks for. Raises `BadAsk`."""
     node = Node(body)
     forwarded = FIELDS.check(node)
     _check_passed(node)
@@ -172,7 +172,7 @@ def read(body: Json) -> Ask:
 
 
 def _check_passed(node: Node) -> None:
-    """Refuse what is refused where servers read it inside of another field, too. Raises `BadAsk`."""
+    """Refuse fields that servers also read inside another field. Raises `BadAsk`."""
     more, variables = node.at("vllm_xargs"), node.at("chat_template_kwargs")
     if isinstance(more.value, dict):
         FIELDS.check(more)
@@ -181,12 +181,12 @@ def _check_passed(node: Node) -> None:
 
 
 def thinks(effort: str | None) -> bool:
-    """Whether a model that is told this effort is to think at all."""
+    """Whether a model that gets this effort is to think at all."""
     return effort != NO_EFFORT
 
 
 def _tool(node: Node) -> Json:
-    """A declared tool; members that are not known are passed on with it."""
+    """Return a declared tool; members that are not known are passed on with it."""
     kind = node.need("type")
     if kind.value != "function":
         raise foreign_tool(kind)
@@ -206,7 +206,7 @@ def _stop(node: Node) -> list[str]:
 
 
 def conversation_of(node: Node) -> str:
-    """The conversation that the metadata name, if they do."""
+    """Return the conversation that the metadata name, if they name one."""
     metadata = node.at("metadata")
     if metadata.absent:
         return ""

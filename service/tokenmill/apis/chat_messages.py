@@ -1,6 +1,6 @@
-"""The messages of a chat completion: checked, and otherwise as they stand, as the neutral shape is theirs.
+"""The messages of a chat completion: checked, and otherwise unchanged, as the neutral shape is theirs.
 
-Members that are not known are passed on with their message: model servers have some of their own.
+Members that are not known are passed on with their message: model servers have their own.
 """
 
 from collections.abc import Callable, Mapping
@@ -15,7 +15,7 @@ Part: TypeAlias = Callable[[Node], None]
 
 
 def read_messages(node: Node) -> list[Json]:
-    """The messages of the conversation, read and checked."""
+    """Return the messages of the conversation, read and checked."""
     return [_message(each) for each in node.some()]
 
 
@@ -32,7 +32,7 @@ def _message(node: Node) -> Json:
 
 
 _NOTHING: tuple[Any, ...] = (None, [], "")
-"""What a tool answered that answered nothing: templates read a text."""
+"""Contents of an empty answer of a tool: templates read a text."""
 
 
 def _text(node: Node) -> None:
@@ -50,7 +50,7 @@ def _image(node: Node) -> None:
 
 
 def _content(node: Node, parts: Mapping[str, Part]) -> None:
-    """A string, or a list of parts of these types."""
+    """Read a string, or a list of parts of these types."""
     if isinstance(node.value, str):
         return
     if not isinstance(node.value, list):

@@ -1,4 +1,4 @@
-"""What a message holds beside its text, in the neutral shape: parts of text, images, and what is refused of them."""
+"""Content of a message besides its text, in the neutral shape: parts of text, images, and what is refused of them."""
 
 from collections.abc import Sequence
 
@@ -6,23 +6,23 @@ from tokenmill.apis.ask import BadAsk, Json
 from tokenmill.apis.reading import Node, shown
 
 SCHEMES = ("https://", "http://", "data:image/")
-"""Addresses of images. A file of the model's server is none of them: a client could read what it may not."""
+"""Beginnings of images' addresses. A file of the model's server is not allowed: a client could read what it may not."""
 
 DETAILS = ("auto", "low", "high", "original")
 
 
 def text_part(text: str) -> Json:
-    """A part of a message that is text."""
+    """Return a part of a message that is text."""
     return {"type": "text", "text": text}
 
 
 def image_part(url: str, detail: str | None = None) -> Json:
-    """A part of a message that is an image."""
+    """Return a part of a message that is an image."""
     return {"type": "image_url", "image_url": {"url": url} | ({"detail": detail} if detail else {})}
 
 
 def image_address(node: Node) -> str:
-    """The address of an image, or the image itself as a data URL."""
+    """Return the address of an image, or the image itself as a data URL."""
     url = node.filled()
     if not url[:16].lower().startswith(SCHEMES):
         raise node.bad(f"has to begin with one of {', '.join(SCHEMES)}, not {shown(url)}.")
@@ -30,11 +30,11 @@ def image_address(node: Node) -> str:
 
 
 def foreign_part(node: Node, known: Sequence[str]) -> BadAsk:
-    """The refusal of a part whose type is said."""
+    """Return the refusal of a part with this type."""
     told = f"can't be {shown(node.text())}: it would not reach the model; known are {', '.join(known)}."
     return node.bad(told, "unsupported_value")
 
 
 def plain(parts: list[Json]) -> str | list[Json]:
-    """The content that these parts are: one text alone is a string, as every template reads it."""
+    """Return the content of these parts: a single text is a string, as every template reads it."""
     return parts[0]["text"] if len(parts) == 1 and parts[0]["type"] == "text" else parts

@@ -64,7 +64,7 @@ FIELDS = Fields(
     Field(
         "context_management.edits",
         "used",
-        "those that clear (`clear_…`) go to the kind `anthropic`; elsewhere nothing is left out of a conversation. "
+        "edits that clear (`clear_…`) go to the kind `anthropic`; elsewhere nothing is left out of a conversation. "
         "Others are refused",
     ),
     Field("diagnostics", "refused", "there are none."),
@@ -80,7 +80,7 @@ FIELDS = Fields(
 
 
 def read(body: Json) -> Ask:
-    """What the body asks for. Raises `BadAsk`."""
+    """Return what the body asks for. Raises `BadAsk`."""
     node = Node(body)
     forwarded = FIELDS.check(node)
     node.maybe("top_k", lambda top_k: top_k.whole(0))
@@ -119,7 +119,7 @@ def _tool(node: Node) -> Json:
 
 
 _NOTED = ("cache_control", "eager_input_streaming", "input_examples", *CALLED)
-"""Members of a tool that the model is told nothing of, as far as they are taken."""
+"""Members of a tool that the model does not see, even if they are accepted."""
 
 
 _WORDS: Mapping[str, ToolChoice] = {"auto": "auto", "any": "required", "none": "none"}
@@ -136,13 +136,13 @@ def _choice(tools: Sequence[Json], node: Node) -> Choice:
 
 
 def _parallel(node: Node) -> bool | None:
-    """Whether an answer may have several calls, where the choice says so."""
+    """Whether an answer may have several calls, if the choice sets it."""
     alone = None if node.absent else node.maybe("disable_parallel_tool_use", Node.flag)
     return None if alone is None else not alone
 
 
 def _edits(edits: Node) -> None:
-    """What is to be left out of a conversation: no answer is wrong that saw more of it."""
+    """Check what is to be left out of a conversation: an answer that saw more of it is not wrong."""
     for edit in edits.items():
         kind = edit.need("type")
         if not kind.text().startswith(_CLEARS):

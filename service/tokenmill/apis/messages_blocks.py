@@ -1,10 +1,10 @@
 """The messages of Anthropic's API as those of a chat.
 
 1. An assistant's blocks are one message: its thinking, its text and its calls. Results of tools are messages of their
-   own; what a user says beside them follows in their order.
-2. A result with `is_error` begins with `ERROR`, as chats have no other place that says so.
-3. What says nothing to a model (`cache_control`, citations, signatures, thinking that nobody can read) is taken and
-   left out; blocks and members that are not known are refused.
+   own; a user's content beside them follows in their order.
+2. A result with `is_error` begins with `ERROR`, as chats have no other place for that.
+3. Members that mean nothing to a model (`cache_control`, citations, signatures, thinking that nobody can read) are
+   accepted and left out; unknown blocks and members are refused.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,20 +16,20 @@ from tokenmill.apis.reading import Node
 from tokenmill.apis.tools import call, name_of
 
 ERROR = "Error: "
-"""What the text of a result begins with whose tool failed."""
+"""Beginning of the text of a failed tool's result."""
 
 BILLING = "x-anthropic-billing-header:"
-"""Begins the first line of Claude Code's system, which may be another one in each request: with it in front, no prompt
-would begin as the one before did, and servers find nothing of it in their caches."""
+"""Begins the first line of Claude Code's system message, which may differ in each request: with it, no prompt would
+begin like the one before, and servers would find nothing of it in their caches."""
 
 _BESIDE = ("type", "cache_control")
-"""Members of every block that say nothing to a model."""
+"""Members of every block that mean nothing to a model."""
 
 _MEDIA = ("image/jpeg", "image/png", "image/gif", "image/webp")
 
 
 def read_messages(node: Node) -> list[Json]:
-    """The messages of the conversation, as chat completions have them."""
+    """Return the messages of the conversation, as in chat completions."""
     found: list[Json] = []
     *_, last = turns = node.some()
     for turn in turns:
@@ -37,13 +37,13 @@ def read_messages(node: Node) -> list[Json]:
         role = turn.need("role")
         found += _ROLES[role.word(*_ROLES)](turn.need("content"))
     if last.at("role").value == "assistant":
-        told = "can't be assistant in the last message: an answer is not gone on with. End with a message of the user."
+        told = "can't be assistant in the last message: an answer is not continued. End with a message of the user."
         raise last.at("role").bad(told, "unsupported_value")
     return found
 
 
 def read_system(node: Node) -> list[Json]:
-    """The system's message, if it says anything."""
+    """Return the system's message, if it has content."""
     if node.absent or node.value in ("", []):
         return []
     content = _unbilled(_content(node, _TEXT))
@@ -51,7 +51,7 @@ def read_system(node: Node) -> list[Json]:
 
 
 def _unbilled(content: str | list[Json]) -> str | list[Json]:
-    """What the system says without a first line that is for Anthropic's bill."""
+    """Return the system's content without a first line that is for Anthropic's bill."""
     first, *others = [text_part(content)] if isinstance(content, str) else content
     if not first["text"].startswith(BILLING):
         return content
@@ -66,7 +66,7 @@ def _content(node: Node, blocks: Mapping[str, Callable[[Node], Json]]) -> Any:
 
 
 def _listed(node: Node) -> list[Node]:
-    """The blocks of a content that is no string."""
+    """Return the blocks of a content that is not a string."""
     if not isinstance(node.value, list):
         raise node.unfit("a string or a list of blocks")
     return node.some()

@@ -1,7 +1,7 @@
 """Tools that a client groups under a name, a `namespace`, as Codex does with those of an MCP server.
 
-A model calls a tool by one name, so each is declared as `<namespace>__<name>`. The client knows it by both alone: they
-are told apart again in what it gets, and put together in what it sends back.
+A model calls a tool by one name, so each is declared as `<namespace>__<name>`. The client knows it by the two names:
+the name is split again in what the client gets, and joined in what it sends back.
 """
 
 import json
@@ -15,21 +15,21 @@ from tokenmill.apis.tools import CALLED, check_called, foreign_tool, function, n
 from tokenmill.dialects.json_text import json_bytes
 
 Namespaces: TypeAlias = Mapping[str, tuple[str, str]]
-"""Of tools by the names that the model has for them: their namespace, and the name in it."""
+"""Tools by the names that the model has for them: their namespace, and the name in it."""
 
 _NAMED = b'"name":'
-"""Is in every payload that names a call; deltas have none, as quotes in a text are escaped."""
+"""Occurs in every payload that names a call; deltas don't contain it, as quotes in a text are escaped."""
 
 _CALLS = frozenset({"function_call", "response.function_call_arguments.done"})
 
 
 def one_name(namespace: str, name: str) -> str:
-    """What a model calls the tool of a namespace."""
+    """Return the model's name for a tool of a namespace."""
     return f"{namespace.rstrip('_')}__{name}"
 
 
 def members(node: Node) -> list[tuple[Json, tuple[str, str]]]:
-    """The functions of a tool that is a namespace, under their one name, each with what the client calls it."""
+    """Return the functions of a tool that is a namespace, under their one name, each with the client's names."""
     node.only("type", "name", "description", "tools")
     namespace = name_of(node.need("name"))
     return [_member(namespace, each) for each in node.need("tools").items()]
@@ -47,16 +47,16 @@ def _member(namespace: str, node: Node) -> tuple[Json, tuple[str, str]]:
 
 
 def with_one_name(node: Node) -> Node:
-    """An input whose calls are named as the model called them."""
+    """Return an input whose calls have the model's names."""
     if not isinstance(node.value, list):
         return node
     return Node([_with_one_name(item, "function_call") for item in node.value], node.path)
 
 
 def choice_with_one_name(node: Node, tools: Sequence[Json], namespaces: Namespaces) -> Node:
-    """A choice among these tools that names them as the model does.
+    """Return a choice among these tools that names them as the model does.
 
-    The namespace may be missing, as the API has no place for it there, where one alone has a tool of that name.
+    The namespace may be missing, as the API has no place for it there, if only one has a tool of that name.
     """
     if not isinstance(node.value, dict):
         return node
@@ -84,7 +84,7 @@ def _with_one_name(said: Any, kind: str) -> Any:
 
 
 def told_apart(payload: bytes, namespaces: Namespaces) -> bytes:
-    """A payload of Responses whose calls are named as the client knows them."""
+    """Return a payload of Responses whose calls have the client's names."""
     if _NAMED not in payload:
         return payload
     said = json.loads(payload)
@@ -95,7 +95,7 @@ def told_apart(payload: bytes, namespaces: Namespaces) -> bytes:
 
 
 def _parts(said: Json) -> Iterator[Json]:
-    """What in a payload may be a call: itself, its item, and those of a whole response."""
+    """Yield what may be a call in a payload: itself, its item, and those of a whole response."""
     yield said
     yield said.get("item") or {}
     yield from (said.get("response") or said).get("output") or ()

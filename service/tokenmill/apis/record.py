@@ -1,15 +1,15 @@
-"""What stands on the topic `requests`, keyed by conversation: what clients ask, and that others read along.
+"""Records on the topic `requests`, keyed by conversation: what clients ask, and which other clients read the answer.
 
 Rules of this file:
 
-1. A request is a record with the client's body as it came. Whoever calls the model reads it again (`Api.read`), so the
-   record says nothing twice.
-2. Ids lead to their place by themselves: `<prefix><time><random>`, and behind it the conversation where the client
-   named it or an `Idempotency-Key` made it. Without a name the conversation is made of the client's name and the id, so
-   it is nobody else's.
-3. Of records with the same `key` and `attempt` the first one counts: whoever writes one reads the topic up to his own.
-4. Anybody may write to a topic. A record that says what no front says is none of ours: an answer that can't be ended
-   would hold its partition's commit back for ever.
+1. A request is a record with the client's body as it came. The process that calls the model reads it again
+   (`Api.read`), so the record repeats nothing.
+2. Ids lead to their place by themselves: `<prefix><time><random>`, followed by the conversation if the client named it
+   or an `Idempotency-Key` made it. Without a name the conversation is derived from the client's name and the id, so it
+   is nobody else's.
+3. Of records with the same `key` and `attempt` the first one counts: each writer reads the topic up to its own record.
+4. Anybody may write to a topic. A record that no front would write is ignored: an answer that can't be ended would hold
+   its partition's commit back forever.
 """
 
 import re
@@ -28,25 +28,25 @@ ApiName: TypeAlias = Literal["chat", "responses", "messages"]
 
 TIME_DIGITS = 12
 RANDOM_DIGITS = 20
-"""Hex digits of an id: milliseconds since the epoch, then 80 random bits, as many as an ULID has."""
+"""Hex digits of an id: milliseconds since the epoch, then 80 random bits, as many as in an ULID."""
 
 BETAS = "anthropic-beta"
-"""The header of Messages that says what a client tries out."""
+"""The header of Messages that lists the beta features that a client uses."""
 
 CONVERSATION_BYTES = 512
-"""Of a conversation that an id leads to: with it the id has to fit a message's."""
+"""Bytes of a conversation that an id leads to: with it the id must fit a message's."""
 
 ATTEMPTS = 8
-"""Of one key: more are no accident."""
+"""Attempts of one key: more are not an accident."""
 
 MessageId: TypeAlias = Annotated[str, Meta(max_length=KEY_BYTES, pattern=r"\A[A-Za-z0-9_-]+\Z")]
-"""Of the letters that ids have: it stands in logs."""
+"""Id of a message, with only the characters of ids: it appears in logs."""
 
 TimeMs: TypeAlias = Annotated[int, Meta(ge=0, lt=16**TIME_DIGITS)]
-"""Milliseconds since the epoch, as many as an id holds."""
+"""Milliseconds since the epoch, as many as fit in an id."""
 
 Digest: TypeAlias = Annotated[str, Meta(max_length=64)]
-"""Twice of what there is today. Fronts keep those of many requests."""
+"""A hash of at most twice today's length. Fronts keep the hashes of many requests."""
 
 _ID = re.compile(rf"(chatcmpl-|resp_|msg_)([0-9a-f]{{{TIME_DIGITS}}})([0-9a-f]{{{RANDOM_DIGITS}}})([A-Za-z0-9_-]*)")
 
@@ -56,22 +56,22 @@ class AnswerId(NamedTuple):
 
     prefix: str
     time_ms: int
-    """When it was asked for: no event of it is older."""
+    """Time of the request: no event of the answer is older."""
     random: str
     conversation: str = ""
-    """Empty: the one that is made of the client's name."""
+    """Conversation of the answer. Empty: the one that is derived from the client's name."""
 
     def __str__(self) -> str:
         where = urlsafe_b64encode(self.conversation.encode()).decode().rstrip("=")
         return f"{self.prefix}{self.time_ms:0{TIME_DIGITS}x}{self.random}{where}"
 
     def conversation_of(self, name: str) -> str:
-        """Where it is, for the client of this name."""
+        """Return its conversation, for the client of this name."""
         return self.conversation or own_conversation(name, f"{self.time_ms:0{TIME_DIGITS}x}{self.random}")
 
 
 def read_id(text: str) -> AnswerId | None:
-    """The id of an answer; None if it is none of ours."""
+    """Return the id of an answer; None if it is not one of ours."""
     match = _ID.fullmatch(text) if len(text) <= KEY_BYTES else None
     if match is None:
         return None
@@ -88,17 +88,17 @@ OWN = "~"
 
 
 def own_prefix(name: str) -> str:
-    """What the conversations begin with that only the client of this name may use."""
+    """Return the prefix of conversations that only the client of this name may use."""
     return f"{OWN}{digest(name)[:16]}{OWN}"
 
 
 def own_conversation(name: str, what: str) -> str:
-    """A conversation that only the client of this name may use."""
+    """Return a conversation that only the client of this name may use."""
     return own_prefix(name) + what
 
 
 def digest(*parts: str | bytes) -> str:
-    """A hash of all parts, each told from the next."""
+    """Return a hash of all parts, which keeps them apart."""
     hashed = blake2b(digest_size=16)
     for part in parts:
         content = part.encode(errors="surrogatepass") if isinstance(part, str) else part
@@ -107,36 +107,38 @@ def digest(*parts: str | bytes) -> str:
 
 
 class RequestRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="type", tag="request"):
-    """Somebody asks a model."""
+    """A client asks a model."""
 
     message_id: MessageId
-    """Of the answer."""
+    """Id of the answer."""
     api: ApiName
-    """Which it came by."""
+    """The API of the request."""
     body: msgspec.Raw
-    """As the client sent it."""
+    """The body as the client sent it."""
     fingerprint: Digest
-    """Who asks what: the same for the same body of the same client."""
+    """Hash of client and body: the same for the same body of the same client."""
     until: TimeMs
-    """When the answer has to be over, in milliseconds since the epoch."""
+    """Time when the answer must be over, in milliseconds since the epoch."""
     key: Digest = ""
     """A hash of the client's `Idempotency-Key`, if it sent one."""
     attempt: Annotated[int, Meta(ge=0, lt=ATTEMPTS)] = 0
-    """With a key: how many earlier ones failed before anything came of them."""
+    """With a key: how many earlier attempts failed before anything came of them."""
     stays: bool = False
-    """It goes on without a reader."""
+    """Whether it continues without a reader."""
     betas: str = ""
-    """The header `anthropic-beta` of Messages: fields of the body may be refused without it."""
+    """The header `anthropic-beta` of Messages: without it, fields of the body may be refused."""
 
 
 class ReaderRecord(msgspec.Struct, frozen=True, tag_field="type", tag="reader"):
-    """Somebody reads an answer that another request began: it is not without a reader."""
+    """A client reads an answer that another request began: the answer has a reader."""
 
     message_id: MessageId
 
 
 class LeftRecord(msgspec.Struct, frozen=True, tag_field="type", tag="left"):
-    """The readers of an answer at one front have left: whoever has one says so, or it is stopped."""
+    """The readers of an answer at one front have left: a front with another reader reports it, or the answer is
+    stopped.
+    """
 
     message_id: MessageId
 
@@ -155,7 +157,7 @@ _decoder: msgspec.json.Decoder[AnyRequest] = msgspec.json.Decoder(AnyRequest)
 
 
 def read_request(value: bytes | None) -> AnyRequest | None:
-    """A record of the topic; None for what is none of ours."""
+    """Return a record of the topic; None for one that is not ours."""
     try:
         return _decoder.decode(value or b"")
     except NOT_JSON:
@@ -163,7 +165,7 @@ def read_request(value: bytes | None) -> AnyRequest | None:
 
 
 def body_of(record: RequestRecord) -> dict[str, Any]:
-    """The client's body. Raises `BadAsk` for one that no front has read."""
+    """Return the client's body. Raises `BadAsk` for one that no front has read."""
     try:
         return msgspec.json.decode(record.body, type=dict[str, Any])
     except NOT_JSON as problem:

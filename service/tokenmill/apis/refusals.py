@@ -1,4 +1,4 @@
-"""Errors, each in the object of the API that the client speaks; what the model's server said of its own stays."""
+"""Errors, each in the object of the API that the client speaks; the words of the model's server stay."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,10 +10,10 @@ from tokenmill.apis.ask import Json
 from tokenmill.dialects.json_text import json_bytes
 
 MESSAGE_CHARS = 4000
-"""Of what the model's server said, at most."""
+"""Characters of the model server's message, at most."""
 
 _FAILURES = 500
-"""Statuses from here on are no fault of the request."""
+"""Statuses from here on are not the request's fault."""
 
 OPENAI_TYPES: Mapping[int, str] = {
     401: "authentication_error",
@@ -24,7 +24,7 @@ OPENAI_TYPES: Mapping[int, str] = {
     429: "rate_limit_error",
     504: "timeout_error",
 }
-"""By status; others are `invalid_request_error`, and `server_error` from 500 on."""
+"""Types by status; others are `invalid_request_error`, and `server_error` from 500 on."""
 
 ANTHROPIC_TYPES: Mapping[int, str] = {
     401: "authentication_error",
@@ -38,11 +38,11 @@ ANTHROPIC_TYPES: Mapping[int, str] = {
     504: "timeout_error",
     529: "overloaded_error",
 }
-"""By status; others are `invalid_request_error`, and `api_error` from 500 on."""
+"""Types by status; others are `invalid_request_error`, and `api_error` from 500 on."""
 
 
 class _Upstream(msgspec.Struct, frozen=True):
-    """What there is of an upstream's error."""
+    """The known parts of an upstream's error."""
 
     message: str = ""
     type: str = ""
@@ -53,9 +53,9 @@ class _Upstream(msgspec.Struct, frozen=True):
 def error_body(
     api: Api, status: int, message: str, *, param: str = "", code: str = "", kind: str = "", request_id: str = ""
 ) -> bytes:
-    """The body of an error; `kind` is its type, where it is not the one that the status stands for.
+    """Return the body of an error; `kind` is its type, where it differs from that of the status.
 
-    Anthropic's object has no place for `param` and `code`: they stand beside its message, as others of its members do.
+    Anthropic's object has no place for `param` and `code`: they stand beside its message, like its other members.
     """
     anthropic = api.name == "messages"
     error: Json = {"type": kind or _type_of(status, anthropic=anthropic), "message": message}
@@ -66,9 +66,10 @@ def error_body(
 
 
 def upstream_error(api: Api, status: int, raw: str, message: str, request_id: str = "") -> bytes:
-    """The error of a model's server, whose body `raw` is OpenAI's, Anthropic's, or anything; `message` if it says none.
+    """Return the error of a model's server. Its body `raw` is OpenAI's, Anthropic's, or anything.
 
-    Its type stays where the client's API has it, too; `raw` may be cut off.
+    `message` stands in for a missing one. The error's type is kept if the client's API has it, too; `raw` may be cut
+    off.
     """
     node = _read(raw)
     anthropic = api.name == "messages"
@@ -89,7 +90,7 @@ def _type_of(status: int, *, anthropic: bool) -> str:
 
 
 def _read(raw: str) -> _Upstream:
-    """What an error says of itself: under `error`, as most have it, or beside it, as vLLM once did."""
+    """Return an error's own fields: under `error`, as most have it, or beside it, as vLLM once did."""
     try:
         body = msgspec.json.decode(raw)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
@@ -106,7 +107,7 @@ def _read(raw: str) -> _Upstream:
 
 
 def _word(value: Any) -> str:
-    """A text, or a number as text: some servers have their status for a code."""
+    """Return a text, or a number as text: some servers use their status as a code."""
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value) if abs(value) < 2**53 else ""
     return value[:MESSAGE_CHARS] if isinstance(value, str) else ""

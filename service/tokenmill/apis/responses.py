@@ -88,7 +88,7 @@ FIELDS = Fields(
 
 
 def read(body: Json) -> Ask:
-    """What the body asks for. Raises `BadAsk`."""
+    """Return what the body asks for. Raises `BadAsk`."""
     node = Node(body)
     forwarded = FIELDS.check(node)
     node.maybe("include", _include)
@@ -122,7 +122,7 @@ def _instructions(node: Node) -> list[Json]:
 
 
 def _tools(node: Node) -> tuple[list[Json], dict[str, tuple[str, str]]]:
-    """The tools, and by which two names the client knows some of them."""
+    """Return the tools, and the client's two names of some of them."""
     tools, namespaces = list[Json](), dict[str, tuple[str, str]]()
     for each in () if node.absent else node.items():
         if each.need("type").value != "namespace":

@@ -1,11 +1,12 @@
 """The input of a response as the messages of a chat.
 
-1. What stands between two messages of others is one assistant's: its reasoning, its text and all its calls, because
-   chat templates know a call only in the message that makes it. Two texts without a call between stay two messages.
-2. Reasoning belongs to what follows it. Where nothing of the assistant does, as in an answer that was broken off, it is
-   left out.
-3. Members that say nothing to a model (`id`, `status`, `phase`, annotations) are taken and left out; others that are
-   not known are refused. A call that broke off (`incomplete`) is left out: its arguments are not JSON, and it has no
+1. All that stands between two messages of other roles is one assistant message: its reasoning, its text and all its
+   calls, because chat templates expect a call only in the message that makes it. Two texts without a call between them
+   stay two messages.
+2. Reasoning belongs to what follows it. Where nothing of the assistant follows, as in an answer that was broken off, it
+   is left out.
+3. Members that mean nothing to a model (`id`, `status`, `phase`, annotations) are accepted and left out; other unknown
+   members are refused. A call that broke off (`incomplete`) is left out: its arguments are not JSON, and it has no
    result.
 """
 
@@ -18,20 +19,20 @@ from tokenmill.apis.reading import Node, shown
 from tokenmill.apis.tools import call, name_of
 
 WHOLE = "Send the whole conversation in `input`."
-"""What to do in place of a reference to what is not kept."""
+"""What to do instead of referring to something that is not kept."""
 
 _REFERENCE = "item_reference"
-"""An item without a type is one, too."""
+"""Type of a reference; an item without a type is one, too."""
 
 _BREAKPOINT = "prompt_cache_breakpoint"
 """A member of a part that says nothing to a model."""
 
 _BESIDE = ("type", "id", "status")
-"""Members of every item that say nothing to a model."""
+"""Members of every item that mean nothing to a model."""
 
 
 def read_input(node: Node) -> list[Json]:
-    """The messages that the input says."""
+    """Return the messages of the input."""
     if isinstance(node.value, str):
         return [{"role": "user", "content": node.filled()}]
     conversation = _Conversation()
@@ -43,7 +44,7 @@ def read_input(node: Node) -> list[Json]:
 
 
 def _joined(message: Json) -> Json:
-    """A message whose texts are together: an assistant's are pieces until all is read, as there may be many."""
+    """Return a message with its texts joined: an assistant's are pieces until all is read, as there may be many."""
     if message["role"] != "assistant":
         return message
     return message | {name: "\n".join(message[name]) for name in _PIECES if message.get(name) is not None}
@@ -69,7 +70,7 @@ class _Conversation:
         read(self, node)
 
     def message(self, node: Node) -> None:
-        """Add a message of anyone."""
+        """Add a message of any role."""
         node.only(*_BESIDE, "role", "content", "phase")
         role = node.need("role").word("user", "assistant", "system", "developer")
         content = node.need("content")
@@ -87,7 +88,7 @@ class _Conversation:
             self._assistant(new=False).setdefault("tool_calls", []).append(made)
 
     def result(self, node: Node) -> None:
-        """Add what a tool answered."""
+        """Add a tool's answer."""
         node.only(*_BESIDE, "call_id", "output", "caller", "name", "namespace")
         node.maybe("caller", _direct)
         output = node.need("output")
@@ -95,7 +96,7 @@ class _Conversation:
         self._put({"role": "tool", "tool_call_id": node.need("call_id").filled(), "content": content})
 
     def reasoning(self, node: Node) -> None:
-        """What the assistant thought, or its summary, if either can be read."""
+        """Add the assistant's thoughts, or their summary, if either can be read."""
         node.only(*_BESIDE, "summary", "content", "encrypted_content")
         name, kind = ("content", "reasoning_text") if node.at("content").value else ("summary", "summary_text")
         if not (told := node.at(name)).absent:
@@ -110,7 +111,7 @@ class _Conversation:
             said.append(text)
 
     def _assistant(self, *, new: bool) -> Json:
-        """The assistant's message that goes on; `new`: behind a text another one begins."""
+        """Return the assistant's message that continues; `new`: after a text another message begins."""
         last = self.messages[-1] if self.messages else {}
         if last.get("role") != "assistant" or (new and "tool_calls" not in last):
             last = {"role": "assistant", "content": None}
@@ -148,7 +149,7 @@ def _part(node: Node, parts: Mapping[str, Callable[[Node], Json]]) -> Json:
 
 
 def _assistant_content(node: Node) -> Json:
-    """The fields of an assistant's message: its text, and with which words it refused."""
+    """Return the fields of an assistant's message: its text, and the words of a refusal."""
     if isinstance(node.value, str):
         return {"content": node.value}
     found: dict[str, list[str]] = {}

@@ -1,7 +1,7 @@
-"""Tools and which of them may be called, however an API spells it; in the neutral shape of `Ask`.
+"""Tools, and which of them may be called, however an API spells it; in the neutral shape of `Ask`.
 
-Tools that must not be called are taken out only by a list of those that may (`allowed_tools`). With `none`, and where
-one is named, all stay declared: the choice says what may come of them, and a prompt that stays the same is cached.
+Tools that must not be called are removed only by a list of those that may (`allowed_tools`). With `none`, and where one
+tool is named, all stay declared: the choice restricts the answer, and an unchanged prompt stays cached.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ WORDS: dict[str, ToolChoice] = {"none": "none", "auto": "auto", "required": "req
 
 
 class Choice(TypedDict, total=False):
-    """The fields of `Ask` that say it."""
+    """The fields of `Ask` that hold the choice."""
 
     tools: list[Json]
     tool_choice: ToolChoice
@@ -23,7 +23,7 @@ class Choice(TypedDict, total=False):
 
 
 def name_of(node: Node) -> str:
-    """The name of a tool."""
+    """Return the name of a tool."""
     name = node.filled()
     if len(name) > NAME_CHARS:
         raise node.bad(f"is longer than {NAME_CHARS} characters.")
@@ -31,7 +31,7 @@ def name_of(node: Node) -> str:
 
 
 def function(node: Node, schema: str = "parameters") -> Json:
-    """The members of a declared function; what its arguments are is under `schema`."""
+    """Return the members of a declared function; the schema of its arguments is under `schema`."""
     found: Json = {"name": name_of(node.need("name"))}
     if (description := node.maybe("description", Node.text)) is not None:
         found["description"] = description
@@ -54,25 +54,25 @@ def check_called(node: Node) -> None:
 
 
 def foreign_tool(node: Node) -> BadAsk:
-    """The refusal of a tool whose type is said, and is none that a client runs."""
+    """Return the refusal of a tool whose type is not one that a client runs."""
     told = f"can't be {shown(node.text())}: nothing runs it here. Declare a function, and answer its calls."
     return node.bad(told, "unsupported_value")
 
 
 def named(tools: Sequence[Json], node: Node) -> Choice:
-    """The choice of one tool, whose name is said."""
+    """Return the choice of one tool by its name."""
     return {"tool_choice": "named", "tool": _declared(_names(tools), node)}
 
 
 def worded(tools: Sequence[Json], choice: ToolChoice, node: Node) -> Choice:
-    """The choice of none, any or at least one."""
+    """Return the choice of none, any or at least one."""
     if choice == "required" and not tools:
         raise node.bad("asks for a call, but no tools are declared in `tools`.")
     return {"tool_choice": choice}
 
 
 def allowed(tools: Sequence[Json], mode: Node, names: Sequence[Node]) -> Choice:
-    """The choice among some, whose names are said."""
+    """Return the choice among some, given their names."""
     known = _names(tools)
     chosen = {_declared(known, node) for node in names}
     choice = WORDS[mode.word("auto", "required")]
@@ -91,7 +91,7 @@ def _declared(names: set[str], node: Node) -> str:
 
 
 def openai_choice(tools: Sequence[Json], node: Node, *, within: bool) -> Choice:
-    """The choice as OpenAI's APIs spell it; chat completions have its members `within` an object of its type."""
+    """Return the choice as OpenAI's APIs spell it; chat completions have its members `within` an object of its type."""
     if node.absent:
         return {}
     if isinstance(node.value, str):
@@ -119,10 +119,10 @@ def _listed_name(node: Node, *, within: bool) -> Node:
 
 
 def call(call_id: str, name: str, arguments: str) -> Json:
-    """A call of an earlier answer."""
+    """Return a call of an earlier answer."""
     return {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
 
 
 def chosen(tools: list[Json], choice: Choice) -> dict[str, Any]:
-    """The fields of `Ask` of these tools and the choice among them."""
+    """Return the fields of `Ask` for these tools and the choice among them."""
     return {"tools": tools, **choice}

@@ -1,8 +1,8 @@
-"""The answer of a request without `stream`, made of what dialects of whole answers wrote.
+"""The answer of a request without `stream`, made from the payloads of dialects for whole answers.
 
-Counts of tokens. Servers count all choices of one request together, and the codec tells each choice what it was told:
-then all say the same, and it is said once. Where choices differ they were counted apart: the prompt counts once, and
-what was written is added up. Choices without counts, as those that failed, do not count.
+Counts of tokens. Servers count all choices of one request together, and the codec gives each choice these counts: then
+all are the same and are reported once. Where choices differ they were counted separately: the prompt counts once, and
+the written tokens are added up. Choices without counts, such as failed ones, do not count.
 
 Payloads are read by Python's own reader, as msgspec refuses halves of surrogate pairs, which a model may write.
 """
@@ -17,13 +17,15 @@ from tokenmill.apis.refusals import error_body
 from tokenmill.dialects.json_text import json_bytes
 
 Payloads: TypeAlias = Mapping[int, Sequence[bytes]]
-"""Of an answer, by its choice."""
+"""Payloads of an answer, by its choice."""
 
 _ENDS = frozenset({"response.completed", "response.incomplete", "response.failed"})
 
 
 def whole_answer(api: Api, payloads_by_choice: Payloads) -> bytes:
-    """The whole answer, of the payloads of the dialect `api.whole`. Raises `ValueError` if no choice has one."""
+    """Return the whole answer, from the payloads of the dialect `api.whole`. Raises `ValueError` if no choice has
+    one.
+    """
     ended = {choice: payloads[-1] for choice, payloads in sorted(payloads_by_choice.items()) if payloads}
     if not ended:
         raise ValueError("no choice has ended")
@@ -43,7 +45,7 @@ def _completions(_api: Api, payloads: Sequence[bytes]) -> bytes:
 
 
 def joined_usage(usages: Sequence[Json]) -> Json:
-    """Counts of all choices, from those of each, as chat completions have them."""
+    """Return the counts of all choices, from those of each, as in chat completions."""
     told = [usage for usage in usages if usage.get("total_tokens")]
     if not told or all(usage == told[0] for usage in told):
         return dict(told[0] if told else usages[0])

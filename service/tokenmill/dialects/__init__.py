@@ -29,11 +29,11 @@ DIALECTS: Registry[Dialect] = Registry(
         SESSION,
     )
 )
-"""Every dialect by name, those of other packages with them; the first is the default."""
+"""Every dialect by name, including those of other packages; the first is the default."""
 
 
 def find_dialect(name: str) -> Dialect:
-    """The dialect of that name. Raises `ConfigError`."""
+    """Return the dialect of that name. Raises `ConfigError`."""
     dialect = DIALECTS.find(name)
     if dialect is None:
         raise ConfigError([f"unknown dialect {name!r}; {DIALECTS.instead_of(name)}"])

@@ -2,14 +2,14 @@
 
 1. `RUN_STARTED` comes first. `RUN_FINISHED` is the last event, or `RUN_ERROR` if the provider failed, the message timed
    out or its state was lost; an outcome says whether the run was cancelled.
-2. Each block of text is a message, each block of reasoning one of its own. Calls belong to the text in front of them,
-   or to the first call where none is.
-3. Arguments grow as JSON. A call that breaks off ends with arguments that are no JSON; a `CUSTOM` event
-   `tool-call-error` says why, and the same of a call that is complete and has a problem.
+2. Each block of text is a message, each block of reasoning one of its own. Calls belong to the text before them, or to
+   the first call where there is none.
+3. Arguments grow as JSON. A call that breaks off ends with arguments that are not valid JSON. A `CUSTOM` event
+   `tool-call-error` gives the reason; the same event reports a complete call with a problem.
 4. Refusals are text, signatures are encrypted values of their reasoning. Other content of a provider and errors in the
    middle are `CUSTOM` events.
-5. What a tool answered is a message of the role `tool`, if it comes before the end of the run.
-6. What the protocol calls optional is absent, never null.
+5. A tool's answer is a message of the role `tool`, if it comes before the end of the run.
+6. Optional fields of the protocol are absent, never null.
 """
 
 from collections.abc import Callable, Sequence
@@ -49,21 +49,21 @@ REFUSAL = "refusal"
 
 
 class AgUiState(msgspec.Struct, array_like=True, gc=False):
-    """What was begun and not ended."""
+    """What has begun and not ended."""
 
     model: str = ""
     parent: str = ""
-    """Id of the assistant's message that is the last one; calls belong to it."""
+    """Id of the assistant's last message; calls belong to it."""
     reasoning: str = ""
     """Message id of the open block of reasoning."""
     calls: dict[str, GrowingArguments] = {}
     """Calls that grow, by id."""
     refused: bool = False
-    """A refusal is shown."""
+    """Whether a refusal is shown."""
     failure: str = ""
-    """What the provider said when it failed."""
+    """The provider's words when it failed."""
     cut: bool = False
-    """The block of text is of a call that was cut off."""
+    """Whether the block of text belongs to a call that was cut off."""
 
     @property
     def memory(self) -> int:
@@ -85,7 +85,7 @@ class AgUiDialect:
     def encode(
         self, state: AgUiState | None, envelope: Envelope, event: Event, _seq: int | None, time: int
     ) -> Sequence[bytes]:
-        """The payloads of one event."""
+        """Return the payloads of one event."""
         writer = Writer(time)
         if state is None:
             if isinstance(event, Error):
@@ -95,7 +95,7 @@ class AgUiDialect:
         return writer.payloads
 
 
-class Writer(msgspec.Struct):  # faster to make than other objects
+class Writer(msgspec.Struct):  # faster to create than other objects
     """Writes the events of the protocol for one native event."""
 
     time: int
@@ -106,7 +106,9 @@ class Writer(msgspec.Struct):  # faster to make than other objects
         self.payloads.append(json_bytes({"type": kind, "timestamp": self.time, **fields}))
 
     def say_more(self, kind: bytes, owner: bytes, delta: str) -> None:
-        """The same of what nearly all of a stream is: `owner` is the rest up to the delta, as JSON."""
+        """Write one more event of a growing text, nearly all of a stream: `owner` is the rest up to the delta, as
+        JSON.
+        """
         self.payloads.append(
             b'{"type":"%b","timestamp":%d,%b,"delta":%b}' % (kind, self.time, owner, json_bytes(delta))
         )
@@ -117,7 +119,7 @@ def _run(envelope: Envelope) -> dict[str, str]:
 
 
 def _message(envelope: Envelope, block: str) -> str:
-    """Id of the message that shows a block."""
+    """Return the id of the message that shows a block."""
     return f"{envelope.choice_id}-{block}"
 
 
@@ -127,7 +129,7 @@ def _start(state: AgUiState, envelope: Envelope, event: MessageStart, writer: Wr
 
 
 def _owner(envelope: Envelope, block: str) -> bytes:
-    """That id as the member `messageId` of a JSON object."""
+    """Return that id as the member `messageId` of a JSON object."""
     return envelope.constant("ag_ui", _run_owner) + json_bytes(block)[1:]
 
 
@@ -289,6 +291,6 @@ _HANDLERS: dict[type[Event], Callable[[AgUiState, Envelope, Any, Writer], None]]
     Error: _error,
     Finish: _finish,
 }
-"""What is done at each event; the others change nothing."""
+"""The handler of each event; the others change nothing."""
 
 AG_UI = AgUiDialect()

@@ -1,13 +1,13 @@
 """Dialect `ai_sdk_ui`: chunks of the AI SDK's UI message stream, version 1, as `useChat` reads them.
 
-1. Only chunks that versions 5 to 7 of the SDK know: an unknown type is fatal to them. The stream ends with `[DONE]`.
+1. Only chunks that versions 5 to 7 of the SDK accept: an unknown type is fatal to them. The stream ends with `[DONE]`.
 2. Blocks of text and reasoning are parts with the same ids. A tool that was not declared is `dynamic`.
 3. Input of tools grows as JSON. A call that breaks off, or has a problem, ends as `tool-input-error`: it is shown and
    not executed. The text of a broken one follows as text.
-4. `cancelled` is an `abort`; a failure of the provider and a time-out are an `error` before `finish`.
+4. `cancelled` is an `abort`; a failure of the provider and a timeout are an `error` before `finish`.
 5. Refusals are a text of their own, signatures are metadata of their reasoning, other content of a provider and errors
    in the middle are `data-…` parts.
-6. What a tool answered is the output of its call, if it comes before the end of the message.
+6. A tool's answer is the output of its call, if it comes before the end of the message.
 7. Counts of tokens are in the metadata of the message.
 """
 
@@ -43,14 +43,14 @@ from tokenmill.usage import tokens
 DONE = b"[DONE]"
 
 PROVIDER = "tokenmill"
-"""In whose name metadata stand where the message does not tell its provider."""
+"""Provider under which metadata are stored if the message does not name its provider."""
 
 REFUSAL = "refusal"
 """Kind of a part, and id of the text that shows it."""
 
 
 class AiSdkUiState(msgspec.Struct, array_like=True, gc=False):
-    """What was begun and not ended."""
+    """What has begun and not ended."""
 
     calls: dict[str, GrowingArguments] = {}
     """Calls whose input grows, by id."""
@@ -59,11 +59,11 @@ class AiSdkUiState(msgspec.Struct, array_like=True, gc=False):
     reasoning: str = ""
     """Id of the open block of reasoning."""
     refused: bool = False
-    """A refusal is shown."""
+    """Whether a refusal is shown."""
     failure: str = ""
-    """What the provider said when it failed."""
+    """The provider's words when it failed."""
     cut: bool = False
-    """The block of text is of a call that was cut off."""
+    """Whether the block of text belongs to a call that was cut off."""
 
     @property
     def memory(self) -> int:
@@ -85,7 +85,7 @@ class AiSdkUiDialect:
     def encode(
         self, state: AiSdkUiState | None, envelope: Envelope, event: Event, _seq: int | None, _time: int
     ) -> Sequence[bytes]:
-        """The payloads of one event."""
+        """Return the payloads of one event."""
         if state is None:
             return _lost(event)
         return handled(_HANDLERS, state, envelope, event)
@@ -131,12 +131,12 @@ def _reasoning(_state: AiSdkUiState, _envelope: Envelope, event: ReasoningDelta,
 
 
 def _tool(envelope: Envelope, call_id: str, name: str) -> dict[str, Any]:
-    """The fields that all chunks of a call have."""
+    """Return the fields that all chunks of a call have."""
     return {"toolCallId": call_id, "toolName": name, **_kind(envelope, name)}
 
 
 def _kind(envelope: Envelope, name: str) -> dict[str, Any]:
-    """Whether a page has a type for the tool."""
+    """Return whether a page has a type for the tool."""
     return {} if name in envelope.request.tools else {"dynamic": True}
 
 
@@ -236,7 +236,7 @@ def _metadata(event: Finish) -> dict[str, Any]:
 
 
 def _lost(event: Event) -> Payloads:
-    """Of a message whose state is gone: what happened, and the end."""
+    """Return the payloads for a message whose state is gone: what happened, and the end."""
     if isinstance(event, Error):
         return [json_bytes({"type": "error", "errorText": event.message})]
     return [DONE] if isinstance(event, Finish) else []
@@ -259,6 +259,6 @@ _HANDLERS: Handlers[AiSdkUiState] = {
     Error: _error,
     Finish: _finish,
 }
-"""What is done at each event; the others change nothing."""
+"""The handler of each event; the others change nothing."""
 
 AI_SDK_UI = AiSdkUiDialect()

@@ -1,16 +1,16 @@
 """Dialect `anthropic`: the events of an Anthropic Messages stream, as the SDKs of Anthropic read them.
 
-1. A payload is the data of one server-sent event; the `event:` line, which those SDKs ask for, is its `type`.
+1. A payload is the data of one server-sent event; the `event:` line, which those SDKs need, is its `type`.
 2. `message_start` comes first; the stream ends with `message_stop`, or with `error` where the provider failed, the
    message timed out or its state was lost.
 3. Blocks have indexes from 0. Text and thinking begin when there is something to show. A call is one block with its
-   arguments whole, unless the message says `stream_tool_input`: then they grow. Calls that grow side by side: the first
-   one does, the others come whole.
-4. A client of this shape reads what has come of a call's arguments at any time, and nothing on the wire takes it back.
-   So growing is off unless it is asked for: a call that breaks off would look like one. Where it is on, and a call
-   breaks off, its block ends there with arguments that are no complete JSON, for clients that look.
-5. A signature ends its block of thinking, as a client sends both back together; one of thinking that is not shown has
-   an empty block. Citations are of the text that is open.
+   whole arguments, unless the message sets `stream_tool_input`: then they grow. Of calls that grow side by side only
+   the first grows, the others come whole.
+4. A client of this shape reads the arguments of a call as far as they have come, and nothing on the wire takes them
+   back. So growing is off unless it is asked for: otherwise a call that breaks off would look like a call. Where it is
+   on, the block of a call that breaks off ends with incomplete JSON, for clients that check.
+5. A signature ends its block of thinking, as a client sends both back together; a signature of hidden thinking has an
+   empty block. Citations belong to the text that is open.
 6. Counts of tokens come with the last `message_delta`.
 """
 
@@ -49,10 +49,10 @@ STOP_REASONS: dict[FinishReason, str] = {
     "content-filter": "refusal",
     "cancelled": "end_turn",
 }
-"""Reasons that a client of this shape knows; the others end the stream with an `error`."""
+"""Reasons that a client of this shape supports; the others end the stream with an `error`."""
 
 _RAW_REASONS = frozenset({"stop_sequence", "pause_turn", "model_context_window_exceeded"})
-"""The provider's own words that this shape has, too. They do not hide a call: clients run tools at `tool_use` alone."""
+"""The provider's own words that this shape has, too. They do not hide a call: clients run tools only at `tool_use`."""
 
 _ERROR_TYPES: dict[FinishReason, str] = {"timeout": "timeout_error"}
 _ERROR_TYPE = "api_error"
@@ -62,28 +62,28 @@ _THINKING: Final = "thinking"
 
 
 class GrowingCall(msgspec.Struct, array_like=True, gc=False):
-    """The call that is shown while it grows."""
+    """The call that is shown as it grows."""
 
     id: str
     index: int
-    """Of its block."""
+    """Index of its block."""
     arguments: GrowingArguments
 
 
 class AnthropicState(msgspec.Struct, array_like=True, gc=False):
-    """What was begun and not ended."""
+    """What has begun and not ended."""
 
     blocks: int = 0
-    """Begun so far."""
+    """Number of blocks begun so far."""
     kind: str = ""
-    """Of the open block of text or thinking, which is the last one of its kind; empty if there is none."""
+    """Kind of the open block of text or thinking, which is the last one of its kind; empty if there is none."""
     index: int = 0
-    """Of that block."""
+    """Index of that block."""
     call: GrowingCall | None = None
     failure: str = ""
-    """What the provider said when it failed."""
+    """The provider's words when it failed."""
     cut: bool = False
-    """The block of text is of a call that was cut off."""
+    """Whether the block of text belongs to a call that was cut off."""
 
     @property
     def memory(self) -> int:
@@ -105,7 +105,7 @@ class AnthropicDialect:
     def encode(
         self, state: AnthropicState | None, envelope: Envelope, event: Event, _seq: int | None, _time: int
     ) -> Sequence[bytes]:
-        """The payloads of one event."""
+        """Return the payloads of one event."""
         if state is None:
             return _lost(event)
         return handled(_HANDLERS, state, envelope, event)
@@ -136,7 +136,7 @@ def _begin_block(state: AnthropicState, block: dict[str, Any], out: Payloads) ->
 
 
 def _open_block(state: AnthropicState, kind: str, out: Payloads) -> None:
-    """A block of text or thinking, in place of the one that is open."""
+    """Open a block of text or thinking, in place of the open one."""
     _end_block(state, out)
     block = {"type": kind, kind: ""} | ({"signature": ""} if kind == _THINKING else {})
     state.kind, state.index = kind, _begin_block(state, block, out)
@@ -164,7 +164,7 @@ def _reasoning(state: AnthropicState, _envelope: Envelope, event: ReasoningDelta
 
 
 def _show(state: AnthropicState, kind: str, text: str, out: Payloads) -> None:
-    """More text or thinking, in a block of that kind."""
+    """Write more text or thinking, in a block of that kind."""
     if state.kind != kind:
         _open_block(state, kind, out)
     out.append(
@@ -227,7 +227,7 @@ def _call(state: AnthropicState, _envelope: Envelope, event: ToolCall, out: Payl
 
 
 def _part(state: AnthropicState, _envelope: Envelope, event: Part, out: Payloads) -> None:
-    """What this shape has a place for: signatures and redacted thinking, citations, refusals."""
+    """Write parts that this shape has a place for: signatures and redacted thinking, citations, refusals."""
     value = event.value
     if isinstance(value, str) and (show := _TEXTS.get(event.kind)) is not None:
         show(state, value, out)
@@ -291,7 +291,9 @@ def _finish(state: AnthropicState, _envelope: Envelope, event: Finish, out: Payl
 
 
 def _why(event: Finish, reason: str) -> dict[str, Any]:
-    """Why the answer stops, and at which text. A call goes before the provider's words: see `_RAW_REASONS`."""
+    """Return why the answer stops, and at which text. A call takes precedence over the provider's words: see
+    `_RAW_REASONS`.
+    """
     said: str | UnsetType | None = None
     if event.reason == "stop" and event.stop_sequence is not UNSET:
         reason, said = "stop_sequence", event.stop_sequence
@@ -306,7 +308,7 @@ def _failed(reason: FinishReason, message: str) -> bytes:
 
 
 def _lost(event: Event) -> Payloads:
-    """Of a message whose state is gone: what happened, which ends its stream."""
+    """Return the payloads for a message whose state is gone: what happened, which ends its stream."""
     return [_failed("error", event.message)] if isinstance(event, Error) else []
 
 
@@ -325,6 +327,6 @@ _HANDLERS: Handlers[AnthropicState] = {
     Error: _error,
     Finish: _finish,
 }
-"""What is done at each event; the others change nothing: a block begins with its first delta."""
+"""The handler of each event; the others change nothing: a block begins with its first delta."""
 
 ANTHROPIC = AnthropicDialect()

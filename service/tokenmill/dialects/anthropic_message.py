@@ -1,10 +1,11 @@
 """Dialect `anthropic_message`: the whole answer as one Message of Anthropic's API, when it ends.
 
-1. It is what a client would have made of the stream in the dialect `anthropic`: the same blocks, the same reason, the
-   same counts, without citations. Calls come whole, whatever the message asks for; one that breaks off is not seen.
-2. An answer that failed or timed out, or whose state was lost, is an object `error`, as a stream of that shape ends.
-3. What is kept is capped, and so is the object. What comes first is kept, to the character; behind the cap nothing is,
-   and calls, signatures and redacted thinking are kept whole or not at all. Such an object has `tm-truncated` in its
+1. It is what a client would have built from the stream in the dialect `anthropic`: the same blocks, the same reason,
+   the same counts, without citations. Calls come whole, whatever the message asks for; one that breaks off is not
+   shown.
+2. An answer that failed or timed out, or whose state was lost, is an object `error`, like the end of such a stream.
+3. What is kept is capped, and so is the object. The beginning is kept, to the character; nothing after the cap is, and
+   calls, signatures and redacted thinking are kept whole or not at all. Such an object has `tm-truncated` in its
    `metadata`, and its record has a header of that name.
 """
 
@@ -22,7 +23,7 @@ from tokenmill.events import ArgumentDelta, Event, ToolInputDelta, ToolInputStar
 from tokenmill.parser.run.state import Source
 
 BLOCK_BYTES = 96
-"""JSON of a block beside what is in it: words of the shape."""
+"""Bytes of JSON of a block besides its content: words of the shape."""
 
 _GROWTH = (ToolInputStart, ToolInputDelta, ArgumentDelta)
 """Events of a call that is not complete: without them it comes whole."""
@@ -36,20 +37,20 @@ class MessageBlock(msgspec.Struct, array_like=True, gc=False):
 
     kind: str
     said: Source = msgspec.field(default_factory=Source)
-    """Its text; of a call the arguments as JSON, of redacted thinking its data."""
+    """Its text; for a call the arguments as JSON, for redacted thinking its data."""
     signature: str = ""
-    """Of thinking."""
+    """Signature of thinking."""
     id: str = ""
-    """Of a call."""
+    """Id of a call."""
     name: str = ""
-    """Of a call."""
+    """Name of a call."""
 
 
 class AnthropicMessageState(msgspec.Struct, array_like=True, gc=False):
-    """What there is of the answer."""
+    """The answer so far."""
 
     stream: AnthropicState = msgspec.field(default_factory=AnthropicState)
-    """Of the dialect whose stream it is made of."""
+    """State of the dialect whose stream the answer is built from."""
     blocks: list[MessageBlock] = []
     size: int = 0
     """Bytes of them as JSON, and of what there was no room for."""
@@ -61,7 +62,7 @@ class AnthropicMessageState(msgspec.Struct, array_like=True, gc=False):
         return sum(BLOCK_BYTES + block.said.memory + len(block.signature) for block in self.blocks)
 
     def takes(self, size: int, room: int) -> bool:
-        """Whether there is room for so much; once there was not, nothing is kept."""
+        """Whether there is room for `size` bytes; once there was not, nothing is kept."""
         self.truncated = self.truncated or self.size + size > room
         self.size += size
         return not self.truncated
@@ -81,7 +82,7 @@ class AnthropicMessageDialect:
     def encode(
         self, state: AnthropicMessageState | None, envelope: Envelope, event: Event, seq: int | None, time: int
     ) -> Sequence[bytes]:
-        """The object at the end; nothing before."""
+        """Write the object at the end; nothing before."""
         if state is None:
             return ANTHROPIC.encode(None, envelope, event, seq, time)
         if isinstance(event, _GROWTH):
@@ -99,12 +100,12 @@ class AnthropicMessageDialect:
 def _read(payload: bytes) -> Any:
     try:
         return msgspec.json.decode(payload)
-    except msgspec.DecodeError:  # of what `odd_bytes` wrote, a half of a surrogate pair
+    except msgspec.DecodeError:  # `odd_bytes` wrote half a surrogate pair
         return json.loads(payload)
 
 
 def _begin(state: AnthropicMessageState, envelope: Envelope, said: Any, _out: list[bytes]) -> None:
-    """A block begins, if there is room for it; of those that come whole the rest follows with this event."""
+    """Begin a block, if there is room for it; of those that come whole the rest follows with this event."""
     block = said["content_block"]
     begun = MessageBlock(block["type"], id=block.get("id", ""), name=block.get("name", ""))
     begun.said.add(block.get("data", ""))
@@ -114,7 +115,7 @@ def _begin(state: AnthropicMessageState, envelope: Envelope, said: Any, _out: li
 
 
 def _grow(state: AnthropicMessageState, envelope: Envelope, said: Any, _out: list[bytes]) -> None:
-    """More of the last block, as much as there is room for."""
+    """Add to the last block, as much as there is room for."""
     if state.truncated:
         return
     delta, block, room = said["delta"], state.blocks[-1], room_of(envelope)
@@ -129,7 +130,7 @@ def _grow(state: AnthropicMessageState, envelope: Envelope, said: Any, _out: lis
 
 
 def _argue(state: AnthropicMessageState, block: MessageBlock, text: str, room: int) -> None:
-    """More of a call's arguments; without room for all of them there is no call."""
+    """Add to a call's arguments; without room for all of them there is no call."""
     if state.takes(len(text.encode(errors="replace")), room):
         block.said.add(text)
     else:
@@ -159,6 +160,6 @@ _FOLDS: Mapping[str, Callable[[AnthropicMessageState, Envelope, Any, list[bytes]
     "content_block_delta": _grow,
     "message_delta": _end,
 }
-"""What is done with each payload of the stream; the others say nothing that the whole does not."""
+"""The handler of each payload of the stream; the others add nothing to the whole."""
 
 ANTHROPIC_MESSAGE = AnthropicMessageDialect()

@@ -1,4 +1,4 @@
-"""Arguments as JSON while they arrive: what all dialects that stream them have in common.
+"""Arguments as JSON while they arrive: the common part of all dialects that stream them.
 
 A dialect keeps one `GrowingArguments` for each open call in its state, under the call's id:
 
@@ -10,18 +10,19 @@ A dialect keeps one `GrowingArguments` for each open call in its state, under th
 1. The pieces of a call that became a `tool-call` are, joined, one JSON object, whose value is the call's `arguments`.
 2. The pieces of a call that failed are, joined, never a complete JSON text, so that no client executes it: it lacks at
    least the last bracket.
-3. Every prefix of the pieces is the beginning of a JSON text that can still become any arguments that hold what was
-   said: that is how 1 is kept where the final arguments are not what the source looked like. What turns out otherwise
-   is said again at the end, and of a key that comes twice the last counts, as with all common readers of JSON.
-4. Where the source is JSON, it is passed on as it stands, but only what is strictly JSON, from one certain place to the
-   next: keys with the beginning of their values, numbers and words when they are complete, strings without half an
-   escape. From the first thing on that is not JSON, or that the tool's schema does not know or has as another type,
-   all waits for the end: it may be read as something else, renamed or left out.
-5. Elsewhere the object is made of the `argument-delta`s, one member for each argument; all that is not such text comes
-   at the end.
+3. Every prefix of the pieces is the beginning of a JSON text that can still become any arguments that contain what was
+   sent. That is how 1 is kept where the final arguments differ from the look of the source. Values that turn out
+   differently are repeated at the end, and of a key that comes twice the last counts, as with all common readers of
+   JSON.
+4. Where the source is JSON, it is passed on unchanged, but only strict JSON, from one certain place to the next: keys
+   with the beginning of their values, numbers and words when they are complete, strings without half an escape. From
+   the first invalid JSON on, or the first argument that the tool's schema does not have or has as another type, all
+   waits for the end: it may be read as something else, renamed or left out.
+5. Elsewhere the object is built from the `argument-delta`s, one member for each argument; everything else comes at the
+   end.
 
-Deltas must be switched on: a dialect says so by `streams_arguments`. State is plain, is encoded in snapshots, and is
-bounded by the cap of a call. What is sent depends on where the source was cut, what it adds up to does not.
+Deltas must be switched on: a dialect asks for them by `streams_arguments`. State is plain, is encoded in snapshots, and
+is bounded by the cap of a call. The pieces depend on where the source was cut, their sum does not.
 """
 
 import json
@@ -38,7 +39,8 @@ from tokenmill.limits import JSON_DEPTH, NAME_CHARS
 from tokenmill.parser.run.state import PIECE_BYTES, Source
 
 HELD_CHARS = 2 * NAME_CHARS
-"""Source that waits to become certain, at most: a key with its quotes and the beginning of its value, or a number."""
+"""Characters of source that may wait to become certain: a key with its quotes and the beginning of its value, or a
+number."""
 
 ESCAPE_CHARS = 6
 """The longest escape: `\\u` and four digits."""
@@ -46,7 +48,7 @@ ESCAPE_CHARS = 6
 _SPACE = r"[ \t\n\r]*+"
 _CONTENT = r'(?:[^"\\\x00-\x1f\ud800-\udfff]++|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*+'
 _KEY = r'(?:[^"\\\x00-\x1f\ud800-\udfff]++|\\(?:["\\/bfnrt]|u(?![dD][89a-fA-F])[0-9a-fA-F]{4}))*+'
-"""Of a key no halves of surrogate pairs: as text they become another key."""
+"""Content of a key, without halves of surrogate pairs: as text they become another key."""
 _MEMBER = rf'{_SPACE}(?P<key>"{_KEY}"){_SPACE}:'
 _SCALAR = rf"(?:-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?|true|false|null)(?={_SPACE}[,\]}}])"
 _VALUE = rf'{_SPACE}(?P<value>[\[{{"]|{_SCALAR})'
@@ -59,7 +61,7 @@ _NEXT: dict[tuple[str, bool], re.Pattern[str]] = {
     ("[", True): re.compile(rf"{_VALUE}|{_SPACE}]"),
     ("[", False): re.compile(rf"{_SPACE},{_VALUE}|{_SPACE}]"),
 }
-"""What may follow, by the innermost open bracket and whether nothing stands behind it yet."""
+"""What may follow, by the innermost open bracket and whether nothing stands after it yet."""
 
 _CLOSING = {"{": "}", "[": "]"}
 _NUMBER = frozenset({"number", "integer"})
@@ -79,23 +81,23 @@ class GrowingArguments(msgspec.Struct, array_like=True, gc=False):
     """How far the arguments of one open call have been sent."""
 
     name: str
-    """Of the tool."""
+    """Name of the tool."""
     json: bool
-    """The source is JSON."""
+    """Whether the source is JSON."""
     sent: Source = msgspec.field(default_factory=Source)
     """All pieces so far."""
     stack: str = ""
     """Open brackets of what was sent."""
     fresh: bool = False
-    """The innermost has nothing behind it yet."""
+    """Whether nothing follows the innermost bracket yet."""
     string: bool = False
-    """A string value is open."""
+    """Whether a string value is open."""
     argument: str = ""
-    """The argument that it is, where the object is made of deltas."""
+    """Name of that argument, where the object is built from deltas."""
     held: str = ""
     """Source that is not certain yet."""
     stopped: bool = False
-    """The rest waits for the end."""
+    """Whether the rest waits for the end."""
 
     @property
     def memory(self) -> int:
@@ -103,7 +105,7 @@ class GrowingArguments(msgspec.Struct, array_like=True, gc=False):
         return PIECE_BYTES + self.sent.memory
 
     def more(self, event: Event, envelope: Envelope) -> str:
-        """The next piece of JSON that a delta of the call brings; empty if it brings none yet."""
+        """Return the next piece of JSON from a delta of the call; empty if there is none yet."""
         if self.json:
             piece = self._read(event.delta, envelope.request.tools) if isinstance(event, ToolInputDelta) else ""
         else:
@@ -113,7 +115,7 @@ class GrowingArguments(msgspec.Struct, array_like=True, gc=False):
         return piece
 
     def rest(self, arguments: Mapping[str, Any]) -> str:
-        """The last piece: what the final arguments have beside what was sent."""
+        """Return the last piece: what the final arguments have besides what was sent."""
         if not self.sent.size:
             return whole(arguments)
         closed = '"' * self.string + "".join(_CLOSING[bracket] for bracket in reversed(self.stack[1:]))
@@ -123,7 +125,7 @@ class GrowingArguments(msgspec.Struct, array_like=True, gc=False):
         return f"{closed}{',' if told and missing else ''}{whole(missing)[1:]}"
 
     def broken(self) -> str:
-        """The last piece of a call that failed."""
+        """Return the last piece of a call that failed."""
         return "" if self.sent.size else "{"
 
     # Made of deltas
@@ -154,7 +156,7 @@ class GrowingArguments(msgspec.Struct, array_like=True, gc=False):
         return text[:position]
 
     def _content(self, text: str, position: int) -> int:
-        """Where the open string, or what there is of it, ends; -1 if nothing more is certain."""
+        """Return where the open string, or its present part, ends; -1 if nothing more is certain."""
         found = _STRING.match(text, position)
         stop = found.end() if found else position
         if text[stop : stop + 1] == '"':
@@ -164,7 +166,7 @@ class GrowingArguments(msgspec.Struct, array_like=True, gc=False):
         return stop if stop > position else -1
 
     def _structure(self, text: str, position: int, tools: Mapping[str, DeclaredTool]) -> int:
-        """Where the next member, value or bracket ends; -1 if it is not certain, or all is complete."""
+        """Return where the next member, value or bracket ends; -1 if it is not certain, or all is complete."""
         found = _NEXT[self.stack[-1:], self.fresh].match(text, position)
         if found is None or self.stopped:
             return -1
@@ -185,7 +187,7 @@ class GrowingArguments(msgspec.Struct, array_like=True, gc=False):
         return found.end()
 
     def _fits(self, key: str, value: str, tools: Mapping[str, DeclaredTool]) -> bool:
-        """Whether an argument is what the tool declares, if it is one that the message declares."""
+        """Whether an argument fits the tool's declaration, if the message declares the tool."""
         tool = tools.get(self.name)
         if tool is None:
             return True
@@ -194,10 +196,10 @@ class GrowingArguments(msgspec.Struct, array_like=True, gc=False):
 
 
 def whole(value: Any) -> str:
-    """A value as JSON text, all at once."""
+    """Return a value as JSON text, in one piece."""
     return json_bytes(value).decode()
 
 
 def _same(told: Any, final: Any) -> bool:
-    """Whether two values are written alike: 1 is not true, and what is not finite is like nothing."""
+    """Whether two values are written alike: 1 is not true, and what is not finite equals nothing."""
     return json.dumps(told, sort_keys=True) == json.dumps(final, sort_keys=True)

@@ -1,4 +1,4 @@
-"""What a chat completion is made of, streamed or whole: ids, reasons, counts and errors in OpenAI's words."""
+"""The parts of a chat completion, streamed or whole: ids, reasons, counts and errors in OpenAI's words."""
 
 from collections.abc import Mapping
 from hashlib import blake2b
@@ -17,23 +17,23 @@ FINISH_REASONS: dict[FinishReason, str] = {
     "content-filter": "content_filter",
     "cancelled": "stop",
 }
-"""Reasons that a client of this shape knows; with the others an answer ends with an error."""
+"""Reasons that a client of this shape supports; with the others an answer ends with an error."""
 
 FAILED_CALLS = frozenset({"malformed-call", "unfinished-call", "limit"})
-"""Codes of errors behind which a call's text may follow."""
+"""Codes of errors after which a call's text may follow."""
 
 _PREFIX = "chatcmpl-"
 
 
 def completion_id(envelope: Envelope) -> str:
-    """The id of the answer, the same in all its choices: the provider's own, or one made of the message."""
+    """Return the id of the answer, the same in all its choices: the provider's own, or one derived from the message."""
     if envelope.message_id.startswith(_PREFIX):
         return envelope.message_id
     return _PREFIX + _hash(f"{envelope.conversation_id}\n{envelope.message_id}")
 
 
 def head(envelope: Envelope, kind: str) -> dict[str, Any]:
-    """The fields with which every object of the answer begins."""
+    """Return the fields with which every object of the answer begins."""
     return {
         "id": completion_id(envelope),
         "object": kind,
@@ -43,7 +43,7 @@ def head(envelope: Envelope, kind: str) -> dict[str, Any]:
 
 
 def usage_of(counts: Mapping[str, Any] | UnsetType) -> dict[str, Any]:
-    """Counts of tokens; zeros where there are none."""
+    """Return the counts of tokens; zeros where there are none."""
     read = tokens({} if counts is UNSET else counts)
     usage: dict[str, Any] = {
         "prompt_tokens": read.input,
@@ -59,7 +59,7 @@ def usage_of(counts: Mapping[str, Any] | UnsetType) -> dict[str, Any]:
 
 
 def error_of(envelope: Envelope, reason: FinishReason, failure: Error | None) -> dict[str, Any]:
-    """Why an answer ended early; `failure` is what was said of it."""
+    """Return why an answer ended early; `failure` is its error, if it had one."""
     return {
         "message": failure_text(reason, failure.message if failure is not None else ""),
         "type": "stream_error",

@@ -1,4 +1,4 @@
-"""Values as JSON, also those that msgspec refuses to write; dialects write everything that a model can say."""
+"""Values as JSON, including those that msgspec refuses to write; dialects write everything that a model can produce."""
 
 import json
 from collections.abc import Iterable
@@ -8,13 +8,14 @@ from typing import Any
 import msgspec
 
 PIECE_CHARS = 64 * 1024
-"""Of text in one payload: as much as of a delta; twice that as JSON inside of JSON fits into an output record."""
+"""Characters of text in one payload: as many as in a delta; twice that as JSON inside JSON fits into an output
+record."""
 
 _encode = msgspec.json.Encoder().encode
 
 
 def json_bytes(value: Any) -> bytes:
-    """A value, or a struct, as compact JSON; never raises on what came out of a parser."""
+    """Return a value, or a struct, as compact JSON; never raises on what came out of a parser."""
     try:
         return _encode(value)
     except (OverflowError, UnicodeEncodeError):
@@ -22,13 +23,13 @@ def json_bytes(value: Any) -> bytes:
 
 
 def odd_bytes(value: Any) -> bytes:
-    """The same for what msgspec refuses: integers of more than 64 bits, and halves of surrogate pairs."""
+    """Return as JSON what msgspec refuses: integers of more than 64 bits, and halves of surrogate pairs."""
     plain = _finite(msgspec.to_builtins(value))
     return json.dumps(plain, ensure_ascii=True, separators=(",", ":")).encode()
 
 
 def _finite(value: Any) -> Any:
-    """The value with what JSON has no word for (NaN, infinities) as null, as msgspec writes it."""
+    """Return the value with null for what JSON can't express (NaN, infinities), as msgspec writes it."""
     if isinstance(value, float):
         return value if isfinite(value) else None
     if isinstance(value, dict):
@@ -39,12 +40,12 @@ def _finite(value: Any) -> Any:
 
 
 def json_size(text: str) -> int:
-    """Bytes of a text inside a JSON string."""
+    """Return the bytes of a text inside a JSON string."""
     return len(json_bytes(text)) - 2
 
 
 def beginning(text: str, room: int) -> str:
-    """The longest beginning of a text that takes at most so many bytes inside a JSON string."""
+    """Return the longest beginning of a text that takes at most `room` bytes inside a JSON string."""
     least, most = 0, len(text)
     while least < most:
         middle = (least + most + 1) // 2
@@ -53,7 +54,7 @@ def beginning(text: str, room: int) -> str:
 
 
 def pieces(text: str) -> Iterable[str]:
-    """Text in pieces that each fit into a payload; none of an empty one."""
+    """Return text in pieces that each fit into a payload; none of an empty one."""
     if len(text) <= PIECE_CHARS:
         return (text,) if text else ()
     return (text[at : at + PIECE_CHARS] for at in range(0, len(text), PIECE_CHARS))

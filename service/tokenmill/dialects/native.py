@@ -1,7 +1,7 @@
 """Dialect `native`: each event as one JSON object, exactly as msgspec writes the struct with its envelope.
 
 The envelope's fields come last in the struct, so a payload is the event's own fields, the message's constant bytes, and
-two numbers. That costs half of what a new struct for each event would.
+two numbers. That costs half as much as a new struct for each event.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from tokenmill.events import Event
 _encode = msgspec.json.Encoder().encode
 
 MADE_SEQS = 2048
-"""Of so many events what says their number is made once: those of nearly all messages."""
+"""Events whose number's bytes are made once: those of nearly all messages."""
 
 _SEQS = [b',"seq":%d' % seq for seq in range(MADE_SEQS)]
 
@@ -34,11 +34,11 @@ class NativeDialect:
 
     def __init__(self) -> None:
         self._end = (-1, b"")
-        """The last time, and as it is written: records that come together often share it. It is one value, so that a
-        thread never sees the half of another's."""
+        """The last time, and its bytes: records that come together often share it. It is one value, so that a thread
+        never sees half of another thread's."""
 
     def encode(self, _state: Any, envelope: Envelope, event: Event, seq: int | None, time: int) -> Sequence[bytes]:
-        """The event as one JSON object."""
+        """Return the event as one JSON object."""
         try:
             own = _encode(event)
         except (OverflowError, UnicodeEncodeError):

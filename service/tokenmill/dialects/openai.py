@@ -1,17 +1,17 @@
 """Dialect `openai`: the chunks of a streamed chat completion, as the SDKs of OpenAI read them.
 
 1. A payload is the data of one server-sent event; the last is `[DONE]`. The role comes once, with the first chunk that
-   has something to say. Text is without the white space around calls: see `trimming`.
+   has content. Text is without the white space around calls: see `trimming`.
 2. A call is a chunk with its id and name, and no arguments yet, then its arguments: whole once the call is complete,
-   or, where the message says `stream_tool_input`, as they grow: see `arguments`. Calls have indexes from 0.
+   or, where the message sets `stream_tool_input`, as they grow: see `arguments`. Calls have indexes from 0.
 3. A client of this shape can't be told that a call it was shown is void. So arguments grow only where that is asked
-   for; the arguments of a call that breaks off are then no complete JSON. Its text follows as content, unless
-   the answer was cut off with it.
-4. Errors that do not end the answer are not part of this shape. One that does, a time-out too, is an `error` in place
-   of the finish chunk.
-5. Choices are rendered each for itself, with their index. Counts of tokens, in a chunk without choices, follow the
-   choice they came for, unless the message is without `include_usage`; each choice is told those of all, where the
-   server counts them together. `[DONE]` follows the end of a choice when no other choice of the message is open.
+   for; the arguments of a call that breaks off are then not valid JSON. Its text follows as content, unless the answer
+   was cut off with it.
+4. Errors that do not end the answer are not part of this shape. One that does, including a timeout, is an `error` in
+   place of the finish chunk.
+5. Each choice is rendered separately, with its index. Counts of tokens, in a chunk without choices, follow the choice
+   they came for, unless the message is without `include_usage`; each choice gets those of all, where the server counts
+   them together. `[DONE]` follows the end of a choice when no other choice of the message is open.
 """
 
 from collections.abc import Sequence
@@ -50,18 +50,18 @@ class OpenCall(msgspec.Struct, array_like=True, gc=False):
 
 
 class OpenAIState(msgspec.Struct, array_like=True, gc=False):
-    """What was said of a choice so far."""
+    """What was sent of a choice so far."""
 
     begun: bool = False
-    """The role was sent."""
+    """Whether the role was sent."""
     trimming: Trimming = msgspec.field(default_factory=Trimming)
     calls: int = 0
     open: dict[str, OpenCall] = {}
     """Calls that grow, by id."""
     failure: Error | None = None
-    """What the provider said when it failed."""
+    """The provider's error when it failed."""
     cut: bool = False
-    """The block of text is of a call that was cut off."""
+    """Whether the block of text belongs to a call that was cut off."""
     extras: CallExtras = msgspec.field(default_factory=CallExtras)
     places: Places = msgspec.field(default_factory=Places)
 
@@ -85,7 +85,7 @@ class OpenAIDialect:
     def encode(
         self, state: OpenAIState | None, envelope: Envelope, event: Event, _seq: int | None, _time: int
     ) -> Sequence[bytes]:
-        """The payloads of one event."""
+        """Return the payloads of one event."""
         if state is None:
             return _lost(envelope, event)
         return handled(_HANDLERS, state, envelope, event)
@@ -95,12 +95,12 @@ class OpenAIDialect:
 
 
 def _head(envelope: Envelope) -> bytes:
-    """A chunk up to the value of `choices`."""
+    """Return a chunk up to the value of `choices`."""
     return json_bytes(head(envelope, "chat.completion.chunk"))[:-1] + b',"choices":'
 
 
 def _chunk(state: OpenAIState, envelope: Envelope, delta: bytes, out: Payloads, reason: str | None = None) -> None:
-    """A chunk with this delta, given as the members of a JSON object."""
+    """Write a chunk with this delta, given as the members of a JSON object."""
     if not state.begun:
         state.begun = True
         delta = b'"role":"assistant"' + (b"," + delta if delta else b"")
@@ -125,7 +125,7 @@ def _reasoning(state: OpenAIState, envelope: Envelope, event: ReasoningDelta, ou
 
 
 def _part(state: OpenAIState, envelope: Envelope, event: Part, out: Payloads) -> None:
-    """Of a provider's other content refusals have a place in this shape, and what is to be said again."""
+    """Write those parts that this shape has a place for: refusals, and parts that clients send back."""
     if event.kind == "refusal" and isinstance(event.value, str) and event.value:
         _chunk(state, envelope, b'"refusal":' + json_bytes(event.value), out)
     elif event.kind == DETAILS and isinstance(event.value, list):
@@ -160,7 +160,7 @@ def _call(state: OpenAIState, envelope: Envelope, event: ToolCall, out: Payloads
 
 
 def _begin(state: OpenAIState, envelope: Envelope, call_id: str, name: str, out: Payloads) -> int:
-    """A call's first chunk; returns its index."""
+    """Write a call's first chunk; return its index."""
     index = state.calls
     state.calls += 1
     state.trimming.call()
@@ -206,7 +206,7 @@ def _finish(state: OpenAIState, envelope: Envelope, event: Finish, out: Payloads
 
 
 def _lost(envelope: Envelope, event: Event) -> Payloads:
-    """Of a message whose state is gone: what happened, which ends its stream."""
+    """Return the payloads for a message whose state is gone: what happened, which ends its stream."""
     return [json_bytes({"error": error_of(envelope, "error", event)}), DONE] if isinstance(event, Error) else []
 
 
@@ -222,6 +222,6 @@ _HANDLERS: Handlers[OpenAIState] = {
     Error: _error,
     Finish: _finish,
 }
-"""What is done at each event; the others have no place in this shape."""
+"""The handler of each event; the others have no place in this shape."""
 
 OPENAI = OpenAIDialect()

@@ -1,13 +1,13 @@
 """Dialect `openai_completion`: the whole answer as one `chat.completion`, when it ends.
 
-1. It is what a client would have made of the stream in the dialect `openai`: the same text, the same calls. `content`
-   is null where there are calls and no text. `usage` is zeros where the provider gave none.
-2. An answer that ended with an error has what there is of it, and says so: `finish_reason` is `length`, as for other
-   answers that are not complete, and `error` tells why.
-3. What is kept is capped, and so is the object. What comes first is kept, to the character; behind the cap nothing is,
-   and a call is kept whole or not at all. Such an object has `tm-truncated` in its `metadata`, and its record has a
-   header of that name. `reasoning_details` have a cap of their own, and what is left of the object: where they do not
-   fit they are left out, all of them, and nothing else is.
+1. It is what a client would have built from the stream in the dialect `openai`: the same text, the same calls.
+   `content` is null where there are calls and no text. `usage` is zeros where the provider gave none.
+2. An answer that ended with an error contains what has come of it, and is marked: `finish_reason` is `length`, as for
+   other incomplete answers, and `error` gives the reason.
+3. What is kept is capped, and so is the object. The beginning is kept, to the character; nothing after the cap is, and
+   a call is kept whole or not at all. Such an object has `tm-truncated` in its `metadata`, and its record has a header
+   of that name. `reasoning_details` have a cap of their own, and only the room that is left in the object: where they
+   do not fit, all of them are left out, and nothing else is.
 """
 
 from collections.abc import Callable, Sequence
@@ -26,28 +26,28 @@ from tokenmill.limits import KIB, MIB
 from tokenmill.parser.run.state import PIECE_BYTES, Source
 
 COMPLETION_BYTES = 1 * MIB
-"""One object, at most: a quarter of a million tokens. It is less where an output record takes less."""
+"""Bytes of one object, at most: a quarter of a million tokens. Fewer where an output record takes less."""
 
 FRAME_BYTES = 8 * KIB
-"""The object without its content: ids, names of fields, counts, the text of an error."""
+"""Bytes of the object without its content: ids, names of fields, counts, the text of an error."""
 
 LENGTH = "length"
 
 
 class CompletionState(msgspec.Struct, array_like=True, gc=False):
-    """What there is of the answer."""
+    """The answer so far."""
 
     texts: dict[str, Source] = {}
-    """Text by the message's field, in pieces that are only added to."""
+    """Text by the message's field, in pieces that are only appended to."""
     calls: list[tuple[str, str, str, bool]] = []
-    """Id, name, arguments as JSON, and whether something was said beside it."""
+    """Id, name, arguments as JSON, and whether there are extras beside it."""
     size: int = 0
     """Bytes of all that as JSON, and of what there was no room for."""
     truncated: bool = False
     trimming: Trimming = msgspec.field(default_factory=Trimming)
     failure: Error | None = None
     cut: bool = False
-    """The block of text is of a call that was cut off."""
+    """Whether the block of text belongs to a call that was cut off."""
     extras: CallExtras = msgspec.field(default_factory=CallExtras)
     details: ReasoningDetails = msgspec.field(default_factory=ReasoningDetails)
 
@@ -58,7 +58,7 @@ class CompletionState(msgspec.Struct, array_like=True, gc=False):
         return calls + self.extras.size + self.details.memory + sum(text.memory for text in self.texts.values())
 
     def add(self, field: str, text: str, envelope: Envelope) -> None:
-        """More text of a field, as much as there is room for."""
+        """Add text to a field, as much as there is room for."""
         kept = self._fitting(text, envelope)
         if kept:
             self.texts.setdefault(field, Source()).add(kept)
@@ -70,19 +70,19 @@ class CompletionState(msgspec.Struct, array_like=True, gc=False):
             self.calls.append(entry)
 
     def shown(self, entry: tuple[str, str, str, bool]) -> dict[str, Any]:
-        """A call as the object has it."""
+        """Return a call as the object has it."""
         call_id, name, arguments, extra = entry
         function = {"name": name, "arguments": arguments}
         return {"id": call_id, "type": "function", "function": function, **(self.extras.of(call_id) if extra else {})}
 
     def _takes(self, size: int, room: int) -> bool:
-        """Whether there is room for so much; once there was not, nothing is kept."""
+        """Whether there is room for `size` bytes; once there was not, nothing is kept."""
         self.truncated = self.truncated or self.size + size > room
         self.size += size
         return not self.truncated
 
     def _fitting(self, text: str, envelope: Envelope) -> str:
-        """The text, or what there is room for of it."""
+        """Return the text, or the part of it that there is room for."""
         if self.truncated:
             return ""
         room = room_of(envelope)
@@ -91,7 +91,7 @@ class CompletionState(msgspec.Struct, array_like=True, gc=False):
 
 
 def room_of(envelope: Envelope) -> int:
-    """What the content of an object of the whole answer may take."""
+    """Return the bytes that the content of a whole answer's object may take."""
     return min(COMPLETION_BYTES, envelope.payload_bytes) - FRAME_BYTES - json_size(envelope.model)
 
 
@@ -109,7 +109,7 @@ class CompletionDialect:
     def encode(
         self, state: CompletionState | None, envelope: Envelope, event: Event, _seq: int | None, _time: int
     ) -> Sequence[bytes]:
-        """The object at the end; nothing before, and nothing of a message whose state is gone."""
+        """Write the object at the end; nothing before, and nothing for a message whose state is gone."""
         if state is None:
             return ()
         if isinstance(event, Finish):
@@ -181,6 +181,6 @@ _HANDLERS: dict[type[Event], Callable[[CompletionState, Envelope, Any], None]] =
     Part: _part,
     Error: _error,
 }
-"""What is kept of each event."""
+"""The handler of each event that is kept."""
 
 OPENAI_COMPLETION = CompletionDialect()

@@ -8,11 +8,11 @@
 3. Blocks of text, refusal and reasoning, and calls are items, numbered in the order in which they begin. Calls may grow
    side by side. A call that breaks off ends as an item with the status `incomplete`, whose arguments are not JSON. The
    response has no such item at its end: SDKs read the arguments of all items there as JSON, and clients send them back.
-4. What a tool answered is an item `function_call_output`, if it comes before the end of the response.
+4. A tool's answer is an item `function_call_output`, if it comes before the end of the response.
 5. A signature ends its item of reasoning, as a client sends both back together; an item that gets two has none.
-6. The shape says everything again: in the item when it ends, in the response when that ends. What is said again is
-   bounded by `KEPT_BYTES`; beyond it stands what deltas said alone, and the response's metadata have `tm-truncated`.
-7. What a request said is not known here: the response repeats the defaults of the API in its place.
+6. The shape repeats everything: in the item when it ends, in the response when that ends. What is repeated is bounded
+   by `KEPT_BYTES`. Content beyond it is only in the deltas, and the response's metadata have `tm-truncated`.
+7. The request's content is not known here: the response has the API's defaults in its place.
 """
 
 from collections.abc import Sequence
@@ -59,20 +59,20 @@ from tokenmill.events import (
 )
 
 LAST = 2**53 - 1
-"""The sequence number of an `error` where the state is lost, and with it the count: behind all others."""
+"""The sequence number of an `error` where the state is lost, and with it the count: after all others."""
 
 
 class ResponsesState(msgspec.Struct, array_like=True, gc=False):
-    """What was begun, and what has to be said again."""
+    """What has begun, and what must be repeated."""
 
     model: str = ""
     sequence: int = 0
     """Number of the next event."""
     items: Items = msgspec.field(default_factory=Items)
     failure: str = ""
-    """What the provider said when it failed."""
+    """The provider's words when it failed."""
     cut: bool = False
-    """The block of text is of a call that was cut off."""
+    """Whether the block of text belongs to a call that was cut off."""
 
     @property
     def memory(self) -> int:
@@ -94,7 +94,7 @@ class ResponsesDialect:
     def encode(
         self, state: ResponsesState | None, envelope: Envelope, event: Event, _seq: int | None, time: int
     ) -> Sequence[bytes]:
-        """The payloads of one event."""
+        """Return the payloads of one event."""
         if state is None:
             return _lost(event)
         out: Payloads = []
@@ -112,12 +112,12 @@ def _say(state: ResponsesState, kind: str, fields: Json, out: Payloads) -> None:
 
 
 def _response(state: ResponsesState, envelope: Envelope, status: str, further: Json) -> msgspec.Raw:
-    """The response with all items that have ended."""
+    """Return the response with all items that have ended."""
     return state.items.within(_own(envelope.choice_id, envelope.created, state.model, status) | further)
 
 
 def _own(response_id: str, created_ms: int, model: str, status: str) -> Json:
-    """The members that do not repeat the request, of a response that has no end."""
+    """Return the members that do not repeat the request, for a response without an end."""
     return {
         "id": response_id,
         "object": "response",
@@ -162,7 +162,7 @@ def _reasoning(state: ResponsesState, _envelope: Envelope, event: ReasoningDelta
 
 
 def _show(state: ResponsesState, kind: Kind, text: str, out: Payloads) -> None:
-    """More of a text, in an item of that kind."""
+    """Write more of a text, in an item of that kind."""
     items, delta = state.items, json_bytes(text)
     block = items.block
     if block is None or block.part != kind.part or block.encrypted:
@@ -262,7 +262,7 @@ def _result(state: ResponsesState, _envelope: Envelope, event: ToolResult, out: 
 
 
 def _part(state: ResponsesState, _envelope: Envelope, event: Part, out: Payloads) -> None:
-    """What this shape has a place for: refusals, and what has to come back with reasoning."""
+    """Write parts that this shape has a place for: refusals, and what must come back with reasoning."""
     block, value = state.items.block, event.value
     if not isinstance(value, str):
         return
@@ -293,7 +293,7 @@ def _finish(state: ResponsesState, envelope: Envelope, event: Finish, time: int,
 
 
 def _lost(event: Event) -> Payloads:
-    """Of a message whose state is gone: what happened, which ends its stream."""
+    """Return the payloads for a message whose state is gone: what happened, which ends its stream."""
     if not isinstance(event, Error):
         return []
     fields = {"code": "server_error", "message": event.message, "param": None, "sequence_number": LAST}
@@ -315,6 +315,6 @@ _HANDLERS: Handlers[ResponsesState] = {
     Part: _part,
     Error: _error,
 }
-"""What is done at each event but the last; the others change nothing: a block begins with its first delta."""
+"""The handler of each event but the last; the others change nothing: a block begins with its first delta."""
 
 OPENAI_RESPONSES = ResponsesDialect()

@@ -1,9 +1,9 @@
-"""A message rendered from its native events, by whoever has them: the worker, a reader of the topic, a program.
+"""A message rendered from its native events, by any holder of them: the worker, a reader of the topic, a program.
 
 Rules that all of them share, so that they write the same bytes:
 
-1. A `message-start` makes a new state; what `Envelope` says comes from it and from the events' own fields.
-2. Deltas of calls go to a dialect that streams calls by itself, or if the message asks for `stream_tool_input`.
+1. A `message-start` makes a new state; the content of `Envelope` comes from it and from the events' own fields.
+2. Deltas of calls go to a dialect that streams calls by default, or if the message asks for `stream_tool_input`.
 3. A payload that is larger than the message allows becomes an `error` `limit`, rendered in the place of its event.
 4. Events without `seq` are about a message whose state was lost: they are rendered without a state.
 """
@@ -28,7 +28,7 @@ from tokenmill.events import (
 )
 
 DELTAS_OF_CALLS = (ToolInputDelta, ArgumentDelta)
-"""Events that a dialect which streams calls only where it is asked to does not get elsewhere: they are the most."""
+"""Events that a dialect which streams calls only on request does not get elsewhere: they are the most frequent."""
 
 TOO_LARGE = "this {} is larger than an output record may be"
 
@@ -51,7 +51,7 @@ def in_place(
     room: int,
     errors: bool,
 ) -> Sequence[bytes]:
-    """The payloads of what is published where an event is not: those that fit.
+    """Return the payloads that are published in place of an event: those that fit.
 
     There are none where it is an error and `errors` are not asked for.
     """
@@ -61,7 +61,7 @@ def in_place(
 
 
 def instead_of(event: Event, code: ErrorCode, why: str) -> Event:
-    """What is published in the place of an event that can't be: an end without counts, else an error."""
+    """Return what is published in place of an event that can't be: an end without counts, else an error."""
     if isinstance(event, Finish):
         return msgspec.structs.replace(event, usage=UNSET)
     name = event.name if isinstance(event, ToolCall) else UNSET
@@ -77,7 +77,7 @@ class Renderer:
         self._open: dict[tuple[str, str, int], _Open] = {}
 
     def render(self, event: Event) -> Sequence[bytes]:
-        """The payloads of an event with its envelope's fields, as it stands on the topic `events`."""
+        """Return the payloads of an event with its envelope's fields, as it stands on the topic `events`."""
         who = event.conversation_id, event.message_id, event.choice
         time = event.time or 0
         if isinstance(event, MessageStart):
@@ -105,5 +105,5 @@ class Renderer:
 
 
 def _bare(event: Event) -> Event:
-    """The event as a parser makes it: its envelope is the dialect's to write."""
+    """Return the event as a parser makes it: the dialect writes its envelope."""
     return msgspec.structs.replace(event, conversation_id="", message_id="", choice=0, seq=UNSET, time=UNSET)

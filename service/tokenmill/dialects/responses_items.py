@@ -1,4 +1,4 @@
-"""The items of a Responses stream: what has begun, and the JSON in which they are said."""
+"""The items of a Responses stream: what has begun, and the JSON that represents them."""
 
 from typing import Any, NamedTuple, TypeAlias
 
@@ -14,16 +14,17 @@ from tokenmill.usage import tokens
 Json: TypeAlias = dict[str, Any]
 
 KEPT_BYTES = 512 * KIB
-"""JSON of the items of a response, and at most three quarters of an output record: the last one has all of them."""
+"""Bytes of JSON of a response's items, and at most three quarters of an output record: the last one contains all of
+them."""
 
 ITEM_BYTES = 1 * KIB
-"""JSON of an item beside its text: ids, names and words of the shape."""
+"""Bytes of JSON of an item besides its text: ids, names and words of the shape."""
 
 _SENT_BACK = frozenset({"signature", "encrypted_content"})
 """Kinds of parts that belong to reasoning."""
 
 SENT_BACK_CHARS = 64 * KIB
-"""Of such a part; signatures have some hundred characters."""
+"""Characters of such a part; signatures have some hundred."""
 
 
 class Kind(NamedTuple):
@@ -32,9 +33,9 @@ class Kind(NamedTuple):
     item: str
     part: str
     field: str
-    """Of the part, with the text."""
+    """Field of the part that has the text."""
     prefix: str
-    """Of the item's id."""
+    """Prefix of the item's id."""
     delta: bytes
     """The event with which it grows, to be filled with item, index, delta and number; ids have no quotes."""
 
@@ -55,33 +56,33 @@ _KINDS = {kind.part: kind for kind in (TEXT, REFUSAL, REASONING)}
 
 
 class OpenBlock(msgspec.Struct, array_like=True, gc=False):
-    """A text that goes on."""
+    """A text that continues."""
 
     index: int
     id: str
     part: str
-    """Which kind it is: the type of its part."""
+    """Its kind: the type of its part."""
     said: Source = msgspec.field(default_factory=Source)
-    """What is kept of it."""
+    """The kept part of it."""
     size: int = 0
     """Bytes of that as JSON."""
     full: bool = False
-    """No more of it is kept."""
+    """Whether no more of it is kept."""
     encrypted: str | None = ""
-    """What a client has to send back with reasoning; None where it is not of all of it, or too long."""
+    """Data that a client must send back with reasoning; None if it does not cover all of it, or is too long."""
 
     @property
     def kind(self) -> Kind:
-        """The kind of item that it is."""
+        """The kind of the item."""
         return _KINDS[self.part]
 
     @property
     def place(self) -> Json:
-        """Where its text stands."""
+        """The place of its text."""
         return {"item_id": self.id, "output_index": self.index, "content_index": 0}
 
     def keep(self, text: str, size: int, room: int) -> None:
-        """More of its text, as long as there is room."""
+        """Keep more of its text, as long as there is room."""
         size += self.size
         if self.full or size > room - ITEM_BYTES:
             self.full = True
@@ -90,13 +91,13 @@ class OpenBlock(msgspec.Struct, array_like=True, gc=False):
         self.size = size
 
     def keep_beside(self, kind: str, value: str) -> None:
-        """Other content of the provider, if it belongs here."""
+        """Keep other content of the provider, if it belongs here."""
         if self.kind is REASONING and kind in _SENT_BACK and value:
             whole = self.encrypted in ("", value) and len(value) <= SENT_BACK_CHARS
             self.encrypted = value if whole else None
 
     def item(self, status: str, content: list[Json]) -> Json:
-        """The item as the shape has it."""
+        """Return the item in the API's shape."""
         kind = self.kind
         own: Json = {"summary": []} if kind is REASONING else {"role": "assistant"}
         if self.encrypted and not self.full:
@@ -114,11 +115,11 @@ class OpenCall(msgspec.Struct, array_like=True, gc=False):
 
     @property
     def place(self) -> Json:
-        """Whose arguments they are."""
+        """The place of its arguments."""
         return {"item_id": self.id, "output_index": self.index}
 
     def item(self, status: str, arguments: str) -> Json:
-        """The item as the shape has it."""
+        """Return the item in the API's shape."""
         return {
             "id": self.id,
             "type": "function_call",
@@ -133,19 +134,19 @@ class Items(msgspec.Struct, array_like=True, gc=False):
     """The items of one response."""
 
     base: str = ""
-    """In the ids of all."""
+    """Common part of all ids."""
     begun: int = 0
     block: OpenBlock | None = None
     calls: dict[str, OpenCall] = {}
     """Calls that grow, by id."""
     done: dict[int, bytes] = {}
-    """Those that have ended, by index, as JSON."""
+    """Items that have ended, by index, as JSON."""
     cap: int = KEPT_BYTES
-    """Bytes that may be kept of all."""
+    """Bytes that may be kept in all."""
     size: int = 0
-    """Bytes that are."""
+    """Bytes that are kept."""
     truncated: bool = False
-    """Something was not kept."""
+    """Whether something was not kept."""
 
     @property
     def room(self) -> int:
@@ -170,13 +171,13 @@ class Items(msgspec.Struct, array_like=True, gc=False):
         return call
 
     def output_of(self, call_id: str, text: str) -> tuple[int, Json]:
-        """What a tool answered, as a new item, and its index."""
+        """Return a tool's answer as a new item, and its index."""
         index, name = self._next("fco")
         kind = {"id": name, "type": "function_call_output", "status": "completed"}
         return index, {**kind, "call_id": call_id, "output": text}
 
     def end(self, index: int, item: Json) -> bytes:
-        """An item has ended: its JSON, kept if there is room."""
+        """End an item: return its JSON, and keep it if there is room."""
         encoded = json_bytes(item)
         if len(encoded) <= self.room:
             self.size += len(encoded)
@@ -186,7 +187,7 @@ class Items(msgspec.Struct, array_like=True, gc=False):
         return encoded
 
     def within(self, fields: Json) -> msgspec.Raw:
-        """The response that says these fields of its own, with all items that have ended."""
+        """Return the response with these fields of its own, and with all items that have ended."""
         output = b",".join(self.done[index] for index in sorted(self.done))
         said = json_bytes(fields | {"metadata": {"tm-truncated": "1"} if self.truncated else {}})
         return msgspec.Raw(b'%b,%b,"output":[%b]}' % (said[:-1], UNSAID, output))
@@ -232,16 +233,16 @@ _UNSAID = {
 }
 
 UNSAID = json_bytes(_UNSAID)[1:-1]
-"""The members of a response that repeat its request, as if that had said nothing: readers of the shape want them."""
+"""The members of a response that repeat its request, as if that were empty: readers of the shape require them."""
 
 
 def part_of(kind: Kind, text: str) -> Json:
-    """The one part of an item of text."""
+    """Return the one part of an item of text."""
     return {"type": kind.part, kind.field: text} | ({"annotations": [], "logprobs": []} if kind is TEXT else {})
 
 
 def usage_of(usage: Json) -> Json:
-    """The counts of tokens as the shape has them."""
+    """Return the counts of tokens in the API's shape."""
     counts = tokens(usage)
     return {
         "input_tokens": counts.input,

@@ -1,4 +1,4 @@
-"""What a tool answered, for shapes that have a text for it."""
+"""A tool's answer, for shapes that have a text for it."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from tokenmill.events import ToolResult
 
 
 def result_text(event: ToolResult) -> str:
-    """The result as a text: texts of the Model Context Protocol one behind the other, anything else as JSON."""
+    """Return the result as a text: texts of the Model Context Protocol one after the other, anything else as JSON."""
     if event.error is not UNSET:
         return event.error
     result = None if event.result is UNSET else event.result
@@ -20,7 +20,7 @@ def result_text(event: ToolResult) -> str:
 
 
 def _texts(content: Any) -> list[str] | None:
-    """The texts of a list of content; None if it is none, or has anything else."""
+    """Return the texts of a list of content; None if it is not one, or has anything else."""
     if not content or not isinstance(content, list):
         return None
     parts = [part for part in content if isinstance(part, dict) and part.get("type") == "text"]

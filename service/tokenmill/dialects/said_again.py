@@ -1,8 +1,8 @@
-"""Parts that a provider wants to hear again with the next turn, in the shape of chat completions.
+"""Parts that a provider needs back with the next turn, in the shape of chat completions.
 
-1. `extra_content` is of a call, whose id the part has: Gemini's signature. It comes before the call.
-2. `reasoning_details` are fragments of what was thought, as OpenRouter streams them. In a whole answer, fragments of
-   one text that follow each other are one, as its own whole answers have it; in a stream each has a number.
+1. `extra_content` belongs to a call, whose id the part has: Gemini's signature. It comes before the call.
+2. `reasoning_details` are fragments of the reasoning, as OpenRouter streams them. In a whole answer, successive
+   fragments of one text are joined, as in its own whole answers; in a stream each has a number.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,33 +18,33 @@ from tokenmill.parser.run.state import Source
 EXTRA, DETAILS = "extra_content", "reasoning_details"
 
 EXTRA_BYTES = 256 * KIB
-"""Of all calls of an answer: a signature has some KiB. What is above is left out."""
+"""Bytes of all calls of an answer: a signature has some KiB. What exceeds them is left out."""
 
 DETAILS_BYTES = 512 * KIB
-"""Of all fragments of an answer: half of an object, for the other half says the same as `reasoning_content`."""
+"""Bytes of all fragments of an answer: half of an object, as the other half repeats them as `reasoning_content`."""
 
 DETAIL_BYTES = 512
-"""Of a fragment in memory beside its content, about; the name of its text in JSON is in it."""
+"""Bytes of a fragment in memory besides its content, about; including the name of its text in JSON."""
 
 PLACE_CHARS = 256
-"""Of type and id of a fragment: what tells a text from the next one."""
+"""Characters of type and id of a fragment: they distinguish a text from the next one."""
 
 _LARGEST = 2**53
-"""Of indexes: what every language's JSON reader keeps exact."""
+"""Bound of indexes: every language's JSON reader keeps them exact."""
 
 _TEXTS = {"reasoning.text": "text", "reasoning.summary": "summary"}
-"""Types of fragments that grow, and in which field."""
+"""Types of fragments that grow, and the field of their text."""
 
 
 class CallExtras(msgspec.Struct, array_like=True, gc=False):
-    """What is said of calls beside them."""
+    """Extra members of calls."""
 
     by_call: dict[str, Any] = {}
     size: int = 0
-    """Bytes of it as JSON."""
+    """Bytes of them as JSON."""
 
     def keep(self, part: Part) -> None:
-        """Of the call that the part names, if there is room; the first of a call, whatever else names its id."""
+        """Keep the part for the call that it names, if there is room; only the first of a call."""
         if not isinstance(part.id, str) or part.id in self.by_call:
             return
         size = len(json_bytes(part.value))
@@ -53,27 +53,29 @@ class CallExtras(msgspec.Struct, array_like=True, gc=False):
             self.size += size
 
     def of(self, call_id: str) -> dict[str, Any]:
-        """The further members of that call."""
+        """Return the extra members of that call."""
         return {EXTRA: self.by_call[call_id]} if call_id in self.by_call else {}
 
 
 class _Detail(msgspec.Struct, array_like=True, gc=False):
     fields: dict[str, Any]
-    """All but its text."""
+    """All fields but its text."""
     text: Source = msgspec.field(default_factory=Source)
 
     def goes_on(self, fields: Mapping[str, Any]) -> bool:
-        """Whether a fragment with these fields is of the same text; one without an id may be."""
+        """Whether a fragment with these fields continues the same text; one without an id may."""
         same = all(self.fields.get(name) == fields.get(name) for name in ("type", "index"))
         return same and ("id" not in self.fields or "id" not in fields or self.fields["id"] == fields["id"])
 
 
 class ReasoningDetails(msgspec.Struct, array_like=True, gc=False):
-    """Those of a whole answer: all, or none once there is no room, for a provider refuses a part of them."""
+    """The fragments of a whole answer: all, or none once there is no room, for a provider refuses an incomplete
+    list.
+    """
 
     known: list[_Detail] = []
     size: int = 0
-    """Bytes of all that came, in memory or as JSON, whatever is more."""
+    """Bytes of all that came, in memory or as JSON, whichever is more."""
 
     @property
     def memory(self) -> int:
@@ -99,20 +101,20 @@ class ReasoningDetails(msgspec.Struct, array_like=True, gc=False):
         last.text.add(text)
 
     def plain(self) -> list[dict[str, Any]]:
-        """The fragments as a chat completion has them."""
+        """Return the fragments as a chat completion has them."""
         return [detail.fields | _said(detail) for detail in self.known]
 
 
 class Places(msgspec.Struct, array_like=True, gc=False):
-    """Which numbers the fragments of a stream have: clients put its lists together by index, and fail without one."""
+    """The numbers of a stream's fragments: clients join its lists by index, and fail without one."""
 
     following: int = 0
-    """The number behind all that there are."""
+    """The number after all existing ones."""
     last: str = ""
-    """Type and id of the text that goes on, if it has no number of its own."""
+    """Type and id of the text that continues, if it has no number of its own."""
 
     def numbered(self, fragments: Sequence[Any]) -> list[dict[str, Any]]:
-        """These with their index, which those get that have none."""
+        """Return these with their index, which is added where it is missing."""
         return [fragment | {"index": self._of(fragment)} for fragment in fragments if isinstance(fragment, dict)]
 
     def _of(self, fragment: Mapping[str, Any]) -> int:

@@ -1,7 +1,7 @@
 """A payload as one server-sent event, as the HTML standard reads it.
 
-1. A payload is one line: JSON needs no line break, so one that is there becomes a blank; what is no JSON (`[DONE]`) is
-   a word. So nothing that a model, or whoever writes to the topic, has to say can begin another field, event or line.
+1. A payload is one line: JSON needs no line break, so any is replaced by a blank; a payload other than JSON (`[DONE]`)
+   is a word. So nothing from a model, or from any writer to the topic, can begin another field, event or line.
 2. Line ends are LF, which all readers take.
 """
 
@@ -11,21 +11,21 @@ _TYPE = b'{"type":"'
 
 
 def server_sent(payload: bytes, dialect: Dialect) -> bytes:
-    """The payload as `data`, with the event's name before it if the dialect's clients look for one."""
+    """Return the payload as `data`, with the event's name before it if the dialect's clients need one."""
     line = on_one_line(payload)
     name = _name(line) if dialect.names_events else b""
     return b"event: %b\ndata: %b\n\n" % (name, line) if name else b"data: %b\n\n" % line
 
 
 def on_one_line(payload: bytes) -> bytes:
-    """The payload without line breaks: where JSON may have one, it may have a blank."""
+    """Return the payload without line breaks: where JSON may have one, it may have a blank."""
     if b"\n" in payload or b"\r" in payload:
         return payload.replace(b"\n", b" ").replace(b"\r", b" ")
     return payload
 
 
 def _name(payload: bytes) -> bytes:
-    """The `type` of a payload that begins with it; empty for `[DONE]` and the like."""
+    """Return the `type` of a payload that begins with it; empty for `[DONE]` and the like."""
     if not payload.startswith(_TYPE):
         return b""
     return payload[len(_TYPE) :].partition(b'"')[0]

@@ -1,8 +1,8 @@
-"""Dialect `session`: one record for each answer, of which a reader folds what a conversation's session is.
+"""Dialect `session`: one record for each answer, from which a reader derives a conversation's session.
 
-A record holds only what belongs to its answer, never the text: so it is the same whenever it is made, and may be made
-twice. Ids of the provider's chat come from the part in which a provider tells them (see the codec `qwen_sse`); where
-none does, the message's own id is what the next request refers to.
+A record contains only what belongs to its answer, never the text: so it is the same whenever it is made, and may be
+made twice. Ids of the provider's chat come from the part in which a provider sends them (see the codec `qwen_sse`).
+Without such a part, the message's own id is what the next request refers to.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ from tokenmill.events import Error, Event, Finish, FinishReason, Part, Reasoning
 from tokenmill.usage import tokens
 
 CREATED = "response.created"
-"""Kind of the part in which a provider tells its ids."""
+"""Kind of the part in which a provider sends its ids."""
 
 
 class SessionRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -27,17 +27,17 @@ class SessionRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     message_id: str
     choice: int = 0
     conversation_hash: str = ""
-    """As `open` gave it."""
+    """Hash from `open`."""
     chat_id: str = ""
     """The provider's id of the conversation, where it has one."""
     parent_id: str
-    """Id of this answer at the provider: what the next request refers to."""
+    """Id of this answer at the provider: the next request refers to it."""
     model: str = ""
     reason: FinishReason
     opened: int
     """Timestamp of the record that opened it, in milliseconds since the epoch."""
     ended: int
-    """The same of the record that ended it."""
+    """Timestamp of the record that ended it."""
     text_chars: int = 0
     reasoning_chars: int = 0
     tool_calls: int = 0
@@ -62,7 +62,7 @@ class SessionDialect:
     """Writes records of sessions."""
 
     name = "session"
-    summary = "one record for each answer, with ids and counts and without its text: what sessions are folded from"
+    summary = "one record for each answer, with ids and counts and without its text: what sessions are derived from"
     state_type = SessionState
     streams_tool_input = False
     streams_arguments = False
@@ -72,7 +72,7 @@ class SessionDialect:
     def encode(
         self, state: SessionState | None, envelope: Envelope, event: Event, _seq: int | None, time: int
     ) -> Sequence[bytes]:
-        """The record at the end, also of an answer whose state was lost: then without counts."""
+        """Write the record at the end, also of an answer whose state was lost: then without counts."""
         state = state or SessionState()
         if isinstance(event, Finish):
             return (json_bytes(_record(state, envelope, event, time)),)

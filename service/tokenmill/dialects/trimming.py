@@ -1,13 +1,13 @@
 """Text of a chat completion: without the white space around its calls.
 
-Models put line breaks between what they say and what they call. In native events they stay, as all text does; clients
-of chat completions show `content` as it comes, so there
+Models put line breaks between their words and their calls. In native events they stay, as all text does. Clients of
+chat completions show `content` as it comes, so there
 
-1. what stands in front of a call is trimmed at both ends, and so is what stands behind one, up to the next;
-2. text of white space alone beside a call is none;
-3. an answer without calls keeps its white space, but for what it begins with where it has tools: whether a call
-   follows is known too late;
-4. text in front of a call that failed, and of which nothing came out, is trimmed behind, too.
+1. text before a call is trimmed at both ends, and so is text after a call, up to the next;
+2. text that is only white space beside a call is dropped;
+3. an answer without calls keeps its white space, except at its beginning where it has tools: whether a call follows is
+   known too late;
+4. text before a call that failed without any output is also trimmed at its end.
 """
 
 import msgspec
@@ -15,23 +15,23 @@ import msgspec
 from tokenmill.limits import KIB
 
 HELD_CHARS = 1 * KIB
-"""White space that waits for what follows: more is no layout."""
+"""Characters of white space that wait for what follows: more is not layout."""
 
 
 class Trimming(msgspec.Struct, array_like=True, gc=False):
-    """Where the text stands."""
+    """The position in the text."""
 
     held: str = ""
     """White space at its end."""
     bare: bool = True
-    """Nothing but white space came since the beginning, or the last call."""
+    """Whether only white space came since the beginning, or since the last call."""
     called: bool = False
-    """There was a call."""
+    """Whether there was a call."""
     failed: bool = False
-    """A call failed behind what is held."""
+    """Whether a call failed after what is held."""
 
     def text(self, delta: str, *, tools: bool) -> str:
-        """What can be sent now that this text has come; `tools`: the message has some."""
+        """Return what can be sent now that this text has come; `tools`: the message has some."""
         if delta and not (self.bare or self.held or delta[-1].isspace()):  # most of a text
             self.failed = False
             return delta
@@ -54,6 +54,6 @@ class Trimming(msgspec.Struct, array_like=True, gc=False):
         self.failed = True
 
     def end(self) -> str:
-        """What is still to be sent at the end."""
+        """Return what is still to be sent at the end."""
         held, self.held = self.held, ""
         return "" if self.failed else held

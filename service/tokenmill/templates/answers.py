@@ -1,9 +1,9 @@
-"""The model's part of what a template renders, found by comparing renderings of conversations that differ in it alone.
+"""The model's part of a template's output, found by comparing renderings of conversations that differ only in it.
 
-1. Where the rendering begins with the prompt that asks for an answer, the rest is the answer. Templates that open the
-   reasoning in the prompt, and leave it out of the history, do not: there the answer begins where the rendering differs
-   from that of an answer in plain words.
-2. An answer in plain words ends with what ends a turn; where the calls end with the same, it is left out.
+1. Where the rendering begins with the prompt that asks for an answer, the rest is the answer. This does not hold for
+   templates that open the reasoning in the prompt and leave it out of the history: there the answer begins where the
+   rendering differs from that of an answer in plain words.
+2. An answer in plain words ends with the end of a turn; where the calls end with the same text, it is left out.
 """
 
 import json
@@ -17,23 +17,23 @@ from tokenmill.templates.probes import Probe
 from tokenmill.templates.rendering import NO_TOKENS
 
 WORDS = "Let me look."
-"""What the model says in front of its calls."""
+"""The model's words before its calls."""
 
 MARK = "§§"
-"""An answer that is nothing but this: no template writes it by itself."""
+"""An answer that is only this text: no template writes it by itself."""
 
 QUESTION = "What now?"
 
 
 class Shape(msgspec.Struct, frozen=True):
-    """How a conversation hands calls to the template: templates differ in what they read."""
+    """How a conversation passes calls to the template: templates differ in what they read."""
 
     arguments: str
     """`object`, or `text`: as JSON."""
     nested: bool
-    """Under `function`, as OpenAI has it."""
+    """Whether a call is under `function`, as in OpenAI's API."""
     content: str | None
-    """What is said in front of the calls."""
+    """The words before the calls."""
 
 
 SHAPES = tuple(
@@ -50,13 +50,13 @@ class Answer(msgspec.Struct, frozen=True):
     shape: Shape
     text: str
     prompted: bool
-    """All of it follows the prompt: what the prompt opens is open."""
+    """Whether all of it follows the prompt: what the prompt opens is open."""
     has_words: bool
-    """The words in front of the calls are in it."""
+    """Whether it contains the words before the calls."""
 
 
 def conversations(probe: Probe, shape: Shape) -> list[dict[str, Any]]:
-    """What is rendered for one answer: the prompt, an answer in plain words, and the calls."""
+    """Return what is rendered for one answer: the prompt, an answer in plain words, and the calls."""
     common = {"tools": probe.tools, **NO_TOKENS}
     asked = [{"role": "user", "content": QUESTION}]
     said = {"role": "assistant", "content": MARK}
@@ -80,7 +80,7 @@ def _calls(probe: Probe, shape: Shape) -> Iterator[dict[str, Any]]:
 
 
 def answer(probe: Probe, shape: Shape, prompt: str, plain: str, calling: str) -> Answer | None:
-    """The model's part of the third rendering; None if the calls are not in it."""
+    """Return the model's part of the third rendering; None if the calls are not in it."""
     prompted = calling.startswith(prompt)
     begin = len(prompt) if prompted else _difference(plain, calling)
     text = calling[begin:].removesuffix(plain.rpartition(MARK)[2])
@@ -90,7 +90,7 @@ def answer(probe: Probe, shape: Shape, prompt: str, plain: str, calling: str) ->
 
 
 def _difference(one: str, other: str) -> int:
-    """Where two renderings begin to differ, in front of a tag that they begin alike."""
+    """Return where two renderings begin to differ, before a tag that begins the same in both."""
     same = next((at for at, (sign, its) in enumerate(zip(one, other, strict=False)) if sign != its), len(other))
     common = other[:same]
     for opening, closing in (("<", ">"), ("[", "]")):

@@ -1,4 +1,4 @@
-"""Which formats read back what a template renders, and what each misses."""
+"""Which formats read back a template's output, and what each misses."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -16,10 +16,10 @@ from tokenmill.templates.rendering import CannotRender, Rendering, render
 Start: TypeAlias = Literal["text", "reasoning"] | None
 
 _TOKENS = re.compile(r"<[|｜][^<>]*[|｜]>|</?s>|<(?:eos|bos|pad|end_of_turn)>|\[/INST\]")
-"""What ends a turn, where it could not be told from the answer: no server hands it on."""
+"""Ends of a turn, where they could not be found from the answer: no server passes them on."""
 
 _TRIED_FIRST = 2
-"""Probes. A format that finds nothing in these finds nothing in the others."""
+"""Probes that decide first: a format that finds nothing in these finds nothing in the others."""
 
 
 class Miss(msgspec.Struct, frozen=True):
@@ -30,19 +30,19 @@ class Miss(msgspec.Struct, frozen=True):
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """What one format makes of all answers."""
+    """One format's results for all answers."""
 
     format: str
     read: int
-    """Probes whose calls came back, and nothing else."""
+    """Probes whose calls came back, without anything else."""
     of: int
     start: Start
-    """The option that it takes, if any."""
+    """The option `start` that it needs, if any."""
     misses: tuple[Miss, ...] = ()
 
 
 class Report(msgspec.Struct, frozen=True):
-    """What came of a template."""
+    """The results of a template."""
 
     sample: str
     """The model's part of the first probe."""
@@ -51,7 +51,7 @@ class Report(msgspec.Struct, frozen=True):
     unrendered: dict[str, str]
     """Probes that the template does not render, and why."""
     verdicts: tuple[Verdict, ...]
-    """Of the formats that read any, the best first."""
+    """Verdicts of the formats that read any answer, the best first."""
 
     @property
     def complete(self) -> bool:
@@ -92,7 +92,7 @@ def _why_not(triples: Iterable[Sequence[Rendering]]) -> str:
 
 
 def _report(found: Iterable[Answer], shape: Shape, problems: dict[str, str]) -> Report:
-    """What the formats make of answers in one way of handing calls to the template."""
+    """Return what the formats read from answers in one way of passing calls to the template."""
     chosen: dict[str, dict[bool, Answer]] = {}
     for one in found:
         if (one.shape.nested, one.shape.arguments) == (shape.nested, shape.arguments):
@@ -106,12 +106,12 @@ def _report(found: Iterable[Answer], shape: Shape, problems: dict[str, str]) -> 
 
 
 def _tried() -> Iterable[Format]:
-    """Formats that are what they are: some take an answer as a whole, some are what the options of a message say."""
+    """Return the formats that can be tried alone: others take a whole answer, or depend on a message's options."""
     return (format_ for format_ in FORMATS if format_.answer is None and format_.configured is None)
 
 
 def _verdict(format_: Format, probed: Sequence[Sequence[Answer]]) -> Verdict:
-    """The best that a format makes of the answers: it may have to be told where they begin."""
+    """Return the best result of a format for the answers: it may need to be told where they begin."""
     prompted = all(one.prompted for answers in probed for one in answers)
     starts: list[Start] = [None, "text", *(["reasoning"] if prompted else [])]  # type: ignore[list-item] # -- words of the type
     verdicts = []
@@ -137,7 +137,7 @@ def _miss(format_: Format, answers: Iterable[Answer], start: Start) -> Miss | No
 
 
 def _difference(one: Answer, events: Sequence[Any]) -> str:
-    """How the events are other than the answer says; empty if they are not."""
+    """Return how the events differ from the answer; empty if they don't."""
     calls = [event for event in events if isinstance(event, ToolCall)]
     codes = "".join(f", {event.code}" for event in events if isinstance(event, Error))
     if len(calls) != len(one.probe.calls):

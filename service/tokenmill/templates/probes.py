@@ -1,4 +1,4 @@
-"""Calls with arguments of all kinds: each is a way in which reading a call has gone wrong somewhere."""
+"""Calls with arguments of all kinds: with each of them, reading a call has gone wrong somewhere."""
 
 from typing import Any
 
@@ -12,11 +12,11 @@ class Probe(msgspec.Struct, frozen=True):
     calls: tuple[tuple[str, dict[str, Any]], ...]
     """Tool and arguments."""
     schemas: tuple[dict[str, Any], ...]
-    """Of each call's arguments, their properties by name."""
+    """Schemas of each call's arguments, their properties by name."""
 
     @property
     def tools(self) -> list[dict[str, Any]]:
-        """As a request to the model declares them."""
+        """Return the tools as a request to the model declares them."""
         schemas = {name: schema for (name, _), schema in zip(self.calls, self.schemas, strict=True)}
         return [
             {
@@ -35,7 +35,7 @@ _KINDS = ((bool, "boolean"), (int, "integer"), (float, "number"), (str, "string"
 
 
 def _schema(value: Any) -> dict[str, Any]:
-    """The schema that a value has."""
+    """Return the schema of a value."""
     kind = next((kind for type_, kind in _KINDS if isinstance(value, type_)), None)
     described = {"description": "A value."}
     if kind is None:
@@ -44,13 +44,13 @@ def _schema(value: Any) -> dict[str, Any]:
         return {"type": kind, "properties": {key: _schema(item) for key, item in value.items()}, **described}
     if isinstance(value, list):
         first, *others = [_schema(item) for item in value] or [{}]
-        alike = all(other == first for other in others)  # of items that differ, nothing is said
+        alike = all(other == first for other in others)  # items that differ get no schema
         return {"type": kind, "items": first if alike else {}, **described}
     return {"type": kind, **described}
 
 
 def probe(name: str, *calls: dict[str, Any], tool: str = "run_check") -> Probe:
-    """A message with a call for each of these arguments; the second and later tools have names of their own."""
+    """Return a message with a call for each of these arguments; the second and later tools have names of their own."""
     names = [tool if not number else f"{tool}_{number + 1}" for number in range(len(calls))]
     schemas = tuple({key: _schema(value) for key, value in arguments.items()} for arguments in calls)
     return Probe(name, tuple(zip(names, calls, strict=True)), schemas)

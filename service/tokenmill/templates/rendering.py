@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 RENDER_S = 20
-"""For all conversations together, in the process that renders them."""
+"""Seconds for all conversations together, in the process that renders them."""
 
 
 BOS, EOS = "bos_token", "eos_token"
@@ -28,39 +28,39 @@ class Template(msgspec.Struct, frozen=True):
 
     text: str
     tokens: dict[str, str] = {}
-    """By the names that the template has for them."""
+    """Tokens by the template's names for them."""
 
     @property
     def lacks_eos(self) -> bool:
-        """Whether it writes the end of a turn, which nobody has said: several turns would run into one."""
+        """Whether it writes the end of a turn although that is unknown: several turns would run into one."""
         return EOS not in self.tokens and bool(_WRITES_EOS.search(self.text))
 
     @property
     def variables(self) -> dict[str, str]:
-        """The tokens, empty where they are not known."""
+        """Return the tokens, empty where they are not known."""
         return NO_TOKENS | self.tokens
 
     def without_bos(self, rendered: str) -> str:
-        """A prompt without the token at its beginning: servers put that in front of what they complete."""
+        """Return a prompt without the token at its beginning: servers put that before what they complete."""
         return rendered.removeprefix(self.variables[BOS])
 
 
 class Rendering(msgspec.Struct, frozen=True):
-    """What came of one conversation."""
+    """The result of one conversation."""
 
     text: str | None = None
-    """None: it could not be rendered."""
+    """Rendered text. None: it could not be rendered."""
     problem: str = ""
 
 
 class CannotRender(Exception):
-    """The template can't be tried at all; the message says what to do."""
+    """The template can't be tried at all; the message tells what to do."""
 
 
 def read_template(path: Path) -> Template:
-    """The template of a file: all of it, or what a `tokenizer_config.json` has, or a `chat_template.json`.
+    """Return the template of a file: all of it, or that in a `tokenizer_config.json` or a `chat_template.json`.
 
-    Beside it a configuration may have the model's special tokens. Of several templates of one model that for tools
+    A configuration beside it may have the model's special tokens. Of several templates of one model the one for tools
     counts. Raises `CannotRender`.
     """
     try:
@@ -80,14 +80,14 @@ def read_template(path: Path) -> Template:
 
 
 def _tokens(config: Mapping[str, Any]) -> dict[str, str]:
-    """The special tokens of a tokenizer: each a string, or an object with its content."""
+    """Return the special tokens of a tokenizer: each a string, or an object with its content."""
     said = {name: value for name, value in config.items() if name.endswith("_token")}
     texts = {name: value.get("content") if isinstance(value, dict) else value for name, value in said.items()}
     return {name: text for name, text in texts.items() if isinstance(text, str)}
 
 
 def prompt(template: Template, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]]) -> str:
-    """What a model reads that is to answer these messages and has these tools. Raises `CannotRender`."""
+    """Return the prompt of a model that is to answer these messages and has these tools. Raises `CannotRender`."""
     conversation = {"messages": list(messages), "tools": list(tools), "add_generation_prompt": True}
     (rendering,) = render(template.text, [template.variables | conversation])
     if rendering.text is None:
@@ -96,7 +96,7 @@ def prompt(template: Template, messages: Sequence[Mapping[str, Any]], tools: Seq
 
 
 def render(template: str, conversations: Sequence[dict[str, Any]], *, within_s: int = RENDER_S) -> list[Rendering]:
-    """What the template makes of each of the conversations, the keyword arguments of a rendering.
+    """Return the template's output for each of the conversations, which are the keyword arguments of a rendering.
 
     Raises `CannotRender` where Jinja2 is missing, or the template takes too much time or memory.
     """

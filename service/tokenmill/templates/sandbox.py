@@ -1,9 +1,9 @@
-"""The process in which a template runs: requests as JSON on the standard input, what they render on the output.
+"""The process in which a template runs: requests as JSON on the standard input, renderings on the output.
 
-It renders one request and ends. With `--serve SECONDS` it renders one request a line, and ends if one takes that long.
-A template gets what transformers gives it: the filter `tojson`, `raise_exception`, `strftime_now`, `break`
-and `continue` in loops, and the tag `generation`, which marks the model's part and means nothing here. The date is that
-of the request, in seconds since the epoch, and always the same where it has none.
+It renders one request and ends. With `--serve SECONDS` it renders one request per line, and ends if one takes that
+long. A template gets what transformers gives it: the filter `tojson`, `raise_exception`, `strftime_now`, `break` and
+`continue` in loops, and the tag `generation`, which marks the model's part and means nothing here. The date is that of
+the request, in seconds since the epoch, and constant where it has none.
 """
 
 import json
@@ -16,10 +16,10 @@ from functools import lru_cache
 from typing import Any, NoReturn
 
 MEMORY_BYTES = 1 << 30
-"""Of the process: far more than templates need, and no more than a machine bears."""
+"""Bytes of memory of the process: far more than templates need, and no more than a machine can spare."""
 
 RENDERED_CHARS = 1 << 20
-"""Of one rendering: a conversation has a few thousand."""
+"""Characters of one rendering: a conversation has a few thousand."""
 
 _GENERATION = re.compile(r"(\{%[-+]?)\s*(end)?generation\s*([-+]?%\})")
 
@@ -27,7 +27,7 @@ _NOW = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
 
 
 TEMPLATES_KEPT = 16
-"""Compiled ones: those of the models that one process serves."""
+"""Compiled templates that are kept: those of the models that one process serves."""
 
 
 class Unusable(Exception):
@@ -35,7 +35,7 @@ class Unusable(Exception):
 
 
 class Refused(Exception):
-    """The template says that it can't render a conversation."""
+    """The template refuses to render a conversation."""
 
 
 def main() -> None:
@@ -51,7 +51,7 @@ def main() -> None:
 
 
 def _serve(limit_s: float) -> None:
-    """Render one request a line. Whoever asked may be gone, so the time that one takes is limited here, too."""
+    """Render one request per line. The caller may be gone, so the time of each request is limited here, too."""
     for line in sys.stdin:
         signal.setitimer(signal.ITIMER_REAL, limit_s)  # the signal ends the process
         sys.stdout.write(json.dumps(_rendered(**json.loads(line))) + "\n")
