@@ -127,7 +127,7 @@ def test_a_format_of_ones_own_brings_its_own_templates() -> None:
 @pytest.mark.parametrize("call", ["{$arguments} of $name", "all of $arguments", "nothing"])
 def test_a_call_that_does_not_say_first_which_it_is_can_not_be_begun(call: str) -> None:
     """What was put before the model would leave it every choice."""
-    with pytest.raises(BadOpen, match="does not say which tool"):
+    with pytest.raises(BadOpen, match="does not name the tool"):
         begin_call(Format("own", "", "", history=History(call, "", Json())), "f")
 
 

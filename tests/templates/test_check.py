@@ -95,7 +95,7 @@ def test_what_a_format_misses_is_told_with_argument_and_both_values() -> None:
     ("template", "message"),
     [
         ("{% for m in messages %}{{ m.content }}{% endfor %}", "renders no calls of the model: it has no tools"),
-        ("{{ raise_exception('system first') }}", "it says: system first"),
+        ("{{ raise_exception('system first') }}", "it reports: system first"),
         ("{% for %}", "no template"),
     ],
 )

@@ -31,7 +31,7 @@ def begin_call(format_: Format, name: str = "") -> str:
     history = _history(format_)
     before, placeholder = _up_to(history.call, {"arguments"} if name else {"name", "quoted", "id"})
     if not placeholder or (name and not _FIRST.search(before)):
-        raise BadOpen(f"the format {format_.name!r} does not say which tool it calls before it says how")
+        raise BadOpen(f"the format {format_.name!r} does not name the tool before its arguments")
     begun = Template(before).substitute(name=name, quoted=as_json(name), id="call_0") if name else before
     return f'{begun}"' if placeholder == "quoted" else begun
 

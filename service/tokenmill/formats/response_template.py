@@ -183,14 +183,14 @@ def _well_marked(texts: tuple[str, ...], *, needed: bool = False) -> None:
         raise ValueError("calls need an open")
     words = [text for text in texts if not _is_marked(text)]
     if words:
-        raise ValueError(f"the word {words[0]!r} can't be told from text as it streams")
+        raise ValueError(f"the word {words[0]!r} can't be distinguished from text as it streams")
 
 
 def _header(opening: Named, body: Body, closed: tuple[str, ...]) -> Header:
     pattern = rf"\s*(?P<name>{opening.group}){opening.rest}"
     if isinstance(body, Literals):
         if opening.after:
-            raise ValueError("bare keys must follow the name at once")
+            raise ValueError("bare keys must follow the name immediately")
         return Header(until=marker("{"), pattern=rf"{pattern}\s*")
     if opening.after:
         return Header(until=marker(*opening.after), pattern=pattern)
@@ -211,7 +211,7 @@ def _json_call(field: Field) -> JsonCall:
     if function == "{content}":
         return JsonCall()
     if not isinstance(function, dict) or not {"name", "arguments"} <= function.keys():
-        raise ValueError("its transform makes no call of it")
+        raise ValueError("its transform makes no call")
     form = "{%s}" if field.transform_each else "{content.%s}"
     keys = [key for key in (_key(function[side], form) for side in ("name", "arguments")) if key]
     if len(keys) != len(("name", "arguments")):

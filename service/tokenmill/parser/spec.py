@@ -139,7 +139,7 @@ class Channels(msgspec.Struct, frozen=True):
     until: Marker
     """Ends the header and belongs to it."""
     close: Marker
-    """Ends a block; outside of one it means nothing."""
+    """Ends a block; outside a block it means nothing."""
     shape: str
     """What an incomplete header looks like: a regular expression that matches every beginning of one, markers included,
     also that of a stream which begins inside a header."""

@@ -88,7 +88,7 @@ def _why_not(triples: Iterable[Sequence[Rendering]]) -> str:
     problems = list(dict.fromkeys(rendering.problem for three in triples for rendering in three if rendering.problem))
     if not problems:
         return "the template renders no calls of the model: it has no tools, or no calls in the history"
-    return f"the template renders no calls of the model; it says: {problems[0]}"
+    return f"the template renders no calls of the model; it reports: {problems[0]}"
 
 
 def _report(found: Iterable[Answer], shape: Shape, problems: dict[str, str]) -> Report:

@@ -126,20 +126,20 @@ class ParamToken(Enum):
     OPEN = "a parameter begins; its key follows"
     CLOSE = "a value ends"
     END = "the call ends with this marker"
-    STOP = "the call ends in front of this marker, which belongs to what surrounds it"
+    STOP = "the call ends before this marker, which belongs to what surrounds it"
     NAMED = "a tag ends; the value follows"
     LINED = "the same, and the value begins on a line of its own"
     ESCAPE = "characters in a value that stand for another"
     RAW = "a raw section of a value begins or ends"
-    FAULT = "the call can't go on like this"
+    FAULT = "the call can't continue like this"
     CONTENT = "it means nothing where it stands"
     TO_NEXT = "a value may end: another parameter follows"
     TO_END = "a value may end: the end of the call follows"
-    LOOSE_CLOSE = "a closing that nothing of this follows"
+    LOOSE_CLOSE = "a closing followed by neither"
     LOOSE_OPEN = "a parameter's tag in an open value"
     LOOSE_END = "the end of a call in an open value"
     LOOSE_CALL = "the opening of a call in an open value"
-    LOOSE_RAW = "the end of a raw section in an open value outside of one"
+    LOOSE_RAW = "the end of a raw section in an open value outside such a section"
 
 
 DOUBTFUL = (
@@ -207,7 +207,7 @@ class Tags(msgspec.Struct, frozen=True):
     unescape: bool = False
     """Whether the key is an attribute in which quotes and the like are entities."""
     escapes: Escapes | None = None
-    """Escapes inside of values; most formats have none."""
+    """Escapes inside values; most formats have none."""
 
 
 class Closings:

@@ -237,7 +237,7 @@ class JsonReader:
         if self._keys is None:
             return as_arguments(value), repaired
         if not isinstance(value, dict):
-            raise ValueError("a call is a JSON object")  # noqa: TRY004 # what the source says is wrong, not a type
+            raise ValueError("a call is a JSON object")  # noqa: TRY004 # the source is wrong, not a type
         arguments = next((value[key] for key in self._keys.arguments if key in value), None)
         if isinstance(arguments, str):
             arguments, again = decode_json(arguments) if arguments.strip() else (None, False)

@@ -125,7 +125,7 @@ class JsonScan:
         return size, Token.MORE
 
     def stays(self, state: JsonState, text: str) -> bool:
-        """Read all of a short text at once if no key and no reported value begins or ends in it; else read nothing."""
+        """Read all of a short text in one step if no key or reported value begins or ends in it; else nothing."""
         quote = state.quote
         if quote in CONTENT and quote not in text and text[-1] != "\\":  # nothing in it matters
             state.escaped = False

@@ -74,7 +74,7 @@ class LiteralToken(Enum):
     CLOSE = "a bracket closes"
     COLON = "a key ends"
     COMMA = "a value ends"
-    STOP = "what surrounds the call goes on"
+    STOP = "what surrounds the call continues"
     STRAY = "a string has a quote that does not end it"
 
 

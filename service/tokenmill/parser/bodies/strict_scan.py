@@ -65,7 +65,7 @@ def scan(state: JsonState, buffer: str, position: int) -> tuple[int, int]:
 
 
 def stays_in_string(state: JsonState, text: str) -> bool:
-    """Read all of a short text at once if it is only more content of the open string; else read nothing."""
+    """Read all of a short text in one step if it is only more content of the open string; else read nothing."""
     if not state.quote or state.capture or len(text) > TOKEN_CHARS:
         return False
     escaped = _content_move(text, state.escaped)

@@ -51,7 +51,7 @@ class TreeState(msgspec.Struct, array_like=True, gc=False):
     tag: str = ""
     """Text of an open tag so far."""
     in_tag: int = 0
-    """Kind of the open tag, a `tree.TreeToken`; 0 outside of tags."""
+    """Kind of the open tag, a `tree.TreeToken`; 0 outside tags."""
     token: int = 0
     """Where the open tag begins."""
     stack: list[str] = []

@@ -106,7 +106,7 @@ _UNKEPT: dict[type[Exception], str] = {
     OverflowError: "an integer of more than 64 bits: write it with a fraction or an exponent, or leave it out",
     UnicodeEncodeError: "half a surrogate pair in a text: write the whole character, or leave it out",
     RecursionError: "a value that is nested too deep: make it flatter",
-    TypeError: "a value that JSON can't say: give what `json.loads` would",
+    TypeError: "a value that JSON can't express: give what `json.loads` would",
 }
 """What no snapshot can hold, by the encoder's error. Codecs let none of it in; libraries and pages may."""
 

@@ -209,7 +209,7 @@ def _object(source: str) -> tuple[dict[str, Any], bool]:
         raise ValueError("the answer has no text")
     value, repaired = decode_json(source)
     if not isinstance(value, dict):
-        raise ValueError("the answer is no JSON object")  # noqa: TRY004 -- what the source says is wrong, not a type
+        raise ValueError("the answer is no JSON object")  # noqa: TRY004 -- the source is wrong, not a type
     return value, repaired
 
 
@@ -224,5 +224,5 @@ def _arguments(value: dict[str, Any], parameters: Collection[str]) -> dict[str, 
         raise ValueError("the answer has neither a name nor arguments")
     arguments = value.get("arguments", {})
     if not isinstance(arguments, dict):
-        raise ValueError("the arguments are no JSON object")  # noqa: TRY004 -- what the source says is wrong, not a type
+        raise ValueError("the arguments are no JSON object")  # noqa: TRY004 -- the source is wrong, not a type
     return arguments

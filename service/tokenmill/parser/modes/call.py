@@ -42,7 +42,7 @@ class HeaderEnd(Enum):
 
     UNTIL = "a marker that belongs to it"
     BEFORE = "one that belongs to the body"
-    BROKEN = "one that stands in no header, so that this was none"
+    BROKEN = "one that no header contains, so that this was not one"
 
 
 class Headed(NamedTuple):

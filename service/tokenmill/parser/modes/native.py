@@ -4,8 +4,8 @@
    object instead, its JSON is meant. Text that comes before the name waits for it. An empty object before the name or
    with it only holds the place of arguments that may follow.
 2. It is complete as soon as its JSON is. A call without arguments is complete when another of its index begins or the
-   message ends; with an empty object beside its name, also when any other begins. Where the model did not finish, the
-   arguments may have been missing: then it is unfinished.
+   message ends; with an empty object beside its name, also when any other begins. Where the model did not finish, its
+   arguments may only be missing: then it is unfinished.
 3. An index that comes back with another id is another call. Where there are no ids, so is an index that comes back with
    a name and arguments when the call before is complete. Without an index an id or a name begins the next call, unless
    it is repeated while the last one is open.

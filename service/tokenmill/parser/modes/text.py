@@ -36,8 +36,8 @@ class To(Enum):
     FRAMING = "a bracket or comma between calls"
     ENDED = "what closes a call that failed"
     CLOSED = "the section ends"
-    BEYOND = "the section ends in front of the marker"
-    VERBATIM = "a marker that is text, behind which text or reasoning follows"
+    BEYOND = "the section ends before the marker"
+    VERBATIM = "a marker that is text, followed by text or reasoning"
     HEADER = "a channel's header begins"
 
 

@@ -38,11 +38,11 @@ from tokenmill.parser.run.state import Growing, OpenCall, State
 class Verdict(Enum):
     """What a body, or `begin`, decides about a call."""
 
-    MORE = "the call goes on"
+    MORE = "the call continues"
     DONE = "its source is complete"
     FAILED = "it can't become a call"
-    TEXT = "it is no call but text"
-    BLOCK = "it is no call but opens a block of text"
+    TEXT = "it is not a call but text"
+    BLOCK = "it is not a call but opens a block of text"
     LIMIT = "there are too many calls"
 
 

@@ -271,7 +271,7 @@ def _decoded(body: str, whole: int) -> tuple[Any, bool]:
 
 def _entry(rules: Rules, entry: Any) -> tuple[str, dict[str, Any]]:
     if not isinstance(entry, dict):
-        raise ValueError("a call is a JSON object")  # noqa: TRY004 -- what the source says is wrong, not a type
+        raise ValueError("a call is a JSON object")  # noqa: TRY004 -- the source is wrong, not a type
     name = entry.get("name")
     if not isinstance(name, str) or not 0 < len(name) <= NAME_CHARS:
         raise ValueError("the call names no tool")

@@ -63,7 +63,7 @@ class AiSdkPartsDialect:
     """Parts of a model's stream."""
 
     name = "ai_sdk_parts"
-    summary = "stream parts of the AI SDK, as a language model behind its tool-call middleware sends them"
+    summary = "stream parts of the AI SDK, as a language model sends them through its tool-call middleware"
     state_type = AiSdkPartsState
     streams_tool_input = True
     streams_arguments = True

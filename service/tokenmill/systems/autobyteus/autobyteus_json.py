@@ -129,7 +129,7 @@ def object_of(arguments: Any) -> dict[str, Any]:
     if arguments is None:
         return {}
     if not isinstance(arguments, dict):
-        raise ValueError("the arguments are no JSON object")  # noqa: TRY004 -- what the source says is wrong, not a type
+        raise ValueError("the arguments are no JSON object")  # noqa: TRY004 -- the source is wrong, not a type
     return arguments
 
 

@@ -245,7 +245,7 @@ def _called(rows: Rows, event: ToolCall) -> None:
     arguments = json_bytes(event.arguments)
     if _streams(rows) and not call.provider:
         rows.add(COMPLETE_CALL, call.who)
-    if state.answer.charge(2 * len(arguments)):  # as a string inside of JSON, quotes are escaped once more
+    if state.answer.charge(2 * len(arguments)):  # as a string inside JSON, quotes are escaped once more
         call.arguments = arguments.decode()
     else:
         _tool_call(rows, call, event.arguments)
