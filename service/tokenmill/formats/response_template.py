@@ -204,7 +204,7 @@ def _function(field: Field) -> Any:
 
 
 def _json_call(field: Field) -> JsonCall:
-    """A body in which a JSON object has name and arguments."""
+    """Return a body in which a JSON object has name and arguments."""
     if field.content != "json" or field.content_args.string_delims:
         raise ValueError("without a name in the opening, the content must be JSON")
     function = _function(field)

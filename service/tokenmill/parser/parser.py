@@ -57,7 +57,7 @@ class MessageParser:
 
     @property
     def memory(self) -> int:
-        """Return about how many bytes are held: what grows with the message while a call is open."""
+        """About how many bytes are held: what grows with the message while a call is open."""
         state = self.state
         if state.call is None and not state.native:
             return len(state.held) + len(state.pending) + len(state.body)
@@ -91,7 +91,7 @@ class MessageParser:
         return self._feed(text)
 
     def _feed(self, text: str) -> list[AnyEvent]:
-        """Read the same with care: markers may begin and end in it and change the meaning of the rest."""
+        """Read on with care: markers may begin and end in the text and change the meaning of the rest."""
         grammar, state = self.grammar, self.state
         if state.finished:
             return []

@@ -16,7 +16,7 @@ class Probe(msgspec.Struct, frozen=True):
 
     @property
     def tools(self) -> list[dict[str, Any]]:
-        """Return the tools as a request to the model declares them."""
+        """The tools as a request to the model declares them."""
         schemas = {name: schema for (name, _), schema in zip(self.calls, self.schemas, strict=True)}
         return [
             {

@@ -37,7 +37,7 @@ class Template(msgspec.Struct, frozen=True):
 
     @property
     def variables(self) -> dict[str, str]:
-        """Return the tokens, empty where they are not known."""
+        """The tokens, empty where they are not known."""
         return NO_TOKENS | self.tokens
 
     def without_bos(self, rendered: str) -> str:

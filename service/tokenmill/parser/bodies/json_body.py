@@ -154,7 +154,7 @@ class JsonReader:
         return Verdict.MORE
 
     def _whole(self, reading: Reading, position: int) -> Verdict:
-        """The JSON text is complete."""
+        """Judge the complete JSON text."""
         if self._keys is None:
             reading.end_arguments(position)
         elif reading.state.name is not None and not reading.call.begun:
@@ -201,7 +201,7 @@ class JsonReader:
         return not typed or reading.run.rules.allows_text(reading.call.name, reading.state.argument)
 
     def _end(self, reading: Reading, position: int) -> Verdict:
-        """A value of the call object ended."""
+        """Follow the end of a value of the call object."""
         state, keys = reading.state, self._keys
         assert keys is not None
         if state.key in keys.arguments:

@@ -280,7 +280,7 @@ class _Reading(msgspec.Struct, gc=False):  # faster to create than other objects
         return at + 1, Verdict.DONE
 
     def _stop(self, at: int) -> tuple[int, Verdict]:
-        """What surrounds the call may continue here, in the middle of a value."""
+        """Follow what surrounds the call: it may continue here, in the middle of a value."""
         hit = self.reader.stops.at(self.buffer, at, final=self.final)
         if hit is None:
             return at + 1, Verdict.MORE

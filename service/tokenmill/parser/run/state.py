@@ -91,13 +91,13 @@ class Source(msgspec.Struct, array_like=True, gc=False):
 
     @property
     def last(self) -> str:
-        """Return the last character, or an empty text."""
+        """The last character, or an empty text."""
         pieces = self.pieces or self.blocks
         return pieces[-1][-1:] if pieces else ""
 
     @property
     def memory(self) -> int:
-        """Return about how many bytes it takes, estimated from its last part."""
+        """About how many bytes it takes, estimated from its last part."""
         parts = self.blocks or self.pieces
         width = 1 if not parts or parts[-1].isascii() else WIDE
         return self.size * width + (len(self.blocks) + len(self.pieces)) * PIECE_BYTES

@@ -69,7 +69,7 @@ class Tool:
 
     @cached_property
     def _check(self) -> tuple[int, Any]:
-        """Return the number of the schema's parts, and its validator: None if there is none."""
+        """The number of the schema's parts, and its validator: None if there is none."""
         try:
             schema = nulls_allowed(self._schema)
             nodes = schema_nodes(schema)

@@ -253,7 +253,7 @@ def gathered(children: Sequence[tuple[str, Any]], shape: Shape = NO_SHAPE) -> di
 
 
 def _items(value: Any, shape: Shape) -> list[Any]:
-    """Join a repeated array to one array of all its elements."""
+    """Join the values of a repeated array into one array."""
     return value if isinstance(value, list) and "array" in shape.types else [value]
 
 

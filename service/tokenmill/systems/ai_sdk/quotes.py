@@ -39,7 +39,7 @@ def read_unescaped(text: str) -> dict[str, Any]:
 
 
 def _outside(text: str) -> tuple[str, str]:
-    """The literal of the name, and what stands between the brackets of the arguments."""
+    """Return the literal of the name, and what stands between the brackets of the arguments."""
     if first := _NAME_FIRST.match(text):
         if end := _ENDS.search(text, first.end()):
             return first["name"], text[first.end() : end.start()]
@@ -49,7 +49,7 @@ def _outside(text: str) -> tuple[str, str]:
 
 
 def _value(text: str, begin: int) -> tuple[Any, int]:
-    """A value and the position of what follows it."""
+    """Return a value and the position of what follows it."""
     if text[begin : begin + 1] == '"':
         return _string(text, begin)
     try:

@@ -36,7 +36,7 @@ class Gathered(msgspec.Struct, array_like=True, gc=False):
 
     @property
     def memory(self) -> int:
-        """Return about how many bytes it takes, estimated from its last part; what else took room is counted
+        """About how many bytes it takes, estimated from its last part; what else took room is counted
         elsewhere.
         """
         parts = self.blocks or self.pieces
