@@ -25,7 +25,7 @@ _REFERENCE = "item_reference"
 """Type of a reference; an item without a type is one, too."""
 
 _BREAKPOINT = "prompt_cache_breakpoint"
-"""A member of a part that says nothing to a model."""
+"""A member of a part that means nothing to a model."""
 
 _BESIDE = ("type", "id", "status")
 """Members of every item that mean nothing to a model."""
@@ -166,7 +166,7 @@ def _of_type(node: Node, kind: str) -> Node:
 
 
 def _direct(caller: Node) -> None:
-    """Who called: the model itself, and no program of its own."""
+    """Check that the model itself called, not a program of its own."""
     caller.need("type").word("direct")
 
 

@@ -43,11 +43,11 @@ def function(node: Node, schema: str = "parameters") -> Json:
 
 
 CALLED = ("allowed_callers", "defer_loading")
-"""Members of a tool that say when it is in the prompt, and who may call it."""
+"""Members of a tool that define when it is in the prompt, and which callers it has."""
 
 
 def check_called(node: Node) -> None:
-    """Refuse a tool that is not in the prompt from the beginning, or that anyone but the model calls."""
+    """Refuse a tool that is not in the prompt from the beginning, or that others than the model may call."""
     if node.at("defer_loading").value:
         raise node.at("defer_loading").bad("is not supported: all tools are in the prompt.", "unsupported_parameter")
     node.maybe("allowed_callers", lambda callers: [each.word("direct") for each in callers.items()])

@@ -132,7 +132,7 @@ def _own(response_id: str, created_ms: int, model: str, status: str) -> Json:
 
 
 def unbegun_response(response_id: str, created_ms: int, model: str, status: str) -> bytes:
-    """The response to a request that no caller has taken yet."""
+    """Return the response to a request that no caller has taken yet."""
     return bytes(Items().within(_own(response_id, created_ms, model, status)))
 
 
