@@ -1,4 +1,4 @@
-"""`Chunk`: what every codec makes of an input record, and what the partition reads."""
+"""`Chunk`: what every codec makes of an input record, and the partition reads."""
 
 from typing import Annotated, Any, Literal, TypeAlias
 

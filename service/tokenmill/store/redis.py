@@ -245,7 +245,7 @@ def _head(values: Sequence[bytes | None]) -> Head | None:
     try:
         return Head(generation.decode(errors="surrogateescape"), int(epoch), int(offset), int(fields))
     except ValueError as problem:
-        log.warning("redis: ignoring the head of a snapshot that can't be read: %s", problem)
+        log.warning("redis: the head of a snapshot can't be read and is ignored: %s", problem)
         return None
 
 
