@@ -44,7 +44,7 @@ def test_what_may_be_passed_on_is() -> None:
         ),
         (
             {"consumer": {"isolation_level": "read_uncommitted"}},
-            "kafka.consumer.isolation_level: can't be set here: what a producer may take back is not read",
+            "kafka.consumer.isolation_level: can't be set here: records of open or aborted transactions are not read",
         ),
         (
             {"consumer": {"bootstrap_servers": "k:1"}},

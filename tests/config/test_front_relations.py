@@ -73,4 +73,4 @@ def test_who_can_be_reached_from_elsewhere_needs_rights() -> None:
 
 def test_two_ports_are_two() -> None:
     """Operators and clients come to different ones."""
-    assert said(Front(port=9000, ops_port=9000)) == ["front.ops_port: must be another one than front.port"]
+    assert said(Front(port=9000, ops_port=9000)) == ["front.ops_port: must differ from front.port"]
