@@ -142,8 +142,8 @@ def test_all_that_is_wrong_is_said_at_once(tmp_path: Path) -> None:
     assert all(line.endswith("; fix the package or remove it") for line in problems)
     for said in (
         "'gone' in tokenmill.formats of the package kitchen 1.2: AttributeError",
-        "its component is named 'Recipe'; give both one name",
-        "it is no tokenmill.parser.Format but a ShoutDialect",
+        "its component is named 'Recipe'; give both the same name",
+        "it is not a tokenmill.parser.Format but a ShoutDialect",
         "ModuleNotFoundError: No module named 'nowhere_at_all'",
         "it has no state_type, streams_tool_input, streams_arguments, describes_tools, names_events, encode",
         "it has no sample, decode",
@@ -173,7 +173,7 @@ def test_a_state_that_no_snapshot_can_hold() -> None:
         streams_tool_input = streams_arguments = describes_tools = names_events = False
         state_type: type | None = dict
 
-    assert "no msgspec.Struct" in wrong(Dialect())
+    assert "not a msgspec.Struct" in wrong(Dialect())
     Dialect.state_type = None
     assert wrong(Dialect()) == ""
     Dialect.state_type = msgspec.defstruct("State", [("needed", int)])

@@ -177,7 +177,7 @@ def test_a_port_that_is_taken_is_told_from_an_address_that_is_not_ours() -> None
         with pytest.raises(FatalError) as taken:
             bound("127.0.0.1", port, "worker")
     assert str(taken.value).startswith(f"worker.bind and worker.port: can't listen on 127.0.0.1 port {port}: ")
-    assert str(taken.value).endswith("; set another TOKENMILL_WORKER__PORT, or 0 for any that is free")
+    assert str(taken.value).endswith("; set another TOKENMILL_WORKER__PORT, or 0 for any free one")
     for bind in ("192.0.2.1", "no-such-host.invalid", "2001:db8::1"):
         with pytest.raises(FatalError) as foreign:
             bound(bind, 0, "gateway", "ops_")
