@@ -47,7 +47,7 @@ export interface Envelope {
   conversation_id?: string;
   /** One assistant answer in the conversation. */
   message_id?: string;
-  /** Which of n alternative answers; omitted when 0. */
+  /** Number of the alternative answer; omitted when 0. */
   choice?: number;
   /** Position among the events of (message, choice). */
   seq?: number;

@@ -40,7 +40,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fa
     message_id: str = ""
     """One assistant answer in the conversation."""
     choice: int = 0
-    """Which of n alternative answers; omitted when 0."""
+    """Number of the alternative answer; omitted when 0."""
     seq: int | UnsetType = UNSET
     """Position among the events of (message, choice)."""
     time: int | UnsetType = UNSET

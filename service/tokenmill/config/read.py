@@ -57,7 +57,7 @@ def _settings(environ: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
 
 
 def _overlay(values: dict[str, Any], environ: Mapping[str, str]) -> dict[str, Any]:
-    """The file overridden by variables. Those without `__` are no settings: TOKENMILL_CONFIG, Kubernetes' links, ..."""
+    """The file overridden by variables. Those without `__` are not settings, such as TOKENMILL_CONFIG."""
     result = {name: dict(table) if isinstance(table, dict) else table for name, table in values.items()}
     for variable, section, key in _settings(environ):
         table = result.setdefault(section, {}) if section not in LISTS else None
