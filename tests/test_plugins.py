@@ -32,7 +32,7 @@ rot13 = tests.support.plugin.rot13:ROT13
 
 
 def install(folder: Path, entries: str) -> None:
-    """What an installer leaves of a package beside its modules."""
+    """The metadata that an installer writes for a package."""
     metadata = folder / "kitchen-1.2.dist-info"
     metadata.mkdir()
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: kitchen\nVersion: 1.2\n")
@@ -182,7 +182,7 @@ def test_a_state_that_no_snapshot_can_hold() -> None:
 
 
 def test_without_plugins_nothing_changes() -> None:
-    """Loading twice, too, is no harm."""
+    """Loading twice does no harm, either."""
     before = list(FORMATS)
     load_plugins()
     load_plugins()

@@ -11,7 +11,7 @@ from tokenmill.config import Kafka
 from tokenmill.config.client_settings import CONSUMER, PRODUCER, SHARED, Passed, client_contradictions
 
 OURS = {"self", "topics"}
-"""Of the client's parameters, those that are no settings."""
+"""Parameters of the client that are not settings."""
 
 
 def said(**kafka: Any) -> list[str]:
