@@ -1,4 +1,4 @@
-"""The program as a whole: exit codes, and what it says when something is wrong."""
+"""The program as a whole: exit codes and error messages."""
 
 import errno
 import os
@@ -59,7 +59,7 @@ def test_a_file_may_have_any_name(tmp_path: Path, capsys: pytest.CaptureFixture[
 
 
 def test_wrong_configuration_is_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Every problem is said, each with its key."""
+    """Every problem is reported, each with its key."""
     path = tmp_path / "wrong.toml"
     path.write_text('[kafka]\nnonsense = 1\n[worker]\nport = "x"\n')
     assert main(["config", "check", "--config", str(path)]) == 2
@@ -128,7 +128,7 @@ def test_nobody_has_to_listen() -> None:
 
 @pytest.mark.parametrize("arguments", ["parse", "parse --batch", "parse --records", "publish", "inspect -"])
 def test_nobody_has_to_say_anything(arguments: str) -> None:
-    """A command that reads what there is not says so in a sentence."""
+    """A command that reads something missing reports it in a sentence."""
     command = f"{sys.executable} -m tokenmill {arguments} <&-"
     run = subprocess.run(["sh", "-c", command], capture_output=True, timeout=60, check=False)
     assert (run.returncode, run.stderr) == (2, b"Error: stdin is closed; name a FILE\n")
@@ -143,7 +143,7 @@ def test_parsing_starts_fast() -> None:
 
 @pytest.mark.parametrize("name", ["caller", "front"])
 def test_a_front_starts_without_what_only_others_need(name: str) -> None:
-    """Who reads no snapshots loads no client of Redis, and who embeds no servers nothing of a demo."""
+    """A process without snapshots does not load the Redis client, and one without servers loads nothing of the demo."""
     code = f"import sys; from tokenmill.__main__ import main; main(['{name}', '--help']); print(*sys.modules)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
     assert not {"faust", "redis", "rich", "tokenmill.demo"} & set(run.stdout.split())
@@ -155,7 +155,7 @@ def test_a_front_starts_without_what_only_others_need(name: str) -> None:
     ids=["nobody else does", "frozen by another", "switched off by another"],
 )
 def test_what_a_command_imports_is_not_looked_through(before: str, then: str) -> None:
-    """For garbage; and what comes later is. Whoever has frozen something or switched the collector off goes on so."""
+    """They are not searched for garbage; later objects are. An already frozen or disabled collector stays as it is."""
     code = f"""if True:
         import gc, sys
         from tokenmill.__main__ import main
@@ -170,7 +170,7 @@ def test_what_a_command_imports_is_not_looked_through(before: str, then: str) ->
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_can_be_imported_and_asked_for_help(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """The table of names is right, and what a command does is said in its help."""
+    """The table of names is right, and each command's help describes it."""
     assert main([name, "--help"]) == 0
     assert f"Usage: tokenmill {name}" in capsys.readouterr().out
 

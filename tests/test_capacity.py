@@ -76,7 +76,7 @@ def test_its_sizes_are_those_of_real_records() -> None:
 
 
 def test_its_snapshots_are_real_ones() -> None:
-    """Of a message after 200 characters of text; beside it stands what all messages share."""
+    """For a message after 200 characters of text, apart from memory that all messages share."""
     state = partition()
     run(state, _chunks(50))
     assert max(map(len, state.changes(full=True).changed.values())) == pytest.approx(SNAPSHOT_BYTES, rel=0.1)

@@ -51,7 +51,7 @@ def test_every_codec_becomes_every_dialect(codec: Codec, dialect: Dialect) -> No
 
 @pytest.mark.parametrize("codec", ["native", "sse+native", "text", "sse+openai", "openai"])
 def test_an_answer_that_was_cut_off_is_ended(codec: str) -> None:
-    """By whoever says that nothing follows: what was held comes out, and the dialect's last payload."""
+    """The caller ends it: held text comes out, and the dialect's last payload."""
     begun = {
         "native": '{"message_id": "m7", "delta": "Hello <tool"}',
         "sse+native": 'data: {"message_id": "m7", "delta": "Hello <tool"}\n\n',
@@ -124,7 +124,7 @@ def test_a_payload_is_there_as_soon_as_it_is_certain() -> None:
 
 
 def test_an_answer_without_an_id_has_one_of_its_own() -> None:
-    """So two of them are told apart; who needs the same again gives it."""
+    """So two of them differ; a caller that needs the same id again passes it."""
     drawn = [json.loads(next(convert(["a"], "text", "native")))["message_id"] for _ in range(2)]
     assert len(set(drawn)) == 2
     given = Conversion("text", "native", conversation_id="c", message_id="m").feed("a")
@@ -165,7 +165,7 @@ def test_one_record_is_a_list_of_one(kind: Any) -> None:
 
 
 def test_times_are_those_that_are_given() -> None:
-    """There is no clock in it."""
+    """It has no clock."""
     assert json.loads(Conversion("text", "openai").feed("a", time=1_760_000_000_000)[0])["created"] == 1_760_000_000
 
 

@@ -37,7 +37,7 @@ def test_round_trip_with_envelope() -> None:
 
 
 def test_what_is_no_event() -> None:
-    """Another type is refused, and so is what is no JSON."""
+    """Another type is refused, and so are bytes that are not JSON."""
     for payload in (b'{"type":"nope"}', b"[DONE]", b'{"type":"finish"', b'"\\ud83d"', b"\xff"):
         with pytest.raises(msgspec.DecodeError):
             decode_event(payload)
@@ -67,7 +67,7 @@ def test_an_event_has_the_type_that_is_on_the_wire(event: type[Event]) -> None:
 
 
 def test_counts_of_tokens_that_are_not_known_are_left_out() -> None:
-    """The provider's own stay beside them."""
+    """The provider's own counts are kept, too."""
     finish = Finish("stop", usage={"prompt_tokens": 3}, tokens=TokenCounts(input_tokens=3))
     assert msgspec.json.encode(finish) == (
         b'{"type":"finish","reason":"stop","usage":{"prompt_tokens":3},"tokens":{"input_tokens":3}}'

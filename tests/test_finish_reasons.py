@@ -1,4 +1,4 @@
-"""Providers' reasons beside the native ones."""
+"""Providers' reasons and the native ones."""
 
 import pytest
 

@@ -20,7 +20,7 @@ def test_the_garbage_collector_looks_less_often() -> None:
 
 
 def test_no_garbage_is_looked_for_meanwhile() -> None:
-    """And it is again afterwards, also after an error; whoever has it switched off keeps it so."""
+    """It is enabled again afterwards, even after an error; if it was off before, it stays off."""
     on = []
 
     def fails() -> None:

@@ -33,7 +33,7 @@ def test_by_object() -> None:
 
 @pytest.mark.parametrize("own_format", [None, HERMES])
 def test_snapshot_in_the_middle_of_a_call(own_format: object) -> None:
-    """A restored parser goes on as the first would have, with the same options and caps."""
+    """A restored parser continues as the first would have, with the same options and caps."""
     begin, rest = CALL[:30], CALL[30:] + CALL
     parser = Parser(own_format or "hermes", limits=Limits(calls=1), identity="m1")  # type: ignore[arg-type] # of the table
     parser.feed(begin)
@@ -71,7 +71,7 @@ def test_ids_are_the_same_for_the_same_identity() -> None:
     ],
 )
 def test_what_comes_behind_the_end_raises(method: str, arguments: tuple[Any, ...]) -> None:
-    """It would be lost without a word; the error says what to do. To finish again is no mistake."""
+    """It would be lost silently; the error says what to do. Finishing again is not a mistake."""
     parser = Parser("hermes")
     parser.finish()
     with pytest.raises(MessageEnded, match="make a new Parser for the next one"):
@@ -112,7 +112,7 @@ def test_halves_of_surrogate_pairs_beside_the_text_are_replaced() -> None:
 
 
 def _nested(deep: int) -> object:
-    """A value in so many lists."""
+    """A value nested in this many lists."""
     value: object = 1
     for _ in range(deep):
         value = [value]
@@ -160,13 +160,13 @@ def test_a_tool_that_can_not_be_kept_is_refused(value: object, problem: str) -> 
     ids=["nothing", "no data", "another shape", "bottomless", "no text"],
 )
 def test_wrong_snapshots_are_refused(data: bytes) -> None:
-    """Bytes that are no snapshot raise `SnapshotError`."""
+    """Bytes that are not a snapshot raise `SnapshotError`."""
     with pytest.raises(SnapshotError):
         Parser.restore(data)
 
 
 def test_a_snapshot_of_another_version_is_refused() -> None:
-    """A snapshot says which version wrote it."""
+    """A snapshot holds the version that wrote it."""
     data = Parser("hermes").snapshot().replace(b"\xa7version%c" % SNAPSHOT_VERSION, b"\xa7version\x01")
     with pytest.raises(SnapshotError, match="version 1"):
         Parser.restore(data)

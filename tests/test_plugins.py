@@ -32,7 +32,7 @@ rot13 = tests.support.plugin.rot13:ROT13
 
 
 def install(folder: Path, entries: str) -> None:
-    """What an installer leaves of a package beside its modules."""
+    """The metadata that an installer writes for a package."""
     metadata = folder / "kitchen-1.2.dist-info"
     metadata.mkdir()
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: kitchen\nVersion: 1.2\n")
@@ -142,8 +142,8 @@ def test_all_that_is_wrong_is_said_at_once(tmp_path: Path) -> None:
     assert all(line.endswith("; fix the package or remove it") for line in problems)
     for said in (
         "'gone' in tokenmill.formats of the package kitchen 1.2: AttributeError",
-        "its component is named 'Recipe'; give both one name",
-        "it is no tokenmill.parser.Format but a ShoutDialect",
+        "its component is named 'Recipe'; give both the same name",
+        "it is not a tokenmill.parser.Format but a ShoutDialect",
         "ModuleNotFoundError: No module named 'nowhere_at_all'",
         "it has no state_type, streams_tool_input, streams_arguments, describes_tools, names_events, encode",
         "it has no sample, decode",
@@ -173,7 +173,7 @@ def test_a_state_that_no_snapshot_can_hold() -> None:
         streams_tool_input = streams_arguments = describes_tools = names_events = False
         state_type: type | None = dict
 
-    assert "no msgspec.Struct" in wrong(Dialect())
+    assert "not a msgspec.Struct" in wrong(Dialect())
     Dialect.state_type = None
     assert wrong(Dialect()) == ""
     Dialect.state_type = msgspec.defstruct("State", [("needed", int)])
@@ -182,7 +182,7 @@ def test_a_state_that_no_snapshot_can_hold() -> None:
 
 
 def test_without_plugins_nothing_changes() -> None:
-    """Loading twice, too, is no harm."""
+    """Loading twice does no harm, either."""
     before = list(FORMATS)
     load_plugins()
     load_plugins()

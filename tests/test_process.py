@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import os
+import re
 import signal
 import threading
 from collections.abc import Callable, Coroutine
@@ -42,7 +43,7 @@ def test_a_deadline_ends_the_process_once(capsys: pytest.CaptureFixture[str]) ->
 
 
 async def test_what_a_process_waits_for_ends_when_it_is_told_to() -> None:
-    """Its result, or its error, else; and nothing goes on behind either."""
+    """Otherwise its result or its error; nothing keeps running after either."""
     stop, never = asyncio.Event(), asyncio.Event()
 
     async def result() -> int:
@@ -97,7 +98,7 @@ async def _waits() -> None:
 
 
 async def test_parts_run_until_they_are_told_to_stop() -> None:
-    """They still run in the drain, and not behind it."""
+    """They still run during the drain, but not after it."""
     stop, tasks = asyncio.Event(), asyncio.all_tasks()
     asyncio.get_running_loop().call_later(0.01, stop.set)
     async with run_until(stop, {"one": _waits, "another": _waits}) as parts:
@@ -129,13 +130,16 @@ async def _lost() -> None:
 async def test_a_part_that_ends_before_ends_all(
     part: Callable[[], Coroutine[Any, Any, None]], error: type[Exception], said: str
 ) -> None:
-    """Why is said, and from then on time is short."""
+    """The reason is reported, and from then on time is short."""
     deadline, tasks = Deadline(list[int]().append), asyncio.all_tasks()
     with pytest.raises(error, match=said):
         async with run_until(asyncio.Event(), {"the part": part, "another": _waits}, deadline):
             pytest.fail("there is nothing to drain")
     assert deadline._timer is not None
     assert deadline._timer.interval == EXIT_S
+    assert re.search(
+        said, list(deadline._timer.args)[1]
+    )  # what is left may take longer, and nothing else would report it
     deadline._timer.cancel()
     assert asyncio.all_tasks() == tasks
 
@@ -152,7 +156,7 @@ async def test_a_part_may_end_once_all_are_told_to_stop() -> None:
 
 
 async def test_the_first_failure_that_is_told_counts() -> None:
-    """Of whoever has no task of its own among the parts."""
+    """From code without a task of its own among the parts."""
     failure = Failure()
     failure.tell(Unavailable("the first"))
     failure.tell(Unavailable("the second"))
@@ -170,14 +174,14 @@ def test_a_port_is_bound_for_whoever_asks() -> None:
 
 
 def test_a_port_that_is_taken_is_told_from_an_address_that_is_not_ours() -> None:
-    """Which of the two settings to change is said, with its key as the environment has it."""
+    """The message names the setting to change, by its environment variable."""
     with bound("127.0.0.1", 0, "worker") as other:
         other.listen()
         port = other.getsockname()[1]
         with pytest.raises(FatalError) as taken:
             bound("127.0.0.1", port, "worker")
     assert str(taken.value).startswith(f"worker.bind and worker.port: can't listen on 127.0.0.1 port {port}: ")
-    assert str(taken.value).endswith("; set another TOKENMILL_WORKER__PORT, or 0 for any that is free")
+    assert str(taken.value).endswith("; set another TOKENMILL_WORKER__PORT, or 0 for any free one")
     for bind in ("192.0.2.1", "no-such-host.invalid", "2001:db8::1"):
         with pytest.raises(FatalError) as foreign:
             bound(bind, 0, "gateway", "ops_")

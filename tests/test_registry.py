@@ -44,7 +44,7 @@ def test_an_unknown_name(name: str, instead: str) -> None:
 
 
 def test_a_component_is_added_once() -> None:
-    """The same again is no harm."""
+    """Adding the same again does no harm."""
     registry = Registry([A])
     registry.add(B)
     registry.add(B)
@@ -76,7 +76,7 @@ def test_an_unknown_name_asks_for_what_others_bring_once() -> None:
 
 
 def test_threads_wait_for_what_others_bring() -> None:
-    """None of them is told that a name is unknown while another one loads it."""
+    """None of them finds a name unknown while another one loads it."""
     loading, may_load = Event(), Event()
 
     def others() -> None:

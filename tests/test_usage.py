@@ -101,5 +101,5 @@ def test_counts_with_a_point_are_counts() -> None:
     ],
 )
 def test_a_finish_counts_what_is_known(usage: dict[str, Any], expected: object) -> None:
-    """The same for every provider; where nothing is counted, nothing is said."""
+    """The same for every provider; without counts there are none."""
     assert counted(usage) == expected

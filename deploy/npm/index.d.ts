@@ -1,18 +1,18 @@
 // Generated from the code by `make gen`.
 
-/** What a reader of events has to know of a tool that the request declares. Where there was no room for it, nothing is said: then nothing is certain before the call is complete. */
+/** What a reader of events needs about a tool that the request declares. It is empty if there was no room: then nothing is certain before the call is complete. */
 export interface DeclaredTool {
-  /** JSON types of the parameters by name; an empty list where the schema does not say. */
+  /** JSON types of the parameters by name; an empty list if the schema does not give any. */
   types?: Record<string, string[]>;
-  /** Arguments may have other names, too. */
+  /** Whether arguments may have other names, too. */
   others?: boolean;
-  /** With the option `describe_tools`, as is the next. */
+  /** Description of the tool; with the option `describe_tools`, like `parameters`. */
   description?: string;
   /** The schema of the arguments, as declared. */
   parameters?: Record<string, unknown>;
 }
 
-/** What dialects ask of a message's options, so that a message can be rendered from its events alone. The names are those of the options; what is as by default is left out. */
+/** Options of a message that dialects need, so that it can be rendered from its events alone. The names are those of the options; default values are left out. */
 export interface Request {
   /** The declared tools, by name. */
   tools?: Record<string, DeclaredTool>;
@@ -25,15 +25,15 @@ export interface Request {
   segment_tools?: Record<string, string>;
   conversation_hash?: string;
   include_usage?: boolean;
-  /** What a payload of the message may have at most, where it is not what the default limits allow. */
+  /** Bytes that a payload of the message may have, if that differs from the default limits. */
   payload_bytes?: number;
 }
 
-/** Counts of tokens that mean the same whoever gave them; 0 where the provider did not say. */
+/** Counts of tokens with the same meaning for all providers; 0 if the provider did not give one. */
 export interface TokenCounts {
-  /** All that was read, cached or not. */
+  /** All input, cached or not. */
   input_tokens?: number;
-  /** All that was written, reasoning within. */
+  /** All output, including reasoning. */
   output_tokens?: number;
   /** Part of the output. */
   reasoning_tokens?: number;
@@ -47,7 +47,7 @@ export interface Envelope {
   conversation_id?: string;
   /** One assistant answer in the conversation. */
   message_id?: string;
-  /** Which of n alternative answers; omitted when 0. */
+  /** Number of the alternative answer; omitted when 0. */
   choice?: number;
   /** Position among the events of (message, choice). */
   seq?: number;
@@ -58,11 +58,11 @@ export interface Envelope {
 /** First event of a message and choice. */
 export interface MessageStart extends Envelope {
   type: "message-start";
-  /** As the producer called it. */
+  /** Name of the model, as the producer gave it. */
   model: string;
-  /** Name of the format, or of several that live at once. */
+  /** Name of the format, or of several that are active at the same time. */
   format: string | string[];
-  /** What the message was opened with, as far as dialects ask for it. */
+  /** Options of the message that dialects need. */
   request?: Request;
 }
 
@@ -70,9 +70,9 @@ export interface MessageStart extends Envelope {
 export interface TextStart extends Envelope {
   type: "text-start";
   id: string;
-  /** The block is the source of a call that failed, and nothing else: id of that call, empty if it had none yet. */
+  /** Id of a failed call, empty if it had none yet: the block is the source of that call, and nothing else. */
   call?: string;
-  /** True: the answer was cut off inside of that call, as at a limit of tokens. Clients leave such text out. */
+  /** Whether the answer was cut off inside that call, as at a limit of tokens. Clients leave such text out. */
   cut?: boolean;
 }
 
@@ -113,13 +113,13 @@ export interface ToolInputStart extends Envelope {
   type: "tool-input-start";
   /** The same in all events of the call, and on the wire of every dialect. */
   id: string;
-  /** Of the tool. */
+  /** Name of the tool. */
   name: string;
-  /** How the model writes the arguments: where it is `json`, the deltas joined are JSON. */
+  /** How the model writes the arguments: with `json`, the joined deltas are JSON. */
   encoding: "json" | "python" | "text" | "xml";
-  /** It comes from the provider's own tool stream, not from the model's text. */
+  /** Whether the call comes from the provider's own tool stream, not from the model's text. */
   provider?: boolean;
-  /** What else the opening of the call says, in formats whose openings do: its `type` and attributes, as written. */
+  /** Additional content of the call's opening, in formats that have it: its `type` and attributes, as written. */
   attributes?: Record<string, unknown>;
 }
 
@@ -135,7 +135,7 @@ export interface ArgumentDelta extends Envelope {
   type: "argument-delta";
   id: string;
   argument: string;
-  /** Without the escapes and quotes of the source. */
+  /** Text without the escapes and quotes of the source. */
   delta: string;
 }
 
@@ -145,16 +145,16 @@ export interface ToolInputEnd extends Envelope {
   id: string;
 }
 
-/** A complete call. Values in `arguments` that the format writes as plain text have the types of the tool's schema; those that it writes as JSON or Python keep their own. `repaired` says that the source was not valid and was read leniently. A call with a `problem` follows the `error` of the same id and should not be executed. */
+/** A complete call. Values in `arguments` that the format writes as plain text have the types of the tool's schema; those that it writes as JSON or Python keep their own. `repaired` marks a source that was not valid and was read leniently. A call with a `problem` follows the `error` of the same id and should not be executed. */
 export interface ToolCall extends Envelope {
   type: "tool-call";
   id: string;
   name: string;
-  /** Values by name, of the types that the tool's schema asks for. */
+  /** Values by name, with the types that the tool's schema asks for. */
   arguments: Record<string, unknown>;
-  /** The source was not quite what the format asks for. */
+  /** Whether the source was not quite valid in the format. */
   repaired?: boolean;
-  /** Why it should not be executed. */
+  /** Reason why the call should not be executed. */
   problem?: "schema-mismatch" | "unknown-tool";
 }
 
@@ -163,21 +163,21 @@ export interface Part extends Envelope {
   type: "part";
   kind: string;
   value: unknown;
-  /** Of the call that it belongs to, where it belongs to one. */
+  /** Id of the call that it belongs to, if any. */
   id?: string;
 }
 
-/** Something in this message went wrong; the stream goes on. With an `id` it voids the `tool-input-*` and `argument-delta` events of that id, unless a `tool-call` follows. */
+/** Something in this message went wrong; the stream continues. With an `id` it voids the `tool-input-*` and `argument-delta` events of that id, unless a `tool-call` follows. */
 export interface Error extends Envelope {
   type: "error";
   code: "gap" | "internal" | "limit" | "malformed-call" | "reconfigured" | "schema-mismatch" | "state-lost" | "unfinished-call" | "unknown-tool" | "upstream";
   /** One sentence for people; programs read the code. */
   message: string;
-  /** Of the call that it is about. */
+  /** Id of the call that it is about. */
   id?: string;
-  /** Of the tool, if it got so far. */
+  /** Name of the tool, if it is known. */
   name?: string;
-  /** Beginning of the source, at most 4 KiB; of `upstream` that of the provider's answer, whose status follows. */
+  /** Beginning of the source, at most 4 KiB; with `upstream`, of the provider's answer, which had `status`. */
   raw?: string;
   status?: number;
 }
@@ -186,18 +186,18 @@ export interface Error extends Envelope {
 export interface Finish extends Envelope {
   type: "finish";
   reason: "cancelled" | "content-filter" | "error" | "length" | "stop" | "timeout" | "tool-calls";
-  /** The provider's own word, where it is another; `usage` are token counts as it gave them. */
+  /** The provider's own word, if it differs; `usage` has the token counts as the provider gave them. */
   raw_reason?: string;
   usage?: Record<string, unknown>;
-  /** The same counts, under the same names for all providers; where there are any that are known. */
+  /** The same counts under the same names for all providers, if any of them are known. */
   tokens?: TokenCounts;
-  /** How many other choices of the message are open still: with the last one the message is over. */
+  /** Number of other choices of the message that are still open: with the last one the message is over. */
   choices_left?: number;
-  /** The text at which the model was told to stop and did, where the provider says which. */
+  /** The text at which the model was told to stop and did, if the provider reports it. */
   stop_sequence?: string;
 }
 
-/** How far the tool of a call is, as it says itself, of a `total` if it knows one; on the topic of the results. */
+/** Progress that the tool of a call reports, out of a `total` if it gives one; on the topic of the results. */
 export interface ToolProgress extends Envelope {
   type: "tool-progress";
   id: string;
@@ -207,16 +207,16 @@ export interface ToolProgress extends Envelope {
   message?: string;
 }
 
-/** What the tool of a call answered; on its own topic, without `seq`. */
+/** The result of a call's tool; on its own topic, without `seq`. */
 export interface ToolResult extends Envelope {
   type: "tool-result";
   id: string;
   name: string;
   result?: unknown;
-  /** Instead of a result: why there is none. */
+  /** Reason why there is no result. */
   error?: string;
   elapsed_ms?: number;
-  /** With an error: whether the call was made at all, and who failed. The how-to on tools has its codes. */
+  /** With an error: whether the call was made, and which side failed. The how-to on tools lists the codes. */
   code?: string;
 }
 

@@ -1,4 +1,4 @@
-"""tokenmill: the raw token stream of a language model in, clean events out."""
+"""tokenmill: turns the raw token stream of a language model into clean events."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ __all__ = ["AnyEvent", "Conversion", "Event", "Parser", "__version__", "convert"
 
 
 def __getattr__(name: str) -> Any:
-    """Codecs, dialects and the package's metadata are imported when they are first used: parsing needs none."""
+    """Import codecs, dialects and the package's metadata on first use: parsing needs none of them."""
     if name == "__version__":
         return import_module("importlib.metadata").version("tokenmill")
     if name in __all__:

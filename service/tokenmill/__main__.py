@@ -21,18 +21,18 @@ except ModuleNotFoundError as missing:
 FAILED, MISUSED = 1, 2
 
 INTERRUPTED, TERMINATED = 130, 143
-"""What a shell reports for a program that Ctrl-C or SIGTERM ended."""
+"""Exit codes that a shell reports for a program ended by Ctrl-C or SIGTERM."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and answer its exit code; an error of ours becomes one plain message on stderr."""
+    """Run one command and return its exit code; an error of ours becomes one plain message on stderr."""
     stopped = INTERRUPTED
 
     def terminate(_signal: int, frame: FrameType | None) -> None:
-        """End as Ctrl-C does: servers that a command has started, its event loop and its files go in order."""
+        """End as with Ctrl-C, so that a command's servers, its event loop and its files are closed in order."""
         nonlocal stopped
         stopped = TERMINATED
-        interrupt = signal.getsignal(signal.SIGINT)  # an event loop has one of its own
+        interrupt = signal.getsignal(signal.SIGINT)  # an event loop installs its own
         (interrupt if callable(interrupt) else signal.default_int_handler)(signal.SIGINT, frame)
 
     signal.signal(signal.SIGTERM, terminate)
@@ -57,15 +57,15 @@ def _run(arguments: Sequence[str] | None) -> int:
     try:
         answer = tokenmill.main(args=given, prog_name="tokenmill", standalone_mode=False)
     except RuntimeError as problem:
-        if sys.stdin is None and "stdin" in str(problem):  # how click says it
+        if sys.stdin is None and "stdin" in str(problem):  # click's way to report it
             raise click.UsageError("stdin is closed; name a FILE") from problem
         raise
-    _flush()  # a reader that went away, or a full disk, is noticed here, not at the interpreter's exit
+    _flush()  # notice a reader that went away, or a full disk, here and not at the interpreter's exit
     return answer if isinstance(answer, int) else 0
 
 
 def _look_at(argument: str) -> None:
-    """Raises `click.UsageError` for bytes that are no text. Names of files may be such, also those behind a `=`."""
+    """Raise `click.UsageError` for bytes that are not text, unless they name a file, possibly after a `=`."""
     try:
         argument.encode()
     except UnicodeEncodeError as problem:
@@ -74,22 +74,22 @@ def _look_at(argument: str) -> None:
 
 
 def _flush() -> None:
-    if sys.stdout is not None:  # as where it was closed by whoever started this
+    if sys.stdout is not None:  # the parent process may have closed it
         sys.stdout.flush()
 
 
 def _cut_short(end: SystemExit | OSError) -> int:
-    """What the system has refused. A reader that is gone has what it wanted; click and rich make an exit code of it."""
+    """Return the exit code for a system error. A reader that went away is none; click and rich exit because of it."""
     if isinstance(end if isinstance(end, OSError) else end.__context__, BrokenPipeError):
         _forget_stdout()
         return 0
-    if isinstance(end, SystemExit) or end.strerror is None:  # or a deadline of our own that nobody looked after
+    if isinstance(end, SystemExit) or end.strerror is None:  # or an unhandled deadline of our own
         raise end
     return _refused(end)
 
 
 def _refused(problem: OSError) -> int:
-    """What the system says: a disk is full, or a file can't be read."""
+    """Report the system's error, such as a full disk or an unreadable file."""
     try:
         _flush()
     except OSError:
@@ -100,7 +100,7 @@ def _refused(problem: OSError) -> int:
 
 
 def _forget_stdout() -> None:
-    """Send what is still buffered nowhere, or the interpreter complains at its exit."""
+    """Discard buffered output, or the interpreter complains at its exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

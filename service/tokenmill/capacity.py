@@ -1,12 +1,12 @@
-"""What a load needs: plain arithmetic over measured figures, for `tokenmill capacity` and `docs/topics/operations.md`.
+"""Capacity planning: plain arithmetic over measured figures, for `tokenmill capacity` and `docs/topics/operations.md`.
 
-The figures are those of one machine, two cores of which the broker had its part. Their limits:
+The figures were measured on one machine with two cores, shared with the broker. Their limits:
 
-1. A worker's processor time for a record is that of text and some calls, in the format `hermes`. Formats with calls in
+1. A worker's processor time per record is that of text and some calls in the format `hermes`. Formats with calls in
    every answer cost more.
-2. A broker is taken to carry so many megabytes a second, copies included in what it can do: disks and networks differ.
-3. Nothing is said of a cluster with more partitions than brokers are comfortable with, some thousands each. Of many
-   partitions with little in each a broker has more work for a record: 3 times as much at 128 as at 32, on one.
+2. A broker's throughput is an assumption, in megabytes a second including copies: disks and networks differ.
+3. The figures do not cover clusters with more partitions than brokers handle well, a few thousand each. With many
+   partitions and little in each, a record costs a broker more: 3 times as much at 128 partitions as at 32, on one.
 """
 
 from math import ceil
@@ -17,116 +17,116 @@ from tokenmill.config.sections import Delivery, Kafka, Worker
 from tokenmill.limits import KIB, MIB
 
 RECORD_US = 11.0
-"""Processor time of a worker for a record, in microseconds; measured from 7 to 17 on machines that others used, too."""
+"""Microseconds of a worker's processor time per record; 7 to 17 were measured on shared machines."""
 
 TOKEN_US = 1.0
-"""And for each further token in it: one of 16 costs 2.6 times what one of one token does (`bench scale`)."""
+"""Microseconds for each further token in it: a record of 16 tokens costs 2.6 times one of one (`bench scale`)."""
 
 BUSY = 0.5
-"""Of a worker's one core: a rebalance gives it more partitions for a while, and lag is worked off with the rest."""
+"""Fraction of a worker's core in use: the rest is for partitions taken over in a rebalance, and for working off lag."""
 
 PARTITIONS_A_WORKER = 4
-"""So that the partitions of one that goes are spread over several, and the work can grow fourfold."""
+"""Partitions per worker: those of a leaving worker are spread over several, and the work can grow fourfold."""
 
 CHUNK_BYTES, EVENT_BYTES = 128, 254
-"""Of a record on `tokens`, and of one on `events` with its headers, beside the key and the text itself: JSON, with
-message ids of 32 characters."""
+"""Bytes of a record on `tokens`, and of one on `events` with its headers, besides the key and the text itself: JSON,
+with message ids of 32 characters."""
 
 TOKEN_CHARS = 4
-"""Of a token's text, in bytes too."""
+"""Characters of a token's text, and its bytes."""
 
 USUAL_KEY_BYTES = 37
-"""Of a conversation id: a UUID, and a byte for its length."""
+"""Bytes of a conversation id: a UUID, and a byte for its length."""
 
 OPEN_BYTES = round(1.6 * KIB)
-"""Memory of an open message beside the text of a call that it holds."""
+"""Bytes of memory of an open message, besides the text of a call that it holds."""
 
 SNAPSHOT_BYTES = 236
-"""Of an open message in Redis."""
+"""Bytes of an open message in Redis."""
 
 PROCESS_MIB = 80
-"""Memory of a worker without any message."""
+"""MiB of memory of a worker without any message."""
 
 RESTORED_PER_S = 100_000
-"""Open messages that one worker restores from Redis in a second, at least."""
+"""Open messages that one worker restores from Redis per second, at least."""
 
 MOVE_S = 2.0
-"""What a record waits at most when one of two workers leaves 32 partitions in an orderly way; 0.2 when it comes."""
+"""Seconds that a record waits at most when one of two workers leaves 32 partitions in order; 0.2 when it joins."""
 
 TRANSACTIONS_PER_S = 40
-"""Of one partition whose records do not pause, with exactly-once: 40 to 90 were measured on eight."""
+"""Transactions of one partition without pauses, with exactly-once: 40 to 90 were measured on eight."""
 
 
 MONTH_H = 730
-"""Hours."""
+"""Hours in a month."""
 
 
 class Load(msgspec.Struct, frozen=True, kw_only=True):
-    """What comes in, and how it is kept."""
+    """The input, and how it is kept."""
 
     conversations: int
     """Answers that are written at the same time."""
     tokens_per_s: float = 30.0
-    """Of each."""
+    """Tokens per second of each answer."""
     tokens_per_record: float = 1.0
     delivery: Delivery = Worker().delivery
     keep_hours: float = 24.0
-    """Of both topics."""
+    """Retention of both topics."""
     copies: int = 3
-    """Of each record."""
+    """Replicas of each record."""
     readers: int = 1
     """Gateways and other consumers, each of which reads all events."""
     broker_mb_s: float = 50.0
-    """Megabytes a second that one broker may write, copies of others' records included."""
+    """Megabytes per second that one broker may write, including copies of other brokers' records."""
     snapshot_interval_s: float = Worker().snapshot_interval_s
     session_timeout_s: float = Kafka().session_timeout_ms / 1_000
-    """Until a worker that is silent is given up."""
+    """Silence after which a worker is given up."""
     core_hour: float = 0.0
-    """Price of a core of a worker for an hour, in any currency; 0 where it is not asked for."""
+    """Price of a worker's core for an hour, in any currency; 0: not calculated."""
     broker_hour: float = 0.0
-    """Of a broker."""
+    """Price of a broker for an hour."""
     gb_month: float = 0.0
-    """Of a gigabyte of disk for a month."""
+    """Price of a gigabyte of disk for a month."""
 
 
 class Need(msgspec.Struct, frozen=True, kw_only=True):
-    """What it takes. Bytes are counted before compression; a megabyte is a million of them."""
+    """The resources needed. Bytes are counted before compression; a megabyte is a million of them."""
 
     records_per_s: int
     worker_cores: float
-    """Fully used."""
+    """Cores if fully used."""
     workers: int
-    """Processes of one core each, half used."""
+    """Processes of one half-used core each."""
     partitions: int
     worker_mib: int
-    """Memory of each worker, beside what is on its way to Kafka."""
+    """Memory of each worker, besides output on its way to Kafka."""
     tokens_mb_s: float
-    """Into `tokens`."""
+    """Megabytes per second into `tokens`."""
     events_mb_s: float
-    """Into `events`."""
+    """Megabytes per second into `events`."""
     network_mb_s: float
-    """In and out of the cluster: producers, workers, readers; and between brokers."""
+    """Megabytes per second in and out of the cluster, for producers, workers and readers, and between brokers."""
     brokers: int
     disk_gb: int
-    """Of all brokers."""
+    """Gigabytes of disk on all brokers."""
     redis_mib: int
-    """Beside Redis's own overhead for small fields."""
+    """MiB in Redis, besides its own overhead for small fields."""
     redis_writes_per_s: int
-    """Messages of which a snapshot is written."""
+    """Messages per second whose snapshot is written."""
     transactions_per_s: int
-    """At least, where records do not pause; 0 with at-least-once."""
+    """Transactions per second, at least, if records do not pause; 0 with at-least-once."""
     move_s: float
-    """What a record waits at most when a worker leaves or comes in an orderly way."""
+    """Seconds that a record waits at most when a worker leaves or joins in an orderly way."""
     takeover_s: float
-    """From the death of a worker until the last of its partitions goes on."""
+    """Seconds from the death of a worker until the last of its partitions continues."""
     month: float
-    """What workers, brokers and disks cost in a month; 0 without prices."""
+    """Price of workers, brokers and disks for a month; 0 without prices."""
     million_tokens: float
-    """Of that, what a million tokens cost."""
+    """Price of a million tokens, as part of that."""
 
 
 def need(load: Load) -> Need:
-    """What the load takes."""
+    """Return what the load needs."""
     records = load.conversations * load.tokens_per_s / load.tokens_per_record
     cores = records * (RECORD_US + TOKEN_US * (load.tokens_per_record - 1)) / 1e6
     workers = max(1, ceil(cores / BUSY))

@@ -1,9 +1,9 @@
-"""A provider's stream in, a client's stream out, in a program: any codec, any dialect, no broker.
+"""Conversion of a provider's stream to a client's stream within a program: any codec, any dialect, no broker.
 
-1. One `Conversion` is one answer. It is what a worker makes of the same records, from the first to the last byte.
-2. It has no clock: whoever wants times in payloads gives them, in milliseconds since the epoch.
-3. What a model writes raises nothing. A record that its codec can't read raises the `RecordError` for which a worker
-   would put it among the dead letters; the answer goes on with the next one.
+1. One `Conversion` is one answer. Its output is byte for byte what a worker makes of the same records.
+2. It has no clock: the caller gives times for payloads, in milliseconds since the epoch.
+3. Model output never raises. A record that its codec can't read raises the `RecordError` that would make it a dead
+   letter in a worker; the answer continues with the next record.
 """
 
 import secrets
@@ -32,7 +32,7 @@ Tools: TypeAlias = Sequence[Mapping[str, Any]]
 IDENTITY_BYTES = 12
 
 UNNAMED = 1 << 48
-"""Of so many numbers one is drawn, by which messages that no native chunk names are called."""
+"""Range of the random number in the ids of messages that native chunks do not name."""
 
 _OUT, _REFUSED = "out", "refused"
 
@@ -43,9 +43,9 @@ class Conversion:
     """The records of one answer in a codec, in; the payloads of a dialect, out.
 
     `codec` and `dialect` are names; `sse+` before a codec reads the bytes of a connection, cut anywhere. `format` is
-    what the model writes, `tools` an OpenAI tool list, and `options` are those of a message (`tokenmill.parser.Options`
-    says what they do). `message_id` is the answer's id where the provider gives none; without it, it is drawn. Native
-    chunks name their messages themselves, so theirs is drawn where they do not.
+    what the model writes, `tools` an OpenAI tool list, and `options` are those of a message (see
+    `tokenmill.parser.Options`). `message_id` is the answer's id if the provider gives none; by default it is random.
+    It does not apply to native chunks, which name their messages themselves; ids of unnamed ones are random.
     Raises `UnknownCodec`, `ConfigError` for an unknown dialect, and `BadOpen` for wrong options.
     """
 
@@ -75,20 +75,20 @@ class Conversion:
         self._ended = False
 
     def feed(self, record: Raw, time: int = 0) -> list[bytes]:
-        """The payloads of one record. Raises `RecordError` for one that can't be used, `MessageEnded` behind `end`."""
+        """The payloads of one record. Raises `RecordError` for one that can't be used, `MessageEnded` after `end`."""
         if self._ended:
             raise MessageEnded("the answer has ended; make a new Conversion for the next one")
         return self._processed(_bytes(record), time)
 
     def end(self, time: int = 0) -> list[bytes]:
-        """The payloads of the stream's end: none where the records have said it already. A second one has none."""
+        """The payloads of the stream's end: none if the records have ended it already, or on a second call."""
         if self._ended:
             return []
         self._ended = True
         return [payload for end in self._ends() for payload in self._processed(end, time)]
 
     def _ends(self) -> Sequence[bytes | None]:
-        """What ends all that is open: a native stream has no end of its own, so each choice is told."""
+        """The records that end all open messages: a native stream has no end, so each choice gets a chunk."""
         if not self._native:
             return [None]
         chunks = [Chunk(message_id=name, choice=choice, end=True) for name, choice in self._partition.going_on()]
@@ -109,7 +109,7 @@ class Conversion:
 
 def _bytes(record: Raw) -> bytes:
     if isinstance(record, str):
-        return single_halves(record).encode()  # type: ignore[no-any-return] # of a text it is a text
+        return single_halves(record).encode()  # type: ignore[no-any-return] # text gives text
     return bytes(record) if isinstance(record, bytes | bytearray | memoryview) else json_bytes(record)
 
 
@@ -140,7 +140,7 @@ async def convert_async(
     message_id: str | None = None,
     **options: Unpack[MessageOptions],
 ) -> AsyncIterator[bytes]:
-    """The same of records that are waited for."""
+    """The same as `convert`, for asynchronous records."""
     conversion = Conversion(codec, dialect, format=format, tools=tools, message_id=message_id, **options)
     async for record in records:
         for payload in conversion.feed(record):
@@ -152,9 +152,9 @@ async def convert_async(
 def render(
     events: Iterable[Event], dialect: str, conversation_id: str, message_id: str, choice: int = 0, time: int = 0
 ) -> Iterator[bytes]:
-    """The events of one parser as payloads of a dialect, as a worker publishes them of the same message.
+    """The events of one parser as payloads of a dialect, as a worker would publish them.
 
-    `time` is in milliseconds since the epoch, for the dialects that show one. Raises `ConfigError` if there is no such
+    `time` is in milliseconds since the epoch, for the dialects that show one. Raises `ConfigError` for an unknown
     dialect.
     """
     renderer = Renderer(find_dialect(dialect))

@@ -1,7 +1,7 @@
 """Every error that tokenmill raises, and what the caller does next.
 
-- `TokenmillError`                 never raised itself; `action` says what to do
-  - `RecordError`      dead-letter  this record can't be used; send it to the dead-letter topic and go on
+- `TokenmillError`                 never raised itself; see `action`
+  - `RecordError`      dead-letter  this record can't be used; send it to the dead-letter topic and continue
     - `Undecodable`                 bytes that the codec can't read
     - `BadKey`                      no key, not UTF-8, too long, or it disagrees with `conversation_id`
     - `UnknownCodec`                the header `tm-codec` names none
@@ -10,10 +10,10 @@
     - `TooLarge`                    over the cap of one record
     - `Defect`                      this program, or a plug-in, fails on it
   - `SnapshotError`    replay       a snapshot can't be used; rebuild the state from the log
-  - `ConfigError`      stop         the configuration is wrong; `problems` says everything that is
+  - `ConfigError`      stop         the configuration is wrong; `problems` lists everything that is
   - `FatalError`       stop         the process can't go on safely; exit and let the supervisor restart it
-  - `MissingServer`    stop         a server for tests, benchmarks or the demo can't be started; says what to install
-  - `MessageEnded`     stop         a library parser is fed behind `finish`: a mistake in the program that feeds it
+  - `MissingServer`    stop         a server for tests, benchmarks or the demo can't be started; names what to install
+  - `MessageEnded`     stop         a library parser is fed after `finish`: a mistake in the program that feeds it
   - `Unavailable`      retry        a broker or store does not answer now; try again after a pause
 
 Model output is not in this list: odd text becomes an `error` event, never an exception.
@@ -27,17 +27,17 @@ from typing import ClassVar, Literal, TypeAlias
 import msgspec
 
 NOT_JSON = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-"""What the decoder raises for bytes that are no JSON of the type, no text, or nested too deep."""
+"""Exceptions of the decoder for bytes that are not JSON of the type, not text, or nested too deep."""
 
 CLOSED = "the handler is closed"
-"""In a `RuntimeError`: how uvloop says that a connection is gone that a client believes in, by no error of one."""
+"""Text of the plain `RuntimeError` that uvloop raises when a client uses a connection that is gone."""
 
 
 def raised_at(problem: Exception) -> str:
     """The kind of an error and the line of code that raised it: `KeyError in Reader.step, tree.py:120`.
 
-    Nothing of its text, which may quote what nobody is to see, or be another one each time; and no folder, which is
-    another one on each machine.
+    Its text is left out, because it may quote confidential data or differ each time; folders are left out, because they
+    differ on each machine.
     """
     frames, kind = [*walk_tb(problem.__traceback__)], type(problem).__name__
     if not frames:
@@ -56,7 +56,7 @@ class TokenmillError(Exception):
 
 
 class RecordError(TokenmillError):
-    """A record that can't be used. `code` goes into `tm-error-code` and into a metric's label."""
+    """A record that can't be used. `code` goes into `tm-error-code` and a metric's label."""
 
     action = "dead-letter"
     code: ClassVar[str] = "record"
@@ -105,7 +105,7 @@ class Defect(RecordError):
 
 
 RECORD_ERRORS: tuple[type[RecordError], ...] = (Undecodable, BadKey, UnknownCodec, BadOpen, Orphan, TooLarge, Defect)
-"""Every reason for a dead letter: bounds the metric's label."""
+"""Every reason for a dead letter, which bounds the metric's label."""
 
 
 class SnapshotError(TokenmillError):
@@ -125,19 +125,19 @@ class ConfigError(TokenmillError):
 
 
 class FatalError(TokenmillError):
-    """Going on could lose or double events; the process must end."""
+    """Continuing could lose or repeat events; the process must end."""
 
     action = "stop"
 
 
 class MissingServer(TokenmillError):
-    """A server that tokenmill starts for itself can't be started on this machine."""
+    """A server that tokenmill starts itself can't be started on this machine."""
 
     action = "stop"
 
 
 class MissingExtra(TokenmillError, ImportError):
-    """A part of tokenmill was asked for whose packages are not installed; the message says how to install them."""
+    """A part of tokenmill needs packages that are not installed; the message explains how to install them."""
 
     action = "stop"
 
@@ -146,12 +146,12 @@ class MissingExtra(TokenmillError, ImportError):
 
 
 class MessageEnded(TokenmillError):
-    """A parser was given more of a message that has ended; the next one needs a parser of its own."""
+    """A parser got more of a message that has ended; the next message needs a new parser."""
 
     action = "stop"
 
 
 class Unavailable(TokenmillError):
-    """A system outside does not answer now."""
+    """An external system does not answer now."""
 
     action = "retry"

@@ -1,12 +1,12 @@
-"""The closed set of native events: what every parser emits and every dialect reads.
+"""The closed set of native events, which every parser emits and every dialect reads.
 
 Rules of this file:
 
 1. These structs are the contract of the `events` topic. A field is added, never renamed or removed.
-2. Events are frozen. The parser makes them without their envelope (`conversation_id` to `time`); the partition knows
+2. Events are frozen. The parser makes them without their envelope (`conversation_id` to `time`); the partition has
    the envelope and dialects write it. A consumer decodes a record with `decode_event` and finds both together.
 3. Names follow the part names of the AI SDK's stream protocol.
-4. `seq` is 0-based and contiguous for each (message, choice). Events about a message whose state is gone have none.
+4. `seq` is 0-based and contiguous for each (message, choice). Events about a message whose state is lost have none.
 """
 
 import json
@@ -40,36 +40,36 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fa
     message_id: str = ""
     """One assistant answer in the conversation."""
     choice: int = 0
-    """Which of n alternative answers; omitted when 0."""
+    """Number of the alternative answer; omitted when 0."""
     seq: int | UnsetType = UNSET
     """Position among the events of (message, choice)."""
     time: int | UnsetType = UNSET
     """Milliseconds since the epoch: the timestamp of the input record that caused the event."""
 
     type: ClassVar[str]
-    """The event's name on the wire. Of each class a literal of its own, so that comparing it narrows a union."""
+    """The event's name on the wire: a literal in each class, so that comparing it narrows a union."""
 
 
 class DeclaredTool(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """What a reader of events has to know of a tool that the request declares.
+    """What a reader of events needs about a tool that the request declares.
 
-    Where there was no room for it, nothing is said: then nothing is certain before the call is complete.
+    It is empty if there was no room: then nothing is certain before the call is complete.
     """
 
     types: dict[str, list[str]] = {}
-    """JSON types of the parameters by name; an empty list where the schema does not say."""
+    """JSON types of the parameters by name; an empty list if the schema does not give any."""
     others: bool = False
-    """Arguments may have other names, too."""
+    """Whether arguments may have other names, too."""
     description: str | UnsetType = UNSET
-    """With the option `describe_tools`, as is the next."""
+    """Description of the tool; with the option `describe_tools`, like `parameters`."""
     parameters: dict[str, Any] | UnsetType = UNSET
     """The schema of the arguments, as declared."""
 
 
 class Request(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """What dialects ask of a message's options, so that a message can be rendered from its events alone.
+    """Options of a message that dialects need, so that it can be rendered from its events alone.
 
-    The names are those of the options; what is as by default is left out.
+    The names are those of the options; default values are left out.
     """
 
     tools: dict[str, DeclaredTool] = {}
@@ -84,7 +84,7 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     conversation_hash: str = ""
     include_usage: bool = True
     payload_bytes: int | UnsetType = UNSET
-    """What a payload of the message may have at most, where it is not what the default limits allow."""
+    """Bytes that a payload of the message may have, if that differs from the default limits."""
 
 
 class MessageStart(Event, frozen=True, tag="message-start"):
@@ -92,11 +92,11 @@ class MessageStart(Event, frozen=True, tag="message-start"):
 
     type: ClassVar[Literal["message-start"]] = "message-start"
     model: str
-    """As the producer called it."""
+    """Name of the model, as the producer gave it."""
     format: str | list[str]
-    """Name of the format, or of several that live at once."""
+    """Name of the format, or of several that are active at the same time."""
     request: Request | UnsetType = UNSET
-    """What the message was opened with, as far as dialects ask for it."""
+    """Options of the message that dialects need."""
 
 
 class TextStart(Event, frozen=True, tag="text-start"):
@@ -105,9 +105,9 @@ class TextStart(Event, frozen=True, tag="text-start"):
     type: ClassVar[Literal["text-start"]] = "text-start"
     id: str
     call: str | UnsetType = UNSET
-    """The block is the source of a call that failed, and nothing else: id of that call, empty if it had none yet."""
+    """Id of a failed call, empty if it had none yet: the block is the source of that call, and nothing else."""
     cut: bool | UnsetType = UNSET
-    """True: the answer was cut off inside of that call, as at a limit of tokens. Clients leave such text out."""
+    """Whether the answer was cut off inside that call, as at a limit of tokens. Clients leave such text out."""
 
 
 class TextDelta(Event, frozen=True, tag="text-delta"):
@@ -154,13 +154,13 @@ class ToolInputStart(Event, frozen=True, tag="tool-input-start"):
     id: str
     """The same in all events of the call, and on the wire of every dialect."""
     name: str
-    """Of the tool."""
+    """Name of the tool."""
     encoding: Encoding
-    """How the model writes the arguments: where it is `json`, the deltas joined are JSON."""
+    """How the model writes the arguments: with `json`, the joined deltas are JSON."""
     provider: bool = False
-    """It comes from the provider's own tool stream, not from the model's text."""
+    """Whether the call comes from the provider's own tool stream, not from the model's text."""
     attributes: dict[str, Any] | UnsetType = UNSET
-    """What else the opening of the call says, in formats whose openings do: its `type` and attributes, as written."""
+    """Additional content of the call's opening, in formats that have it: its `type` and attributes, as written."""
 
 
 class ToolInputDelta(Event, frozen=True, tag="tool-input-delta"):
@@ -178,7 +178,7 @@ class ArgumentDelta(Event, frozen=True, tag="argument-delta"):
     id: str
     argument: str
     delta: str
-    """Without the escapes and quotes of the source."""
+    """Text without the escapes and quotes of the source."""
 
 
 class ToolInputEnd(Event, frozen=True, tag="tool-input-end"):
@@ -192,7 +192,7 @@ class ToolCall(Event, frozen=True, tag="tool-call"):
     """A complete call.
 
     Values in `arguments` that the format writes as plain text have the types of the tool's schema; those that it writes
-    as JSON or Python keep their own. `repaired` says that the source was not valid and was read leniently.
+    as JSON or Python keep their own. `repaired` marks a source that was not valid and was read leniently.
     A call with a `problem` follows the `error` of the same id and should not be executed.
     """
 
@@ -200,11 +200,11 @@ class ToolCall(Event, frozen=True, tag="tool-call"):
     id: str
     name: str
     arguments: dict[str, Any]
-    """Values by name, of the types that the tool's schema asks for."""
+    """Values by name, with the types that the tool's schema asks for."""
     repaired: bool = False
-    """The source was not quite what the format asks for."""
+    """Whether the source was not quite valid in the format."""
     problem: Problem | UnsetType = UNSET
-    """Why it should not be executed."""
+    """Reason why the call should not be executed."""
 
 
 class Part(Event, frozen=True, tag="part"):
@@ -214,11 +214,11 @@ class Part(Event, frozen=True, tag="part"):
     kind: str
     value: Any
     id: str | UnsetType = UNSET
-    """Of the call that it belongs to, where it belongs to one."""
+    """Id of the call that it belongs to, if any."""
 
 
 class Error(Event, frozen=True, tag="error"):
-    """Something in this message went wrong; the stream goes on.
+    """Something in this message went wrong; the stream continues.
 
     With an `id` it voids the `tool-input-*` and `argument-delta` events of that id, unless a `tool-call` follows.
     """
@@ -228,21 +228,21 @@ class Error(Event, frozen=True, tag="error"):
     message: str
     """One sentence for people; programs read the code."""
     id: str | UnsetType = UNSET
-    """Of the call that it is about."""
+    """Id of the call that it is about."""
     name: str | UnsetType = UNSET
-    """Of the tool, if it got so far."""
+    """Name of the tool, if it is known."""
     raw: str | UnsetType = UNSET
-    """Beginning of the source, at most 4 KiB; of `upstream` that of the provider's answer, whose status follows."""
+    """Beginning of the source, at most 4 KiB; with `upstream`, of the provider's answer, which had `status`."""
     status: int | UnsetType = UNSET
 
 
 class TokenCounts(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """Counts of tokens that mean the same whoever gave them; 0 where the provider did not say."""
+    """Counts of tokens with the same meaning for all providers; 0 if the provider did not give one."""
 
     input_tokens: int = 0
-    """All that was read, cached or not."""
+    """All input, cached or not."""
     output_tokens: int = 0
-    """All that was written, reasoning within."""
+    """All output, including reasoning."""
     reasoning_tokens: int = 0
     """Part of the output."""
     cached_tokens: int = 0
@@ -255,18 +255,18 @@ class Finish(Event, frozen=True, tag="finish"):
     type: ClassVar[Literal["finish"]] = "finish"
     reason: FinishReason
     raw_reason: str | UnsetType = UNSET
-    """The provider's own word, where it is another; `usage` are token counts as it gave them."""
+    """The provider's own word, if it differs; `usage` has the token counts as the provider gave them."""
     usage: dict[str, Any] | UnsetType = UNSET
     tokens: TokenCounts | UnsetType = UNSET
-    """The same counts, under the same names for all providers; where there are any that are known."""
+    """The same counts under the same names for all providers, if any of them are known."""
     choices_left: int = 0
-    """How many other choices of the message are open still: with the last one the message is over."""
+    """Number of other choices of the message that are still open: with the last one the message is over."""
     stop_sequence: str | UnsetType = UNSET
-    """The text at which the model was told to stop and did, where the provider says which."""
+    """The text at which the model was told to stop and did, if the provider reports it."""
 
 
 class ToolProgress(Event, frozen=True, tag="tool-progress"):
-    """How far the tool of a call is, as it says itself, of a `total` if it knows one; on the topic of the results."""
+    """Progress that the tool of a call reports, out of a `total` if it gives one; on the topic of the results."""
 
     type: ClassVar[Literal["tool-progress"]] = "tool-progress"
     id: str
@@ -277,17 +277,17 @@ class ToolProgress(Event, frozen=True, tag="tool-progress"):
 
 
 class ToolResult(Event, frozen=True, tag="tool-result"):
-    """What the tool of a call answered; on its own topic, without `seq`."""
+    """The result of a call's tool; on its own topic, without `seq`."""
 
     type: ClassVar[Literal["tool-result"]] = "tool-result"
     id: str
     name: str
     result: Any = UNSET
     error: str | UnsetType = UNSET
-    """Instead of a result: why there is none."""
+    """Reason why there is no result."""
     elapsed_ms: int = 0
     code: str | UnsetType = UNSET
-    """With an error: whether the call was made at all, and who failed. The how-to on tools has its codes."""
+    """With an error: whether the call was made, and which side failed. The how-to on tools lists the codes."""
 
 
 AnyEvent: TypeAlias = (
@@ -317,7 +317,7 @@ _decoder: msgspec.json.Decoder[AnyEvent] = msgspec.json.Decoder(AnyEvent)
 
 
 def decode_event(data: bytes | str) -> AnyEvent:
-    """One JSON payload of the native dialect as an event. Raises `msgspec.DecodeError` if it is none."""
+    """Decode one JSON payload of the native dialect. Raises `msgspec.DecodeError` if it is not an event."""
     try:
         return _decoder.decode(data)
     except msgspec.ValidationError:
@@ -329,7 +329,7 @@ def decode_event(data: bytes | str) -> AnyEvent:
 
 
 def _decode_odd(data: bytes | str, problem: msgspec.DecodeError) -> AnyEvent:
-    """An event with halves of surrogate pairs: a model may write them in arguments; msgspec refuses to read them."""
+    """Decode an event with halves of surrogate pairs: models may write them in arguments, but msgspec refuses them."""
     try:
         event: AnyEvent = msgspec.convert(json.loads(data), AnyEvent)
     except (ValueError, RecursionError):

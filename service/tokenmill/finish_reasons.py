@@ -1,4 +1,4 @@
-"""Why a message ended: providers' words as the native ones."""
+"""Reasons for a message's end: providers' words as native ones."""
 
 from tokenmill.events import FinishReason
 
@@ -20,10 +20,10 @@ _NATIVE: dict[str, FinishReason] = {
 }  # fmt: skip
 
 CUT_OFF_REASONS: frozenset[FinishReason] = frozenset({"length", "content-filter", "error", "cancelled", "timeout"})
-"""Reasons of an answer in which the model did not come to its end."""
+"""Reasons of an answer that the model could not complete."""
 
 
 def finish_reason(raw: str | None, *, called: bool) -> FinishReason:
-    """The native reason; `called` says that a call was completed, which a plain stop does not tell."""
+    """The native reason; `called`: a call was completed, which a plain stop does not show."""
     reason = _NATIVE.get((raw or "").lower(), "stop")
     return "tool-calls" if called and reason == "stop" else reason

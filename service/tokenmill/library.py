@@ -1,8 +1,8 @@
 """The parser as a library: no broker, no I/O, no global state.
 
-1. What the pure parser leaves to its host is decided here, as the worker decides it for records: from what ids are
-   derived, what comes of text that has no bytes, and that a message that has ended is not gone on with.
-2. Here alone a random number is drawn: for the ids of a parser that was given no `identity`.
+1. Decisions that the pure parser leaves to its host are made here, as the worker makes them for records: what ids are
+   derived from, what becomes of text that can't be encoded, and that a message can't continue after its end.
+2. This is the only place with a random number: for the ids of a parser without an `identity`.
 """
 
 import secrets
@@ -26,7 +26,7 @@ from tokenmill.parser.values.repair import single_halves
 SNAPSHOT_VERSION = 5
 
 IDENTITY_BYTES = 12
-"""Of a random identity: as many as an id made of it has."""
+"""Bytes of a random identity: as many as in an id made of it."""
 
 
 class _Snapshot(msgspec.Struct):
@@ -40,10 +40,9 @@ class Parser(parser.MessageParser):
     """Parses one message of a model.
 
     `format` is a name, several names that live at once, or a `Format` of your own; `tools` is an OpenAI tool list;
-    `options` are those of a message (`tokenmill.parser.Options` says what they do). `limits` are the caps and
-    `identity` the text from which ids of calls are derived: the same text gives the same ids. Without it each parser's
-    ids are its own. Raises `BadOpen` on a wrong option, and `MessageEnded` when it is fed behind `finish`; whatever the
-    model writes raises nothing.
+    `options` are those of a message (see `tokenmill.parser.Options`). `limits` are the caps, and `identity` is the text
+    from which ids of calls are derived: the same text gives the same ids. By default each parser has its own ids.
+    Raises `BadOpen` for a wrong option, and `MessageEnded` when it is fed after `finish`; model output never raises.
     """
 
     __slots__ = ()
@@ -67,12 +66,12 @@ class Parser(parser.MessageParser):
         self.grammar, self.state, self.chars, self.quick = grammar, State(known, grammar.start), 0, None
 
     def feed(self, text: str) -> list[AnyEvent]:
-        """The events of more model text. Half a surrogate pair, which has no bytes, becomes U+FFFD."""
+        """The events of more model text. Half a surrogate pair, which can't be encoded, becomes U+FFFD."""
         self._still_open()
         return super().feed(text if text.isascii() else single_halves(text))
 
     def reasoning(self, text: str) -> list[AnyEvent]:
-        """The events of reasoning that the provider separated itself."""
+        """The events of reasoning that the provider has separated itself."""
         self._still_open()
         return super().reasoning(single_halves(text))
 
@@ -82,12 +81,12 @@ class Parser(parser.MessageParser):
         return super().tool_calls([single_halves(delta) for delta in deltas])
 
     def part(self, kind: str, value: Any, id: str | UnsetType = UNSET) -> list[AnyEvent]:  # noqa: A002 # the field's name
-        """Other provider content, in its place."""
+        """The event of other provider content, in its place."""
         self._still_open()
         return super().part(kind, single_halves(value), id)
 
     def fail(self, message: str, status: int | UnsetType = UNSET, raw: str | UnsetType = UNSET) -> list[AnyEvent]:
-        """The provider failed: an `error` `upstream`, with the status and the body of its answer."""
+        """The event of the provider's failure: an `error` `upstream`, with the status and body of its answer."""
         self._still_open()
         return super().fail(single_halves(message), status, raw if isinstance(raw, UnsetType) else single_halves(raw))
 
@@ -96,13 +95,13 @@ class Parser(parser.MessageParser):
             raise MessageEnded("the message has ended; make a new Parser for the next one")
 
     def snapshot(self) -> bytes:
-        """All that is needed to go on elsewhere."""
+        """The state needed to continue elsewhere."""
         grammar = self.grammar
         return msgspec.msgpack.encode(_Snapshot(SNAPSHOT_VERSION, grammar.options, grammar.limits, self.encode_state()))
 
     @classmethod
     def restore(cls, data: bytes, format: Format | None = None) -> "Parser":  # noqa: A002 # the option's name
-        """The parser that made the snapshot; one with a format of your own needs it again. Raises `SnapshotError`."""
+        """The parser that made the snapshot; pass `format` again if it was your own. Raises `SnapshotError`."""
         try:
             snapshot = msgspec.msgpack.decode(data, type=_Snapshot)
             if snapshot.version != SNAPSHOT_VERSION:

@@ -1,7 +1,7 @@
 """Every cap, with the reason for its size. Lengths of text are in characters, of records in bytes.
 
-A cap that a message hits makes one `error` event `limit` and turns the rest of the message into plain text. A cap of a
-record sends it to the dead-letter topic. Caps of a partition or a worker pause input; they never make events.
+A message over a cap gets one `error` event `limit`, and the rest of it becomes plain text. A record over a cap goes to
+the dead-letter topic. Caps of a partition or a worker pause input; they never make events.
 """
 
 import msgspec
@@ -11,7 +11,7 @@ MIB = 1024 * KIB
 
 
 class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Caps that change what comes out of a message: part of the configuration's fingerprint."""
+    """Caps that change the events of a message: part of the configuration's fingerprint."""
 
     record_bytes: int = 1 * MIB
     """Largest input value that is parsed. The broker's own default for one record (`message.max.bytes`)."""
@@ -30,42 +30,42 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def payload_bytes(self) -> int:
-        """Largest payload of an output record: what the longest key, the message's id and other headers leave of it."""
+        """Largest payload of an output record: the room that the longest key, message id and other headers leave."""
         return self.output_bytes - 3 * KEY_BYTES - HEADER_BYTES
 
 
 HEADER_BYTES = 1 * KIB
-"""What the names and numbers of an output record's headers take at most, tracing included, with room to spare."""
+"""Bytes that an output record's headers take at most, besides the message id, with tracing and some reserve."""
 
 TRACE_STATE_BYTES = 512
-"""A `tracestate` header: as much as W3C Trace Context asks everybody to pass on. A longer one is left out."""
+"""Longest `tracestate` header: what W3C Trace Context asks everybody to pass on. A longer one is left out."""
 
 KEY_BYTES = 1 * KIB
-"""A record's key (the conversation id) and a message id: both come back in every output record."""
+"""Longest key of a record (the conversation id) and longest message id: both are in every output record."""
 
 PAYLOAD_BYTES = Limits().payload_bytes
-"""That of the limits as they are by default."""
+"""Largest payload with the default limits."""
 
 RAW_CHARS = 4 * KIB
-"""Source text quoted in an `error` event: enough to see what was wrong."""
+"""Longest source text quoted in an `error` event: enough to see what was wrong."""
 
 CHOICES = 128
-"""Alternative answers of one message: the most that OpenAI's API allows to ask for; Gemini's allows 8. Whatever is done
-to a message looks at all of them."""
+"""Alternative answers of one message: the most that OpenAI's API allows; Gemini's allows 8. Every operation on a
+message walks all of them."""
 
 NAME_CHARS = 256
-"""A tool's name or an argument's name before it stops being one: OpenAI allows 64, MCP servers prefix theirs."""
+"""Longest name of a tool or an argument: OpenAI allows 64, MCP servers prefix theirs."""
 
 JSON_DEPTH = 128
 """Nesting of JSON in arguments: far above what tools declare, far below a recursive reader's stack."""
 
 DETAIL_BYTES = 16 * KIB
-"""A message's `usage` and one `open` option that is not `tools`: they are small, or they are not what they claim."""
+"""Largest `usage` of a message, and largest `open` option other than `tools`: sound ones are small."""
 
 ENDED_OFFSETS = 10_000
-"""For how many records of its partition an ended message is remembered, so that late chunks do not open it again.
-A quarter to half a second at full load; the memory is part of the low-water mark, so it also bounds a replay from
-below."""
+"""Records of its partition for which an ended message is remembered, so that late chunks do not open it again: a
+quarter to half a second at full load. The low-water mark includes these messages, so every replay is at least this
+long."""
 
 SNAPSHOT_PAGE_FIELDS = 500
 """Fields in one Redis command of a snapshot: about a millisecond of the server's single thread."""
@@ -74,4 +74,4 @@ SNAPSHOT_PAGE_BYTES = 256 * KIB
 """Bytes in one Redis command of a snapshot, for the same reason."""
 
 COMMIT_METADATA_BYTES = 4 * KIB
-"""The broker's default for `offset.metadata.max.bytes`."""
+"""Bytes of a commit's metadata: the broker's default for `offset.metadata.max.bytes`."""

@@ -1,17 +1,17 @@
 """Formats, codecs and dialects of other packages, found through their entry points.
 
-A package says in its metadata where its component is, under the component's own name:
+A package's metadata names the place of its component, under the component's own name:
 
     [project.entry-points."tokenmill.formats"]
     shouted = "shouting:SHOUTED"
 
-1. The groups are `tokenmill.codecs`, `tokenmill.formats` and `tokenmill.dialects`; a component is an object as those of
-   this package are.
+1. The groups are `tokenmill.codecs`, `tokenmill.formats` and `tokenmill.dialects`; a component is an object like those
+   of this package.
 2. They are loaded once, when a command starts, ordered by group and name: before the first record, never because of
-   one. In other programs the first unknown name loads them (see `registry`). What comes of a record depends on which
-   packages are installed, as it does on the version of this one.
-3. A component that can't be used stops the process, and all that are wrong are said at once: a worker without a format
-   that its messages name would send them to the dead letters.
+   one. In other programs the first unknown name loads them (see `registry`). The events of a record depend on which
+   packages are installed, as they do on the version of this one.
+3. A component that can't be used stops the process, and all such are reported together: a worker without a format that
+   its messages name would make them dead letters.
 """
 
 from collections.abc import Callable, Iterable
@@ -36,7 +36,7 @@ class Kind(NamedTuple):
     group: str
     registry: Registry[Any]
     wrong: Callable[[Any], str]
-    """What is wrong with a component; empty if nothing is."""
+    """Describes what is wrong with a component; empty if nothing is."""
 
 
 def _lacks(component: Any, *attributes: str) -> str:
@@ -50,7 +50,7 @@ def _wrong_codec(component: Any) -> str:
 
 def _wrong_format(component: Any) -> str:
     if not isinstance(component, Format):
-        return f"it is no tokenmill.parser.Format but a {type(component).__name__}"
+        return f"it is not a tokenmill.parser.Format but a {type(component).__name__}"
     Grammar(Options(format=component.name), [component], Limits())
     return ""
 
@@ -73,7 +73,7 @@ def _wrong_dialect(component: Any) -> str:
     if lacking or state is None:
         return lacking
     if not (isinstance(state, type) and issubclass(state, msgspec.Struct)):
-        return "its state_type is no msgspec.Struct, so a snapshot can't hold it"
+        return "its state_type is not a msgspec.Struct, so a snapshot can't hold it"
     state()
     return ""
 
@@ -86,12 +86,12 @@ KINDS = (
 
 
 OWN = "tokenmill."
-"""What the modules of this package begin with: what they bring is tested, and need not be checked at each start."""
+"""Prefix of this package's modules: their components are tested, and need no check at each start."""
 
 
 @cache
 def load_plugins() -> None:
-    """Make the components of installed packages known, the first time. Raises `ConfigError` with all that is wrong."""
+    """Register the components of installed packages, on the first call. Raises `ConfigError` with all problems."""
     found = entry_points()
     problems = [problem for kind in KINDS for problem in _load(kind, found.select(group=kind.group))]
     if problems:
@@ -106,14 +106,14 @@ def _load(kind: Kind, entries: Iterable[EntryPoint]) -> Iterable[str]:
 
 
 def _added(kind: Kind, entry: EntryPoint) -> str:
-    """Add one component; returns why it can't be."""
+    """Add one component; returns the reason if it can't be added."""
     try:
         component = entry.load()
         if not entry.module.startswith(OWN) and (wrong := kind.wrong(component)):
             return wrong
         if component.name.lower() != entry.name.lower():
-            return f"its component is named {component.name!r}; give both one name"
+            return f"its component is named {component.name!r}; give both the same name"
         kind.registry.add(component)
-    except Exception as problem:  # noqa: BLE001 -- code of others may raise anything, and must not hide what else is wrong
+    except Exception as problem:  # noqa: BLE001 -- foreign code may raise anything, and must not hide other problems
         return f"{type(problem).__name__}: {problem}"
     return ""

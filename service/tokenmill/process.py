@@ -1,4 +1,4 @@
-"""What every long-running process of ours needs: a port, parts that run until a signal or a failure, a deadline."""
+"""The needs of every long-running process of ours: a port, parts that run until a signal or failure, a deadline."""
 
 import asyncio
 import errno
@@ -26,15 +26,15 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 EXIT_S = 5.0
-"""From the end of the drain, or from a failure, to the end of the process."""
+"""Seconds from the end of the drain, or from a failure, to the end of the process."""
 
 
 Main: TypeAlias = Callable[[asyncio.Event, Telemetry], Coroutine[Any, Any, None]]
-"""What a process does, until the event is set."""
+"""The work of a process, until the event is set."""
 
 
 def run_process(config: Config, role: str, main: Main) -> int:
-    """Run `main` until SIGTERM or SIGINT (0), or until something makes going on impossible (1).
+    """Run `main` until SIGTERM or SIGINT (0), or until it can't continue (1).
 
     `role` is the process's in telemetry. Raises `MissingExtra` before anything is started.
     """
@@ -65,11 +65,11 @@ def stop_on_signals() -> asyncio.Event:
 
 
 class ToldToStop(Exception):
-    """A process is told to end before it has begun."""
+    """A process got a signal to end before it was ready."""
 
 
 async def before(stop: asyncio.Event, work: Coroutine[Any, Any, T]) -> T:
-    """The result of what a process can't begin without. Raises `ToldToStop` if `stop` comes first; it is cancelled."""
+    """The result of work that a process needs to begin. If `stop` comes first, cancels it and raises `ToldToStop`."""
     working, stopping = asyncio.create_task(work), asyncio.create_task(stop.wait())
     try:
         await asyncio.wait((working, stopping), return_when=asyncio.FIRST_COMPLETED)
@@ -83,14 +83,14 @@ async def before(stop: asyncio.Event, work: Coroutine[Any, Any, T]) -> T:
 
 
 class Deadline:
-    """Ends the process if it does not end by itself: the host knows no deadline on stop."""
+    """Ends the process if it does not end by itself: the host has no deadline for stopping."""
 
     def __init__(self, exit_process: Callable[[int], Any] = os._exit) -> None:
         self._exit = exit_process
         self._timer: threading.Timer | None = None
 
     def start(self, seconds: float, why: str) -> None:
-        """From now on there are so many seconds left. The first call counts."""
+        """End the process in this many seconds. Only the first call counts."""
         if self._timer is None:
             self._timer = threading.Timer(seconds, self._end, (seconds, why))
             self._timer.daemon = True
@@ -103,7 +103,7 @@ class Deadline:
 
 
 Part: TypeAlias = Callable[[], Coroutine[Any, Any, Any]]
-"""Begins what runs as long as the process."""
+"""Starts a part that runs as long as the process."""
 
 
 @asynccontextmanager
@@ -112,7 +112,7 @@ async def run_until(
 ) -> AsyncIterator[Mapping[str, "asyncio.Task[Any]"]]:
     """Run the parts, given by name, until `stop`; the block is for the drain, and gets the tasks, which still run.
 
-    Raises a `TokenmillError` when a part ends before: the part's own, or one that names it; `deadline` begins then.
+    If a part ends earlier, starts `deadline` and raises a `TokenmillError`: the part's own, or one that names it.
     """
     tasks = {name: asyncio.create_task(run(), name=name) for name, run in parts.items()}
     stopping = asyncio.create_task(stop.wait(), name="a signal")
@@ -121,9 +121,10 @@ async def run_until(
         for task in done - {stopping}:
             problem = _problem(task)
             if problem is not None or not stop.is_set():
+                failure = _failure(task.get_name(), problem)
                 if deadline is not None:
-                    deadline.start(EXIT_S, "failure")
-                raise _failure(task.get_name(), problem)
+                    deadline.start(EXIT_S, str(failure))  # it may end the process before anything else reports it
+                raise failure
         yield tasks
     finally:
         for task in (*tasks.values(), stopping):
@@ -145,13 +146,13 @@ def _failure(name: str, problem: BaseException | None) -> TokenmillError:
 
 
 class Failure:
-    """Why going on is impossible, told by what is no part itself. The first one counts."""
+    """A failure that stops the process, reported by code that is not a part itself. Only the first one counts."""
 
     def __init__(self) -> None:
         self._told: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def tell(self, problem: Exception) -> None:
-        """Have `wait` raise this."""
+        """Make `wait` raise this."""
         if not self._told.done():
             self._told.set_exception(problem)
 
@@ -161,13 +162,13 @@ class Failure:
 
 
 _TAKEN = frozenset({errno.EADDRINUSE, errno.EACCES})
-"""What is wrong with a port; all else is with the address."""
+"""Errors that concern the port; all others concern the address."""
 
 
 def bound(bind: str, port: int, section: str, prefix: str = "") -> socket.socket:
-    """A socket at the address that the settings `bind` and `port` of a section name, with this prefix if they have one.
+    """A socket at the address in the settings `bind` and `port` of a section, whose names may have a prefix.
 
-    Raises `FatalError` that says which of the two to change.
+    Raises `FatalError`, which names the setting to change.
     """
     sock = socket.socket(socket.AF_INET6 if ":" in bind else socket.AF_INET)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -179,6 +180,6 @@ def bound(bind: str, port: int, section: str, prefix: str = "") -> socket.socket
         raise FatalError(
             f"{section}.{prefix}bind and {section}.{prefix}port: can't listen on {bind} port {port}: "
             f"{problem.strerror or problem}; set another "
-            + (f"{key}PORT, or 0 for any that is free" if problem.errno in _TAKEN else f"{key}BIND, or 0.0.0.0 for all")
+            + (f"{key}PORT, or 0 for any free one" if problem.errno in _TAKEN else f"{key}BIND, or 0.0.0.0 for all")
         ) from problem
     return sock

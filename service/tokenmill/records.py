@@ -1,4 +1,4 @@
-"""Records as the pure core sees them: what comes from the input topic and what goes to the output topics."""
+"""Records as the pure core sees them: those from the input topic, and those for the output topics."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -9,11 +9,11 @@ import msgspec
 Headers: TypeAlias = Sequence[tuple[str, bytes]]
 
 TRACING = ("traceparent", "tracestate")
-"""Names of the headers of W3C Trace Context: what comes of a record has them as that has."""
+"""Names of the headers of W3C Trace Context, which outputs copy from their input record."""
 
 
 class Record(Protocol):
-    """An input record of a partition. Those inside aiokafka's record batches are some, so the worker copies nothing."""
+    """An input record of a partition. Records inside aiokafka's batches fit it, so the worker copies nothing."""
 
     @property
     def offset(self) -> int: ...
@@ -28,7 +28,7 @@ class Record(Protocol):
 
 
 class PlacedRecord(Record, Protocol):
-    """An input record that knows where it is from. aiokafka's `ConsumerRecord` is one."""
+    """An input record with its topic and partition. aiokafka's `ConsumerRecord` fits it."""
 
     @property
     def topic(self) -> str: ...
@@ -37,7 +37,7 @@ class PlacedRecord(Record, Protocol):
 
 
 class InputRecord(msgspec.Struct, frozen=True):
-    """An input record made by us: in tests, and where a dump of a topic is read."""
+    """An input record that we make: in tests, and from a topic's dump."""
 
     topic: str
     partition: int
@@ -49,11 +49,11 @@ class InputRecord(msgspec.Struct, frozen=True):
 
 
 class Output(msgspec.Struct, frozen=True, gc=False):
-    """A record for the partition of `topic` that has the number of the input partition."""
+    """A record for the partition of `topic` with the same number as the input partition."""
 
     topic: str
     timestamp: int
-    """The input record's own."""
+    """Timestamp of the input record."""
     key: bytes | None
     value: bytes | None
     headers: list[tuple[str, bytes]]
@@ -68,9 +68,9 @@ def header(headers: Headers, name: str) -> bytes | None:
 
 
 def date_of(timestamp: int) -> datetime | None:
-    """A record's timestamp, in milliseconds since the epoch, as a date; None for what no calendar has.
+    """A record's timestamp, in milliseconds since the epoch, as a date; None if no calendar has it.
 
-    A producer may say any number.
+    A producer may send any number.
     """
     try:
         return datetime.fromtimestamp(timestamp / 1000, UTC)

@@ -1,9 +1,8 @@
 """Components by name: those of this package, and those that other packages bring (see `plugins`).
 
-1. A name or alias leads to one component, in any case of its letters.
-2. Commands load what other packages bring when they start. In other programs the first name that is not one of this
-   package's does, so what a name leads to never depends on what was looked up before, or is looked up by another thread
-   meanwhile.
+1. A name or alias names one component; case does not matter.
+2. Commands load the components of other packages when they start. In other programs the first name that this package
+   does not have loads them, so the result of a lookup never depends on earlier lookups, or on those of other threads.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -18,7 +17,7 @@ class Named(Protocol):
 
     @property
     def name(self) -> str:
-        """What configurations and messages call it."""
+        """Name in configurations and messages."""
 
 
 T = TypeVar("T", bound=Named)
@@ -28,25 +27,25 @@ LONGEST_NAME = 64
 """Characters of a name that are compared with the known ones: it may come from a record, and no known one is longer."""
 
 NEARNESS = 0.7
-"""Of names that are taken for each other, from 0 to 1: one letter of four may be wrong, two of six may not."""
+"""Similarity of names that are suggested, from 0 to 1: one letter of four may be wrong, two of six may not."""
 
 
 _LOADING = RLock()
-"""Held while components of others are loaded, of all registries: to load one of a registry asks another."""
+"""Lock for loading foreign components, shared by all registries: loading for one of them asks another."""
 
 LOADING_S = 10.0
-"""So long a thread waits for another that loads, which may itself wait for what this one imports."""
+"""Seconds that a thread waits for another one's loading, which may itself wait for an import of this thread."""
 
 
 def known_names(name: str, known: Collection[str], aliases: Collection[str] = ()) -> str:
-    """What to write in place of an unknown name: the known one or alias that it is nearly, or any known one."""
+    """A hint for an unknown name: a similar known name or alias, or else all known names."""
     near = get_close_matches(name[:LONGEST_NAME].lower(), [*known, *aliases], 1, NEARNESS)
     return f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
 
 
 def load_others() -> None:
     """Load the components of other packages and of systems. Raises `ConfigError`."""
-    import_module("tokenmill.plugins").load_plugins()  # looks through all that is installed
+    import_module("tokenmill.plugins").load_plugins()  # searches all installed packages
 
 
 class Registry(Sequence[T]):
@@ -58,7 +57,7 @@ class Registry(Sequence[T]):
         reserved: Collection[str] = (),
         others: Callable[[], None] | None = load_others,
     ) -> None:
-        """`reserved` are names that no component may have; `others` adds more, once a name is not known."""
+        """`reserved` are names that no component may have; `others` adds more when a name is not found."""
         self._others = others
         self._components: list[T] = []
         self._by_name: dict[str, T] = {}
@@ -82,11 +81,11 @@ class Registry(Sequence[T]):
         return len(self._components)
 
     def instead_of(self, name: str) -> str:
-        """What to write in place of this name, which nothing has: see `known_names`."""
+        """A hint for this unknown name: see `known_names`."""
         return known_names(name, [component.name for component in self._components], self._by_name)
 
     def add(self, component: T) -> None:
-        """Make a component known; once more is no harm. Raises `ValueError` if a name of it is taken."""
+        """Add a component; adding it again has no effect. Raises `ValueError` if a name of it is taken."""
         names = [name.lower() for name in (component.name, *getattr(component, "aliases", ()))]
         for name in names:
             if name in self._reserved or self._by_name.get(name, component) is not component:
@@ -96,7 +95,7 @@ class Registry(Sequence[T]):
             self._by_name.update(dict.fromkeys(names, component))
 
     def find(self, name: str) -> T | None:
-        """The component of this name or alias. Raises what loading the others raises, each time."""
+        """The component with this name or alias. Raises what loading the others raises, each time."""
         found = self._by_name.get(name) or self._by_name.get(name.lower())
         if found is None:
             held = _LOADING.acquire(timeout=LOADING_S)

@@ -1,8 +1,8 @@
-"""Token counts: what providers call them, read as one thing.
+"""Token counts of all providers, under uniform names.
 
-A native `finish` carries `usage` as the provider gave it, and `tokens`, which mean the same for all. Dialects of other
-providers need the counts under other names, and not all mean the same: some count cached input and reasoning apart,
-some within.
+A native `finish` has `usage` as the provider gave it, and `tokens`, which mean the same for all. Dialects of other
+providers need the counts under other names with other meanings: some count cached input and reasoning separately, some
+within the totals.
 """
 
 from collections.abc import Mapping
@@ -13,16 +13,16 @@ from msgspec import UNSET, UnsetType
 from tokenmill.events import TokenCounts
 
 Names: TypeAlias = tuple[str, ...]
-"""Counts that are added up; a dot leads into an object."""
+"""Counts that are added up; a dot stands for a nested field."""
 
 
 class Tokens(NamedTuple):
     """Counts of tokens of one answer."""
 
     input: int
-    """All that was read, cached or not."""
+    """All input, cached or not."""
     output: int
-    """All that was written, reasoning within."""
+    """All output, including reasoning."""
     total: int
     reasoning: int
     """Part of `output`."""
@@ -33,7 +33,7 @@ class Tokens(NamedTuple):
 
 
 class _Names(NamedTuple):
-    """How one family of providers spells them."""
+    """Names of the counts in one family of providers."""
 
     input: Names
     output: Names
@@ -52,7 +52,7 @@ _FAMILIES = (
         cached=("prompt_tokens_details.cached_tokens",),
         cache_written=("prompt_tokens_details.cache_write_tokens",),
     ),
-    _Names(  # OpenAI Responses; Anthropic, whose input is without what the cache did
+    _Names(  # OpenAI Responses; Anthropic, whose input does not include cached tokens
         input=("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"),
         output=("output_tokens",),
         total=("total_tokens",),
@@ -60,14 +60,14 @@ _FAMILIES = (
         cached=("input_tokens_details.cached_tokens", "cache_read_input_tokens"),
         cache_written=("input_tokens_details.cache_write_tokens", "cache_creation_input_tokens"),
     ),
-    _Names(  # Gemini, whose candidates are without the thoughts
+    _Names(  # Gemini, whose candidates do not include thoughts
         input=("promptTokenCount", "toolUsePromptTokenCount"),
         output=("candidatesTokenCount", "thoughtsTokenCount"),
         total=("totalTokenCount",),
         reasoning=("thoughtsTokenCount",),
         cached=("cachedContentTokenCount",),
     ),
-    _Names(  # Bedrock, whose input is without what the cache did; the AI SDK
+    _Names(  # Bedrock, whose input does not include cached tokens; the AI SDK
         input=("inputTokens", "cacheReadInputTokens", "cacheWriteInputTokens"),
         output=("outputTokens",),
         total=("totalTokens",),
@@ -86,7 +86,7 @@ _FAMILIES = (
 
 
 def counted(usage: Mapping[str, Any]) -> TokenCounts | UnsetType:
-    """The counts for a native `finish`; unset where no provider's names are found."""
+    """The counts for a native `finish`; unset if no known names are found."""
     if (family := _family(usage)) is None:
         return UNSET
     counts = _read(usage, family)
@@ -94,7 +94,7 @@ def counted(usage: Mapping[str, Any]) -> TokenCounts | UnsetType:
 
 
 def tokens(usage: Mapping[str, Any]) -> Tokens:
-    """The counts; 0 where the provider gave none. Never raises: what is no count counts as none."""
+    """The counts; 0 if the provider gave none. Never raises: an invalid count is 0."""
     return _read(usage, _family(usage) or _FAMILIES[0])
 
 
@@ -112,7 +112,7 @@ def _read(usage: Mapping[str, Any], names: _Names) -> Tokens:
 
 
 def _family(usage: Mapping[str, Any]) -> _Names | None:
-    """Whose names the counts have; None where they are of nobody who is known."""
+    """The family whose names the counts have; None if it is unknown."""
     return next((each for each in _FAMILIES if any(name in usage for name in (*each.input, *each.output))), None)
 
 

@@ -1,8 +1,8 @@
-"""Patterns with `*`, as keys and policies have them: of conversations, of tools, of arguments."""
+"""Patterns with `*` in keys and policies, for conversations, tools and arguments."""
 
 
 def matches(pattern: str, text: str) -> bool:
-    """Whether a pattern stands for a text. Whatever the pattern, a text is looked at once: models write it."""
+    """Whether a pattern matches a text. Any pattern passes over the text only once, because models write it."""
     first, *others = pattern.split("*")
     if not others:
         return pattern == text

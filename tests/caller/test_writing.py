@@ -320,3 +320,19 @@ async def test_a_sign_of_life_that_can_t_be_given_is_not_missed() -> None:
     before = way.written_at
     await way.beat()
     assert (written.records, way.written_at) == ([], before)
+
+
+async def test_a_stop_is_in_the_log_before_it_counts() -> None:
+    """The request is committed then, and nobody looks after the answer again. A refusal is told."""
+    written = Written()
+    way = writer(written)
+    await way.open(OPTIONS, 1)
+    await way.acknowledged()
+    written.acknowledging.clear()
+    stopping = asyncio.create_task(way.cancel())
+    await until(lambda: len(written.records) == 2, "it is written")
+    assert not stopping.done()
+    written.refusals[1] = unavailable("away")
+    written.acknowledging.set()
+    with pytest.raises(Refused, match="away"):
+        await stopping

@@ -28,7 +28,7 @@ def test_calls_are_deltas_of_the_providers_tool_stream() -> None:
 
 
 def test_a_failure_ends_the_answer() -> None:
-    """It says why."""
+    """With the reason."""
     answer = Answer("m1")
     answer.fail("overloaded")
     assert answer.chunks == [Chunk(message_id="m1", error="overloaded", finish_reason="error", end=True)]

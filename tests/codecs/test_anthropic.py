@@ -1,4 +1,4 @@
-"""Codec `anthropic`: what the events of a Messages stream say."""
+"""Codec `anthropic`: reading the events of a Messages stream."""
 
 from typing import Any
 
@@ -139,7 +139,7 @@ def test_other_content_is_a_part(start: Any, deltas: list[Any], parts: list[Any]
 @pytest.mark.parametrize("last", [STOP, None], ids=["message_stop", "null"])
 @pytest.mark.parametrize("around", ["", "sse+"])
 def test_input_that_cannot_be_kept_stays_text(text: str, stop: bool, last: Any, around: str) -> None:
-    """It is what a model wrote: nothing of it may keep the block, the message or the partition from going on."""
+    """A model wrote it: nothing of it may keep the block, the message or the partition from continuing."""
     events = [START, *use(text, kind="server_tool_use")[: None if stop else -1], last]
     done = provided(f"{around}anthropic", *(framed(event) if around else event for event in events))
     ((kind, part),) = done.parts
@@ -211,7 +211,7 @@ def test_an_empty_message_is_told() -> None:
 
 
 def test_records_may_be_lines_of_sse() -> None:
-    """Several events in a record are read in order; comments and unknown types say nothing."""
+    """Several events in a record are read in order; comments and unknown types are ignored."""
     frames = b'event: message_start\ndata: {"type":"message_start","message":{"id":"msg_1"}}\n\n: hi\n\n'
     frames += b'event: news\ndata: {"type":"news"}\n\ndata: {"type":"message_stop"}\n\n'
     done = provided("anthropic", frames)
@@ -239,7 +239,7 @@ def test_without_a_start_content_is_of_the_unnamed_message() -> None:
     ids=lambda value: str(value)[:40],
 )
 def test_junk_is_a_dead_letter_and_changes_nothing(junk: Any) -> None:
-    """The message goes on behind it."""
+    """The message continues after it."""
     done = provided("anthropic", START, *text("a"), junk, *text("b", index=1), STOP)
     assert done.rejected == ["undecodable"]
     assert (done.text, done.ends) == ("ab", [("stop", None)])
@@ -278,7 +278,7 @@ def opened(index: int, **block: Any) -> dict[str, Any]:
     ids=["blocks", "start", "usage"],
 )
 def test_what_is_remembered_is_capped(events: list[Any], refused: int) -> None:
-    """P8: what a provider leaves open, or says again and again under other names, is refused; the message goes on."""
+    """P8: too many open blocks, or counts under ever new names, are refused; the message continues."""
     done = provided("anthropic", START, *events, *text("a", index=99), STOP)
     assert done.rejected == ["undecodable"] * refused
     assert (done.text, len(done.ends)) == ("a", 1)
@@ -304,7 +304,7 @@ def test_a_call_without_arguments_is_complete_when_the_next_block_begins() -> No
 
 @pytest.mark.parametrize(("reason", "calls"), [("tool_use", [("f", {})]), ("max_tokens", [])])
 def test_a_call_without_arguments_that_is_the_last(reason: str, calls: list[tuple[str, Any]]) -> None:
-    """Whether any were to come, only the reason says."""
+    """Only the stop reason shows whether any were to come."""
     done = provided("anthropic", START, *use("", index=0), ended(reason), STOP)
     assert done.calls == calls
     assert [code for code, *_ in done.errors] == ([] if calls else ["unfinished-call"])

@@ -1,4 +1,4 @@
-"""Codec `bedrock`: what the events of ConverseStream say."""
+"""Codec `bedrock`: reading the events of ConverseStream."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ def stop(reason: str) -> dict[str, Any]:
 
 
 def test_a_message_with_everything() -> None:
-    """Reasoning with its signature, text that has no start, a call in pieces, counts behind the reason."""
+    """Reasoning with its signature, text without a start, a call in pieces, counts after the reason."""
     done = provided(
         "bedrock",
         START,
@@ -85,7 +85,7 @@ def test_reasons(word: str, reason: str) -> None:
     "name", ["internalServerException", "modelStreamErrorException", "throttlingException", "validationException"]
 )
 def test_exceptions_end_the_message(name: str) -> None:
-    """They say which and why."""
+    """They name the failure and its reason."""
     done = provided("bedrock", START, delta(text="a"), {name: {"message": "slow down"}})
     assert (done.errors, done.ends) == ([("upstream", f"{name}: slow down")], [("error", None)])
 
@@ -112,7 +112,7 @@ def test_what_comes_behind_the_end_says_nothing() -> None:
 
 @pytest.mark.parametrize("junk", [b"junk", b"{", b"[]", b"{}", b'{"metadata":{"usage":{"n":99999999999999999999}}}'])
 def test_junk_is_a_dead_letter_and_changes_nothing(junk: bytes) -> None:
-    """The message goes on behind it."""
+    """The message continues after it."""
     done = provided("bedrock", START, delta(text="a"), junk, {"unheard": {}}, delta(text="b"), METADATA)
     assert (done.rejected, done.text, done.ends) == (["undecodable"], "ab", [("stop", USAGE)])
 

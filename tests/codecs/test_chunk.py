@@ -24,7 +24,7 @@ CONTRACT = [
 
 
 def test_the_fields_are_those_of_the_contract_in_its_order() -> None:
-    """They apply in this order; what is behind them is for codecs of providers, and for callers of models."""
+    """They apply in this order; the fields after them are for codecs of providers, and for callers of models."""
     others = ["error", "error_status", "error_raw", "resumes", "model", "stop_sequence"]
     assert [*Chunk.__struct_fields__] == [*CONTRACT, *others]
 

@@ -27,7 +27,7 @@ class Words(EventStream[Noted]):
 
 
 def fed(remembered: bytes, value: bytes | None, *headers: tuple[str, bytes]) -> Words:
-    """The stream behind a record."""
+    """The stream after a record."""
     stream = Words(Noted, remembered, InputRecord("tokens", 0, 0, 0, b"c", value, list(headers)))
     stream.read_record(value, "a word")
     return stream

@@ -1,4 +1,4 @@
-"""Codec `gemini`: what the responses of a stream say."""
+"""Codec `gemini`: reading the responses of a stream."""
 
 import json
 from typing import Any
@@ -92,13 +92,13 @@ def test_a_call_in_pieces_is_over_when_the_answer_is() -> None:
 
 @pytest.mark.parametrize("path", ["", "$", "$[0]", "$.a[", "$.a[99999]", "$..a", 7, "$" + ".a" * 200])
 def test_a_path_that_leads_nowhere_is_a_dead_letter(path: Any) -> None:
-    """And the stream goes on."""
+    """And the stream continues."""
     done = stream(piece(name="f"), piece((path, {"stringValue": "x"})), piece(("$.a", {"numberValue": 1}), more=False))
     assert (done.rejected, done.calls) == (["undecodable"], [("f", {"a": 1})])
 
 
 def test_other_parts_are_parts() -> None:
-    """Under their names; so is what stands beside the content."""
+    """Under their names, like the fields next to the content."""
     code = {"language": "PYTHON", "code": "1"}
     done = stream(response({"executableCode": code}, groundingMetadata={"webSearchQueries": ["q"]}), LAST)
     assert done.parts == [("executableCode", code), ("groundingMetadata", {"webSearchQueries": ["q"]})]
@@ -179,7 +179,7 @@ def test_a_stream_that_is_one_array() -> None:
 
 @pytest.mark.parametrize("junk", [b"junk", b"{", b"{}", b'{"x":1}', b"[1]", b"data: {", {"responseId": "x" * 2000}])
 def test_junk_is_a_dead_letter_and_changes_nothing(junk: Any) -> None:
-    """The message goes on behind it."""
+    """The message continues after it."""
     done = stream(response({"text": "a"}), junk, response({"text": "b"}), LAST)
     assert (done.rejected, done.text, done.ends) == (["undecodable"], "ab", [("stop", COUNTS)])
 

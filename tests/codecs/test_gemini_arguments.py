@@ -14,7 +14,7 @@ def test_a_value_of_another_kind_goes_over_what_was_there() -> None:
 
 
 def test_pieces_that_say_nothing_are_nothing() -> None:
-    """A path without a value, and what is no piece."""
+    """A path without a value, and values that are not pieces."""
     call = PartialCall("c", "f")
     call.add([{"jsonPath": "$.a"}, 1, {"jsonPath": "$.b", "boolValue": True}])
     assert call.arguments == {"b": True}

@@ -1,4 +1,4 @@
-"""Codec `llama_cpp`: what the events of a completion say."""
+"""Codec `llama_cpp`: reading the events of a completion."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Codec `ollama`: what the lines of chat and generate say."""
+"""Codec `ollama`: reading the lines of chat and generate."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ def test_a_message_with_everything() -> None:
 
 
 def test_calls_are_counted_over_lines() -> None:
-    """There are no indexes; ids are not required, and kept where there are some."""
+    """Calls have no index; ids are optional and kept."""
     named = line(tool_calls=[{"id": "c2", "function": {"name": "g", "arguments": '{"y":2}'}}])
     done = provided("ollama", call(name="f", arguments={}), named, call(name="f"), DONE)
     assert done.calls == [("f", {}), ("g", {"y": 2}), ("f", {})]
@@ -65,21 +65,21 @@ def test_an_empty_answer_is_told() -> None:
 
 
 def test_messages_follow_each_other() -> None:
-    """What comes behind the end is the next."""
+    """Lines after the end are the next message."""
     done = provided("ollama", line("a"), DONE, line("b"), None)
     assert [message for message, _ in done.messages] == ["o0-0", "o0-2"]
     assert len(done.ends) == 2
 
 
 def test_several_lines_in_one_record() -> None:
-    """Producers pass on what one read of a socket gave them; blank lines say nothing."""
+    """Producers pass on what one read of a socket gave them; blank lines are ignored."""
     record = b'{"message":{"content":"a"}}\n\n{"message":{"content":"b"},"done":true}\n'
     done = provided("ollama", record)
     assert (done.text, len(done.ends)) == ("ab", 1)
 
 
 def test_the_header_names_the_message() -> None:
-    """There are no ids in the lines."""
+    """The lines have no ids."""
     assert provided("ollama", line("a"), headers=[("tm-message-id", b"m7")]).messages == [("m7", "m")]
 
 
@@ -90,6 +90,6 @@ def test_images_are_a_part() -> None:
 
 @pytest.mark.parametrize("junk", [b"junk", b"{", b"[]", b"{}", b'{"x":1}', b'{"message":{}}\n{'])
 def test_junk_is_a_dead_letter_and_changes_nothing(junk: bytes) -> None:
-    """The message goes on behind it."""
+    """The message continues after it."""
     done = provided("ollama", line("a"), junk, line("b"), DONE)
     assert (done.rejected, done.text, len(done.ends)) == (["undecodable"], "ab", 1)

@@ -98,7 +98,7 @@ def test_several_events_in_one_record_are_read_in_order() -> None:
     ids=lambda junk: str(junk)[:40],
 )
 def test_junk_is_undecodable_and_changes_nothing(junk: Any) -> None:
-    """Nothing else is raised; the stream goes on behind it."""
+    """Nothing else is raised; the stream continues after it."""
     before, _ = OPENAI.decode(b"", InputRecord("t", 0, 0, 0, b"c", msgspec.json.encode(text("a"))))
     raw = junk if isinstance(junk, bytes) else msgspec.json.encode(junk)
     with pytest.raises(Undecodable):
@@ -151,7 +151,7 @@ def test_the_end_of_the_protocol_ends_what_has_no_finish_reason_too() -> None:
 
 
 def test_after_the_end_nothing_ends_again() -> None:
-    """The end of the protocol comes behind the usage that has ended the answer."""
+    """The end of the protocol comes after the usage that has ended the answer."""
     assert decode(*STREAM, usage_only(), b"[DONE]", None)[3:] == [[], []]
 
 
@@ -203,7 +203,7 @@ def test_of_answers_without_an_end_only_so_many_are_remembered() -> None:
 
 
 def test_an_answer_that_brings_nothing_is_opened_by_its_finish_reason() -> None:
-    """Whoever waits for it hears that it is over, and why."""
+    """Clients that wait for it learn that it is over, and why."""
     answers = decode(
         chunk({"role": "assistant", "content": ""}, model="m"), chunk({}, "content_filter", model="m"), None
     )
@@ -211,7 +211,7 @@ def test_an_answer_that_brings_nothing_is_opened_by_its_finish_reason() -> None:
 
 
 def test_an_answer_of_which_nothing_came_has_no_end() -> None:
-    """A role and then nothing: there is no message."""
+    """A role and then nothing: no message is made."""
     assert decode(chunk({"role": "assistant"}), b"[DONE]") == [[], []]
 
 
@@ -249,7 +249,7 @@ def test_a_chunk_without_an_id_belongs_to_the_answer_before() -> None:
 
 
 def test_counts_under_an_id_that_nobody_knows_are_of_the_last_answer() -> None:
-    """Some servers give each chunk an id of its own. A known one has its own; an answer that goes on has none yet."""
+    """Some servers give each chunk an id of its own. A known message keeps its counts; an open answer gets none yet."""
     last = [finished("stop", open={}), Chunk(message_id="c1", choice=0, usage=USAGE), END]
     assert decode(chunk(finish="stop"), usage_only("c2"))[1] == last[1:]
     assert decode(text("x", answer="c0"), text("y"), chunk(finish="stop"), usage_only("c0"), usage_only("c2"))[-2:] == [
@@ -306,7 +306,7 @@ def test_an_error_frame_ends_the_answer(frame: dict[str, Any], message: str) -> 
 
 @pytest.mark.parametrize("before", [[], [text("a")]])
 def test_a_choice_that_ends_for_an_error_ends_with_that_error(before: list[Any]) -> None:
-    """It says nothing by itself, as what went wrong stands beside it."""
+    """It is ignored, because the error next to it gives the reason."""
     told: dict[str, Any] = {"error": {"code": 502, "message": "overloaded"}}
     failed = msgspec.structs.replace(FAILED, error_status=502)
     *_, chunks = decode(*before, chunk({"content": ""}, "error", **told))

@@ -83,7 +83,7 @@ SIGNED = {"extra_content": {"google": {"thought_signature": "SIG"}}}
     ids=str,
 )
 def test_what_a_delta_says(delta: dict[str, Any], expected: list[Chunk]) -> None:
-    """Text, reasoning once, calls, and everything else under its own name; null and empty say nothing."""
+    """Text, reasoning once, calls, and everything else under its own name; null and empty values are ignored."""
     assert content_of({"index": 0, "delta": delta}) == expected
 
 
@@ -110,7 +110,7 @@ def test_the_index_is_0_where_it_is_missing(choice: dict[str, Any], index: int) 
 
 @pytest.mark.parametrize("index", [-1, "0", 1.0, True, 2**60])
 def test_what_is_no_index_is_refused(index: Any) -> None:
-    """Whose it is could not be told."""
+    """Its call could not be identified."""
     with pytest.raises(Undecodable):
         index_of({"index": index})
 
@@ -140,5 +140,5 @@ def test_a_finish_reason_is_a_word(choice: dict[str, Any], reason: str | None) -
     ids=str,
 )
 def test_the_text_at_which_it_stopped(choice: dict[str, Any], text: str | None) -> None:
-    """As vLLM and SGLang say it; a number is that of a token, with which the model ended by itself."""
+    """As vLLM and SGLang send it; a number is that of the token with which the model ended by itself."""
     assert stop_of(choice) == text

@@ -1,4 +1,4 @@
-"""Codec `openai_responses`: what the events of the Responses API say."""
+"""Codec `openai_responses`: reading the events of the Responses API."""
 
 from typing import Any
 
@@ -90,7 +90,7 @@ def test_arguments_of_calls(events: list[Any], calls: list[Any]) -> None:
 
 
 def test_calls_may_grow_side_by_side() -> None:
-    """Their items are told apart by index."""
+    """Their items are distinguished by index."""
     first, second = call('{"a"', ":1}"), call('{"b"', ":2}", index=1)
     mixed = [event for pair in zip(first, second, strict=True) for event in pair]
     assert response(*mixed).calls == [("f", {"a": 1}), ("f", {"b": 2})]
@@ -185,7 +185,7 @@ def test_content(events: list[Any], text: str, reasoning: str, parts: list[Any])
     ids=lambda value: str(value)[:70],
 )
 def test_what_ends_a_response(last: Any, end: tuple[str, Any], errors: list[Any]) -> None:
-    """And what it says of the reason."""
+    """With the reason that it gives."""
     done = response(said("output_text.delta", output_index=0, delta="a"), last=last)
     assert (done.ends, done.errors, done.text) == ([end], errors, "a")
 
@@ -200,7 +200,7 @@ def test_another_response_ends_the_one_before() -> None:
 
 @pytest.mark.parametrize("junk", [b"junk", b"{", b"{}", b'{"type":null}', said("created", response={"id": "x" * 2000})])
 def test_junk_is_a_dead_letter_and_changes_nothing(junk: Any) -> None:
-    """The message goes on behind it."""
+    """The message continues after it."""
     delta = said("output_text.delta", output_index=0, delta="a")
     done = response(delta, junk, delta)
     assert (done.rejected, done.text, done.ends) == (["undecodable"], "aa", [("stop", USAGE)])
@@ -237,7 +237,7 @@ def test_an_index_that_is_no_number_is_none(name: str) -> None:
 
 
 def test_a_summary_and_a_content_of_an_item_are_two_texts() -> None:
-    """Deltas of one say nothing of the other, whose index may be the same."""
+    """Deltas of one do not count for the other, whose index may be the same."""
     summary = [{"type": "summary_text", "text": "short"}]
     raw = [{"type": "reasoning_text", "text": "RAW"}]
     short = said("reasoning_summary_text.delta", output_index=0, summary_index=0, delta="short")
@@ -249,7 +249,7 @@ def test_a_summary_and_a_content_of_an_item_are_two_texts() -> None:
 
 
 def test_what_is_remembered_is_capped() -> None:
-    """P8: deltas of places that never end are refused; the message goes on."""
+    """P8: deltas of places that never end are refused; the message continues."""
     deltas = [said("output_text.delta", output_index=index, delta="a") for index in range(PLACES + 1)]
     done = response(*deltas)
     assert done.rejected == ["undecodable"]

@@ -1,4 +1,4 @@
-"""The short way of `openai`: what it takes, and that it says what the long way says."""
+"""The short way of `openai`: which chunks it takes, with the same result as the long way."""
 
 from typing import Any
 
@@ -56,7 +56,7 @@ OTHERS: dict[str, Any] = {
     "index of another type": PLAIN | {"choices": [TEXT | {"index": True}]},
     "negative index": PLAIN | {"choices": [TEXT | {"index": -1}]},
 }
-"""What it leaves to the long way: chunks that say more, or less, or are wrong."""
+"""Chunks that it leaves to the long way: with more content, with less, or wrong ones."""
 
 RAW = {
     "data line": b'data: {"id":"a","choices":[{"index":0,"delta":{"content":"x"}}]}',
@@ -73,7 +73,7 @@ RECORDS = {name: msgspec.json.encode(payload) for name, payload in (TOKENS | OTH
 
 
 def told(codec: str, value: bytes) -> tuple[bytes, list[Chunk]] | str:
-    """State and chunks of a record behind `BEGUN`, or why it is none."""
+    """State and chunks of a record after `BEGUN`, or the reason why it can't be read."""
     state, read = b"", find_codec(codec).decode
     for payload in BEGUN:
         begun = msgspec.json.encode(payload)
@@ -102,7 +102,7 @@ def test_both_ways_say_the_same(name: str, monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.parametrize("name", TOKENS)
 def test_tokens_go_the_short_way(name: str) -> None:
-    """And say there what they say on the long one."""
+    """And give the same result as on the long one."""
     value = msgspec.json.encode(TOKENS[name])
     token, found = token_of(value), told("openai", value)
     assert token is not None

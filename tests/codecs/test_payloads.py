@@ -50,7 +50,7 @@ def test_other_lines_are_refused() -> None:
 
 @pytest.mark.parametrize("data", [b"{", b"{}", b'{"type":1}', b"[]"])
 def test_an_event_has_a_type(data: bytes) -> None:
-    """The refusal says what it should be."""
+    """The refusal names what it should be."""
     with pytest.raises(Undecodable, match="an event of theirs"):
         read_event(data, "an event of theirs")
 

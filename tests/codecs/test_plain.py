@@ -21,7 +21,7 @@ def nested(depth: int) -> Any:
     "value", [None, {}, [], "x", 1, 1.5, True, {"a": [{"b": None}]}, 2**64 - 1, -(2**63), nested(JSON_DEPTH)]
 )
 def test_plain_values_pass(value: Any) -> None:
-    """Whatever JSON can say, up to the limits."""
+    """Whatever JSON can express, up to the limits."""
     check_plain(value, "part")
 
 

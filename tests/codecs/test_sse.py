@@ -10,7 +10,7 @@ from tokenmill.codecs.sse import BARE_CHARS, EVENT_BYTES, Frame, Framing, whole_
 
 
 def is_object(data: str) -> bool:
-    """As a reader of JSON says it."""
+    """As a JSON reader judges it."""
     try:
         return isinstance(json.loads(data), dict)
     except ValueError:
@@ -68,7 +68,7 @@ def test_a_reader_that_knows_its_events_needs_no_blank_line() -> None:
 
 
 def test_junk_gives_way_to_the_next_event() -> None:
-    """With its blank line it comes out for the reader to judge; without one it is left behind."""
+    """With its blank line it is returned for the reader to judge; without one it is dropped."""
     assert frames(b'data: {oops}\n\ndata: {"a":1}\n', eager=True) == [Frame("", "{oops}"), Frame("", '{"a":1}')]
     assert frames(b'data: {oops}\ndata: {"a":1}\n', eager=True) == [Frame("", '{"a":1}')]
 
@@ -97,7 +97,7 @@ PRETTY = '{\n  "error": {\n    "code": 503,\n    "tries": [\n      1\n    ]\n  }
     ],
 )
 def test_json_over_several_lines_comes_out_in_one_piece(stream: str, expected: list[str]) -> None:
-    """Some servers' errors are written so; what is no JSON waits for the next line that is something else."""
+    """Some servers write errors this way; lines that are not JSON wait for the next line of another kind."""
     assert [frame.data for frame in frames(stream.encode())] == expected
     for cut in all_cuts(stream):
         assert [frame.data for frame in frames(*(piece.encode() for piece in cut))] == expected
@@ -133,7 +133,7 @@ LONG = b"data: " + b"x" * EVENT_BYTES
     ids=["line", "lines", "without blank lines", "at the end", "just fits"],
 )
 def test_what_waits_is_bounded(stream: bytes, events: list[Frame]) -> None:
-    """P8: an event over the cap is known of, and the ones behind it are not lost, wherever the stream is cut."""
+    """P8: an event over the cap is reported, and later ones are not lost, wherever the stream is cut."""
     assert frames(stream, eager=True) == events
     for size in (40_961, EVENT_BYTES - 1):
         pieces = [stream[at : at + size] for at in range(0, len(stream), size)]
@@ -145,7 +145,7 @@ def test_what_waits_is_bounded(stream: bytes, events: list[Frame]) -> None:
 
 
 def test_nothing_is_left_behind_a_last_line_that_ends_with_cr() -> None:
-    """Its LF will not come any more; a state that is left would hold the log for ever."""
+    """Its LF will no longer come; leftover state would hold back the log forever."""
     assert frames(b"data: a\r") == [Frame("", "a")]
 
 

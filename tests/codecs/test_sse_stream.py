@@ -75,7 +75,7 @@ def test_its_sample_is_that_of_the_other_as_a_stream(inner: str) -> None:
 
 
 def test_an_event_that_cannot_be_read_is_an_error_of_its_message() -> None:
-    """The stream goes on behind it."""
+    """The stream continues after it."""
     chunk = b'data: {"id":"c1","choices":[{"index":0,"delta":{"content":"a"}}]}\n\n'
     done = provided("sse+openai", chunk, b'data: {"choi', b'ces":7}\n\n' + chunk, b"data: [DONE]\n\n")
     assert (done.text, done.rejected, len(done.ends)) == ("aa", [], 1)
@@ -114,14 +114,14 @@ def test_an_unreadable_event_behind_the_end_is_a_message_of_its_own() -> None:
 
 
 def test_an_error_without_a_message_is_in_the_one_that_the_header_names() -> None:
-    """Who waits for that one sees it."""
+    """Readers that wait for that message see it."""
     done = provided("sse+openai", b'{"detail":"Not Found"}\n', None, headers=[("tm-message-id", b"m7")])
     assert ([message for message, _ in done.messages], done.ends) == (["m7"], [("error", None)])
 
 
 @pytest.mark.parametrize("before", [b"", b'data: {"choices":[{"index":0,"delta":{"role":"assistant"}}]}\n\n'])
 def test_an_answer_that_a_header_names_goes_on_behind_an_unreadable_event(before: bytes) -> None:
-    """Also where nothing of it had come: what a server says of its progress is no answer."""
+    """Even if nothing of it had come: a server's progress reports are not an answer."""
     said = b'data: {"choices":[{"index":0,"delta":{"content":"a"},"finish_reason":"stop"}]}\n\n'
     pieces = [before, b'data: {"status":"processing"}\n\n', said, b"data: [DONE]\n\n"]
     done = provided("sse+openai", *pieces, None, headers=[("tm-message-id", b"m7")])
@@ -149,7 +149,7 @@ def test_every_open_choice_hears_of_what_cannot_be_read_and_ends() -> None:
 )
 @pytest.mark.parametrize("cut", [False, True])
 def test_a_codec_that_knows_no_end_ends_like_the_others(chunk: bytes, message: str, cut: bool) -> None:
-    """Nothing follows a null: its message ends, what is left of an event is none, and the record is no dead letter."""
+    """Nothing follows a null: its message ends, half an event is dropped, and the record is not a dead letter."""
     pieces = [b"data: %b\n\ndata: {bad\n\n" % chunk, b"data: %b\n\ndata: {del" % chunk]
     done = provided("sse+native", *(pieces if cut else [b"".join(pieces)]), None)
     assert (done.messages, done.text, done.ends, done.rejected) == ([(message, "")], "aa", [("stop", None)], [])
@@ -182,7 +182,7 @@ def test_an_event_over_the_cap_is_left_out() -> None:
 
 
 def test_around_what_there_is_not() -> None:
-    """The refusal says what there is; it goes around a codec once."""
+    """The refusal lists the known names; `sse+` can stand before a codec only once."""
     with pytest.raises(UnknownCodec, match=r"sse\+NAME"):
         find_codec("sse+morse")
     with pytest.raises(UnknownCodec):

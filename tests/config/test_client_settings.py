@@ -11,7 +11,7 @@ from tokenmill.config import Kafka
 from tokenmill.config.client_settings import CONSUMER, PRODUCER, SHARED, Passed, client_contradictions
 
 OURS = {"self", "topics"}
-"""Of the client's parameters, those that are no settings."""
+"""Parameters of the client that are not settings."""
 
 
 def said(**kafka: Any) -> list[str]:
@@ -44,7 +44,7 @@ def test_what_may_be_passed_on_is() -> None:
         ),
         (
             {"consumer": {"isolation_level": "read_uncommitted"}},
-            "kafka.consumer.isolation_level: can't be set here: what a producer may take back is not read",
+            "kafka.consumer.isolation_level: can't be set here: records of open or aborted transactions are not read",
         ),
         (
             {"consumer": {"bootstrap_servers": "k:1"}},

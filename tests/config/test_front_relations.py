@@ -54,7 +54,7 @@ def test_a_broken_relation_of_an_upstream_names_its_key(key: str, settings: dict
 
 @pytest.mark.parametrize("settings", SOUND)
 def test_sound_upstreams_are_taken(settings: dict[str, Any]) -> None:
-    """Nothing is said about them."""
+    """They cause no problem."""
     assert said(None, None, settings) == []
 
 
@@ -73,4 +73,4 @@ def test_who_can_be_reached_from_elsewhere_needs_rights() -> None:
 
 def test_two_ports_are_two() -> None:
     """Operators and clients come to different ones."""
-    assert said(Front(port=9000, ops_port=9000)) == ["front.ops_port: must be another one than front.port"]
+    assert said(Front(port=9000, ops_port=9000)) == ["front.ops_port: must differ from front.port"]

@@ -8,7 +8,7 @@ from tokenmill.errors import ConfigError
 
 
 def test_the_page_is_this_machine_s_alone() -> None:
-    """It asks nobody who they are."""
+    """It authenticates nobody."""
     assert Inspect().bind == "127.0.0.1"
     with pytest.raises(ConfigError, match=r"inspect\.bind: 10\.0\.0\.1 can be reached from elsewhere"):
         load_config(None, {"TOKENMILL_INSPECT__BIND": "10.0.0.1"})

@@ -1,4 +1,4 @@
-"""Settings come from defaults, a file and the environment, in this order; all that is wrong is said at once."""
+"""Settings come from defaults, a file and the environment, in this order; all problems are reported together."""
 
 from pathlib import Path
 
@@ -39,7 +39,7 @@ def test_the_environment_goes_over_the_file(tmp_path: Path) -> None:
 
 
 def test_upstreams_come_from_the_file_or_as_json_from_a_variable(tmp_path: Path) -> None:
-    """As outputs do; what one lacks is said, and its secret may stand in a file."""
+    """As for outputs; a missing key is reported, and a secret may be in a file."""
     (tmp_path / "key").write_text("sesame\n")
     toml = f"""[[upstreams]]
 models = ["m"]
@@ -123,7 +123,7 @@ def test_everything_wrong_is_said_at_once_by_name(tmp_path: Path) -> None:
         "parser.on_broken: Invalid enum value 'explode'; known are text, drop",
         "worker: must be a table",
         "outputs[0].topic: is missing",
-        "outputs[1].topic: 'no spaces' is no name for a topic: 1 to 249 of letters, digits, '.', '_' and '-'",
+        "outputs[1].topic: 'no spaces' is not a topic name: 1 to 249 letters, digits, '.', '_' and '-'",
     )
 
 
@@ -193,10 +193,10 @@ def test_json_of_a_variable_that_is_nested_too_deep_is_said(tmp_path: Path, vari
 
 @pytest.mark.parametrize("toml", ["", '[[outputs]]\ntopic = "o"\n'], ids=["none", "some"])
 def test_a_variable_for_one_of_several_tables_is_refused(tmp_path: Path, toml: str) -> None:
-    """Nothing says which it is for; it would have no effect, whatever the file has."""
+    """It does not name the table that it is for, so it would have no effect, whatever the file has."""
     (problem,) = problems(tmp_path, toml, {"TOKENMILL_OUTPUTS__TOPIC": "x"})
     assert problem.startswith("TOKENMILL_OUTPUTS__TOPIC: ")
-    assert problem.endswith(": say all in TOKENMILL_OUTPUTS, as JSON")
+    assert problem.endswith(": set all in TOKENMILL_OUTPUTS, as JSON")
 
 
 @pytest.mark.parametrize("variable", ["TOKENMILL_KAFKA__SASL_PASSWORD", "TOKENMILL_REDIS__URL"])
@@ -225,7 +225,7 @@ def test_a_secret_is_given_once(tmp_path: Path) -> None:
     (tmp_path / "password").write_text("s3cret")
     toml = f'[kafka]\n{SASL}sasl_password = "other"\nsasl_password_file = "{tmp_path}/password"\n'
     assert problems(tmp_path, toml) == (
-        "kafka.sasl_password: is given, and so is kafka.sasl_password_file; only one can be",
+        "kafka.sasl_password: is set, and so is kafka.sasl_password_file; set only one",
     )
 
 
@@ -276,12 +276,12 @@ def test_no_problem_quotes_a_secret(tmp_path: Path, toml: str) -> None:
             "parser.model: Expected text that is UTF-8 (from TOKENMILL_PARSER__",
         ),
         ("", {"TOKENMILL_WORKER__PORT": "\udcff"}, "worker.port: Expected text that is UTF-8"),
-        ('[redis]\nurl_file = "a\\u0000"', {}, "redis.url_file: 'a\\x00' is no file's name"),
+        ('[redis]\nurl_file = "a\\u0000"', {}, "redis.url_file: 'a\\x00' is not a file name"),
     ],
 )
 def test_values_that_cannot_be_kept_are_refused_by_name(
     tmp_path: Path, toml: str, environ: dict[str, str], problem: str
 ) -> None:
-    """Numbers beyond 64 bits, endless times, bytes that are no UTF-8, names that no file can have."""
+    """Numbers beyond 64 bits, infinite times, bytes that are not UTF-8, impossible file names."""
     (told,) = problems(tmp_path, toml, environ)
     assert told.startswith(problem)

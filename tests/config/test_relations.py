@@ -144,7 +144,7 @@ BEARER = {"security_protocol": "SASL_SSL", "sasl_mechanism": "OAUTHBEARER", "sas
 
 
 def test_a_token_provider_stands_for_name_and_password() -> None:
-    """With OAUTHBEARER, and over TLS, because a token lets in whoever reads it."""
+    """With OAUTHBEARER, and over TLS, because anybody who reads a token can use it."""
     wrong = (
         {**BEARER, "sasl_token_provider": ""},
         {**BEARER, "sasl_password": "p"},

@@ -1,4 +1,4 @@
-"""What is told to OpenTelemetry, as settings."""
+"""Settings of OpenTelemetry."""
 
 from pathlib import Path
 

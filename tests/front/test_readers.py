@@ -67,6 +67,27 @@ async def test_an_answer_that_is_read_again_goes_on(where: str) -> None:
     assert (made._leaving, stopped.answers) == ({}, [])
 
 
+async def test_a_stop_that_has_begun_is_written_whole() -> None:
+    """Whoever comes meanwhile: a caller has ended the answer already, and its message would stay open."""
+    begun, go_on, ended = asyncio.Event(), asyncio.Event(), list[str]()
+
+    async def stop(_: str, message_id: str) -> None:
+        begun.set()
+        await go_on.wait()
+        ended.append(message_id)
+
+    made = Readers(Hub(), 0, stop)
+    with made.reading("c", "m", stays=False):
+        pass
+    await asyncio.wait_for(begun.wait(), 20)
+    with made.reading("c", "m", stays=False) as reader:
+        reader.done = True
+    go_on.set()
+    await until(lambda: ended, "it is stopped")
+    await made.close()
+    assert (ended, made.abandoned) == (["m"], 1)
+
+
 async def test_an_answer_of_the_same_id_in_another_conversation_is_another_one() -> None:
     """An id without a conversation stands for one of each client: who reads his own keeps no other going."""
     made, stopped = readers(0.01)

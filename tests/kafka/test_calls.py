@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Iterator
+from typing import cast
 
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
@@ -198,3 +199,27 @@ async def test_a_consumer_whose_broker_is_away_is_stopped(caplog: pytest.LogCapt
     metadata = reading_tasks(consumer)["metadata"]
     await stopped(consumer)
     assert metadata.done()
+
+
+class Hanging:
+    """A client that does not stop."""
+
+    async def stop(self) -> None:
+        """Wait for ever."""
+        await asyncio.Event().wait()
+
+
+async def test_a_client_that_hangs_hides_no_cancellation() -> None:
+    """A task that was cancelled ends as one, whatever its clients do at their end."""
+
+    async def work() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await stopped(cast(AIOKafkaConsumer, Hanging()), 0.01)
+
+    task = asyncio.create_task(work())
+    await asyncio.sleep(0)
+    task.cancel()
+    await asyncio.wait([task])
+    assert task.cancelled()

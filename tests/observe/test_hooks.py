@@ -1,4 +1,4 @@
-"""Hooks: whoever listens to one is not asked about the others."""
+"""Hooks: an observer of one need not handle the others."""
 
 from tokenmill.observe import Hooks
 

@@ -42,7 +42,7 @@ def test_plain_lines_are_for_people() -> None:
 
 
 def _say(name: str, seconds: list[float], wording: str = "can't reach %s") -> list[str]:
-    """What is said of lines of one wording at these times."""
+    """What is logged of lines of one wording at these times."""
     stream = io.StringIO()
     setup_logs("plain", stream=stream)
     for number, second in enumerate(seconds):
@@ -53,7 +53,7 @@ def _say(name: str, seconds: list[float], wording: str = "can't reach %s") -> li
 
 
 def test_a_broker_that_is_away_fills_no_log() -> None:
-    """What its client says over and over is said some times a minute, with the number of lines that were left out."""
+    """A client's repeated lines are logged a few times a minute, with the number of lines left out."""
     lines = _say("aiokafka.conn", [at / 100 for at in range(6_000)])
     assert lines[:3] == ["can't reach broker 0", "can't reach broker 1", "can't reach broker 2"]
     assert lines[3] == "can't reach broker 3000 (and 2,997 more like this before)"
@@ -72,7 +72,7 @@ def test_other_lines_are_all_said() -> None:
 
 
 def test_wordings_that_never_come_again_are_forgotten() -> None:
-    """A loop's own complaints have addresses in them. What goes on is remembered, so that it is not said anew."""
+    """An event loop's warnings contain addresses. Lines that still come are remembered and not logged as new."""
     repeats = Repeats()
 
     def said(wording: str, second: float) -> bool:

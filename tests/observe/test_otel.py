@@ -40,7 +40,7 @@ def test_without_a_trace_one_begins() -> None:
 
 @pytest.mark.parametrize(("sample", "flags", "told"), [(0, b"", 0), (1, b"", 1), (0, b"01", 1), (1, b"00", 0)])
 def test_who_began_the_trace_decides_whether_it_is_kept(sample: float, flags: bytes, told: int) -> None:
-    """Else `telemetry.sample` does. What is not kept goes on all the same."""
+    """Otherwise `telemetry.sample` does. A trace that is not kept continues all the same."""
     kept = Kept(sample=sample)
     parent = [("traceparent", HEADERS[0][1][:-2] + flags)] if flags else []
     with kept.telemetry.span("a", "client", parent, {}) as span:
@@ -49,7 +49,7 @@ def test_who_began_the_trace_decides_whether_it_is_kept(sample: float, flags: by
 
 
 def test_a_span_that_fails_says_of_what() -> None:
-    """Without words of the problem, which may quote what is nobody's business; who leaves has not failed."""
+    """Without the text of the problem, which may quote confidential data; a client that leaves has not failed."""
     kept = Kept()
     with pytest.raises(ValueError, match="secret"), kept.telemetry.span("a", "client", (), {}):
         raise ValueError("secret")

@@ -41,7 +41,7 @@ ROWS = [*METRICS, *GATEWAY_METRICS, *TOOLS_METRICS, *FRONT_METRICS, *CALLER_METR
 
 
 def test_every_row_is_filled_somewhere() -> None:
-    """By a partition's tally, or by name; versions are told of every process. Else an alert would watch a constant."""
+    """By a partition's tally, or by name; every process reports its versions. Else an alert would watch a constant."""
     tables = {"table.py", "gateway_table.py", "tools_table.py", "front_table.py", "caller_table.py"}
     sources = (path for path in PACKAGE.rglob("*.py") if path.name not in tables and path.parent.name != "gen")
     source = "".join(path.read_text() for path in sources)

@@ -1,4 +1,4 @@
-"""Telemetry of a process that tells nobody."""
+"""Telemetry of a process that exports nothing."""
 
 from tests.support.spans import HEADERS
 from tokenmill.observe.telemetry import NO_TELEMETRY

@@ -1,4 +1,4 @@
-"""Whom a process tells: nobody, unless the configuration says so."""
+"""Setup of telemetry: nothing is exported unless the configuration asks for it."""
 
 import subprocess
 import sys
@@ -13,7 +13,7 @@ from tokenmill.observe.telemetry_setup import telemetry_of
 
 
 def test_nobody_is_told_by_default() -> None:
-    """And nothing that could tell is even imported, in any of the hosts. Packages of others may import the API."""
+    """No exporter is even imported, in any of the hosts. Other packages may import the API."""
     assert telemetry_of(Config(), "worker") is NO_TELEMETRY
     hosts = ("worker.host", "gateway.host", "front.host", "tools.host")
     program = "import sys\n" + "".join(f"import tokenmill.{host}\n" for host in hosts)
@@ -25,7 +25,7 @@ def test_nobody_is_told_by_default() -> None:
 
 
 def test_what_is_missing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By whoever asked for it without its packages."""
+    """When it is asked for without its packages."""
     monkeypatch.delitem(sys.modules, "tokenmill.observe.otel")
     monkeypatch.setitem(sys.modules, "opentelemetry", None)
     message = r"telemetry\.endpoint needs opentelemetry, .*pip install 'tokenmill\[otel\]'"

@@ -80,7 +80,7 @@ def test_a_stop_sequence_is_of_the_reason_that_it_came_with() -> None:
 
 
 def test_a_late_chunk_moves_the_start_of_replays() -> None:
-    """Who starts after the message's end would take the late chunk for a new message."""
+    """A replay that starts after the message's end would take the late chunk for a new message."""
     state = partition(
         {"message_id": "m", "delta": "a"},
         {"message_id": "m", "control": "cancel"},
@@ -105,7 +105,7 @@ def test_late_chunks_that_would_open_nothing_do_not(last: dict[str, object]) -> 
 
 
 def test_an_end_by_the_given_id_moves_the_start_of_replays() -> None:
-    """Only who sees the first record knows the id."""
+    """Only a replay that includes the first record has the id."""
     state = partition({"delta": "a"}, {"message_id": "n", "seq": 0}, {"message_id": "o0-0", "control": "cancel"})
     run(state, log({"message_id": "x", "usage": {}}, start=150))
     assert state.mark().low_water == 0

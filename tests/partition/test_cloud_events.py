@@ -27,7 +27,7 @@ def read(record: Output) -> Any:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_a_record_is_an_event_of_the_standard(mode: Mode) -> None:
-    """Its attributes say what and whose it is, and its data are the event."""
+    """Its attributes hold its type and source, and its data is the event."""
     plain, bound = (
         output({"message_id": "m", "delta": "a"}, specs=(OutputSpec("events", cloudevents=each),))
         for each in (None, mode)
@@ -48,7 +48,7 @@ def test_a_record_is_an_event_of_the_standard(mode: Mode) -> None:
 
 
 def test_binary_leaves_the_payload_and_the_other_headers_as_they_are() -> None:
-    """Who knows nothing of the standard goes on."""
+    """Readers that don't use the standard are not affected."""
     plain, bound = (
         output(OPEN | {"delta": "a" + CALL, "end": True}, specs=(OutputSpec("events", cloudevents=mode),))
         for mode in (None, "binary")
@@ -61,7 +61,7 @@ def test_binary_leaves_the_payload_and_the_other_headers_as_they_are() -> None:
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize(("dialect", "last"), [("openai", "[DONE]"), ("ai_sdk_ui", "[DONE]"), ("agent", None)])
 def test_every_payload_has_an_id_of_its_own(mode: Mode, dialect: str, last: str | None) -> None:
-    """Also where an event is several payloads, and where one is no JSON."""
+    """Even if an event is several payloads, or one of them is not JSON."""
     chunks = (
         OPEN | {"delta": "a" + CALL},
         {"message_id": "m", "choice": 1, "delta": "b"},
@@ -83,7 +83,7 @@ def test_the_trace_goes_on() -> None:
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("time", [253_402_300_800_000, -62_135_596_800_001, 2**63 - 1, -(2**63)])
 def test_a_time_that_no_calendar_has_is_left_out(mode: Mode, time: int) -> None:
-    """A producer may say any, and no record may end the worker; the standard asks for none."""
+    """A producer may send any, and no record may end the worker; the standard requires none."""
     state = Partition(PartitionSettings(outputs=(OutputSpec("events", cloudevents=mode),)), "tokens", 3)
     out = run(state, [msgspec.structs.replace(record(0, {"message_id": "m", "delta": "a"}), timestamp=time)])
     said = dict(out[0].headers) if mode == "binary" else msgspec.json.decode(out[0].value or b"")

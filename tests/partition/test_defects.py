@@ -90,7 +90,7 @@ def of(out: list[Output], topic: str) -> list[Output]:
 
 
 def told(said: Sequence[AnyEvent]) -> list[tuple[object, ...]]:
-    """Of each event choice, type, what an error or an end says, and whether it has a number."""
+    """For each event its choice, type, error code or reason, and whether it has a number."""
     return [
         (event.choice, event.type, getattr(event, "code", getattr(event, "reason", "")), event.seq is not msgspec.UNSET)
         for event in said
@@ -141,7 +141,7 @@ def test_each_choice_of_the_message_ends() -> None:
 
 
 def test_what_is_lost_ends_by_an_idle_timeout() -> None:
-    """It holds the low-water mark no longer than any other message, and nothing is said twice."""
+    """It holds the low-water mark no longer than any other message, and nothing is announced twice."""
     state = fresh()
     run(state, log(FIRST[0], {"message_id": "m", "seq": 1, "delta": "boom"}))
     state.mark()
@@ -185,7 +185,7 @@ def test_a_record_of_several_chunks_ends_what_its_last_ends(monkeypatch: pytest.
 
 
 def test_a_message_that_another_follows_fails_at_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`seq` 0 with `open` ends the unnamed one before: the next is not opened, and its chunks say so."""
+    """`seq` 0 with `open` ends the unnamed one before: the next is not opened, and its chunks are orphans."""
     state = fresh()
     run(state, log({"seq": 0, "open": {}, "delta": "a"}))
     with monkeypatch.context() as patch:
@@ -203,7 +203,7 @@ def failing(*_: object) -> None:
 
 @pytest.mark.parametrize("odd", [["m"], {"m": 1}, 5])
 def test_a_codec_that_names_a_message_oddly(monkeypatch: pytest.MonkeyPatch, odd: Any) -> None:
-    """What comes of it is no better than a dead letter, and no worse."""
+    """Its result is no better and no worse than a dead letter."""
 
     class Odd:
         name, summary, sample = "odd", "", ()
@@ -221,7 +221,7 @@ def test_a_codec_that_names_a_message_oddly(monkeypatch: pytest.MonkeyPatch, odd
 @pytest.mark.parametrize("answer", [None, "text", ["text"], [None], 5])
 @pytest.mark.parametrize("alone", [True, False])
 def test_a_dialect_that_answers_what_is_no_payload_fails(fragile: Fragile, answer: Any, alone: bool) -> None:
-    """As if it had raised: the message goes on, and a replay has the same state."""
+    """As if it had raised: the message continues, and a replay has the same state."""
     fragile.answers[TextDelta] = answer
     outputs = SETTINGS.outputs[1:] if alone else SETTINGS.outputs
     settings = msgspec.structs.replace(SETTINGS, outputs=outputs)
@@ -272,7 +272,7 @@ def test_the_reason_quotes_nothing() -> None:
 def test_a_dialect_that_fails_writes_an_error_in_the_place_of_the_event(
     fragile: Fragile, outputs: tuple[OutputSpec, ...]
 ) -> None:
-    """With the event's number; other outputs have the event, and the message goes on."""
+    """With the event's number; other outputs have the event, and the message continues."""
     fragile.kinds = (TextDelta,)
     state = Partition(msgspec.structs.replace(SETTINGS, outputs=outputs), "tokens", 0)
     out = run(state, log({"delta": "a"}, {"delta": "b", "end": True}))

@@ -40,7 +40,7 @@ def test_an_opening_that_may_be_missing(chunk: Chunk, verdict: Verdict) -> None:
 
 
 def test_what_opens_is_said_once() -> None:
-    """A chunk opens an unknown message exactly if the rules say OPEN."""
+    """A chunk opens an unknown message exactly if the verdict is OPEN."""
     for chunk in (Chunk(), Chunk(delta="a"), Chunk(open={}), Chunk(seq=0), Chunk(seq=1, delta="a"), Chunk(end=True)):
         verdict = judge(None, None, chunk, unseen=False, reserved=False)
         assert opens(chunk) is (verdict is Verdict.OPEN)

@@ -37,7 +37,7 @@ def test_the_control_ends_the_message_when_it_comes_round() -> None:
 
 
 def test_chunks_that_come_in_between_make_it_stale() -> None:
-    """The control says which record was the last."""
+    """The control names the last record."""
     state = partition({"message_id": "m", "delta": "a"})
     state.idle(0, TIMEOUT)
     (control,) = state.idle(TIMEOUT, TIMEOUT)
@@ -48,7 +48,7 @@ def test_chunks_that_come_in_between_make_it_stale() -> None:
 
 
 def test_a_stale_timeout_is_no_chunk() -> None:
-    """Two streams feed one message: the end of the one that is behind must not keep the message open."""
+    """Two streams feed one message: the end of the one that lags must not keep the message open."""
     state = partition()
     bedrock = {"contentBlockDelta": {"contentBlockIndex": 0, "delta": {"text": "Let me"}}}
     parts = {"type": "text-delta", "id": "t", "delta": " look."}
@@ -186,7 +186,7 @@ def come_round(state: Partition, offset: int, control: TimeoutControl) -> list[s
 
 
 def test_what_is_too_old_ends_though_it_still_gets_chunks() -> None:
-    """The control says up to where its writer had read; the message was open there, so it is the one that is meant."""
+    """The control holds the offset up to which its writer had read; the message was open there, so it is meant."""
     state = partition({"message_id": "old", "delta": "a"}, {"message_id": "new", "delta": "a"})
     run(state, log({"message_id": "old", "delta": "b"}, start=2))
     (control,) = state.opened_before(1)

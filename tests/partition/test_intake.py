@@ -36,7 +36,7 @@ def intake(codec: str = "native", record_bytes: int = 1_000) -> Intake:
     ids=lambda value: value.__name__ if isinstance(value, type) else "",
 )
 def test_a_record_that_cannot_be_used_is_refused(bad: object, error: type[RecordError]) -> None:
-    """With the error that says why."""
+    """With the error that names the reason."""
     with pytest.raises(error):
         intake().read(bad)  # type: ignore[arg-type] # the parameters are of two types
 
@@ -70,7 +70,7 @@ def test_state_is_kept_for_each_key_and_stream() -> None:
 
 
 def test_kept_state_holds_the_low_water_mark_back() -> None:
-    """From the record that began it until nothing is kept any more."""
+    """From the record that began it until no state is left."""
     low_water = LowWater()
     reads = Intake("text", 1_000, low_water, Tally())
     marks = []
@@ -112,7 +112,7 @@ def test_the_end_of_a_stream_is_stale_if_it_goes_on() -> None:
 
 
 def test_an_idle_stream_ends_whatever_is_wrong_with_its_headers() -> None:
-    """Its end says again what its last record had, and that may be no id: else it would be kept for ever."""
+    """Its end repeats the last record's header, which may not be a valid id: otherwise it would be kept forever."""
     reads = intake("sse+ollama")
     reads.read(record(0, b'data: {"mess'))
     reads.read(InputRecord("tokens", 0, 1, 0, b"c", b'age":', [("tm-message-id", b"\xff")]))
@@ -132,7 +132,7 @@ def test_an_answer_that_says_how_it_ended_did_not_time_out() -> None:
 
 
 def test_no_replay_begins_in_a_stream_that_could_not_be_read() -> None:
-    """A record came twice and tore an event; who did not see its beginning would take the torn one for a sound one."""
+    """A record came twice and tore an event; a replay without its beginning would take the torn one for sound."""
     low_water = LowWater()
     reads = Intake("sse+native", 1_000, low_water, Tally())
     for offset, value in enumerate((b'data: {"delta":', b'data: {"delta":', b'"a"}\n\n', b"data"), 3):
@@ -199,7 +199,7 @@ def test_chunks_are_counted_by_codec() -> None:
 
 
 def test_reading_is_pure() -> None:
-    """Two intakes that read the same say the same."""
+    """Two intakes that read the same records agree."""
     values = [sha256(bytes([number])).digest() for number in range(20)]
     first, second = intake("text"), intake("text")
     for offset, value in enumerate(values):
@@ -207,7 +207,7 @@ def test_reading_is_pure() -> None:
 
 
 def test_the_end_of_an_idle_stream_names_its_last_record() -> None:
-    """An offset behind it was another's, who may have written to the same message: the stream is not ended for that."""
+    """A later offset is another writer's, perhaps to the same message: the stream is not ended because of it."""
     reads = intake("text")
     reads.read(record(0, b"\xe2"))
     assert reads.read(record(2, None, tm_last_offset="1")) == ((), None)
@@ -243,7 +243,7 @@ def test_what_streams_take_is_a_sum_that_is_kept() -> None:
 
 
 def test_which_codecs_say_of_each_record_of_which_message_it_is() -> None:
-    """The others name it where it begins. Of one that is not there any more nobody knows."""
+    """The others name it only at its beginning. A codec that no longer exists counts as one of them."""
     ours = [codec.name for codec in CODECS if type(codec).__module__.startswith("tokenmill.codecs.")]
     assert [name for name in ours if not names_each(name)] == ["anthropic", "openai_responses"]
     found = {name: names_each(name) for name in ("sse+openai", "sse+anthropic", "gone")}

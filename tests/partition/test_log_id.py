@@ -21,12 +21,12 @@ LOG = LogId("cluster", "topic")
     ],
 )
 def test_what_is_known_of_both_must_be_the_same(other: LogId, another: bool) -> None:
-    """What one of them does not know says nothing."""
+    """A field that one of them lacks does not count."""
     assert LOG.is_another(other) is other.is_another(LOG) is another
 
 
 def test_a_log_that_lost_its_end_is_the_same_and_diverged_from() -> None:
-    """What was read behind that place may not be in it."""
+    """Records read after that place may not be in it."""
     assert LOG.diverged_from(LogId("cluster", "topic", 7))
     assert LOG.diverged_from(LogId("cluster", "made anew"))
     assert not LOG.diverged_from(LOG)

@@ -69,7 +69,7 @@ def test_dead_roots_behind_a_living_one_take_no_memory() -> None:
 
 
 def test_roots_of_a_snapshot_are_taken_over_in_any_order() -> None:
-    """The oldest in use counts, and new ones come behind them."""
+    """The oldest in use counts, and new ones come after them."""
     low_water = LowWater()
     newest, oldest = Root(8), Root(3)
     low_water.restore([low_water.hold(newest), low_water.hold(oldest)])

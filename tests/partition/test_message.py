@@ -67,7 +67,7 @@ def test_the_weight_says_who_it_is_and_how_far_it_has_come() -> None:
 
 
 def test_choices_are_found_by_number() -> None:
-    """Those that go on are told from those that are only remembered."""
+    """Unfinished choices are distinguished from those that are only remembered."""
     state = partition(
         {"message_id": "m", "choice": 3, "delta": "a"},
         {"message_id": "m", "delta": "a"},
@@ -83,7 +83,7 @@ def test_choices_are_found_by_number() -> None:
 
 
 def test_what_is_lost_was_not_seen_to_begin() -> None:
-    """Neither while it goes on nor once it has ended."""
+    """Neither while it is open nor once it has ended."""
     state = partition({"message_id": "m", "delta": "x"})
     message = state._messages.find(b"c", "m")
     assert message is not None

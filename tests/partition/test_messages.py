@@ -12,7 +12,7 @@ def counts(state: Partition) -> tuple[int, int, int]:
 
 
 def test_ended_messages_are_remembered_for_a_while() -> None:
-    """For as many offsets as the settings say, gaps included."""
+    """For the number of offsets in the settings, including gaps."""
     state = partition({"message_id": "m", "delta": "a", "end": True})
     assert counts(state) == (0, 1, 1)
     run(state, log({"message_id": "x", "usage": {}}, start=100))

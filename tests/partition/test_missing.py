@@ -49,7 +49,7 @@ def test_what_says_that_it_begins_begins() -> None:
 
 
 def test_once_all_have_gone_on_others_open_as_ever() -> None:
-    """At most so many answers of producers that say nothing of a beginning are lost with them."""
+    """At most that many answers of producers that do not mark a beginning are lost with them."""
     out = run(lacking(), later(*({"message_id": name, "delta": "x"} for name in ("new", "b", "m"))))
     assert said(out[:4]) == [("new", "state-lost"), ("b", "state-lost")]
     assert types(out[4:]) == ["message-start", "text-start", "text-delta"]
@@ -93,7 +93,7 @@ def test_a_later_replay_does_the_same_and_says_nothing_twice() -> None:
 
 
 def test_one_that_begins_too_late_again_passes_nothing_over() -> None:
-    """What was announced live is announced again then, as nobody can tell it from what is lost now."""
+    """What was announced live is announced again, because it can't be distinguished from what is lost now."""
     state = lacking()
     run(state, read := later({"message_id": "a", "delta": "2"}, {"message_id": "n", "seq": 0, "delta": "x"}))
     more = log({"message_id": "n", "seq": 1, "delta": "y"}, start=5)
@@ -112,7 +112,7 @@ def test_the_note_is_dropped_when_no_replay_can_reach_there() -> None:
 
 
 def test_a_time_that_is_known_is_not_forgotten() -> None:
-    """Whatever is missing besides: only of what is over it says nothing."""
+    """Whatever else is missing; only messages that are over are left out."""
     assert [Missing(1, 10).more(1, time) for time in (0, 5, 20)] == [Missing(2, 10), Missing(2, 10), Missing(2, 20)]
     assert Missing(0, 10, 6).more(1, 0) == Missing(1, 0, 6)
 
@@ -122,7 +122,7 @@ SOUND = later(
     {"message_id": "n", "choice": 0, "seq": 1, "end": True},
     {"message_id": "n", "choice": 1, "delta": "y"},
 )
-"""A message that says how it begins, and a choice of it that comes later and says nothing."""
+"""A message that marks its beginning, and a later choice of it that does not."""
 
 
 def test_another_choice_of_a_message_that_was_seen_is_not_missing() -> None:
@@ -175,7 +175,7 @@ def test_another_choice_of_a_message_that_was_missing_is_missing_too() -> None:
 
 
 def test_one_record_is_of_missing_choices_altogether() -> None:
-    """More than were known to be missing: a later replay could not tell where they end."""
+    """More than were known to be missing: a later replay could not find their end."""
     state = lacking()
     choices = b",".join(b'{"index":%d,"delta":{"content":"x"}}' % index for index in range(3))
     records = [record(3, b'{"id":"a","choices":[%b]}' % choices, tm_codec="openai")]

@@ -132,7 +132,7 @@ def test_a_message_depends_on_every_open_stream_of_its_conversation() -> None:
 
 
 def test_an_id_in_use_again_goes_on_counting_its_events() -> None:
-    """Who drops repeats by `seq` must not drop the second use; its calls have ids of their own."""
+    """Readers that drop repeats by `seq` must not drop the second use; its calls have ids of their own."""
     call = '<tool_call>{"name": "f", "arguments": {}}</tool_call>'
     use = {"message_id": "m", "open": {"format": "hermes"}, "delta": call, "end": True}
     out = events(run(partition(), log(use, use, use)))
@@ -141,7 +141,7 @@ def test_an_id_in_use_again_goes_on_counting_its_events() -> None:
 
 
 def test_it_depends_on_the_log_of_the_uses_before() -> None:
-    """Only that says where the count stands; forgotten, the id is new again."""
+    """Only that holds the count; once forgotten, the id is new again."""
     use = {"message_id": "m", "open": {}, "end": True}
     state = partition(use, use, {"message_id": "m", "open": {}})
     run(state, [record(90, {"message_id": "x", "usage": {}})])
@@ -176,7 +176,7 @@ def test_what_the_chunk_says_goes_before_the_header() -> None:
 
 
 def test_the_header_opens_nothing_by_itself() -> None:
-    """It may be on every record: also on those that come late, behind a cancel."""
+    """It may be on every record, even on those that come late, after a cancel."""
     late = {"message_id": "m", "delta": "late"}
     records = [record(0, late, tm_open="{}"), record(1, {"message_id": "m", "control": "cancel"})]
     records += [record(2, late, tm_open="{}"), record(3, {"message_id": "m", "seq": 3, "delta": "a"}, tm_open="{}")]
@@ -192,7 +192,7 @@ def test_options_in_a_header_are_judged(header: str) -> None:
 
 
 def test_options_in_a_header_open_a_message_once() -> None:
-    """They may be on every record; behind the end of the message they open no other."""
+    """They may be on every record; after the end of the message they open no other."""
     delta = b'data: {"choices":[{"delta":{"content":"a<think>"}}]}\n'
     values = (b": ping\n", delta[:20], delta[20:] + delta, b"data: [DONE]\n", b"data: [DONE]\n", None)
     records = [record(offset, value) for offset, value in enumerate(values)]

@@ -72,7 +72,7 @@ def test_a_call_with_a_problem_is_not_for_tool_runners() -> None:
 
 
 def test_runners_hear_of_the_end_of_a_cancelled_message() -> None:
-    """With the same headers, behind its calls; no other end concerns them."""
+    """With the same headers, after its calls; no other end concerns them."""
     chunks: dict[str, dict[str, object]] = {"cancelled": {"control": "cancel"}, "stop": {"end": True}}
     ends = {
         end: [
@@ -159,7 +159,7 @@ class _Twice:
     names_events = False
 
     def encode(self, state: Any, _envelope: Envelope, event: Event, _seq: int | None, _time: int) -> list[bytes]:
-        """Payloads that say how many events there were."""
+        """Payloads with the number of events so far."""
         state.events += 1
         return [b"%d %b" % (state.events, event.type.encode())] * (state.events - 1)
 
@@ -198,7 +198,7 @@ def test_deltas_of_calls_are_for_dialects_that_stream_them(
 
 
 def test_the_state_of_a_dialect_is_in_the_snapshot(twice: OutputSpec) -> None:
-    """Restored, it goes on where it was; an output that is new begins."""
+    """Restored, it continues where it was; a new output begins."""
     asked = PartitionSettings(outputs=(OutputSpec("events"), twice))
     state = Partition(asked, "tokens", 0)
     run(state, log({"message_id": "m", "delta": "a"}))
@@ -236,7 +236,7 @@ def test_what_is_kept_of_an_answer_is_keyed_by_it() -> None:
 
 @pytest.mark.parametrize(("size", "truncated"), [(1_000, None), (60_000, b"1")])
 def test_an_answer_that_was_truncated_says_so(size: int, truncated: bytes | None) -> None:
-    """P8: the object fits a record, and its header tells that it is not all."""
+    """P8: the object fits a record, and its header marks it as incomplete."""
     limits = Limits(output_bytes=50_000)
     chunks = [{"message_id": "m", "delta": "é" * (size // 20), "end": number == 9} for number in range(10)]
     (record,) = output(*chunks, specs=ANSWERS[:1], limits=limits)
@@ -245,7 +245,7 @@ def test_an_answer_that_was_truncated_says_so(size: int, truncated: bytes | None
 
 
 def test_payloads_that_fit_no_record_leave_no_hole_in_the_numbers() -> None:
-    """Who waits for all parts of an event gets them."""
+    """A reader that waits for all parts of an event gets them."""
     call = '<tool_call>{"name": "f", "arguments": {"a": "%s"}}</tool_call>'
     opening = OPEN | {"delta": call % ("x" * 7_000) + call % "y"}
     out = output(
@@ -256,7 +256,7 @@ def test_payloads_that_fit_no_record_leave_no_hole_in_the_numbers() -> None:
 
 
 def test_every_record_leads_to_where_its_message_began() -> None:
-    """By the time of the first record of its message, whatever choice it is of; a new use of the id begins anew."""
+    """By the time of the first record of its message, in any choice; a new use of the id starts over."""
     out = output(
         {"message_id": "m", "open": {}, "delta": "a"},
         {"message_id": "m", "choice": 1, "delta": "b"},

@@ -92,7 +92,7 @@ def test_the_state_of_another_log_is_none() -> None:
 
 @pytest.mark.parametrize("other", [LogId("c", "other"), LogId("other", ""), LogId("c", "t", 3)])
 def test_a_snapshot_of_another_log_is_refused(other: LogId) -> None:
-    """A topic that was made anew, another cluster, or a log that lost its end and went on otherwise."""
+    """A topic that was created again, another cluster, or a log that lost its end and diverged."""
     state = busy()
     state.log = LogId("c", "t")
     mark, write = state.mark(), state.changes(full=True)

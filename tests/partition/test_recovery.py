@@ -1,4 +1,4 @@
-"""What a replay can't rebuild: it is said once, and never taken for sound."""
+"""What a replay can't rebuild is announced once, and never taken for sound."""
 
 from typing import Any
 
@@ -124,7 +124,7 @@ class TestUnseen:
         assert again.changes(full=True).changed == state.changes(full=True).changed
 
     def test_a_replay_that_begins_too_late_again_announces_only_what_is_new(self) -> None:
-        """Retention goes on while the worker is down."""
+        """Retention continues while the worker is down."""
         state, _, _ = self.lost()
         more = log(
             {"message_id": "n", "delta": "1"}, {"message_id": "n", "delta": "2"}, {"message_id": "b", "seq": 2}, start=7
@@ -151,7 +151,7 @@ class TestUnseen:
             restored(state.mark(), before.changes(full=True))
 
     def test_nothing_seen_is_nothing_said(self) -> None:
-        """Nobody knows who was open, only how many; the commit's count and hash are no defect then."""
+        """Only the number of open messages is known, not which; differing from the commit is not a defect then."""
         state = partition()
         run(state, self.records)
         _, announced, end = replay(state.mark(), log({"message_id": "x", "usage": {}}, start=6), lossy=True)
@@ -165,7 +165,7 @@ class TestGone:
     rest = log({"message_id": "m", "delta": "4"}, {"message_id": "n", "delta": "new"}, start=5)
 
     def passed(self) -> tuple[Partition, list[Output], ReplayEnd]:
-        """A partition that comes from a snapshot at its mark, where the topic begins behind that."""
+        """A partition from a snapshot at its mark, where the topic begins after that."""
         before = partition()
         run(before, self.records)
         mark = before.mark()
@@ -207,7 +207,7 @@ class TestGone:
             assert state.mark() == mark
 
     def test_what_codecs_keep_is_dropped(self) -> None:
-        """Half an event would be joined with half of another; and of what goes on nobody has the beginning."""
+        """Half an event would be joined with half of another, and messages that continue lack their beginning."""
         settings = msgspec.structs.replace(SETTINGS, codec="anthropic")
         before = partition(settings=settings)
         start = b'{"type": "message_start", "message": {"id": "a"}}'
@@ -227,7 +227,7 @@ class TestGone:
         assert [code for _, code in said(run(state, [record(5, delta), record(6, delta)]))] == ["state-lost"]
 
     def test_a_new_answer_comes_out_whole(self) -> None:
-        """Of a codec that says in each record of which message it is: nobody waits for more of what has ended."""
+        """With a codec whose records all name their message: nothing more is expected of ended ones."""
         settings = msgspec.structs.replace(SETTINGS, codec="openai")
 
         def chunks(name: bytes, start: int) -> list[InputRecord]:
@@ -264,7 +264,7 @@ class TestForeign:
         return state
 
     def test_without_a_snapshot_open_messages_end(self) -> None:
-        """Their options were the old defaults, which nobody knows any more."""
+        """Their options were the old defaults, which are no longer known."""
         state, announced, end = replay(self.before().mark(), self.records, settings=OTHER)
         assert said(announced) == [("a", "reconfigured"), ("b", "reconfigured")]
         assert end.lost == 2
@@ -361,7 +361,7 @@ def test_a_replay_counts_nothing() -> None:
 
 
 def test_a_wrong_state_is_noticed() -> None:
-    """Another log than the committed one does not give what the mark says."""
+    """A log other than the committed one does not give the state in the mark."""
     state = partition({"message_id": "a", "delta": "1"})
     _, _, end = replay(state.mark(), log({"message_id": "b", "delta": "1"}))
     assert end == ReplayEnd(lost=0, agrees=False)

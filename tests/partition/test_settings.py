@@ -34,7 +34,7 @@ def test_names_that_do_not_exist_are_said_all_at_once() -> None:
 
 
 def test_tool_input_is_streamed_where_an_output_asks_for_it() -> None:
-    """The native dialect does unless the message says otherwise; where nobody reads it, it is not made."""
+    """The native dialect does unless the message opts out; without a reader they are not made."""
     native, nobody = PartitionSettings(), PartitionSettings(outputs=())
     assert native.resolved(Options()) == Options()
     assert nobody.resolved(Options()) == Options(stream_tool_input=False)
@@ -75,7 +75,7 @@ class _Growing:
 def test_a_dialect_that_streams_arguments_gets_their_deltas(
     monkeypatch: pytest.MonkeyPatch, *, by_default: bool, said: bool | None, every: bool
 ) -> None:
-    """Of every argument, but only in messages in which it streams; who reads nothing else adds nothing."""
+    """For every argument, but only in messages that stream; a dialect without it adds nothing."""
     dialect = _Growing(streams_tool_input=by_default)
     monkeypatch.setattr("tokenmill.partition.settings.find_dialect", lambda _: dialect)
     resolved = PartitionSettings().resolved(Options(stream_tool_input=said, content_arguments=["f.a"]))
@@ -125,7 +125,7 @@ def test_the_fingerprint_covers_what_changes_events(changed: dict[str, object]) 
 def test_the_fingerprint_covers_what_dialects_ask_of_messages_with_words_of_their_own(
     defaults: Options, rendered: tuple[str, ...]
 ) -> None:
-    """What the defaults say alike for both, a message may say otherwise."""
+    """Where the defaults give the same for both, a message may still differ."""
     settings = PartitionSettings(defaults=defaults)
     other = msgspec.structs.replace(settings, rendered=rendered)
     own = Options(stream_tool_input=True)

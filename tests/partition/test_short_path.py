@@ -57,7 +57,7 @@ def test_which_chunks_it_takes(chunk: dict[str, Any], taken: bool) -> None:
     ],
 )
 def test_which_records_it_leaves_alone(each: InputRecord) -> None:
-    """Headers, odd keys and values that are no chunk are the long path's business; nothing has changed."""
+    """Headers, odd keys and values that are not chunks are left to the long path; nothing has changed."""
     state = partition(*OPENED)
     before = state.mark()
     assert not takes(state, each)

@@ -1,4 +1,4 @@
-"""An offset that was set by hand: what was skipped is lost and said to be, what lost nothing goes on as it was."""
+"""An offset that was set by hand: messages with skipped events are lost and announced, all others continue."""
 
 import random
 from itertools import islice
@@ -53,7 +53,7 @@ def moved(
 
 
 def said(outputs: list[Output]) -> list[str]:
-    """Messages that are said to be lost; each is an error and a finish."""
+    """Messages that are announced as lost, each by an error and a finish."""
     pairs = events(outputs)
     for error, finish in zip(pairs[::2], pairs[1::2], strict=True):
         assert isinstance(error, Error)
@@ -81,14 +81,14 @@ def test_what_made_events_in_between_is_lost() -> None:
 
 
 def test_the_last_event_says_how_far_it_came() -> None:
-    """Records behind it that made none were processed, for all that readers know: with those nothing is lost."""
+    """Later records without events count as processed for readers: nothing is lost with them."""
     talk = log({"message_id": "a", "delta": "1"}, {"message_id": "a", "delta": ""}, {"message_id": "a", "delta": "2"})
     _, announced, end = moved(talk, 2, Move(published(talk, 2)))
     assert (announced, summary(end.moved)) == ([], ("none", (0, 0), []))
 
 
 def test_going_back_loses_nothing() -> None:
-    """The last event is of a record that is still to come: its place tells, or its message does."""
+    """The last event is of a record still to come, as its place or its message shows."""
     all_of_it = run(Partition(SETTINGS, "tokens", 0), TALK)
     for last in (published(TALK, 11, since=9), published(TALK, 9)):
         state, announced, end = moved(TALK, 5, Move(last))
@@ -108,7 +108,7 @@ def test_without_any_event_all_is_skipped() -> None:
     ("done", "direction"), [(DONE, "forward"), (UNTIL, "none"), (UNTIL + 1, "back"), (None, "unknown")]
 )
 def test_what_was_processed_may_be_known(done: int | None, direction: str) -> None:
-    """As from a snapshot; or it is not known at all, and then nothing is said to be lost."""
+    """As from a snapshot; or it is not known at all, and then nothing is announced as lost."""
     _, announced, end = moved(TALK, UNTIL, Move(done=done))
     assert summary(end.moved)[0] == direction
     assert said(announced) == (["touched", "ended", "begun"] if direction == "forward" else [])
@@ -128,7 +128,7 @@ def test_a_replay_from_a_snapshot_finds_it_too() -> None:
 
 
 def test_it_is_said_once() -> None:
-    """Commits remember the span: a later replay loses the same messages, and says nothing of them."""
+    """Commits remember the span: a later replay loses the same messages, but does not announce them."""
     state, _, _ = moved(TALK, UNTIL, Move(published(TALK, DONE)))
     run(state, TALK[UNTIL:])
     mark = state.mark()
@@ -183,7 +183,7 @@ def test_wherever_it_is_moved(seed: int) -> None:
 
 
 def _ends(records: list[InputRecord], out: list[Output]) -> list[int]:
-    """How much has come out behind each record."""
+    """Number of outputs after each record."""
     state, ends = Partition(SETTINGS, "tokens", 0), []
     for each in records:
         state.process([each], out)

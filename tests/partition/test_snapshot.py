@@ -68,7 +68,7 @@ ODD_VALUES = {
 
 
 def bodies(value: str) -> Iterator[bytes]:
-    """Native chunks with a JSON value wherever one may be: what their codec refuses is no matter here."""
+    """Native chunks with a JSON value wherever one may be; those that their codec refuses do not matter here."""
     yield (
         b'{"message_id":"o","open":{"tools":[{"function":{"name":"f","parameters":{"default":%b}}}]}}' % value.encode()
     )
@@ -87,7 +87,7 @@ def bodies(value: str) -> Iterator[bytes]:
 
 @pytest.mark.parametrize("odd", ODD_VALUES)
 def test_a_snapshot_has_room_for_any_value(odd: str) -> None:
-    """Of models and providers, behind every record, whatever dialect remembers it: nothing ends a worker there."""
+    """Values of models and providers, after every record, in any dialect's state: nothing ends a worker."""
     find_dialect("segments")  # which makes those of systems known, too
     outputs = tuple(OutputSpec(f"events-{dialect.name}", dialect.name) for dialect in DIALECTS)
     settings = PartitionSettings(defaults=Options(format="hermes", stream_tool_input=True), outputs=outputs)

@@ -61,7 +61,7 @@ def test_only_what_looks_as_the_standard_says_is_kept(
 
 
 def test_all_outputs_of_a_message_have_those_of_its_first_record() -> None:
-    """Events, calls, answers, whatever later records say; other messages have none."""
+    """Events, calls and answers, whatever later records hold; other messages have none."""
     settings = PartitionSettings(
         outputs=(
             OutputSpec("events"),
@@ -144,7 +144,7 @@ def test_an_announcement_has_them_where_the_first_record_was_seen() -> None:
 
 
 def test_a_snapshot_keeps_them() -> None:
-    """Restored, the message goes on with them."""
+    """Restored, the message continues with them."""
     state = partition()
     run(state, [traced(0, {"message_id": "m", "delta": "a"})])
     mark, write = state.mark(), state.changes(full=True)

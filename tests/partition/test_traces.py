@@ -1,4 +1,4 @@
-"""The source of every call beside what was made of it, for the host's log."""
+"""The source of every call and what was made of it, for the host's log."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -55,7 +55,7 @@ def test_what_is_published_is_the_same(step: int, dialect: str) -> None:
 
 @pytest.mark.parametrize("step", [1, 1000])
 def test_text_that_waits_goes_on_waiting(step: int) -> None:
-    """With `text_mode` smart a marker that is no event divides no text, whether it is noted or not."""
+    """With `text_mode` smart a marker without an event divides no text, whether it is noted or not."""
     text = "one <turn|>two <turn|>three. four<channel|> five"
     options = Options(format="gemma4", text_mode="smart")
     untold, told = ([*parse_with(options, text, step, traced=noted)] for noted in (False, True))
@@ -73,7 +73,7 @@ def parse_with(options: Options, text: str, step: int, *, traced: bool) -> Itera
 
 
 def test_a_replay_tells_nothing() -> None:
-    """It was told when it happened."""
+    """It was reported when it happened."""
     settings = PartitionSettings(traced=True)
     assert settings.fingerprint() == PartitionSettings().fingerprint()
     chunk = {"message_id": "m", "open": {"format": "json_mix"}, "delta": GOOD}

@@ -8,7 +8,7 @@ from tokenmill.partition.unsaved import Fields
 
 
 def test_fields_are_put_or_removed() -> None:
-    """Nothing to say is a removal."""
+    """A field without a value is removed."""
     fields = Fields()
     fields.put(b"a", b"1")
     fields.put(b"b", None)

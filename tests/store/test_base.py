@@ -72,7 +72,7 @@ async def test_a_full_write_replaces_what_it_knows(store: SnapshotStore) -> None
 
 
 async def test_a_full_write_over_something_unknown_changes_nothing(store: SnapshotStore) -> None:
-    """Another writer was there in between; the exception says what there is."""
+    """Another writer came in between; the exception holds the current head."""
     head = await _full(store)
     stale = Head("other", 0, 5, 2)
     for base in (None, stale):
@@ -104,7 +104,7 @@ async def test_a_delta_changes_adds_and_removes(store: SnapshotStore) -> None:
 
 
 async def test_a_delta_of_many_pages_and_the_next_one(store: SnapshotStore) -> None:
-    """Pages of changed and of removed fields are one write; another delta goes on top of it."""
+    """Pages of changed and removed fields are one write; another delta builds on it."""
     base = await store.write_full(TOPIC, 0, None, Place(1, 10), b"", MANY)
     removed = [key for key in MANY if len(key) > 3]
     changed = {b"new %d" % number: b"x" for number in range(2 * SNAPSHOT_PAGE_FIELDS)}

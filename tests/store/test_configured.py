@@ -1,4 +1,4 @@
-"""Stores as the settings say."""
+"""Stores made from settings."""
 
 from typing import Any
 

@@ -12,7 +12,7 @@ from tokenmill.store.guarded import FIRST_PAUSE_S, LONGEST_PAUSE_S
 
 
 class Moody(MemoryStore):
-    """A store that can be told not to answer, or to answer never."""
+    """A store that can be made to fail, or never to answer."""
 
     def __init__(self) -> None:
         super().__init__()

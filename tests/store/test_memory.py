@@ -18,7 +18,7 @@ async def test_what_a_reader_does_to_a_snapshot_stays_with_the_reader() -> None:
 
 
 async def test_what_went_elsewhere_is_forgotten() -> None:
-    """Who has it now keeps snapshots of its own, and nobody would ever ask for this one."""
+    """The new owner keeps its own snapshots, and nobody would ever ask for this one."""
     store = MemoryStore()
     for partition in range(3):
         await store.write_full("tokens", partition, None, Place(1, 1), b"", {})

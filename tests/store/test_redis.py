@@ -74,7 +74,7 @@ async def test_a_snapshot_that_lost_fields_is_none(store: RedisStore, client: re
 async def test_a_head_that_is_none_of_ours_is_none(
     store: RedisStore, client: redis.Redis, field: str, value: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Somebody has written there: a restore does without, a writer hears that it is not the head it knows."""
+    """Somebody else has written there: a restore ignores it, and a writer learns that it is not the head it knows."""
     head = await store.write_full("tokens", 0, None, Place(1, 10), b"", {b"a": b"1"})
     client.hset("mill:{kafka:group:tokens:0}:head", field, value)
     assert (await store.load("tokens", 0), await store.head("tokens", 0)) == (None, None)
@@ -99,7 +99,7 @@ async def test_a_head_that_lost_something_is_replaced(store: RedisStore, client:
 
 
 async def test_a_sound_head_is_not_replaced_by_who_knows_of_none(store: RedisStore) -> None:
-    """It is told instead."""
+    """It learns the current head instead."""
     head = await store.write_full("tokens", 0, None, Place(1, 10), b"", {b"a": b"1"})
     with pytest.raises(HeadChanged) as refused:
         await store.write_full("tokens", 0, None, Place(1, 20), b"", {})
@@ -107,7 +107,7 @@ async def test_a_sound_head_is_not_replaced_by_who_knows_of_none(store: RedisSto
 
 
 async def test_a_generation_of_any_name_is_replaced(store: RedisStore, client: redis.Redis) -> None:
-    """Also of one that is no text."""
+    """Even if the name is not text."""
     await store.write_full("tokens", 0, None, Place(1, 10), b"", {b"a": b"1"})
     client.hset("mill:{kafka:group:tokens:0}:head", "generation", b"\xff")
     found = await store.head("tokens", 0)
@@ -142,7 +142,7 @@ async def test_an_interrupted_delta_is_no_snapshot_until_a_full_write(store: Red
 async def test_a_delta_whose_writer_died_between_two_pages_is_no_snapshot(
     store: RedisStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Half of the fields are new, half are old, and their number is right: only the head tells."""
+    """Half of the fields are new, half are old, and their number is right: only the head reveals it."""
     head = await store.write_full("tokens", 0, None, Place(1, 10), b"", MANY)
     write = store._delta
 
@@ -285,7 +285,7 @@ def resetting(target: int) -> Iterator[int]:
 
 
 def test_resets_in_whatever_moment_are_unavailable(redis_server: RedisServer) -> None:
-    """Under uvloop, whose own error for a connection that is gone nobody who has a store would expect."""
+    """Under uvloop, which has an error of its own for a lost connection that users of a store would not expect."""
 
     async def asked(port: int) -> list[str]:
         refusals: list[str] = []
@@ -311,7 +311,7 @@ def test_resets_in_whatever_moment_are_unavailable(redis_server: RedisServer) ->
 
 
 async def test_only_a_lost_connection_is_unavailable() -> None:
-    """An error of uvloop's says so that may say anything; another one of its kind is a mistake of ours."""
+    """The error of uvloop for this is a generic one; any other of its type is a mistake of ours."""
     client = redis_client("redis://127.0.0.1:1", 0.1)
     gone = RuntimeError("unable to perform operation on <TCPTransport closed=True 0x1>; the handler is closed")
     with pytest.raises(Unavailable, match="redis: the connection is gone"):

@@ -1,4 +1,4 @@
-"""Sessions in a real Redis: written by name, whole only if somebody who read the topic says so."""
+"""Sessions in a real Redis: written by name, complete only once a reader of the topic has marked them."""
 
 from collections.abc import AsyncIterator
 
@@ -40,7 +40,7 @@ async def test_an_empty_conversation_can_be_whole(store: RedisSessions) -> None:
 
 
 async def test_a_new_generation_ends_what_was_whole(store: RedisSessions) -> None:
-    """Also for a reader who asked for the generation before."""
+    """Even for a reader that asked for the generation earlier."""
     before = await store.generation()
     assert await store.generation() == before
     await store.restore(C, {b"m1/0": b"one"}, before)
@@ -65,7 +65,7 @@ async def test_a_flushed_redis_has_nothing_whole(store: RedisSessions, redis_ser
 async def test_a_server_that_was_started_again_has_nothing_whole(
     store: RedisSessions, redis_server: RedisServer
 ) -> None:
-    """It has what it last wrote to its disk; whoever wrote behind that was told that all is well."""
+    """It has what it last wrote to its disk; later writes had been acknowledged."""
     await store.restore(C, {b"m1/0": b"one"}, await store.generation())
     client = redis.Redis(port=redis_server.port)
     client.save()
@@ -103,7 +103,7 @@ async def test_hashes_expire(store: RedisSessions, redis_server: RedisServer) ->
 
 
 async def test_a_silent_server_is_unavailable(store: RedisSessions, redis_server: RedisServer) -> None:
-    """Every call says so, soon."""
+    """Every call fails soon."""
     redis_server.freeze()
     for call in (store.renew(), store.put([Named(C, b"m", b"v")]), store.load(C), store.generation()):
         with pytest.raises(Unavailable):

@@ -372,6 +372,36 @@ async def test_who_fails_while_it_drains_says_so(kafka: str, unique: str, tmp_pa
             await asyncio.wait_for(task, 20)
 
 
+class Faulty(Busy):
+    """A queue that can't be left."""
+
+    running = 0
+
+    def leave(self) -> None:
+        """Fail."""
+        raise ValueError("odd")
+
+
+async def test_a_drain_that_fails_is_reported(unique: str) -> None:
+    """Results may be missing then, and an end without an error would hide it."""
+    runner = Runner(Config(kafka=Kafka(group_id=unique)), Links(()), Numbers(TOOLS_METRICS))
+    runner._queues[TopicPartition("tool-calls", 9)] = cast("CallQueue", Faulty())
+    failing = asyncio.create_task(runner._failure.wait())
+    with pytest.raises(ValueError, match="odd"):
+        await runner._drain(failing)
+    failing.cancel()
+
+
+async def test_a_queue_that_breaks_names_itself(unique: str) -> None:
+    """Whatever it raises ends the process with a sentence."""
+    runner = Runner(Config(kafka=Kafka(group_id=unique)), Links(()), Numbers(TOOLS_METRICS))
+    place = TopicPartition("tool-calls", 9)
+    runner._control.read.set()  # so it looks for its queue, which is not there
+    await runner._worked(place)
+    with pytest.raises(FatalError, match=r"the queue of .*9.* ended: KeyError"):
+        await runner._failure.wait()
+
+
 async def test_who_fails_ends_in_time(kafka: str, unique: str, tmp_path: Path) -> None:
     """However long its parts take."""
     async with Calls(tmp_path, kafka, unique) as calls:

@@ -53,7 +53,7 @@ def test_a_port_that_is_taken_is_said_in_one_line(capfd: pytest.CaptureFixture[s
         assert run_worker(Config(worker=Worker(port=port, bind="127.0.0.1"))) == 1
     [line] = [line for line in capfd.readouterr().err.splitlines() if str(port) in line]  # output of others comes late
     assert f"can't listen on 127.0.0.1 port {port}: " in line
-    assert line.endswith("set another TOKENMILL_WORKER__PORT, or 0 for any that is free")
+    assert line.endswith("set another TOKENMILL_WORKER__PORT, or 0 for any free one")
 
 
 async def test_a_killed_worker_leaves_no_folder(stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

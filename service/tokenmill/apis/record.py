@@ -122,7 +122,7 @@ class RequestRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     key: Digest = ""
     """A hash of the client's `Idempotency-Key`, if it sent one."""
     attempt: Annotated[int, Meta(ge=0, lt=ATTEMPTS)] = 0
-    """With a key: how many earlier attempts failed before anything came of them."""
+    """Number of earlier attempts that failed before anything came of them, or lost their readers."""
     stays: bool = False
     """Whether it continues without a reader."""
     betas: str = ""

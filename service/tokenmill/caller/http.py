@@ -271,7 +271,7 @@ def message_of(raw: str) -> str:
 
 
 class _Failing:
-    """Classify what the HTTP client raised. Its own words are about hosts and sockets, or may quote what came."""
+    """Classifies what the HTTP client raised. Its own words are about hosts and sockets, or may quote what came."""
 
     def __enter__(self) -> None:
         return None

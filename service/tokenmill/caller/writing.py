@@ -121,11 +121,15 @@ class ChunkWriter:
             self.written_at = asyncio.get_running_loop().time()
 
     async def cancel(self) -> None:
-        """Have the worker end the message, which is open, as one that was stopped. Raises `Refused`."""
+        """Have the worker end the message, which is open, as one that was stopped, and wait until that is in the log.
+
+        Raises `Refused`.
+        """
         value = msgspec.json.encode(Chunk(message_id=self._message_id, control="cancel"))
         partition = self._writer.partition
         assert partition is not None  # noqa: S101 -- the message is open
-        await self._producer.put(self._topic, partition, self._key, value, self._headers)
+        sent = await self._producer.put(self._topic, partition, self._key, value, self._headers)
+        await sent.placed()
 
     async def acknowledged(self) -> None:
         """Wait until everything is in the log."""

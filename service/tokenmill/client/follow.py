@@ -44,8 +44,8 @@ class Follower:
         fetch_wait_ms: for how long the broker may hold back the answer to a fetch that finds nothing new. A Kafka
             answers as soon as something comes; other brokers may always take the whole time.
 
-    Raises `Unavailable` if Kafka does not answer or the topic does not exist; once the block is entered, a Kafka that
-    is away is waited for, but with `until_end`.
+    Raises `Unavailable` if Kafka does not answer or the topic does not exist. Once the block is entered, it waits for a
+    Kafka that is away; with `until_end` it raises.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Input codecs: one file each, one line each in this list. `sse+NAME` is raw bytes of SSE around any of them."""
+"""Input codecs: one file and one line in this list each. `sse+NAME` reads raw bytes of SSE around any of them."""
 
 from tokenmill.codecs.anthropic import ANTHROPIC
 from tokenmill.codecs.bedrock import BEDROCK
@@ -30,15 +30,15 @@ CODECS: Registry[Codec] = Registry(
         OPENAI_RESPONSES,
     )
 )
-"""Every codec by name, those of other packages with them; the first is the default."""
+"""Every codec by name, including those of other packages; the first is the default."""
 
 
 _AROUND: dict[str, Codec] = {}
-"""Codecs that were asked for with SSE around them, by the name of the other."""
+"""SSE codecs made so far, by the name of the codec inside."""
 
 
 def find_codec(name: str) -> Codec:
-    """The codec of that name. Raises `UnknownCodec`."""
+    """The codec with that name. Raises `UnknownCodec`."""
     codec = _around(name) if name.startswith(PREFIX) else CODECS.find(name)
     if codec is None:
         raise UnknownCodec(f"unknown codec {name!r}; {_instead_of(name)}")
@@ -46,7 +46,7 @@ def find_codec(name: str) -> Codec:
 
 
 def cut_anywhere(codec: Codec) -> bool:
-    """Whether a record may be any bytes of a stream, instead of a whole event."""
+    """Whether a record may be any bytes of a stream instead of a whole event."""
     return bool(getattr(codec, "cut_anywhere", False))
 
 

@@ -2,15 +2,15 @@
 
 Rules of this file:
 
-1. A record is one event, as JSON or as lines of SSE; its `type` says what it is. Unknown types and `ping` say nothing.
+1. A record is one event, as JSON or as lines of SSE, with a `type`. Unknown types and `ping` are ignored.
 2. `message_start` opens the message that its id names. Without one, content opens the conversation's unnamed message,
    or the one that the header `tm-message-id` names.
-3. A block of `tool_use` is a call, whose arguments come in pieces; where there are none, those of its start count.
-   One that ends without any has none, as the next block shows: cut off it may have been to get some. What else has
-   `input_json_delta`s is a part when it is complete, other blocks are parts as they begin.
-4. Counts of tokens are cumulative: later ones go over earlier ones, and null says nothing.
-5. `message_stop` ends the message; so do an error, a `message_start` that comes before, `[DONE]` that a proxy adds, and
-   a null value, which says that nothing follows.
+3. A block of `tool_use` is a call. Its arguments come in pieces; without pieces, those of its start count. A call that
+   ends without either has no arguments once another block follows; until then the answer may have been cut off before
+   them. Other blocks with `input_json_delta`s become parts when complete, all remaining blocks as they begin.
+4. Counts of tokens are cumulative: later ones replace earlier ones, and null is ignored.
+5. `message_stop` ends the message; so do an error, the `message_start` of another, `[DONE]` that a proxy adds, and a
+   null value, which means that nothing follows.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -36,10 +36,10 @@ from tokenmill.records import InputRecord, Record
 Json: TypeAlias = dict[str, Any]
 
 INPUT_CHARS = 256 * KIB
-"""Input of a block that is no call of ours, as long as that of a call."""
+"""Characters of input of a block that is not a call of ours: the same as for a call."""
 
 BLOCKS = 8
-"""With input, open at once: the API ends one before the next begins."""
+"""Blocks with input that may be open at once: the API ends one before the next begins."""
 
 STATUSES: Mapping[str, int] = {
     "invalid_request_error": 400,
@@ -53,36 +53,36 @@ STATUSES: Mapping[str, int] = {
     "timeout_error": 504,
     "overloaded_error": 529,
 }
-"""Of errors by their type: what HTTP would have said, had the head not been sent."""
+"""HTTP status of each type of error, which the provider would have sent if the head had not gone out before."""
 
 _TOOL = "tool_use"
 _OF_TEXT = frozenset({"text", "thinking"})
 
 
 class _Block(msgspec.Struct, array_like=True, gc=False):
-    """A block that has begun and is no text."""
+    """A block that has begun and is not text."""
 
     index: int
     kind: str
     start: Json = {}
-    """As it began, where that still counts."""
+    """The block as it began, or its input if it is a call."""
     pieces: str = ""
-    """Its input so far, where that is not passed on."""
+    """Its input so far, unless it is passed on immediately."""
     fed: bool = False
-    """Input has come."""
+    """Whether input has come."""
     ended: bool = False
-    """It is a call without arguments, unless the answer ends with it."""
+    """Whether it has ended as a call without arguments, which counts unless the answer ends with it."""
 
 
 class _State(AnswerState, array_like=True, gc=False):
-    """The message that has not ended."""
+    """The open message."""
 
     usage: Json = {}
     blocks: list[_Block] = []
 
 
 class AnthropicCodec:
-    """Anthropic's events; the state is which message is open, and its blocks."""
+    """Anthropic's events; the state is the open message and its blocks."""
 
     name = "anthropic"
     summary = (
@@ -103,14 +103,14 @@ class AnthropicCodec:
     )
 
     def decode(self, state: bytes, record: Record) -> tuple[bytes, Sequence[Chunk]]:
-        """The chunks of a record; whole or not at all. Raises `Undecodable`."""
+        """The chunks of a record, all or none. Raises `Undecodable`."""
         stream = _Stream(_State, state, record)
         stream.read_record(record.value, "an event of Anthropic's Messages stream")
         return stream.remembered(), stream.answer.chunks
 
 
 class _Stream(EventStream[_State]):
-    """A stream of events, and what comes out of a record."""
+    """A stream of events, and the chunks of a record."""
 
     def read(self, event: Json) -> None:
         """Read one event."""
@@ -177,7 +177,7 @@ class _Stream(EventStream[_State]):
             self._close(block)
 
     def message_delta(self, event: Json) -> None:
-        """`message_delta`: why it stops, and what it took."""
+        """`message_delta`: the stop reason and the counts."""
         self._count(object_of(event.get("usage")))
         delta = object_of(event.get("delta"))
         reason, stop = (text_of(delta.get(name)) or None for name in ("stop_reason", "stop_sequence"))
@@ -193,7 +193,7 @@ class _Stream(EventStream[_State]):
     # Content
 
     def _count(self, counts: Json) -> None:
-        """Later counts go over earlier ones, whose names a provider does not change."""
+        """Replace earlier counts by later ones with the same names."""
         said = self.answer.usage(counts)
         usage = self.state.usage | {name: count for name, count in said.items() if count is not None}
         if len(str(usage)) > DETAIL_BYTES:
@@ -244,9 +244,9 @@ class _Stream(EventStream[_State]):
 
 
 def _input_of(pieces: str) -> Any:
-    """The input that the pieces are; their text where that is no JSON, or none that can be kept.
+    """The input made of its pieces; their text if that is not JSON, or can't be kept.
 
-    An error would come again with all that closes the block: its own end, that of the message and that of the stream.
+    An error would come again with everything that closes the block: its own end, the message's and the stream's.
     """
     try:
         value = msgspec.json.decode(pieces)
@@ -265,6 +265,6 @@ _HANDLERS: dict[str, Callable[[_Stream, Json], None]] = {
     "message_stop": lambda stream, _event: stream.end(),
     "error": _Stream.fail,
 }
-"""Types of events that say something."""
+"""Handlers by type of event; all other types are ignored."""
 
 ANTHROPIC = AnthropicCodec()

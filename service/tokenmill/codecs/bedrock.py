@@ -2,12 +2,12 @@
 
 Rules of this file:
 
-1. A record is one event in the shape of the SDKs: a JSON object whose key says what it is. Unknown keys say nothing.
+1. A record is one event in the shape of the SDKs: a JSON object whose key is its type. Unknown keys are ignored.
 2. There are no ids: the message is the conversation's unnamed one, or that of the header `tm-message-id`.
-   `messageStart` opens it, and content does if that is missing. Blocks of text need no start.
+   `messageStart` opens it, or content if that is missing. Blocks of text need no start.
 3. A block of `toolUse` is a call, whose input comes in pieces; other blocks are parts as they begin.
-4. `messageStop` tells the reason; `metadata`, which comes last, the counts of tokens, and it ends the message. So do an
-   exception, another `messageStart`, and a null value, which says that nothing follows.
+4. `messageStop` gives the reason. `metadata`, which comes last, gives the counts of tokens and ends the message. So do
+   an exception, another `messageStart`, and a null value, which means that nothing follows.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ from tokenmill.records import InputRecord, Record
 Json: TypeAlias = dict[str, Any]
 
 _EXCEPTION = "Exception"
-"""What the keys of failures end with."""
+"""Suffix of the keys of failures."""
 
 _OPEN = b"open"
 """The state while a message has not ended."""
@@ -49,7 +49,7 @@ class BedrockCodec:
     )
 
     def decode(self, state: bytes, record: Record) -> tuple[bytes, Sequence[Chunk]]:
-        """The chunks of a record; whole or not at all. Raises `Undecodable`."""
+        """The chunks of a record, all or none. Raises `Undecodable`."""
         answer = Answer(message_id(record) or "", is_open=bool(state))
         if record.value is None:
             answer.end()
@@ -59,7 +59,7 @@ class BedrockCodec:
 
 
 class _Event:
-    """What an event says of the answer."""
+    """An event, and the answer that it adds to."""
 
     def __init__(self, answer: Answer) -> None:
         self.answer = answer

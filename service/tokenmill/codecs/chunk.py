@@ -1,4 +1,4 @@
-"""`Chunk`: what every codec makes of an input record, and what the partition reads."""
+"""`Chunk`: what every codec makes of an input record, and the partition reads."""
 
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -6,7 +6,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 Number: TypeAlias = Annotated[int, Meta(ge=0, le=2**53)]
-"""What every language's JSON reader keeps exact."""
+"""A number that every language's JSON reader keeps exact."""
 
 
 class ProviderPart(msgspec.Struct, frozen=True):
@@ -21,11 +21,11 @@ class Chunk(msgspec.Struct, frozen=True, omit_defaults=True):
     """A piece of one message. Fields apply in this order; unknown ones are ignored, null is the same as absent."""
 
     conversation_id: str | None = None
-    """If present it must equal the record's key."""
+    """Conversation id; if present, it must equal the record's key."""
     message_id: str | None = None
-    """Absent: the conversation's open unnamed message."""
+    """Id of the message; absent: the conversation's open unnamed message."""
     choice: Number | UnsetType | None = UNSET
-    """Which of a message's alternative answers, at most 128. Absent: 0; for a `control` without it, all choices."""
+    """Number of the alternative answer, of at most 128. Absent: 0; for a `control`, all choices."""
     seq: Number | None = None
     """Position of the chunk in (message, choice)."""
     open: dict[str, Any] | None = None
@@ -41,9 +41,9 @@ class Chunk(msgspec.Struct, frozen=True, omit_defaults=True):
     usage: dict[str, Any] | None = None
     """Token counts."""
     finish_reason: str | None = None
-    """Sets the reason."""
+    """Reason of the message's end."""
     end: bool | UnsetType | None = UNSET
-    """Ends the message. In the native codec a `finish_reason` ends it unless this is false."""
+    """Whether the chunk ends the message. In the native codec a `finish_reason` ends it unless this is false."""
     control: Literal["cancel", "timeout"] | None = None
     """Ends the message early."""
     error: str | None = None
@@ -53,9 +53,9 @@ class Chunk(msgspec.Struct, frozen=True, omit_defaults=True):
     error_raw: str | None = None
     """With `error`: the body of that answer; its beginning is kept."""
     resumes: bool | None = None
-    """Another writer goes on with the message from here: it has a range of `seq` of its own, so the jump is no gap, and
-    what the writer before still sends is taken for repeats. It may also open the message."""
+    """Whether another writer continues the message from here. It has its own range of `seq`, so the jump is not a gap,
+    and chunks that the writer before it still sends count as repeats. It may also open the message."""
     model: str | None = None
-    """Name of the model, as the provider tells it: counts on the chunk that opens the message, if `open` has none."""
+    """Name of the model, as the provider gives it; used on the chunk that opens the message, if `open` has none."""
     stop_sequence: str | None = None
     """With `finish_reason`: the text at which the model was told to stop and did."""

@@ -1,4 +1,4 @@
-"""What a codec is: the first step of the flow, from a record's bytes to chunks."""
+"""The interface of codecs: the first step of the flow, from a record's bytes to chunks."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -8,15 +8,15 @@ from tokenmill.records import InputRecord, Record
 
 
 class Codec(Protocol):
-    """Turns input records into chunks. A codec is pure: equal states and records give equal answers.
+    """Turns input records into chunks. A codec is pure: equal states and records give equal results.
 
-    A new codec is one file with an object of this shape and one line in the list of this package. One whose records may
-    be any bytes of a stream says so with `cut_anywhere = True`; else a record is a whole event.
+    A new codec is one file with an object of this shape and one line in the list of this package. If its records may be
+    any bytes of a stream, it has `cut_anywhere = True`; otherwise a record is a whole event.
     """
 
     @property
     def name(self) -> str:
-        """What the configuration and the header `tm-codec` call it."""
+        """Name in the configuration and in the header `tm-codec`."""
 
     @property
     def summary(self) -> str:
@@ -24,10 +24,10 @@ class Codec(Protocol):
 
     @property
     def sample(self) -> Sequence[InputRecord]:
-        """Records of one short message, for the same readers."""
+        """Records of one short message, for the same places."""
 
     def decode(self, state: bytes, record: Record) -> tuple[bytes, Sequence[Chunk]]:
-        """The chunks of a record, and what to remember until the next one of the same key and stream.
+        """The state to keep until the next record of the same key and stream, and the chunks of this one.
 
-        State is b"" where nothing need be remembered. Raises `RecordError` for a record that can't be used.
+        The state is b"" if nothing has to be kept. Raises `RecordError` for a record that can't be used.
         """

@@ -1,11 +1,11 @@
-"""A stream of typed events that tells one answer after the other: what the codecs of such protocols have in common.
+"""A stream of typed events with one answer after the other: the common part of the codecs of such protocols.
 
 Rules of this file:
 
-1. A record is one event, as JSON or as lines of SSE; its `type` says what it is.
-2. `[DONE]`, which proxies add to any protocol, and a null value end the open message. An empty value,
-   as a line between two events, says nothing.
-3. What is remembered is remembered while a message is open.
+1. A record is one event, as JSON or as lines of SSE, with a `type`.
+2. `[DONE]`, which proxies add to any protocol, and a null value end the open message. An empty value, such as a line
+   between two events, is ignored.
+3. State is kept only while a message is open.
 """
 
 from typing import Any, Generic, TypeVar
@@ -19,7 +19,7 @@ from tokenmill.records import Record
 
 
 class AnswerState(msgspec.Struct, array_like=True, gc=False):
-    """The message that has not ended; a protocol adds what else it has to remember."""
+    """The open message; each protocol adds what else it has to remember."""
 
     id: str = ""
 
@@ -30,7 +30,7 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 class EventStream(Generic[StateT]):
-    """What came before, and what comes out of a record."""
+    """The state of a stream, and the chunks of a record."""
 
     def __init__(self, kind: type[StateT], remembered: bytes, record: Record) -> None:
         self.state = msgspec.msgpack.decode(remembered, type=kind) if remembered else kind()
@@ -38,7 +38,7 @@ class EventStream(Generic[StateT]):
         self.answer = Answer(self.state.id or self._default_id, is_open=bool(remembered))
 
     def read_record(self, value: bytes | None, what: str) -> None:
-        """All events of a record, each of which is `what`. Raises `Undecodable`."""
+        """Read all events of a record, each of which is `what`. Raises `Undecodable`."""
         for data in payloads(DONE if value is None else value):
             if data == DONE:
                 self.end()
@@ -54,7 +54,7 @@ class EventStream(Generic[StateT]):
         raise NotImplementedError
 
     def begin(self, identity: str) -> None:
-        """Another message is told from here on; empty where it has no id of its own."""
+        """Begin another message; `identity` is empty if it has no id of its own."""
         self.state.id, self.answer.id = identity, identity or self._default_id
 
     def end(self) -> None:
@@ -63,5 +63,5 @@ class EventStream(Generic[StateT]):
         self.forget()
 
     def forget(self) -> None:
-        """Forget all of the message."""
+        """Forget the message."""
         self.state, self.answer.id = type(self.state)(), self._default_id

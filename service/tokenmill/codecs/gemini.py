@@ -3,13 +3,13 @@
 Rules of this file:
 
 1. A record is one `GenerateContentResponse`, as JSON or as a line of SSE; or, from a stream that is one JSON array, an
-   element of it, with or without the brackets and commas around.
+   element of it, with or without the brackets and commas around it.
 2. The message is that of `responseId`; without one it is the conversation's unnamed message, or the one that the header
    `tm-message-id` names. Candidates are its choices.
-3. A part of text is reasoning where it is a `thought`. Function calls are calls: whole ones as they are, partial ones
-   when they are complete. Every other kind of part, and a signature, is a part of the message.
-4. A candidate is finished by its `finishReason`, and the message ends when all are, if counts of tokens came with it,
-   as they do on every response; else with those that follow. It also ends when the prompt is blocked, with an error,
+3. A text part is reasoning if it is a `thought`. Function calls are calls: whole ones as they are, partial ones when
+   they are complete. Every other kind of part, and a signature, is a part of the message.
+4. A `finishReason` finishes its candidate. The message ends when all are finished and counts of tokens have come with
+   the last one, as they do on every response, or follow it. It also ends when the prompt is blocked, with an error,
    with the first response of another message, with `[DONE]` that a proxy adds, and with a null value.
 """
 
@@ -46,23 +46,23 @@ _ITS_OWN = frozenset({"text", "thought", "thoughtSignature", "functionCall", "pa
 _KNOWN = frozenset({"candidates", "usageMetadata", "promptFeedback", "responseId", "modelVersion", "error"})
 
 _ARRAY = (b"[", b",", b"]")
-"""What a piece of an array begins or ends with, if not with an element."""
+"""Bytes that a piece of an array begins or ends with, apart from elements."""
 
 _AROUND = b"[], \t\r\n"
-"""What may stand around an element."""
+"""Bytes that may stand around an element."""
 
 
 class _Candidate(msgspec.Struct, array_like=True, gc=False):
     index: int
     silent: bool = True
-    """Nothing of it has come out."""
+    """Whether no chunk of it has been made."""
     finished: bool = False
     calls: int = 0
     partial: PartialCall | None = None
 
 
 class _State(msgspec.Struct, array_like=True, gc=False):
-    """The message that has not ended."""
+    """The open message."""
 
     id: str = ""
     open: bool = False
@@ -74,7 +74,7 @@ _decode_state = msgspec.msgpack.Decoder(_State).decode
 
 
 class GeminiCodec:
-    """Responses of Gemini; the state is which message is open, and how far its candidates are."""
+    """Responses of Gemini; the state is the open message and the progress of its candidates."""
 
     name = "gemini"
     summary = "responses of Gemini's streamGenerateContent, one a record: JSON, or a line of SSE"
@@ -89,7 +89,7 @@ class GeminiCodec:
     )
 
     def decode(self, state: bytes, record: Record) -> tuple[bytes, Sequence[Chunk]]:
-        """The chunks of a record; whole or not at all. Raises `Undecodable`."""
+        """The chunks of a record, all or none. Raises `Undecodable`."""
         stream = _Stream(_decode_state(state) if state else _State(), message_id(record) or "")
         for data in _responses(DONE if record.value is None else record.value):
             if data == DONE:
@@ -100,7 +100,7 @@ class GeminiCodec:
 
 
 def _responses(value: bytes) -> Iterator[bytes]:
-    """The responses of a record: of an array that is streamed, what stands between its brackets and commas."""
+    """The responses of a record; in a streamed array, those between its brackets and commas."""
     value = value.strip()
     if value == DONE or (value[:1] not in _ARRAY and not (value.startswith(b"{") and value[-1:] in _ARRAY)):
         yield from payloads(value)
@@ -112,7 +112,7 @@ def _responses(value: bytes) -> Iterator[bytes]:
 
 
 class _Stream:
-    """A stream of responses, and what comes out of a record."""
+    """A stream of responses, and the chunks of a record."""
 
     def __init__(self, state: _State, default_id: str) -> None:
         self.state = state
@@ -194,7 +194,7 @@ class _Stream:
         self._put(candidate, part=ProviderPart(kind, value))
 
     def _call(self, candidate: _Candidate, raw: Json) -> None:
-        """A whole call, or a piece of one: `willContinue` says that more follows."""
+        """Read a whole call, or a piece of one; `willContinue` marks one that is not complete."""
         check_plain(raw, "functionCall")
         partial, more = candidate.partial, raw.get("willContinue") is True
         if partial is None and not more and "partialArgs" not in raw:

@@ -12,17 +12,17 @@ from tokenmill.limits import JSON_DEPTH, KIB
 Json: TypeAlias = dict[str, Any]
 
 ARGUMENT_BYTES = 256 * KIB
-"""Of all pieces of a call with their paths, as long as a call."""
+"""Bytes of all pieces of a call with their paths: the same as for a call."""
 
 AHEAD = 16
-"""Items of a list that may be missing in front of one that comes: an index must not make room for what never comes."""
+"""Items of a list that may be missing before a given one: an index must not make room for items that never come."""
 
 _STEP = re.compile(r"""\.(?P<key>[^.\[\]]+)|\[(?P<index>\d{1,5})\]|\[(?:'(?P<single>[^']*)'|"(?P<double>[^"]*)")\]""")
 _VALUES = ("stringValue", "numberValue", "boolValue", "nullValue")
 
 
 class PartialCall(msgspec.Struct, array_like=True, gc=False):
-    """A call that goes on."""
+    """A call that is not complete."""
 
     id: str
     name: str
@@ -30,7 +30,7 @@ class PartialCall(msgspec.Struct, array_like=True, gc=False):
     size: int = 0
 
     def add(self, pieces: list[Any]) -> None:
-        """More values, or more of them. Raises `Undecodable` for a path that leads nowhere, and beyond the cap."""
+        """Add values, or pieces of them. Raises `Undecodable` for a path that leads nowhere, and above the cap."""
         for piece in pieces:
             if isinstance(piece, dict):
                 self._put(_steps(piece.get("jsonPath")), piece)
@@ -68,7 +68,7 @@ def _steps(path: Any) -> list[str | int]:
 
 
 def _inside(holder: Any, step: str | int, empty: Any) -> Any:
-    """The object or list at a place, made if there is none."""
+    """The object or list at a place, created if there is none."""
     found = _get(holder, step)
     if not isinstance(found, type(empty)):
         _set(holder, step, empty)

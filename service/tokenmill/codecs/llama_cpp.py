@@ -1,4 +1,4 @@
-"""Codec `llama_cpp`: the events of llama.cpp's `/completion`, which completes a prompt and parses nothing.
+"""Codec `llama_cpp`: the events of llama.cpp's `/completion`, which completes a prompt and does not parse the answer.
 
 Rules of this file:
 
@@ -21,10 +21,10 @@ from tokenmill.records import InputRecord, Record
 _KNOWN = frozenset({"content", "stop", "error"})
 
 _COUNTS = {"prompt_tokens": "tokens_evaluated", "completion_tokens": "tokens_predicted"}
-"""What its counts are called elsewhere."""
+"""Common names of its counts."""
 
 _OPEN = b"1"
-"""The state of a message that has not ended."""
+"""State while a message is open."""
 
 
 class LlamaCppCodec:
@@ -43,7 +43,7 @@ class LlamaCppCodec:
     )
 
     def decode(self, state: bytes, record: Record) -> tuple[bytes, Sequence[Chunk]]:
-        """The chunks of a record; whole or not at all. Raises `Undecodable`."""
+        """The chunks of a record, all or none. Raises `Undecodable`."""
         answer = Answer(message_id(record) or "", is_open=bool(state))
         if record.value is None:
             answer.end()
@@ -55,7 +55,7 @@ class LlamaCppCodec:
 
 
 def _read(event: dict[str, Any], state: bytes, answer: Answer) -> bytes:
-    """Read one event; returns the state behind it."""
+    """Read one event; returns the state after it."""
     if not _KNOWN & event.keys():
         raise Undecodable(f"not an event of llama.cpp's: it has none of {', '.join(sorted(_KNOWN))}")
     if error := event.get("error"):

@@ -1,4 +1,4 @@
-"""The header by which a record of a codec without message ids names its message."""
+"""The header that names a record's message, for codecs without message ids."""
 
 from tokenmill.errors import Undecodable
 from tokenmill.records import Record, header

@@ -1,4 +1,4 @@
-"""Codec `native`: one chunk a record, as JSON or, with header `content-type: application/msgpack`, as MessagePack."""
+"""Codec `native`: one chunk per record, as JSON or, with header `content-type: application/msgpack`, as MessagePack."""
 
 import json
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ class NativeCodec:
     )
 
     def decode(self, state: bytes, record: Record) -> tuple[bytes, Sequence[Chunk]]:
-        """The record's chunk. Nothing is remembered."""
+        """The record's chunk. No state is kept."""
         value, headers = record.value, record.headers
         if value is None:
             raise Undecodable("the value is null; a native chunk is a JSON object")
@@ -52,7 +52,7 @@ class NativeCodec:
 
 
 def _with_half_pairs(value: bytes, problem: Exception) -> Chunk:
-    """A chunk of a producer that cut its text inside a surrogate pair, the halves as U+FFFD. Raises `Undecodable`."""
+    """A chunk whose producer cut the text inside a surrogate pair; the halves become U+FFFD. Raises `Undecodable`."""
     try:
         if HALF_PAIR.search(value):
             return msgspec.convert(whole_characters(json.loads(value)), Chunk)
@@ -62,7 +62,7 @@ def _with_half_pairs(value: bytes, problem: Exception) -> Chunk:
 
 
 def _check_free_fields(chunk: Chunk) -> None:
-    """Raise `Undecodable` where a field of any content has some that can't be published or kept."""
+    """Raise `Undecodable` if a field of free content holds some that can't be published or kept."""
     part = chunk.part.value if chunk.part is not None else None
     fields = {"open": chunk.open, "tool_calls": chunk.tool_calls, "part": part, "usage": chunk.usage}
     for name, value in fields.items():

@@ -2,11 +2,11 @@
 
 Rules of this file:
 
-1. A record is one JSON object, or several, a line each.
+1. A record is one JSON object, or several, one per line.
 2. There are no ids: the message is the conversation's unnamed one, or that of the header `tm-message-id`.
 3. Calls come whole, with their arguments as an object.
-4. `done` ends the message; so do an error, which is looked at first, and a null value. A line that only says
-   that a model was loaded opens none.
+4. `done` ends the message; so do an error, which is checked first, and a null value. A line that only reports that a
+   model was loaded opens no message.
 """
 
 from collections.abc import Sequence
@@ -26,16 +26,16 @@ Json: TypeAlias = dict[str, Any]
 
 _KNOWN = frozenset({"message", "response", "done", "error"})
 _NO_ANSWER = frozenset({"load", "unload"})
-"""Reasons to be done that follow no question."""
+"""Values of `done_reason` that end no answer."""
 
 _COUNTS = ("prompt_eval_count", "eval_count")
 
 
 class _State(msgspec.Struct, array_like=True, gc=False):
-    """The message that has not ended."""
+    """The open message."""
 
     calls: int = 0
-    """That have come."""
+    """Number of calls so far."""
 
 
 _encode_state = msgspec.msgpack.Encoder().encode
@@ -43,7 +43,7 @@ _decode_state = msgspec.msgpack.Decoder(_State).decode
 
 
 class OllamaCodec:
-    """Ollama's lines; the state is how many calls the open message has."""
+    """Ollama's lines; the state is the number of calls in the open message."""
 
     name = "ollama"
     summary = "lines of Ollama's chat or generate, a JSON object each; done ends the message"
@@ -58,7 +58,7 @@ class OllamaCodec:
     )
 
     def decode(self, state: bytes, record: Record) -> tuple[bytes, Sequence[Chunk]]:
-        """The chunks of a record; whole or not at all. Raises `Undecodable`."""
+        """The chunks of a record, all or none. Raises `Undecodable`."""
         known = _decode_state(state) if state else None
         answer = Answer(message_id(record) or "", is_open=known is not None)
         lines = [line for line in (record.value or b"").splitlines() if line.strip()]
@@ -71,7 +71,7 @@ class OllamaCodec:
 
 
 def _read(line: Json, known: _State | None, answer: Answer) -> _State | None:
-    """One line; returns the state of the message that is open behind it."""
+    """Read one line; returns the state of the message that is open after it."""
     if not _KNOWN & line.keys():
         raise Undecodable(f"not a line of Ollama's: it has none of {', '.join(sorted(_KNOWN))}")
     if line.get("error"):

@@ -1,18 +1,18 @@
-"""Codec `openai`: the `chat.completion.chunk`s that OpenAI, and the many servers that follow it, stream.
+"""Codec `openai`: the `chat.completion.chunk`s that OpenAI and compatible servers stream.
 
 Rules of this file:
 
 1. A record is one chunk: a JSON object, or lines of an SSE stream, of which those with `data:` count.
-2. What has one `id` is one message. A chunk without an id belongs to the message before it in its stream; servers that
-   never send one make the conversation's unnamed message, or the one that the header `tm-message-id` names. Where each
-   chunk has another id, counts at the end are of the message before, if that is finished.
+2. Chunks with the same `id` are one message. A chunk without an id belongs to the message before it in its stream;
+   servers that never send one make the conversation's unnamed message, or the one that the header `tm-message-id`
+   names. If each chunk has another id, counts at the end belong to the message before, if that is finished.
 3. A `finish_reason` finishes a choice, but its usage may follow. So a message ends with the first of: a chunk of usage
    with empty `choices` once all its choices are finished; `[DONE]`; a chunk of another message, if it is finished; an
-   error, whatever stands beside it; a null value, which says that nothing follows. Where none of them comes it ends
-   when it is idle. An answer that was not streamed is all there is of its message.
-4. `[DONE]` ends what is finished, or if nothing is, the last message: one stream carries one answer, but answers that
+   error, whatever else its chunk holds; a null value, which means that nothing follows. If none of them comes, it ends
+   when it is idle. An answer that was not streamed is a complete message.
+4. `[DONE]` ends all finished messages or, if none is, the last message: one stream carries one answer, but answers that
    share a stream by mistake do not cut each other off.
-5. A choice that brought nothing is opened by its `finish_reason`, so that an empty answer is told, too.
+5. A choice without content is opened by its `finish_reason`, so that an empty answer is published, too.
 """
 
 from collections.abc import Sequence
@@ -31,10 +31,10 @@ from tokenmill.limits import CHOICES
 from tokenmill.records import InputRecord, Record
 
 MESSAGES_AT_ONCE = 8
-"""Answers that share one stream: it should be one, and whoever mixes some does not mix many."""
+"""Answers that may share one stream: it should be one, and a producer that mixes some does not mix many."""
 
 WHOLE = "chat.completion"
-"""What an answer is that was not streamed."""
+"""The `object` of an answer that was not streamed."""
 
 _FIELDS = frozenset({"choices", "usage", "error", "moderation"})
 
@@ -43,7 +43,7 @@ class _Choice(msgspec.Struct, array_like=True, gc=False):
     index: int
     finished: bool = False
     silent: bool = True
-    """Nothing of it has come out."""
+    """Whether no chunk of it has been made."""
 
 
 class _Message(msgspec.Struct, array_like=True, gc=False):
@@ -54,11 +54,11 @@ class _Message(msgspec.Struct, array_like=True, gc=False):
 
     @property
     def finished(self) -> bool:
-        """Every choice that was seen has its finish reason."""
+        """Whether every choice so far has its finish reason."""
         return bool(self.choices) and all(choice.finished for choice in self.choices)
 
     def choice(self, index: int) -> _Choice:
-        """The choice of that number, known or new. Raises `Undecodable` for one too many."""
+        """The choice with that number, known or new. Raises `Undecodable` for one too many."""
         for choice in self.choices:
             if choice.index == index:
                 return choice
@@ -73,7 +73,7 @@ _decode_state = msgspec.msgpack.Decoder(list[_Message]).decode
 
 
 class OpenAICodec:
-    """Chat completions as they are streamed; the state is which answers have not ended, and how far they are."""
+    """Streamed chat completions; the state is the open answers and their progress."""
 
     name = "openai"
     summary = "OpenAI's chat.completion.chunk, one a record: a JSON object, or a line of SSE; [DONE] ends the message"
@@ -89,7 +89,7 @@ class OpenAICodec:
     )
 
     def decode(self, state: bytes, record: Record) -> tuple[bytes, Sequence[Chunk]]:
-        """The chunks of a record; whole or not at all. Raises `Undecodable`."""
+        """The chunks of a record, all or none. Raises `Undecodable`."""
         known = _decode_state(state) if state else []
         token = token_of(record.value) if known else None
         if token is not None and _goes_on(known, token):
@@ -107,7 +107,7 @@ class OpenAICodec:
 
 
 def _goes_on(known: Sequence[_Message], token: Token) -> bool:
-    """Whether it is of a choice that has begun, so that nothing need be remembered of it."""
+    """Whether the token is of a choice that has begun, so that the state does not change."""
     for message in known:
         if message.id == token.id:
             for choice in message.choices:
@@ -117,7 +117,7 @@ def _goes_on(known: Sequence[_Message], token: Token) -> bool:
 
 
 class _Answers:
-    """The answers of one stream that have not ended, and what comes out of a record."""
+    """The open answers of one stream, and the chunks of a record."""
 
     def __init__(self, known: list[_Message], default_id: str | None) -> None:
         self.known = known
@@ -130,9 +130,9 @@ class _Answers:
         choices = [] if payload.get("choices") is None else payload["choices"]
         error = _error_of(payload)
         if not isinstance(choices, list) or (not _FIELDS & payload.keys() and error is None):
-            raise Undecodable("no chat.completion.chunk: it has no list of `choices`")
+            raise Undecodable("not a chat.completion.chunk: it has no list of `choices`")
         if usage is not None and not isinstance(usage, dict):
-            raise Undecodable("`usage` is no object")
+            raise Undecodable("`usage` is not an object")
         check_plain(usage, "usage")
         message = self._message(payload, choices)
         for choice in choices if error is None else _unfinished(choices):
@@ -146,7 +146,7 @@ class _Answers:
             self._fail([message] if payload.get("id") else self.known or [message], error, _status_of(payload))
 
     def _message(self, payload: dict[str, Any], choices: Sequence[Any]) -> _Message:
-        """The message that a chunk belongs to; the first chunk of another ends those that are finished."""
+        """The message that a chunk belongs to; the first chunk of a new message ends those that are finished."""
         wanted = identity_of(payload.get("id"))
         for message in self.known:
             if wanted and message.id == wanted:
@@ -165,7 +165,7 @@ class _Answers:
 
     def _choice(self, message: _Message, payload: dict[str, Any], raw: Any, usage: dict[str, Any] | None) -> None:
         if not isinstance(raw, dict):
-            raise Undecodable("a choice is no object")
+            raise Undecodable("a choice is not an object")
         choice, pieces, finish = message.choice(index_of(raw)), content_of(raw), finish_of(raw)
         opens: dict[str, Any] | None = {} if choice.silent and finish and not pieces else None
         choice.silent = choice.silent and not pieces and opens is None
@@ -194,12 +194,12 @@ class _Answers:
     # Ends
 
     def done(self) -> None:
-        """Read the protocol's end."""
+        """Read the protocol's end mark."""
         for message in [known for known in self.known if known.finished] or self.known[-1:]:
             self._end(message)
 
     def end_all(self) -> None:
-        """End all messages, as nothing follows in this stream."""
+        """End all messages, because nothing follows in this stream."""
         for message in list(self.known):
             self._end(message)
 
@@ -210,7 +210,7 @@ class _Answers:
                 self._put(message, choice, Chunk(end=True))
 
     def _fail(self, messages: Sequence[_Message], error: str, status: int | None) -> None:
-        """The provider failed: what is open ends with its error; where nothing is, a message of nothing else opens."""
+        """End messages with the provider's error; one without choices consists of the error alone."""
         for message in list(messages):
             for choice in message.choices or [_Choice(0)]:
                 failed = Chunk(error=error, error_status=status, finish_reason="error", end=True)
@@ -225,14 +225,14 @@ class _Answers:
 
 
 def _usage_of(payload: dict[str, Any]) -> Any:
-    """Counts of tokens; one server has them under a name of its own."""
+    """Counts of tokens; Groq has them under a name of its own."""
     own = payload.get("x_groq")
     usage = payload.get("usage")
     return own.get("usage") if usage is None and isinstance(own, dict) else usage
 
 
 def _error_of(payload: dict[str, Any]) -> str | None:
-    """The text of an error frame; `error` null or empty is none. Old servers put the error in place of the chunk."""
+    """The text of an error frame; None if `error` is null or empty. Old servers send the error instead of a chunk."""
     error = payload if payload.get("object") == "error" else payload.get("error")
     if isinstance(error, dict) and error:
         message = error.get("message")
@@ -241,9 +241,9 @@ def _error_of(payload: dict[str, Any]) -> str | None:
 
 
 def _status_of(payload: dict[str, Any]) -> int | None:
-    """The status that an error frame says in place of the response's own, which was sent before it.
+    """The status in an error frame, which replaces that of the response, because it was sent before.
 
-    `code` may also be a word, or a number of the server's own; some servers write the number as text.
+    `code` may also be a word, or the server's own number; some servers write the number as text.
     """
     error = payload.get("error")
     codes = (error.get("code") if isinstance(error, dict) else None, payload.get("code"))
@@ -251,7 +251,7 @@ def _status_of(payload: dict[str, Any]) -> int | None:
 
 
 def _unfinished(choices: Sequence[Any]) -> list[Any]:
-    """The choices of a chunk that has an error: what they say of their end is that, in a word."""
+    """The choices of a chunk with an error, without their finish reasons, which only repeat it."""
     return [{**raw, "finish_reason": None} if isinstance(raw, dict) else raw for raw in choices]
 
 

@@ -1,12 +1,12 @@
-"""One choice of a `chat.completion.chunk`: what its `delta` says, in whatever way its server says it.
+"""One choice of a `chat.completion.chunk`: the content of its `delta` in the variants that servers send.
 
-1. Reasoning stands in `reasoning` or in `reasoning_content`; servers that send both mean the same text.
+1. Reasoning is in `reasoning` or in `reasoning_content`; servers that send both send the same text.
 2. A deprecated `function_call` is the tool call with index 0.
 3. `content` is a text, or a list of items, of which those of text and thinking are read.
 4. Answers that are not streamed have a `message` in place of the `delta`, plain completions a `text`.
-5. The text at which a model was told to stop is beside the finish reason, at servers that say it.
-6. What else a delta has (a refusal, audio, an unknown extension) becomes a `part` under its name, as it is; so does
-   the `extra_content` of a call, with the call's id.
+5. Some servers send the text at which a model was told to stop next to the finish reason.
+6. Everything else in a delta (a refusal, audio, an unknown extension) becomes a `part` under its name, as it is; so
+   does the `extra_content` of a call, with the call's id.
 """
 
 from typing import Any
@@ -18,23 +18,23 @@ from tokenmill.errors import Undecodable
 
 _TEXTS = ("content", "reasoning", "reasoning_content")
 _STOPS = ("stop_reason", "matched_stop")
-"""Of vLLM and of SGLang."""
+"""Fields of vLLM and of SGLang."""
 _NO_STOP = "NaN happened"
-"""What SGLang says in place of such a text where its numbers broke down."""
+"""Value that SGLang sends there instead when its numbers broke down."""
 _EXTRA = "extra_content"
-"""Of a call of Gemini's: the signature without which it refuses the next turn."""
+"""Field of Gemini's calls, with the signature without which it refuses the next turn."""
 _CALLS = frozenset({"role", "tool_calls", "function_call"})
 _LARGEST = 2**53
-"""What every language's JSON reader keeps exact."""
+"""Largest integer that every language's JSON reader keeps exact."""
 
 
 def index_of(choice: dict[str, Any]) -> int:
-    """Which alternative it is; 0 where it does not say. Raises `Undecodable`."""
+    """The number of the choice; 0 if it has none. Raises `Undecodable`."""
     index = choice.get("index")
     if index is None:
         return 0
     if type(index) is not int or not 0 <= index <= _LARGEST:
-        raise Undecodable(f"the index of a choice is no number from 0: {index!r:.50}")
+        raise Undecodable(f"the index of a choice is not a number from 0: {index!r:.50}")
     return index
 
 
@@ -45,20 +45,20 @@ def finish_of(choice: dict[str, Any]) -> str | None:
 
 
 def stop_of(choice: dict[str, Any]) -> str | None:
-    """The text at which the model was told to stop and did; servers say the number of a token there, too."""
-    if finish_of(choice) != "stop":  # what stands there then is a server's own word for why
+    """The text at which the model was told to stop and did; servers may also send a token's number there."""
+    if finish_of(choice) != "stop":  # then the field holds the server's own word for the reason
         return None
     said = (text_of(choice.get(name)) for name in _STOPS)
     return next((text for text in said if text and text != _NO_STOP), None)
 
 
 def content_of(choice: dict[str, Any]) -> list[Chunk]:
-    """Chunks with what its delta brings; none for a delta that brings nothing. Raises `Undecodable`."""
+    """The chunks of its delta; none for a delta without content. Raises `Undecodable`."""
     delta = next((choice[name] for name in ("delta", "message") if choice.get(name) is not None), None)
     if delta is None:
         return [Chunk(delta=text)] if (text := text_of(choice.get("text"))) else []
     if not isinstance(delta, dict):
-        raise Undecodable("`delta` is no object")
+        raise Undecodable("`delta` is not an object")
     text, reasoning, reasoning_content = (text_of(delta.get(name)) for name in _TEXTS)
     parts = [ProviderPart(kind, value) for kind, value in delta.items() if _is_part(kind, value)]
     for part in parts:
@@ -73,7 +73,7 @@ def content_of(choice: dict[str, Any]) -> list[Chunk]:
 
 
 def _extras(calls: list[dict[str, Any]]) -> list[Chunk]:
-    """What a provider wants to hear again with its calls; in front of them, for dialects say it as they begin."""
+    """What a provider expects back with its calls. It precedes them, because dialects write it as a call begins."""
     said = ((text_of(call.get("id")), call.get(_EXTRA)) for call in calls)
     return [Chunk(part=ProviderPart(_EXTRA, extra, call_id)) for call_id, extra in said if call_id and extra]
 
@@ -101,7 +101,7 @@ def _item(item: Any) -> Chunk | None:
 
 
 def _is_part(kind: str, value: Any) -> bool:
-    """Whether a field says something, and something that no other field of a chunk is for."""
+    """Whether a field has content that belongs in no other field of a chunk."""
     if kind in _CALLS or value is None or value in ("", [], {}):
         return False
     return kind not in _TEXTS or not isinstance(value, str | list if kind == "content" else str)
@@ -111,7 +111,7 @@ def _calls_of(delta: dict[str, Any]) -> list[dict[str, Any]]:
     calls, function = delta.get("tool_calls"), delta.get("function_call")
     calls = [] if calls is None else [calls] if isinstance(calls, dict) else calls
     if not isinstance(calls, list):
-        raise Undecodable("`tool_calls` is no list")
+        raise Undecodable("`tool_calls` is not a list")
     if isinstance(function, dict):
         calls = [*calls, {"index": 0, "function": function}]
     check_plain(calls, "tool_calls")

@@ -2,14 +2,14 @@
 
 Rules of this file:
 
-1. A record is one event, as JSON or as lines of SSE; its `type` says what it is. An event whose `sequence_number` was
-   seen, or is below one that was, is a repeat and says nothing; so do events of unknown types.
+1. A record is one event, as JSON or as lines of SSE, with a `type`. An event whose `sequence_number` is not above the
+   last one is a repeat and is ignored, as are events of unknown types.
 2. `response.created` opens the message that its id names. Without one, content opens the conversation's unnamed
    message, or the one that the header `tm-message-id` names.
 3. Function calls are calls. Items that are neither text nor reasoning nor calls are parts when they are complete.
-4. What came in deltas is not read again from the event that ends it; what came in none is.
+4. Content that came in deltas is not read again from the event that ends it; content without deltas is.
 5. The message ends with `response.completed`, `.incomplete` or `.failed`, with `error`, with the `response.created` of
-   another, with `[DONE]` that a proxy adds, and with a null value, which says that nothing follows.
+   another, with `[DONE]` that a proxy adds, and with a null value, which means that nothing follows.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -32,10 +32,10 @@ from tokenmill.records import InputRecord, Record
 Json: TypeAlias = dict[str, Any]
 
 _PARAGRAPH = "\n\n"
-"""Between the parts of a summary of reasoning."""
+"""Separator of the parts of a reasoning summary."""
 
 PLACES = 256
-"""In items that have begun and not ended: calls grow side by side by the dozen, paragraphs of reasoning too."""
+"""Places in open items that may have deltas: calls grow in parallel by the dozen, and so do paragraphs of reasoning."""
 
 STATUSES: Mapping[str, int] = {
     "invalid_prompt": 400,
@@ -45,23 +45,23 @@ STATUSES: Mapping[str, int] = {
     "server_error": 500,
     "vector_store_timeout": 504,
 }
-"""Of errors by their code or type: what HTTP would have said, had the head not been sent."""
+"""HTTP status of errors by code or type, which the provider would have sent if the head had not gone out before."""
 
 _SAID = frozenset({"message", "reasoning", "function_call"})
 """Items whose content is not a part."""
 
 
 class _State(AnswerState, array_like=True, gc=False):
-    """The message that has not ended."""
+    """The open message."""
 
     sequence: int = -1
-    """Of the last event."""
+    """`sequence_number` of the last event."""
     fed: list[str] = []
-    """Places in open items of which deltas came."""
+    """Places in open items for which deltas came."""
 
 
 class OpenAIResponsesCodec:
-    """Events of the Responses API; the state is which message is open, and which of its items grow."""
+    """Events of the Responses API; the state is the open message and which of its items grow."""
 
     name = "openai_responses"
     summary = (
@@ -79,14 +79,14 @@ class OpenAIResponsesCodec:
     )
 
     def decode(self, state: bytes, record: Record) -> tuple[bytes, Sequence[Chunk]]:
-        """The chunks of a record; whole or not at all. Raises `Undecodable`."""
+        """The chunks of a record, all or none. Raises `Undecodable`."""
         stream = _Stream(_State, state, record)
         stream.read_record(record.value, "an event of the Responses API")
         return stream.remembered(), stream.answer.chunks
 
 
 class _Stream(EventStream[_State]):
-    """A stream of events, and what comes out of a record."""
+    """A stream of events, and the chunks of a record."""
 
     def read(self, event: Json) -> None:
         """Read one event."""
@@ -135,7 +135,7 @@ class _Stream(EventStream[_State]):
         self.state.fed = [place for place in self.state.fed if not place.startswith(f"{index}/")]
 
     def _said_at_last(self, index: int, item: Json) -> None:
-        """Of an item that has ended the texts of which nothing came."""
+        """Read those texts of an ended item that had no deltas."""
         for field, place in (("summary", "summary_index"), ("content", "content_index")):
             for number, part in enumerate(list_of(item.get(field))):
                 said = object_of(part)
@@ -225,11 +225,11 @@ class _Stream(EventStream[_State]):
             self.answer.put(**text)
 
     def _fed(self, place: str) -> bool:
-        """Whether deltas of this place came before; from now on they did."""
+        """Whether deltas of this place came before; notes that they have now."""
         if place in self.state.fed:
             return True
         if len(self.state.fed) == PLACES:
-            raise Undecodable(f"deltas have come of {PLACES} places in items that have not ended")
+            raise Undecodable(f"deltas have come for {PLACES} places in items that have not ended")
         self.state.fed.append(place)
         return False
 
@@ -244,13 +244,13 @@ class _Stream(EventStream[_State]):
 
 
 def _status_of(error: Any) -> int | None:
-    """What HTTP would have said of an error, if its words tell."""
+    """The HTTP status that fits an error, if its code or type is known."""
     words = (text_of(object_of(error).get(name)) for name in ("code", "type"))
     return next((STATUSES[word] for word in words if word in STATUSES), None)
 
 
 def _place(event: Json) -> str:
-    """Where in the response an event's text stands: item, and part of its content or of its summary, which are two."""
+    """The place of an event's text in the response: the item, and a part of its content or of its summary."""
     kind = "summary" if "summary_index" in event and "content_index" not in event else "content"
     return f"{index_of(event.get('output_index'))}/{kind}/{index_of(event.get(f'{kind}_index'))}"
 
@@ -270,7 +270,7 @@ _PARTS: dict[str, Callable[[_Stream, Json], None]] = {
     "reasoning_text": _Stream.reasoning_done,
     "summary_text": _Stream.reasoning_done,
 }
-"""Parts of items, and what reads them where no event of their own did."""
+"""Handlers of parts of items that had no event of their own."""
 
 _HANDLERS: dict[str, Callable[[_Stream, Json], None]] = {
     "response.created": _Stream.created,
@@ -293,6 +293,6 @@ _HANDLERS: dict[str, Callable[[_Stream, Json], None]] = {
     "response.failed": _Stream.failed,
     "error": _Stream.error,
 }
-"""Types of events that say something."""
+"""Handlers by type of event; all other types are ignored."""
 
 OPENAI_RESPONSES = OpenAIResponsesCodec()

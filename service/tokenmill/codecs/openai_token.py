@@ -1,8 +1,8 @@
-"""What nearly every chunk of a chat completion is: some text of one choice that has begun, and nothing else.
+"""The usual chunk of a chat completion: some text of one choice that has begun, and nothing else.
 
-1. Such a chunk is read straight into a structure, at a fraction of what it costs to read it as any JSON.
-2. Fields are strict, and further ones are none of it: what is in any way different is left to `openai`, which reads
-   everything. A chunk that is read here says what it would say there.
+1. Such a chunk is read straight into a structure, at a fraction of the cost of reading arbitrary JSON.
+2. Fields are strict, and no others are allowed: any other chunk is left to `openai`, which reads everything. Both give
+   the same result for a chunk that is read here.
 """
 
 from typing import Annotated, Literal
@@ -36,7 +36,7 @@ class _Choice(msgspec.Struct, forbid_unknown_fields=True, gc=False):
 
 
 class Token(msgspec.Struct, forbid_unknown_fields=True, gc=False):
-    """A chunk of one choice that can only bring text or reasoning."""
+    """A chunk of one choice with only text or reasoning."""
 
     id: Annotated[str, Meta(min_length=1)]
     choices: list[_Choice]
@@ -55,7 +55,7 @@ class Token(msgspec.Struct, forbid_unknown_fields=True, gc=False):
 
     @property
     def chunk(self) -> Chunk:
-        """The chunk of what it brings."""
+        """The native chunk with its content."""
         delta = self.choices[0].delta
         return Chunk(
             message_id=self.id,
@@ -67,7 +67,7 @@ class Token(msgspec.Struct, forbid_unknown_fields=True, gc=False):
 
 
 def token_of(value: bytes | None) -> Token | None:
-    """The token that a record is, if it is one."""
+    """The record as a token, if it is one."""
     if not value or value[:1] != b"{":
         return None
     try:

@@ -1,4 +1,4 @@
-"""Values of any content, as providers send them: what of them JSON can say and a snapshot can hold."""
+"""Checks that free values of providers can be written as JSON and held in a snapshot."""
 
 import json
 from typing import Any
@@ -13,7 +13,7 @@ _LOWEST, _HIGHEST = -(1 << 63), (1 << 64) - 1
 
 
 def check_plain(value: Any, name: str) -> None:
-    """Raise `Undecodable`, naming the field, for what is nested too deep, too large an integer, or no JSON value."""
+    """Raise `Undecodable`, naming the field, for too deep a value, too large an integer, or no JSON value."""
     level = [value]
     for _ in range(JSON_DEPTH):
         inner: list[Any] = []
@@ -39,7 +39,7 @@ def check_plain(value: Any, name: str) -> None:
 def _check_keys(value: dict[Any, Any], name: str) -> None:
     for key in value:
         if not isinstance(key, str):
-            raise Undecodable(f"`{name}` has a key that is no string: {key!r:.50}")
+            raise Undecodable(f"`{name}` has a key that is not a string: {key!r:.50}")
 
 
 def _check_scalar(value: Any, name: str) -> None:
@@ -47,13 +47,13 @@ def _check_scalar(value: Any, name: str) -> None:
         if not _LOWEST <= value <= _HIGHEST:
             raise Undecodable(f"`{name}` has an integer of more than 64 bits")
     elif not isinstance(value, str | float | None):
-        raise Undecodable(f"`{name}` has a value that JSON can't say: {type(value).__name__}")
+        raise Undecodable(f"`{name}` has a value that JSON can't express: {type(value).__name__}")
 
 
 def read_object(data: bytes | str, what: str) -> dict[str, Any]:
     """A JSON object of a provider's protocol; halves of surrogate pairs become U+FFFD.
 
-    Raises `Undecodable`, which says that the record is not `what` it should be.
+    Raises `Undecodable`, with `what` the record should be.
     """
     try:
         return _decode(data)

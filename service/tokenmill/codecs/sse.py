@@ -1,17 +1,17 @@
-"""Server-sent events out of bytes that are cut anywhere, even inside a character or a line end.
+"""Reading server-sent events from bytes that are cut anywhere, even inside a character or a line end.
 
-Rules of this file, those of the standard where it has any (https://html.spec.whatwg.org/multipage/server-sent-events.html):
+Rules of this file, those of the standard where it has one (https://html.spec.whatwg.org/multipage/server-sent-events.html):
 
-1. Lines end with LF, CRLF or CR. A blank line ends an event, whose `data` lines are joined with LF; one space behind
-   the colon is not part of a value, and there need not be one. Comments and fields other than `data` and `event` have
-   no effect. Bytes that are not UTF-8 become U+FFFD.
-2. Many servers end an event with its line and send no blank one. So a reader may say of a data line whether it is an
-   event as it stands; then it comes out at once. Other lines wait for the blank line, with which they come out
-   together for the reader to judge, or are junk and give way to the next line that is an event.
-3. A line that begins with a bracket is no SSE: it is what a server answers instead, and comes out as it stands. One
-   that is no JSON may be the first of several, which come out together: when they are JSON, or when other lines come.
+1. Lines end with LF, CRLF or CR. A blank line ends an event, whose `data` lines are joined with LF; one space after
+   the colon is optional and not part of the value. Comments and fields other than `data` and `event` have no effect.
+   Bytes that are not UTF-8 become U+FFFD.
+2. Many servers send no blank line after an event of one line. So a reader may decide whether a data line is a whole
+   event, which is then returned immediately. Other lines wait for the blank line and are returned together for the
+   reader to judge; if a line that is an event comes before it, they are junk and are dropped.
+3. A line that begins with a bracket is not SSE: a server sent it instead of a stream. It is returned as it is. If it is
+   not JSON, it may be the first of several, which are returned together when they are JSON, or when other lines come.
 4. At the end of the stream an unfinished line counts as a line, and an event needs no blank line.
-5. What waits is capped; an event that is longer comes out without its data, so that it is known of.
+5. Waiting lines are capped; a longer event is returned without its data, so that the reader learns of it.
 """
 
 from collections.abc import Callable, Iterator
@@ -22,32 +22,32 @@ import msgspec
 from tokenmill.limits import KIB
 
 EVENT_BYTES = 256 * KIB
-"""One event: what it brings of a call may be as long as a call. All of it that has arrived is read again with each
-record, so more would make a stream slow that is cut small."""
+"""Bytes of one event, which may hold a whole call. The part that has arrived is read again with each record, so a
+higher cap would slow down a stream that is cut small."""
 
 BARE_CHARS = 16 * KIB
-"""What a server answers in place of SSE, over several lines: it is read again at each line that may be the last."""
+"""Characters of a server's answer that is not SSE, over several lines: it is read again at each possible last line."""
 
 _NAMES = frozenset({"", "data", "event"})
-"""Of lines that are SSE: blank ones and comments have none."""
+"""Field names of SSE lines; blank lines and comments have an empty one."""
 
 _REST = b":"
-"""Stands for a line of which nothing is kept: the rest of it is a comment."""
+"""Beginning that replaces a dropped line, so that the rest of it is a comment."""
 
 
 class Frame(NamedTuple):
     """One event."""
 
     name: str
-    """Of the last `event` line; empty if there was none."""
+    """Value of the last `event` line; empty if there was none."""
     data: str | None
-    """None: it was longer than `EVENT_BYTES`."""
+    """Data of the event; None: it was longer than `EVENT_BYTES`."""
     bare: bool = False
-    """It is no SSE, but JSON, or was to be."""
+    """It is not SSE but JSON, or was meant to be."""
 
 
 def whole_events(value: bytes | None) -> list[bytes] | None:
-    """The data of the events, if bytes at the beginning of one are events of one line each, as servers send them."""
+    """The data of the events, if the bytes are whole events of one line each, as servers send them; else None."""
     if not value or not value.startswith(b"data: ") or not value.endswith(b"\n\n") or len(value) > EVENT_BYTES:
         return None
     events = value[6:-2].split(b"\n\ndata: ")
@@ -67,7 +67,7 @@ def _is_utf8(value: bytes) -> bool:
 
 
 def is_json(data: str) -> bool:
-    """Whether it is an object or an array, all of it."""
+    """Whether the whole text is a JSON object or array."""
     if not (data.startswith(("{", "[")) and data.rstrip().endswith(("}", "]"))):
         return False
     try:
@@ -90,16 +90,16 @@ class Framing(msgspec.Struct, array_like=True, gc=False):
     """Data lines of the event."""
     name: str = ""
     size: int = 0
-    """Bytes of `data`, with the names of the fields."""
+    """Bytes of `data`, including the names of the fields."""
     too_long: bool = False
-    """The event is over the cap: its data is not kept."""
+    """Whether the event is over the cap, and its data is not kept."""
     returned: bool = False
-    """The last line ended with CR, whose LF may follow."""
+    """Whether the last line ended with CR, so that its LF may follow."""
     bare: str = ""
-    """Lines that are not SSE, and no JSON yet."""
+    """Lines that are not SSE, and not complete JSON yet."""
 
     def feed(self, more: bytes, *, whole: Callable[[str], bool] = _never, last: bool = False) -> Iterator[Frame]:
-        """The events that more bytes complete; `last` says that nothing follows."""
+        """The events that more bytes complete; `last`: nothing follows."""
         if not more and not last:
             return
         if self.returned and more:
@@ -115,7 +115,7 @@ class Framing(msgspec.Struct, array_like=True, gc=False):
             self.returned = more.endswith(b"\r") and self != Framing()
 
     def _fits(self, line: bytes) -> bool:
-        """Whether the event with this line, or its beginning, is below the cap; else it is given up."""
+        """Whether the event with this line, or its beginning, is below the cap; else its data is dropped."""
         if self.size + len(line) <= EVENT_BYTES:
             return True
         self.too_long, self.data, self.size = True, [], 0
@@ -140,7 +140,7 @@ class Framing(msgspec.Struct, array_like=True, gc=False):
                 yield from self._data(value.removeprefix(" "), whole)
 
     def _gather(self, line: str) -> Iterator[Frame]:
-        """Add one more line that is no SSE."""
+        """Add a line that is not SSE."""
         self.bare = f"{self.bare}\n{line}" if self.bare else line
         if is_json(self.bare) or len(self.bare) > BARE_CHARS:
             yield self._gathered()

@@ -1,13 +1,14 @@
-"""Codecs `sse+NAME`: raw bytes of an SSE stream, cut anywhere, whose events are those of the codec NAME.
+"""Codecs `sse+NAME`: raw bytes of an SSE stream, cut anywhere, with events that the codec NAME reads.
 
 Rules of this file:
 
-1. A record is some bytes of the stream. Each event that they complete is given to the other codec as a record.
-2. A line that is JSON as it stands is an event, too: what servers answer in place of a stream, and lines of NDJSON.
-3. What the other codec can't read fails its message, as no record can be blamed for it alone: an `error` `upstream`.
-   The stream goes on. Its message is that of the chunk before, in all choices that are open; where there is none, the
-   one that a header names; else the error is a message of its own.
-4. A null value says that nothing follows. What the other codec does not end then of the last chunk's message ends here.
+1. A record is some bytes of the stream. Each event that they complete is passed to the inner codec as a record.
+2. A line that is JSON is an event, too: servers may send it instead of a stream, and NDJSON consists of such lines.
+3. An event that the inner codec can't read fails its message with an `error` `upstream`, because no single record is to
+   blame; the stream continues. The message is that of the chunk before, in all its open choices; without one, the
+   message that a header names; otherwise the error is a message of its own.
+4. A null value means that nothing follows. Choices of the last chunk's message that the inner codec then leaves open
+   are ended here.
 """
 
 from collections.abc import Sequence
@@ -28,19 +29,19 @@ PREFIX = "sse+"
 
 
 class _State(msgspec.Struct, array_like=True, gc=False):
-    """Half an event, and what the other codec remembers."""
+    """An incomplete event, and the inner codec's state."""
 
     framing: Framing = msgspec.field(default_factory=Framing)
     inner: bytes = b""
     id: str | None = None
-    """Of the message of the last chunk, unless that has ended; empty where it has none."""
+    """Id of the last chunk's message, None once that has ended; empty if it has no id."""
     choices: list[int] = []
-    """Those of it that are open."""
+    """Open choices of that message."""
     failed: bool = False
-    """Nothing of it has come but an error."""
+    """Whether nothing of it has come but an error."""
 
     def note(self, chunk: Chunk) -> None:
-        """Remember what is open behind the chunk."""
+        """Remember what is open after the chunk."""
         self.failed = False
         if self.id != (chunk.message_id or ""):
             self.id, self.choices = chunk.message_id or "", []
@@ -93,7 +94,7 @@ class SseCodec:
         return _encode_state(known) if kept else b"", chunks
 
     def _end(self, known: _State, record: Record) -> Sequence[Chunk]:
-        """Nothing follows, whether the other codec can say so or not."""
+        """End the stream, even if the inner codec has no sign for the end."""
         chunks = list[Chunk]()
         try:
             chunks += self._decode(None, known, record)
@@ -123,16 +124,16 @@ class SseCodec:
 
 
 UNREADABLE = "an event can't be read"
-"""How an error begins that is ours, and none of the provider's."""
+"""Beginning of errors that are our own, not the provider's."""
 
 
 def _is_event(data: str) -> bool:
-    """Whether a line of data is all of an event: so it need not wait for the blank line that some servers forget."""
+    """Whether a data line is a whole event, which need not wait for the blank line that some servers forget."""
     return data == "[DONE]" or (data.startswith("{") and is_json(data))
 
 
 def _failure(message: str, known: _State, record: Record) -> Sequence[Chunk]:
-    """What can't be read is said in the message that is open, or will be; where none is, in one that ends with it."""
+    """Report an unreadable event in the open or announced message, or else in one that consists of it."""
     if known.id is None and (named := message_id(record)) is not None:
         known.id, known.choices, known.failed = named, [0], True
     return known.all(error=message) or [Chunk(error=message, finish_reason="error", end=True)]

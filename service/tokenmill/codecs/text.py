@@ -1,6 +1,6 @@
 """Codec `text`: a record's value is UTF-8 text as the model wrote it, cut anywhere, even inside a character.
 
-The header `tm-message-id` may name the message. A null value ends it; an empty one is text of no characters. Bytes
+The header `tm-message-id` may name the message. A null value ends it; an empty one is empty text. Bytes
 that are not UTF-8 become U+FFFD.
 """
 
@@ -15,7 +15,7 @@ _Decoder = getincrementaldecoder("utf-8")
 
 
 class TextCodec:
-    """Plain text; the state is the bytes of a character that is not complete."""
+    """Plain text; the state is the bytes of an incomplete character."""
 
     name = "text"
     cut_anywhere = True

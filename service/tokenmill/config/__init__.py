@@ -1,7 +1,7 @@
 """Settings: one TOML file, every key also as an environment variable `TOKENMILL_SECTION__KEY`.
 
-Nothing is guessed: an unknown key, a wrong type or a contradiction is refused with the key's name, and everything that
-is wrong is said at once.
+Nothing is guessed: an unknown key, a wrong type or a contradiction is refused with the key's name, and all problems are
+reported together.
 """
 
 from tokenmill.config.base import Section

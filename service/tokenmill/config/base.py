@@ -1,4 +1,4 @@
-"""What all sections share: how a value is bounded, and that a secret is never part of a `repr`."""
+"""The common base of all sections: bounds of values, and a `repr` that never shows a secret."""
 
 from typing import Annotated, Any, TypeAlias
 
@@ -9,15 +9,15 @@ Positive: TypeAlias = Annotated[float, Meta(gt=0)]
 PositiveInt: TypeAlias = Annotated[int, Meta(gt=0)]
 
 SECRETS = frozenset({"sasl_password", "ssl_password", "url", "jwt_secret", "ticket_secret", "api_key"})
-"""Keys whose value is shown to nobody; a Redis URL may hold a password. Each may stand in a file, which the key with
-`_file` at its end names."""
+"""Keys whose value is never shown; a Redis URL may hold a password. Each can be read from a file, named by the key with
+the suffix `_file`."""
 
 
 MASKED = "***"
-"""In the place of a secret."""
+"""Text that replaces a secret."""
 
 Contradiction: TypeAlias = tuple[tuple[str, ...], str]
-"""Settings that do not go together: their keys, and a sentence that says what is wrong."""
+"""Settings that contradict each other: their keys, and a sentence that describes the problem."""
 
 
 class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

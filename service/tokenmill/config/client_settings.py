@@ -1,7 +1,7 @@
-"""Settings of the Kafka client's own: those that `kafka.producer` and `kafka.consumer` pass on, and those they can't.
+"""The Kafka client's own settings: those that `kafka.producer` and `kafka.consumer` pass on, and those they refuse.
 
-The names are aiokafka's. What promises rest on is decided by tokenmill, or by a setting of its own; what is in neither
-table is unknown here, so that a newer client's setting is looked at before it is let in.
+The names are aiokafka's. Settings that promises rest on are made by tokenmill or have a key of their own. A setting in
+neither table is unknown here, so a newer client's setting is checked before it is allowed.
 """
 
 from collections.abc import Iterator, Mapping
@@ -25,13 +25,13 @@ BOTH = {
 
 
 class Passed(NamedTuple):
-    """Of one kind of client."""
+    """The settings of one kind of client."""
 
     key: str
     taken: Mapping[str, Any]
-    """Name → type."""
+    """Settings that are passed on: name → type."""
     kept: Mapping[str, str]
-    """Name → why it can't be set here, or where it can."""
+    """Settings that are refused: name → the reason, or the key that sets it."""
 
 
 PRODUCER = Passed(
@@ -43,7 +43,7 @@ PRODUCER = Passed(
         "key_serializer": "records are bytes already",
         "linger_ms": "batches grow with the load by themselves",
         "max_request_size": "it follows from the limits of the topics",
-        "partitioner": "a conversation is where its key says",
+        "partitioner": "a conversation's key decides its partition",
         "transaction_timeout_ms": "worker.transaction_timeout_ms sets it",
         "transactional_id": "kafka.transactional_id_prefix is its first part; the rest fences dead owners",
         "value_serializer": "records are bytes already",
@@ -63,17 +63,17 @@ CONSUMER = Passed(
     },
     {
         "auto_commit_interval_ms": "worker.commit_interval_ms sets when offsets are committed",
-        "auto_offset_reset": "to skip data is nobody's default; a lost offset is decided by what the log holds",
+        "auto_offset_reset": "skipping data is never the default; the log decides what a lost offset becomes",
         "consumer_timeout_ms": "how long a reader waits is decided where it reads",
-        "enable_auto_commit": "an offset is committed behind its outputs, never before",
+        "enable_auto_commit": "an offset is committed after its outputs, never before",
         "exclude_internal_topics": "topics are read by their names",
         "group_id": "kafka.group_id sets it",
         "group_instance_id": "kafka.group_instance_id sets it",
         "heartbeat_interval_ms": "kafka.heartbeat_interval_ms sets it",
-        "isolation_level": "what a producer may take back is not read",
+        "isolation_level": "records of open or aborted transactions are not read",
         "key_deserializer": "one that raises would stop a partition",
         "max_poll_interval_ms": "the watch of worker.stall_timeout_s notices a worker that does not read",
-        "max_poll_records": "how much is parsed in one go is decided by what else waits for its turn",
+        "max_poll_records": "how much is parsed at once depends on what else waits for its turn",
         "partition_assignment_strategy": "all members of a group have to share one",
         "rebalance_timeout_ms": "kafka.rebalance_timeout_ms sets it",
         "session_timeout_ms": "kafka.session_timeout_ms sets it",
@@ -82,24 +82,24 @@ CONSUMER = Passed(
 )
 
 SHARED: Mapping[str, str] = {
-    "api_version": "it is found out when a connection is made",
+    "api_version": "it is detected on connecting",
     "bootstrap_servers": "kafka.bootstrap_servers sets it",
     "client_id": "kafka.client_id sets it",
-    "loop": "there is one",
+    "loop": "tokenmill sets its own",
     "request_timeout_ms": "kafka.request_timeout_ms sets it",
     "security_protocol": "kafka.security_protocol sets it",
-    "ssl_context": "kafka.ssl_cafile and its neighbours make it",
+    "ssl_context": "kafka.ssl_cafile and the other ssl_ keys make it",
     **dict.fromkeys(
         ("sasl_mechanism", "sasl_plain_username", "sasl_plain_password", "sasl_oauth_token_provider"),
-        "kafka.sasl_mechanism and its neighbours set it",
+        "kafka.sasl_mechanism and the other sasl_ keys set it",
     ),
     **dict.fromkeys(("sasl_kerberos_service_name", "sasl_kerberos_domain_name"), "Kerberos is not supported"),
 }
-"""Kept of both kinds."""
+"""Settings that both kinds of client refuse."""
 
 
 def client_contradictions(kafka: Kafka) -> Iterator[Contradiction]:
-    """What can't be passed on."""
+    """Every setting that can't be passed on."""
     for passed, given in ((PRODUCER, kafka.producer), (CONSUMER, kafka.consumer)):
         for name, value in given.items():
             if problem := _problem(passed, name, value):

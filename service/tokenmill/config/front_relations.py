@@ -1,4 +1,4 @@
-"""What has to hold between the settings of front, caller and upstreams."""
+"""The constraints between the settings of front, caller and upstreams."""
 
 from collections.abc import Iterator
 from urllib.parse import urlsplit
@@ -17,25 +17,25 @@ UNGUARDED = (
 )
 
 NO_UPSTREAMS = "there are no [[upstreams]]: a front has no model to offer, and a caller none to call"
-"""No contradiction: callers and fronts may be started before any model is there."""
+"""Warning, not a contradiction: callers and fronts may be started before any model exists."""
 
 NO_BASE = "must be http:// or https://, a host, and no user, query or fragment"
-"""Of an address that is none for `is_base`. It is not said: people put credentials into URLs."""
+"""Problem of an address that fails `is_base`. The address is not shown, because it may hold credentials."""
 
 CONTINUING: frozenset[Kind] = frozenset({"vllm", "sglang", "llama.cpp", "ollama", "completions"})
-"""Servers that can go on with a text that has begun."""
+"""Servers that can continue a text that has begun."""
 
 RENDERED_ELSEWHERE: frozenset[Kind] = frozenset({"openai", "anthropic"})
-"""Servers that take no prompt, only messages."""
+"""Servers that take only messages, no prompt."""
 
 
 def front_contradictions(config: Config) -> Iterator[Contradiction]:
-    """Every relation that does not hold."""
+    """Every constraint that does not hold."""
     front = config.front
     if config.gateway.auth == "none" and not is_loopback(front.bind):
         yield ("front.bind", "gateway.auth"), UNGUARDED.format(front.bind)
     if front.port and front.port == front.ops_port:
-        yield ("front.ops_port", "front.port"), "front.ops_port: must be another one than front.port"
+        yield ("front.ops_port", "front.port"), "front.ops_port: must differ from front.port"
     known: dict[str, str] = {}
     for number, upstream in enumerate(config.upstreams):
         yield from _upstream(f"upstreams[{number}]", upstream, config, known)
@@ -66,20 +66,20 @@ def _models(place: str, upstream: Upstream, known: dict[str, str]) -> Iterator[C
 
 def _urls(place: str, upstream: Upstream) -> Iterator[Contradiction]:
     if not upstream.urls:
-        yield (f"{place}.urls",), f"{place}.urls: say where the server is: http://10.0.0.7:8000"
+        yield (f"{place}.urls",), f"{place}.urls: give the server's address, such as http://10.0.0.7:8000"
     for number, url in enumerate(upstream.urls):
         if not is_base(url):
             key = f"{place}.urls[{number}]"
             yield (f"{place}.urls",), f"{key}: {NO_BASE}"
-        elif url.rstrip("/").endswith("/v1"):  # as SDKs want it: each request would be answered with 404
+        elif url.rstrip("/").endswith("/v1"):  # as SDKs want it: each request would get a 404
             key = f"{place}.urls[{number}]"
-            yield (f"{place}.urls",), f"{key}: leave /v1 out; the API's path is put behind it"
+            yield (f"{place}.urls",), f"{key}: leave /v1 out; the API's path is appended"
     if len(set(upstream.urls)) < len(upstream.urls):
-        yield (f"{place}.urls",), f"{place}.urls: one is there twice"
+        yield (f"{place}.urls",), f"{place}.urls: one is listed twice"
 
 
 def is_base(url: str) -> bool:
-    """Whether paths of an API can be put behind it."""
+    """Whether paths of an API can be appended to it."""
     try:
         parts = urlsplit(url)
         port = parts.port
@@ -94,10 +94,10 @@ def _templates(place: str, upstream: Upstream) -> Iterator[Contradiction]:
     if kind == "completions" and not upstream.template_file:
         yield (key, f"{place}.kind"), f"{key}: is needed where kind is completions: the prompt is made here"
     if kind in RENDERED_ELSEWHERE and upstream.template_file:
-        yield (key, f"{place}.kind"), f"{key}: has no effect where kind is {kind}, which takes messages and no prompt"
+        yield (key, f"{place}.kind"), f"{key}: has no effect where kind is {kind}, which takes messages, not a prompt"
     if upstream.template_tokens and not upstream.template_file:
         tokens = f"{place}.template_tokens"
         yield (tokens, key), f"{tokens}: has no effect without template_file, whose template writes them"
     if upstream.continues and kind not in CONTINUING:
         continues = f"{place}.continues"
-        yield (continues, f"{place}.kind"), f"{continues}: a server of kind {kind} can't go on with an answer"
+        yield (continues, f"{place}.kind"), f"{continues}: a server of kind {kind} can't continue an answer"

@@ -1,4 +1,4 @@
-"""What has to hold between the settings of the gateway."""
+"""The constraints between the settings of the gateway."""
 
 import re
 from collections.abc import Iterator
@@ -10,16 +10,16 @@ from tokenmill.config.sections import Config
 from tokenmill.dialects import DIALECTS
 
 ORIGIN = re.compile(r"https?://[^/\s?#]+")
-"""What a browser sends as `Origin`: no path, not even a slash."""
+"""Form of the header `Origin`: no path, not even a slash."""
 
 CREDENTIALS = re.compile(r"https?://[^/?#]*@", re.IGNORECASE)
-"""How a URL begins that has some. They are not said: a configuration is shown, and read by many."""
+"""Beginning of a URL with credentials. The error does not show them, because many people may read it."""
 
 SECRET_BYTES = 32
-"""The least that a secret of HMAC-SHA256 should have (RFC 7518, 3.2)."""
+"""Minimum length of a secret for HMAC-SHA256 (RFC 7518, 3.2)."""
 
 _NEEDS = {"keys": ("keys_file",), "jwt": ("jwt_audience",), "function": ("function",)}
-"""What each way of `auth` can't do without."""
+"""Keys that each kind of `auth` needs."""
 
 UNGUARDED = (
     "gateway.bind: {} can be reached from elsewhere, and gateway.auth is none: everybody could read and stop every "
@@ -34,7 +34,7 @@ OPEN_INSPECTOR = (
 
 
 def gateway_contradictions(config: Config) -> Iterator[Contradiction]:
-    """Every relation of the section that does not hold."""
+    """Every constraint of the section that does not hold."""
     gateway = config.gateway
     yield from _listening(gateway)
     yield from _auth(gateway)
@@ -42,7 +42,7 @@ def gateway_contradictions(config: Config) -> Iterator[Contradiction]:
         yield ("inspect.bind", "gateway.auth"), OPEN_INSPECTOR.format(config.inspect.bind)
     for number, origin in enumerate(gateway.origins):
         if origin != "*" and not ORIGIN.fullmatch(origin):
-            yield _one("origins", f"{origin!r} (number {number + 1}) is no origin: https://host, or with a port, or *")
+            yield _one("origins", f"{origin!r} (number {number + 1}) is not an origin: https://host[:port], or *")
     for name in gateway.dialects:
         if DIALECTS.find(name) is None:
             yield _one("dialects", f"unknown dialect {name!r}; {DIALECTS.instead_of(name)}")
@@ -52,9 +52,12 @@ def _listening(gateway: Gateway) -> Iterator[Contradiction]:
     if gateway.auth == "none" and not is_loopback(gateway.bind):
         yield ("gateway.bind", "gateway.auth"), UNGUARDED.format(gateway.bind)
     if gateway.port and gateway.port == gateway.ops_port:
-        yield ("gateway.ops_port", "gateway.port"), "gateway.ops_port: must be another one than gateway.port"
+        yield ("gateway.ops_port", "gateway.port"), "gateway.ops_port: must differ from gateway.port"
     if bool(gateway.tls_certfile) != bool(gateway.tls_keyfile):
-        yield ("gateway.tls_certfile", "gateway.tls_keyfile"), "gateway.tls_certfile: comes together with tls_keyfile"
+        yield (
+            ("gateway.tls_certfile", "gateway.tls_keyfile"),
+            "gateway.tls_certfile: must be set together with tls_keyfile",
+        )
 
 
 def is_loopback(bind: str) -> bool:
@@ -75,7 +78,7 @@ def _auth(gateway: Gateway) -> Iterator[Contradiction]:
         yield _one("jwt_keys", "must be an address without user and password; such keys are public")
     for name in ("jwt_secret", "ticket_secret"):
         if 0 < len(getattr(gateway, name).encode()) < SECRET_BYTES:
-            yield _one(name, f"is shorter than {SECRET_BYTES} bytes; `openssl rand -hex 32` makes one")
+            yield _one(name, f"is shorter than {SECRET_BYTES} bytes; `openssl rand -hex 32` generates one")
 
 
 def _one(name: str, sentence: str) -> Contradiction:

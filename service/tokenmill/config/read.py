@@ -1,4 +1,4 @@
-"""From a TOML file and environment variables to a `Config`, or to the list of everything that is wrong."""
+"""Reading a `Config`, or the list of all problems, from a TOML file and environment variables."""
 
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -33,7 +33,7 @@ class _Text(NamedTuple):
 
 
 def load_config(path: Path | None, environ: Mapping[str, str]) -> Config:
-    """Settings of the file at `path`, or that `TOKENMILL_CONFIG` names, if any; the environment goes over the file.
+    """Settings of the file at `path`, or of the one that `TOKENMILL_CONFIG` names; the environment overrides the file.
 
     Raises `ConfigError` with every problem.
     """
@@ -49,7 +49,7 @@ def load_config(path: Path | None, environ: Mapping[str, str]) -> Config:
 
 
 def _settings(environ: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
-    """The variables that name a key of a section, with both."""
+    """The variables that name a key of a section: variable, section and key."""
     for variable in environ:
         section, separator, key = variable.removeprefix(PREFIX).lower().partition("__")
         if variable.startswith(PREFIX) and separator:
@@ -57,7 +57,7 @@ def _settings(environ: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
 
 
 def _overlay(values: dict[str, Any], environ: Mapping[str, str]) -> dict[str, Any]:
-    """Variables over the file. Those without `__` are not settings: TOKENMILL_CONFIG, Kubernetes' service links, ..."""
+    """The file overridden by variables. Those without `__` are not settings, such as TOKENMILL_CONFIG."""
     result = {name: dict(table) if isinstance(table, dict) else table for name, table in values.items()}
     for variable, section, key in _settings(environ):
         table = result.setdefault(section, {}) if section not in LISTS else None
@@ -70,7 +70,7 @@ def _overlay(values: dict[str, Any], environ: Mapping[str, str]) -> dict[str, An
 
 
 _ENCODING = "utf-8-sig"
-"""UTF-8, without the mark that some editors put at the beginning."""
+"""UTF-8, without the byte order mark that some editors write."""
 
 
 class _Reader:
@@ -85,11 +85,11 @@ class _Reader:
         self._broken.add(key)
 
     def refuse_parts_of_lists(self, environ: Mapping[str, str]) -> None:
-        """A variable for one key of a table that there are several of would have no effect."""
+        """Refuse variables for one key of a list's tables, which would have no effect."""
         for variable, section, _ in _settings(environ):
             if section in LISTS:
-                all_of_them = f"say all in {PREFIX}{section.upper()}, as JSON"
-                self._problem(variable, f"of these tables there may be several: {all_of_them}")
+                all_of_them = f"set all in {PREFIX}{section.upper()}, as JSON"
+                self._problem(variable, f"there may be several of these tables: {all_of_them}")
 
     def file(self, path: Path) -> dict[str, Any]:
         try:
@@ -114,7 +114,7 @@ class _Reader:
         read |= {name: self._list(name, kind, values.get(name, [])) for name, kind in LISTS.items()}
         config = Config(**read)
         for keys, sentence in contradictions(config):
-            if not self._broken.intersection(keys):  # what was refused already is said once
+            if not self._broken.intersection(keys):  # a refused key is reported once
                 self.problems.append(sentence)
         return config
 
@@ -142,7 +142,7 @@ class _Reader:
     def _secret(self, key: str, name: str, *, given: bool) -> str:
         """The content of the file `name`, without the line's end that editors and `echo` add."""
         if given:
-            self._problem(key, f"is given, and so is {key}_file; only one can be")
+            self._problem(key, f"is set, and so is {key}_file; set only one")
             return ""
         try:
             secret = Path(name).read_text(encoding=_ENCODING).rstrip("\r\n")
@@ -151,7 +151,7 @@ class _Reader:
         except UnicodeDecodeError:
             self._problem(f"{key}_file", f"{name} is not UTF-8")
         except ValueError as error:
-            self._problem(f"{key}_file", f"{name!r} is no file's name: {error}")
+            self._problem(f"{key}_file", f"{name!r} is not a file name: {error}")
         else:
             if secret:
                 return secret
@@ -160,7 +160,7 @@ class _Reader:
         return ""
 
     def _list(self, name: str, kind: type[Section], value: object) -> list[Any]:
-        """The tables of a list; what one lacks is said, and nothing stands in its place."""
+        """The tables of a list; a missing key is reported, and read as empty."""
         needed: dict[str, Any] = {
             field.name: "" if field.type is str else [] for field in msgspec.structs.fields(kind) if field.required
         }
@@ -180,7 +180,7 @@ class _Reader:
 
 
 def _convert(value: object, kind: Any) -> Any:
-    """The value as `kind`, if it has bytes: settings are part of fingerprints and of snapshots."""
+    """The value as `kind`, if it can be encoded: settings are part of fingerprints and of snapshots."""
     try:
         converted = _read_as(value, kind)
         msgspec.msgpack.encode(converted)
@@ -196,7 +196,7 @@ def _convert(value: object, kind: Any) -> Any:
 
 
 def _read_as(value: object, kind: Any) -> Any:
-    """A file's value as it is; a variable's text as `kind`, where what begins like a JSON list or object is one."""
+    """A file's value as it is; a variable's text as `kind`, as JSON if it begins like a list or an object."""
     if not isinstance(value, _Text):
         return msgspec.convert(value, kind)
     if kind is not str and value.text.lstrip()[:1] in {"[", "{"}:

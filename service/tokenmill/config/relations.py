@@ -1,4 +1,4 @@
-"""What has to hold between settings: each relation names its keys and says in a sentence what is wrong."""
+"""The constraints between settings: each names its keys and describes the problem in a sentence."""
 
 import re
 from collections import Counter
@@ -21,35 +21,35 @@ from tokenmill.parser.options import refused
 from tokenmill.registry import known_names
 
 ESCAPED = 6
-"""Bytes of the longest JSON escape of a character: a delta of only such ones has to fit into an output record."""
+"""Bytes of the longest JSON escape of a character: a delta of such characters alone must fit into an output record."""
 
 ENVELOPE_BYTES = 8 * KIB
-"""What an output record holds beside its text: ids of 1 KiB each, in the payload, the key and the headers."""
+"""Bytes of an output record besides its text: ids of 1 KiB each, in the payload, the key and the headers."""
 
 PRODUCER_ID_S = 7 * 86_400
-"""How long Kafka keeps a producer's id; a snapshot's epoch must not outlive it."""
+"""Seconds that Kafka keeps a producer's id; a snapshot's epoch must not outlive it."""
 
 BROKER_TRANSACTION_MS = 900_000
-"""The longest transaction that a broker allows by default."""
+"""Milliseconds of the longest transaction that a broker allows by default."""
 
 INTERVALS = 10
-"""So many transactions fit into the timeout of one."""
+"""Transactions that must fit into the timeout of one."""
 
 REDIS_SCHEMES = ("redis://", "rediss://", "unix://", "memory://")
 
 SERVER = re.compile(r"(\[[^\s\[\]]+\]|[^\s\[\]/]+):([0-9]{1,5})")
-"""A broker's address: a name, or a number, in brackets where it has colons itself; no URL, as other tools print it."""
+"""A broker's address: a host name or an IP address, in brackets if it has colons, with a port; not a URL."""
 
 PORTS = 65_535
 
 TOPIC = re.compile(r"(?!\.{1,2}$)[a-zA-Z0-9._-]{1,249}")
-"""What the broker takes for a topic's name."""
+"""A topic's name that the broker accepts."""
 
 _TYPES = [str(event.__struct_config__.tag) for event in EVENT_TYPES]
 
 
 def contradictions(config: Config) -> Iterator[Contradiction]:
-    """Every relation that does not hold."""
+    """Every constraint that does not hold."""
     yield from _group(config)
     yield from _security(config)
     yield from client_contradictions(config.kafka)
@@ -89,7 +89,7 @@ def _group(config: Config) -> Iterator[Contradiction]:
 
 
 def _is_server(address: str) -> bool:
-    """Whether it has a port, and a host that a resolver can be asked for."""
+    """Whether it has a port, and a host that can be resolved."""
     found = SERVER.fullmatch(address)
     if found is None or int(found[2]) > PORTS:
         return False
@@ -114,7 +114,7 @@ def _security(config: Config) -> Iterator[Contradiction]:
     if bearer and kafka.security_protocol == "SASL_PLAINTEXT":
         yield _pair("kafka.security_protocol", "kafka.sasl_mechanism", "must be SASL_SSL where {} is OAUTHBEARER")
     if bool(kafka.ssl_certfile) != bool(kafka.ssl_keyfile):
-        yield _pair("kafka.ssl_certfile", "kafka.ssl_keyfile", "comes together with {}")
+        yield _pair("kafka.ssl_certfile", "kafka.ssl_keyfile", "must be set together with {}")
     for name in ("ssl_cafile", "ssl_certfile"):
         if getattr(kafka, name) and not kafka.security_protocol.endswith("SSL"):
             yield _pair(f"kafka.{name}", "kafka.security_protocol", "has no effect where {} is without SSL")
@@ -133,7 +133,7 @@ def _topics(config: Config) -> Iterator[Contradiction]:
     names = {key: name for key, name in names.items() if name or key not in ("topics.completions", "topics.sessions")}
     for key, name in names.items():
         if not TOPIC.fullmatch(name):
-            yield (key,), f"{key}: {name!r} is no name for a topic: 1 to 249 of letters, digits, '.', '_' and '-'"
+            yield (key,), f"{key}: {name!r} is not a topic name: 1 to 249 letters, digits, '.', '_' and '-'"
     for topic, uses in Counter(names.values()).items():
         if uses > 1:
             keys = tuple(key for key, name in names.items() if name == topic)
@@ -167,7 +167,7 @@ def _parser(config: Config) -> Iterator[Contradiction]:
 
 
 def _redis(config: Config) -> Iterator[Contradiction]:
-    url = config.redis.url  # it is not said in a sentence: it may hold a password
+    url = config.redis.url  # never part of a message: it may hold a password
     if not url.startswith(REDIS_SCHEMES):
         yield ("redis.url",), f"redis.url: must begin with one of {', '.join(REDIS_SCHEMES)}"
     elif not _has_port(url):
@@ -175,7 +175,7 @@ def _redis(config: Config) -> Iterator[Contradiction]:
 
 
 def _has_port(url: str) -> bool:
-    """Whether the port of a URL is one, or is left out."""
+    """Whether the port of a URL is valid or left out."""
     try:
         return urlsplit(url).port != 0
     except ValueError:
@@ -210,7 +210,7 @@ def _times(config: Config) -> Iterator[Contradiction]:
 
 def _transactions(config: Config) -> Iterator[Contradiction]:
     worker = config.worker
-    if worker.transaction_timeout_ms > BROKER_TRANSACTION_MS:  # runners of tools have some in any case
+    if worker.transaction_timeout_ms > BROKER_TRANSACTION_MS:  # tool runners always use transactions
         key = "worker.transaction_timeout_ms"
         yield (key,), f"{key}: must be at most {BROKER_TRANSACTION_MS}, the broker's transaction.max.timeout.ms"
     if worker.delivery == "at-least-once":
@@ -232,9 +232,9 @@ def _tools(config: Config) -> Iterator[Contradiction]:
         if not re.fullmatch(RULE, row):
             key = f"tools.policy[{number}]"
             expected = "allow, ask or deny and a tool, as in `ask files__write(path=/srv/*, mode=w)`"
-            yield (key, "tools.policy"), f"{key}: {row!r}: expected {expected}; ( ) = and , are in no pattern"
+            yield (key, "tools.policy"), f"{key}: {row!r}: expected {expected}; a pattern can't contain ( ) = or ,"
     if config.tools.approve_s > config.tools.expire_s:
-        yield _pair("tools.approve_s", "tools.expire_s", "must be at most {}: the call would be too old then")
+        yield _pair("tools.approve_s", "tools.expire_s", "must be at most {}, or the call would be too old by then")
 
 
 def _pair(key: str, other: str, sentence: str) -> Contradiction:

@@ -1,6 +1,6 @@
-"""Every setting: what it means, its unit, its default and why that.
+"""Every setting: its meaning, its unit, its default and the reason for that.
 
-Seconds (`_s`) are for people to wait, milliseconds (`_ms`) for what Kafka calls so.
+Times are in seconds (`_s`), but in milliseconds (`_ms`) where Kafka's own settings are.
 """
 
 from typing import Annotated, Literal, TypeAlias
@@ -22,7 +22,7 @@ Delivery: TypeAlias = Literal["at-least-once", "exactly-once"]
 
 
 class Kafka(Section, frozen=True, kw_only=True):
-    """How the broker is reached, and the place of this process in the consumer group."""
+    """The connection to the broker, and this process's place in the consumer group."""
 
     bootstrap_servers: str = "localhost:9092"
     """Comma-separated `host:port`."""
@@ -30,11 +30,11 @@ class Kafka(Section, frozen=True, kw_only=True):
     """Workers of one group share the partitions."""
     group_instance_id: str | None = None
     """Static membership: a name that outlives a restart, such as the pod's. A rolling restart then moves no partition.
-    Of two processes with the same one the later ends with exit code 1."""
+    Of two processes with the same name, the later one ends with exit code 1."""
     client_id: str = "tokenmill"
     """Name of this client in the broker's logs and quotas."""
     security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
-    """With or without TLS, with or without a login."""
+    """Whether to use TLS (SSL) and a login (SASL)."""
     sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"] = "PLAIN"
     """How the login is made. PLAIN sends the password, OAUTHBEARER the token: with SASL_SSL only."""
     sasl_username: str = ""
@@ -45,51 +45,51 @@ class Kafka(Section, frozen=True, kw_only=True):
     """A file that holds the password, such as a mounted secret; instead of `sasl_password`. Read at start."""
     sasl_token_provider: str = ""
     """Needed for OAUTHBEARER: `module:function`, an `async` function without arguments that returns a token. It is
-    called for every login, so it is the place to renew what expires. If it raises, the login is tried again, and the
-    log names the kind of error and the line of code, not the error's text."""
+    called for every login, so it can renew tokens that expire. If it raises, the login is tried again, and the log
+    names the kind of error and the line of code, not the error's text."""
     ssl_cafile: str = ""
     """Empty: the system's certificate authorities."""
     ssl_certfile: str = ""
-    """Of this client, where the broker asks for one."""
+    """Certificate of this client, if the broker asks for one."""
     ssl_keyfile: str = ""
-    """Of the certificate."""
+    """Private key of the certificate."""
     ssl_password: str = ""
-    """Of the key file."""
+    """Password of the key file."""
     ssl_password_file: str = ""
-    """A file that holds it, instead of `ssl_password`."""
+    """A file that holds the password, instead of `ssl_password`."""
     session_timeout_ms: PositiveInt = 30_000
     """Silence after which the broker gives a member's partitions to others: takeover after a crash takes this long."""
     heartbeat_interval_ms: PositiveInt = 3_000
-    """Between two signs of life to the group; at most a third of the session timeout."""
+    """Time between two heartbeats to the group; at most a third of the session timeout."""
     rebalance_timeout_ms: PositiveInt = 60_000
-    """How long the others wait for a member to finish what is in flight."""
+    """How long the other members wait for one to finish its work in flight."""
     request_timeout_ms: PositiveInt = 90_000
-    """Longer than the rebalance timeout: joining a group is an ordinary request that waits for the rebalance."""
+    """Timeout of a request. Longer than the rebalance timeout, because joining a group waits for the rebalance."""
     transactional_id_prefix: str = "tokenmill"
     """With `worker.delivery = "exactly-once"`: first part of the names `<prefix>-<group>-<topic>-<partition>` of the
-    producers, for the broker's rules of access. The same in all workers of a group: it is what fences a dead owner."""
+    producers, for the broker's access rules. All workers of a group need the same one: it fences a dead owner."""
     startup_timeout_s: Positive = 300
-    """How long an unreachable broker is tried at start before the process ends with exit code 1."""
+    """How long the process tries to reach the broker at start before it ends with exit code 1."""
     producer: dict[str, str | int] = {}
-    """Settings of the client that writes, under aiokafka's names: `{ compression_type = "lz4" }`. Those that promises
-    rest on are refused."""
+    """Settings of the producers, under aiokafka's names: `{ compression_type = "lz4" }`. Those that promises rest on
+    are refused."""
     consumer: dict[str, str | int | bool] = {}
-    """Of the clients that read, likewise: `{ client_rack = "eu-1a" }` reads from a replica that is near."""
+    """Settings of the consumers, likewise: `{ client_rack = "eu-1a" }` reads from a nearby replica."""
 
 
 class Redis(Section, frozen=True, kw_only=True):
-    """Where snapshots are kept. Redis is a cache: nothing is lost without it, recovery takes longer."""
+    """The store of snapshots. Redis is a cache: nothing is lost without it, but recovery takes longer."""
 
     url: str = "redis://localhost:6379/0"
-    """`redis://`, `rediss://` (TLS) or `unix://`, with user and password if need be. `memory://` keeps snapshots in the
-    worker, for a machine without Redis: recovery is by replay then. An authority of one's own is given as
+    """`redis://`, `rediss://` (TLS) or `unix://`, with user and password if needed. `memory://` keeps snapshots in the
+    worker, for a machine without Redis: it then recovers by replay. For your own certificate authority use
     `rediss://…?ssl_ca_certs=/path`."""
     url_file: str = ""
     """A file that holds the URL, instead of `url`: it may hold a password."""
     timeout_s: Positive = 0.25
-    """Of one command: a slow Redis is given up soon and never slows the token path."""
+    """Timeout of one command: a slow Redis is soon given up and never slows the token path."""
     ttl_s: PositiveInt = 86_400
-    """Keys that nobody writes any more expire after this time; below the 7 days that Kafka keeps a producer's id."""
+    """Time after which keys that are no longer written expire; below the 7 days that Kafka keeps a producer's id."""
     key_prefix: str = "tokenmill"
     """First part of every key, so that several groups can share a Redis."""
 
@@ -104,28 +104,28 @@ class Topics(Section, frozen=True, kw_only=True):
     tool_calls: str = "tool-calls"
     """Output: complete calls without a problem, for tool runners."""
     tool_results: str = "tool-results"
-    """What the tool runners answer."""
+    """Output of the tool runners: the results of calls."""
     tool_state: str = "tool-state"
-    """Where `tokenmill tools run` keeps what became of each call; compacted. Only it writes there."""
+    """State of each call, kept by `tokenmill tools run`, the only writer; compacted."""
     tool_control: str = "tool-control"
-    """What people have to say about calls: approvals, which are asked for there, too, and cancels."""
+    """Requests for approval of calls, approvals, and cancels."""
     requests: str = "requests"
-    """What clients of the front ask, keyed by conversation: prompts are on it, for a day."""
+    """Requests of the front's clients, keyed by conversation; it holds prompts for a day."""
     completions: str = ""
-    """Output: complete answers as OpenAI's `chat.completion` objects, keyed conversation/message/choice. Off while
-    empty: with it every open message keeps its text."""
+    """Output: complete answers as OpenAI's `chat.completion` objects, keyed conversation/message/choice. Empty:
+    off. If set, every open message keeps its text."""
     sessions: str = ""
-    """Output: what each answer adds to its conversation's session, keyed like completions. Off while empty. The topic
-    is compacted; a copy is in Redis, which `tokenmill sessions show` reads."""
+    """Output: what each answer adds to its conversation's session, keyed like completions. Empty: off. The topic is
+    compacted; `tokenmill sessions show` reads a copy in Redis."""
     dlq: str = "tokens.dlq"
     """Dead letters: rejected records, unchanged, with the reason in their headers."""
 
 
 class ParserSection(Options, frozen=True, kw_only=True):
-    """Codec of the input topic, and what a message's `open` leaves out."""
+    """Codec of the input topic, and defaults for options that a message's `open` leaves out."""
 
     codec: str = "native"
-    """How records are read that have no header `tm-codec`."""
+    """Codec of records without the header `tm-codec`."""
 
     @property
     def options(self) -> Options:
@@ -134,7 +134,7 @@ class ParserSection(Options, frozen=True, kw_only=True):
 
 
 class Worker(Section, frozen=True, kw_only=True):
-    """How the worker works."""
+    """The worker."""
 
     delivery: Delivery = "at-least-once"
     """Whether a crash may publish an event again, byte for byte the same, or never. With exactly-once, events are
@@ -144,52 +144,53 @@ class Worker(Section, frozen=True, kw_only=True):
     port: Annotated[int, Meta(ge=0, le=65_535)] = 8080
     """Port of `/metrics`, `/healthz` and `/readyz`; 0 takes a free one."""
     commit_interval_ms: PositiveInt = 100
-    """Between two commits of a partition's offset: what a crash makes the next owner publish again. At-least-once."""
+    """Time between two commits of a partition's offset: after a crash the next owner publishes that much again.
+    At-least-once only."""
     transaction_interval_ms: PositiveInt = 50
-    """Between two transactions of a partition that catches up. One that has caught up begins the next as soon as there
-    is something to say. Exactly-once."""
+    """Time between two transactions of a partition that is catching up. One that has caught up begins the next as soon
+    as there is output. Exactly-once only."""
     transaction_timeout_ms: PositiveInt = 15_000
-    """A transaction that is not over by then is aborted, and its partition begins again with what is committed. For so
-    long a dead worker's transaction can hold readers back, if nobody takes its partition over. With exactly-once,
-    and always for `tokenmill tools run`."""
+    """Time after which an open transaction is aborted, and its partition starts again from the last commit. A dead
+    worker's transaction can hold readers back for that long, if no other takes its partition over. Applies with
+    exactly-once, and always to `tokenmill tools run`."""
     snapshot_interval_s: Positive = 10
-    """Between two snapshots of a partition: what a crash makes the next owner parse again, silently."""
+    """Time between two snapshots of a partition: after a crash the next owner silently parses that much again."""
     idle_timeout_s: Positive = 900
-    """A message without a chunk for this long is finished with reason `timeout`."""
+    """Time without a chunk after which a message is finished with reason `timeout`."""
     max_age_s: Positive = 86_400
-    """A message that is open for this long by the timestamps of the log is finished with reason `timeout`, though it
-    still gets chunks. The input's `retention.ms` should be longer than this and the longest outage together, lest a
-    message loses its beginning."""
+    """Age, by the timestamps of the log, at which a message is finished with reason `timeout`, even if it still gets
+    chunks. The input's `retention.ms` should be longer than this and the longest outage together, or a message may
+    lose its beginning."""
     shutdown_timeout_s: Positive = 25
-    """From SIGTERM to exit; below the 30 s that Kubernetes gives by default."""
+    """Time from SIGTERM to exit; below the 30 s that Kubernetes gives by default."""
     state_mib: PositiveInt = 2_048
-    """What is open on all partitions together: messages, streams, and each tool list once. Above it input pauses and
-    the longest idle messages and streams are closed. Messages that share a tool list, or bring a short one, leave more
-    room. Lists of ended messages do not count: they are small, and go with the next 10,000 records."""
+    """Memory for open messages and streams on all partitions together, with each tool list once. Above it, input pauses
+    and the longest idle messages and streams are closed. Messages that share a tool list, or have a short one, leave
+    more room. Lists of ended messages do not count: they are small, and go with the next 10,000 records."""
     log_format: Literal["plain", "json"] = "plain"
-    """Lines for people, or a JSON object a line for a log collector."""
+    """Plain lines for people, or one JSON object per line for a log collector."""
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
-    """INFO tells of assignments, restores and stops; nothing is logged for each record. DEBUG shows the source of every
-    call beside what was made of it: what the model wrote is in the log then."""
+    """INFO reports assignments, restores and stops, but nothing for each record. DEBUG shows the source of every call
+    and what was made of it, so the log then holds text of the model."""
     stall_timeout_s: Positive = 60
-    """Lag, or output to a topic, without progress for this long ends the process with exit code 1, for the supervisor
-    to restart it."""
+    """Time of lag, or of output to a topic, without progress after which the process ends with exit code 1, for the
+    supervisor to restart it."""
 
 
 class ExtraOutput(Section, frozen=True, kw_only=True):
-    """One more topic that events are written to."""
+    """An additional topic that events are written to."""
 
     topic: str
     """Name of the topic."""
     dialect: str = "native"
-    """How events are written."""
+    """Dialect in which events are written."""
     events: list[str] = []
     """Types of the events to write; empty: all."""
     cloudevents: Literal["", "binary", "structured"] = ""
-    """Its records are CloudEvents 1.0: by headers beside the payload, or as JSON around it. Empty: they are not."""
+    """Whether its records are CloudEvents 1.0: with headers, or as JSON around the payload. Empty: they are not."""
     retention_s: PositiveInt | None = None
-    """For how long `tokenmill topics create` lets the topic keep a record. Left out: an hour for the dialect `agent`,
-    whose rows are for those who watch, and what the broker does for every other."""
+    """How long a record stays on a topic that `tokenmill topics create` makes. Left out: an hour for the dialect
+    `agent`, whose rows are only for live viewers, and the broker's default for every other."""
 
 
 class Config(msgspec.Struct, frozen=True, kw_only=True):

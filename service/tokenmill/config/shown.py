@@ -1,4 +1,4 @@
-"""A configuration as it is shown: everything with its value, so that it can be read back, but for secrets."""
+"""A configuration for display: every value, so that it can be read back, except secrets."""
 
 from typing import Any
 from urllib.parse import urlsplit
@@ -10,7 +10,7 @@ from tokenmill.config.sections import Config
 
 
 def shown(config: Config) -> dict[str, Any]:
-    """Sections, keys and values as TOML and JSON have them. What is not set has no key there, as TOML has no null."""
+    """Sections, keys and values for TOML or JSON. A setting without a value is left out, because TOML has no null."""
     return {name: _shown(section) for name, section in msgspec.to_builtins(config).items() if section != []}
 
 
@@ -27,7 +27,7 @@ def _shown(value: Any) -> Any:
 
 
 def _masked(key: str, value: str) -> str:
-    """A secret; of a URL only the password is one, wherever it stands, or a user who has none."""
+    """A masked secret; in a URL only the password is masked, or a user without one, or all of it if it has a query."""
     url = urlsplit(value)
     if key != "url" or url.query:
         return MASKED

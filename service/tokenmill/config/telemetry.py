@@ -1,4 +1,4 @@
-"""Settings of what is told to OpenTelemetry."""
+"""Settings of OpenTelemetry."""
 
 from typing import Annotated
 
@@ -8,14 +8,13 @@ from tokenmill.config.base import Positive, Section
 
 
 class TelemetrySection(Section, frozen=True, kw_only=True):
-    """Traces and measurements for a collector of OpenTelemetry, with the extra `otel`. Its own variables, such as
-    `OTEL_EXPORTER_OTLP_HEADERS` and `OTEL_RESOURCE_ATTRIBUTES`, count too.
+    """Traces and measurements for an OpenTelemetry collector, with the extra `otel`. OpenTelemetry's variables,
+    such as `OTEL_EXPORTER_OTLP_HEADERS` and `OTEL_RESOURCE_ATTRIBUTES`, apply, too.
     """
 
     endpoint: str = ""
-    """Where the collector takes OTLP over HTTP: `http://collector:4318`. Empty: nothing is told to anybody."""
+    """Address of the collector, for OTLP over HTTP: `http://collector:4318`. Empty: nothing is sent."""
     sample: Annotated[float, Meta(ge=0, le=1)] = 1.0
-    """Part of the traces that are kept, of those that begin here; what comes with a `traceparent` is kept if that says
-    so."""
+    """Fraction of the traces begun here that are kept; one that arrives with a `traceparent` follows its flag."""
     interval_s: Positive = 60
-    """Between two reports of measurements."""
+    """Time between two reports of measurements."""

@@ -10,56 +10,55 @@ Kind: TypeAlias = Literal["vllm", "sglang", "llama.cpp", "ollama", "openai", "co
 
 
 class Upstream(Section, frozen=True, kw_only=True):
-    """A model server, or several that are alike, and the models that clients get from it."""
+    """A model server, or several alike, and the models that clients get from it."""
 
     models: list[str]
     """Names by which clients ask for it."""
     kind: Kind = "openai"
-    """Which server it is: that decides how it is made to write raw text, with the tools in the prompt. `completions` is
-    any with OpenAI's completions alone, `openai` any with chat completions; `anthropic` and `openai` may read calls
-    themselves."""
+    """Kind of server, which decides how it is made to write raw text, with the tools in the prompt. `completions` is a
+    server that has only OpenAI's completions, `openai` one with chat completions; `anthropic` and `openai` may read
+    calls themselves."""
     urls: list[str]
-    """Where it is, without the API's path (`/v1`): `http://10.0.0.7:8000`. Of several the one with the fewest answers
-    is asked."""
+    """Its addresses without the API's path (`/v1`): `http://10.0.0.7:8000`. The one with the fewest open answers is
+    asked."""
     model: str = ""
-    """Its name there; empty: as the client says."""
+    """Name of the model there; empty: as in the request."""
     format: str = ""
-    """The format that the model writes; empty: by the model's name, which may be a format's, and `plain` if that
-    says nothing."""
+    """The format that the model writes; empty: derived from the model's name, which may be a format's, or else
+    `plain`."""
     open: dict[str, Any] = {}
-    """Further options of its messages, as `[parser]` has them: `start = "reasoning"` where the prompt opens it."""
+    """Additional options of its messages, as in `[parser]`: `start = "reasoning"` where the prompt opens it."""
     template_file: str = ""
-    """The model's chat template (Jinja2, or a `tokenizer_config.json`): the prompt is rendered here then. Needed for
-    `completions`; without one `ollama` is asked for the prompt by a switch that it does not document."""
+    """The model's chat template (Jinja2, or a `tokenizer_config.json`): if set, the prompt is rendered here. Needed
+    for `completions`; without one, `ollama` is asked for the prompt by an undocumented switch."""
     template_tokens: dict[str, str] = {}
-    """Special tokens that the template writes, where `template_file` is no `tokenizer_config.json` that has them:
-    `{ eos_token = "</s>" }`. What a prompt begins with as `bos_token` is left out: servers put it there."""
+    """Special tokens that the template writes, if `template_file` is not a `tokenizer_config.json` that has them:
+    `{ eos_token = "</s>" }`. A `bos_token` at the start of a prompt is left out, because servers add it."""
     api_key: str = ""
-    """Sent as the server wants it; better in a file."""
+    """API key, sent as the server wants it; better in a file."""
     api_key_file: str = ""
-    """A file that holds it."""
+    """A file that holds the key, instead of `api_key`."""
     length_field: Literal["", "max_tokens", "max_completion_tokens"] = ""
-    """Of the kind `openai`: by which name the server is told how long an answer may be. Empty:
-    `max_completion_tokens` at the addresses of OpenAI and Azure, and `max_tokens` at others, of which some do not know
-    the newer name."""
+    """With kind `openai`: name of the field that limits an answer's length. Empty: `max_completion_tokens` at the
+    addresses of OpenAI and Azure, and `max_tokens` at others, some of which do not accept the newer name."""
     reasoning_field: Literal["", "reasoning_content", "reasoning", "none"] = ""
-    """Of the kind `openai`: by which name the server is told what was thought in the turns before; `none`: it is not.
-    Empty: as the client says, which is `reasoning_content` in Responses and Messages, and `none` at the addresses of
-    OpenAI, Azure, Groq, Mistral and Cerebras, which refuse such turns. vLLM, OpenRouter and Ollama read `reasoning`."""
+    """With kind `openai`: name of the field with the reasoning of earlier turns; `none`: it is not sent. Empty: as in
+    the request, which is `reasoning_content` in Responses and Messages, but `none` at the addresses of OpenAI, Azure,
+    Groq, Mistral and Cerebras, which refuse such turns. vLLM, OpenRouter and Ollama read `reasoning`."""
     continues: bool = False
-    """An answer whose caller is lost is gone on with, from the text that there is; else it ends as failed. Needs a
-    template, or a server that goes on with an answer: `vllm`, `sglang`."""
+    """Whether an answer whose caller is lost continues from its text so far; otherwise it ends as failed. Needs a
+    template, or a server that can continue an answer: `vllm`, `sglang`."""
     calls: PositiveInt = 64
-    """Answers of each URL at once."""
+    """Answers under way at the same time per URL."""
     queue: Annotated[int, Meta(ge=0)] = 256
-    """Requests that wait for a place. More are told to come back later (429)."""
+    """Requests that may wait for a place. More are told to come back later (429)."""
     queue_s: Positive = 30
-    """How long one waits."""
+    """How long a request waits for a place."""
     connect_s: Positive = 5
-    """For a connection."""
+    """How long a connection may take."""
     first_byte_s: Positive = 600
-    """Until the answer begins: a long prompt takes its time."""
+    """How long the server may take to begin its answer: a long prompt takes time."""
     silence_s: Positive = 120
-    """Between two pieces of an answer."""
+    """How long the server may pause between two pieces of an answer."""
     tries: PositiveInt = 3
-    """How often it is asked, at one URL or another, as long as nothing has come."""
+    """How often a request is tried, at any of the URLs, as long as nothing of its answer has come."""

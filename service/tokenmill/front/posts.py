@@ -4,7 +4,8 @@
    field's name, in the object of the API. A request counts as one connection, from its body to the end of its answer.
 2. The status waits up to `front.first_s` for the first event, so a model server's refusal keeps its own status.
 3. A request that comes again gets the answer that is there, from its beginning. One that failed before anything came,
-   or that was stopped because it had no reader, is asked for again.
+   or that was stopped because it had no reader, is asked for again. In the background the failed response is the
+   answer.
 4. No client waits much longer than an answer may take: a stream is cut off then.
 """
 
@@ -124,7 +125,7 @@ class Posts:
         context = self._context
         if context.requests.abandoned(known):
             return None  # half of an answer, and no client had it stopped
-        context.numbers.add("tokenmill_front_attached_total", "key" if known.key else "retry")
+        context.numbers.add("tokenmill_front_attached_total", "key" if asked.identity.key else "retry")
         await context.requests.attached(known)
         return await self._known(request, asked, known)
 

@@ -120,7 +120,7 @@ class Readers:
                 await self._others.ask(conversation, message_id)
                 if await _within(over, ANSWER_S):
                     return
-            self.abandoned += 1
+            self._stopping(conversation, message_id)
             log.info("an answer is stopped, as nobody reads it: %s", message_id)
             await self._stop(conversation, message_id)
         except Refused as problem:
@@ -129,6 +129,13 @@ class Readers:
             self._hub.unwatch(key, message, over.set)
             if self._leaving.get((conversation, message_id)) is asyncio.current_task():
                 del self._leaving[conversation, message_id]
+
+    def _stopping(self, conversation: str, message_id: str) -> None:
+        """From here on the answer is stopped, whoever comes: a stop is two records, and half of one helps nobody."""
+        if task := self._leaving.pop((conversation, message_id), None):
+            self._telling.add(task)
+            task.add_done_callback(self._telling.discard)
+        self.abandoned += 1
 
     async def close(self) -> None:
         """Cancel all stops that are due."""

@@ -119,9 +119,10 @@ class Responses:
     async def _object(self, answer: AnswerId, conversation: str, grant: Grant, wait_s: float = 0.0) -> web.Response:
         whole = Whole(RESPONSES)
         async with self._following(answer, conversation, grant) as following:
-            for frame in await following.past():
+            past = await following.past()
+            for frame in past:
                 whole.take(frame)
-            if wait_s and not whole.over:
+            if wait_s and past and not whole.over:
                 await _ended(whole, following, wait_s)
         response = whole.so_far() or await self._unbegun(answer, conversation)
         headers = place_of(conversation, str(answer))

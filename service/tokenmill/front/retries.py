@@ -14,7 +14,7 @@ from tokenmill.front.route_context import RouteContext, since
 async def earlier_request(context: RouteContext, asked: ApiRequest) -> KnownRequest | None:
     """The request that this one is again, if it is one. Raises `Refused` and `Unavailable`."""
     known = await context.requests.known(asked)
-    if known is None or known.key or context.requests.abandoned(known):
+    if known is None or asked.identity.key or context.requests.abandoned(known):
         return known
     late_ms = int((time.time() - context.config.front.retry_s) * 1000)
     if known.time_ms >= late_ms:

@@ -150,7 +150,8 @@ async def stopped(client: Client, seconds: float = CALL_S) -> None:
             await _cut_off(client)
         elif isinstance(client, AIOKafkaConsumer):
             await _disconnect(network(client))
-        if not isinstance(problem, Exception | asyncio.CancelledError) or _cancelled():
+        own = isinstance(problem, asyncio.CancelledError) and not _cancelled()
+        if not isinstance(problem, Exception) and not own:
             raise
     finally:
         if isinstance(client, AIOKafkaProducer):

@@ -11,7 +11,8 @@ Rules; the client enforces none of them:
 5. The next transaction begins as soon as one is over. The broker hears of it with the first record, so an idle
    partition has none that could time out.
 6. Kafka forgets an id that is idle for `transactional.id.expiration.ms`, and the producer that has it fails at its next
-   transaction. A new one is sound. An owner that sends only inside `commit` gets it before, if the last one is old.
+   transaction. A new one is sound. An owner that sends only inside `commit` gets a new one first, if the last
+   transaction is old.
 """
 
 import asyncio

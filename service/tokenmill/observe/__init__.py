@@ -1,4 +1,4 @@
-"""What can be seen of a process from outside: metrics, logs, hooks."""
+"""Observing a process from outside: metrics, logs, hooks."""
 
 from tokenmill.observe.caller_table import CALLER_METRICS
 from tokenmill.observe.front_table import FRONT_METRICS

@@ -1,19 +1,19 @@
-"""Every metric of the front, as data, as `table` has those of the worker.
+"""Every metric of the front, as data, as in `table` for the worker.
 
-The only names that are labels are those of APIs, and of the ways in which requests end.
+Only names of APIs, and of the ways in which requests end, are labels.
 """
 
 from tokenmill.observe.caller_table import FIRST_BUCKETS
 from tokenmill.observe.table import Metric, each
 
 APIS = ("chat", "responses", "messages")
-"""Which a request came by."""
+"""APIs that a request may use."""
 
 STATUSES = ("1xx", "2xx", "3xx", "4xx", "5xx", "left")
-"""How it was answered; or its client left before."""
+"""Class of the response's status; `left`: the client left before."""
 
 ATTACHED = ("retry", "key", "id")
-"""How a request found the answer that another one began: an SDK tried again; by its `Idempotency-Key`; by its id."""
+"""How a request found the answer that another began: as an SDK's retry; by its `Idempotency-Key`; by its id."""
 
 FRONT_METRICS: tuple[Metric, ...] = (
     Metric(
@@ -26,7 +26,7 @@ FRONT_METRICS: tuple[Metric, ...] = (
     Metric(
         "tokenmill_front_attached_total",
         "counter",
-        "Requests that got an answer which was there, instead of a new one.",
+        "Requests that got an existing answer instead of a new one.",
         ("how",),
         known=each(ATTACHED),
     ),
@@ -34,10 +34,12 @@ FRONT_METRICS: tuple[Metric, ...] = (
     Metric(
         "tokenmill_front_first_event_seconds",
         "histogram",
-        "From a request until the first event of its answer could be told.",
+        "From a request until the first event of its answer was ready.",
         buckets=FIRST_BUCKETS,
     ),
     Metric("tokenmill_front_readers", "gauge", "Requests that are being answered."),
-    Metric("tokenmill_front_known_requests", "gauge", "Requests of the last minutes that are known, of all fronts."),
-    Metric("tokenmill_front_build_info", "gauge", "Always 1, with the versions that run.", ("version", "python")),
+    Metric("tokenmill_front_known_requests", "gauge", "Known requests of the last minutes, of all fronts."),
+    Metric(
+        "tokenmill_front_build_info", "gauge", "Always 1; the labels name the running versions.", ("version", "python")
+    ),
 )

@@ -1,19 +1,18 @@
-"""Every metric of the gateway, as data, as `table` has those of the worker.
+"""Every metric of the gateway, as data, as in `table` for the worker.
 
-Labels are names of dialects, transports, endings and problems, of all of which there is a list in the code: whom a
-client follows is no label.
+Labels are names of dialects, transports, endings and problems, each listed in the code; conversations are not labels.
 """
 
 from tokenmill.observe.table import Metric, each
 
 TRANSPORTS = ("sse", "ndjson", "ws", "durable")
-"""How frames look on a connection."""
+"""Forms of frames on a connection."""
 
 ENDINGS = ("finished", "slow", "closed", "drained", "expired", "lost", "moved", "back")
-"""Why a stream is over; `back` is not over, but has to read again from earlier."""
+"""Reasons for the end of a stream; one that went `back` is not over, but has to read again from earlier."""
 
 RESUME_SOURCES = ("window", "log", "gap")
-"""Where what follows a client's id came from: memory, Kafka, or it is gone and the client was told so."""
+"""Sources of what follows a client's id: memory, Kafka, or a gap that the client was told of."""
 
 PROBLEMS = (
     "bad-request",
@@ -38,39 +37,39 @@ PROBLEMS = (
     "unverifiable",
     "stopping",
 )
-"""Kinds of refusals."""
+"""Kinds of refused requests."""
 
 WRITES = ("chunks", "stop", "tool-results")
-"""What clients write."""
+"""Kinds of requests that become records."""
 
 WAIT_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
-"""Seconds. What memory answers takes one, what Kafka answers tens of milliseconds; the long end waits for a reader."""
+"""Upper bounds in seconds: memory answers in a millisecond, Kafka in tens; the long end waits for a reader."""
 
 DELIVERY_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
-"""Seconds. From token to socket: the worker's latency, a flush, and with exactly-once a commit."""
+"""Upper bounds in seconds. From token to socket: the worker's latency, a flush, and with exactly-once a commit."""
 
 GATEWAY_METRICS: tuple[Metric, ...] = (
     # ------------------------------------------------------------------------------------------------ connections
     Metric("tokenmill_gateway_connections", "gauge", "Open streams.", ("transport",)),
-    Metric("tokenmill_gateway_connections_limit", "gauge", "Of all streams, what `gateway.connections` allows."),
+    Metric("tokenmill_gateway_connections_limit", "gauge", "Open streams that `gateway.connections` allows."),
     Metric(
         "tokenmill_gateway_streams_ended_total",
         "counter",
-        "Streams by why they are over; those that went `back` read again from earlier, and go on.",
+        "Streams by the reason for their end; those that went `back` continue, but read again from earlier.",
         ("reason",),
         known=each(ENDINGS),
     ),
     Metric(
         "tokenmill_gateway_resumes_total",
         "counter",
-        "Clients that came back with an id, by where they went on from: memory, the log, or behind a gap.",
+        "Clients that came back with an id, by where they resumed: from memory, from the log, or after a gap.",
         ("source",),
         known=each(RESUME_SOURCES),
     ),
     Metric(
         "tokenmill_gateway_refusals_total",
         "counter",
-        "Requests that were refused, by the kind of the problem.",
+        "Refused requests, by kind of problem.",
         ("problem",),
         known=each(PROBLEMS),
     ),
@@ -78,7 +77,7 @@ GATEWAY_METRICS: tuple[Metric, ...] = (
     Metric(
         "tokenmill_gateway_frames_sent_total",
         "counter",
-        "Frames written for clients, each client's counted.",
+        "Frames written to clients; a frame for several counts once for each.",
         ("dialect", "transport"),
     ),
     Metric(
@@ -87,7 +86,7 @@ GATEWAY_METRICS: tuple[Metric, ...] = (
         "Bytes of those frames.",
         ("dialect", "transport"),
     ),
-    Metric("tokenmill_gateway_heartbeats_total", "counter", "Comments that keep silent connections open."),
+    Metric("tokenmill_gateway_heartbeats_total", "counter", "Comments sent to keep silent connections open."),
     Metric(
         "tokenmill_gateway_writes_total",
         "counter",
@@ -99,34 +98,45 @@ GATEWAY_METRICS: tuple[Metric, ...] = (
     Metric(
         "tokenmill_gateway_delivery_latency_seconds",
         "histogram",
-        "From the timestamp of a token's record until the flush that had its event on all sockets of its clients.",
+        "From the timestamp of a token's record until its event was flushed to the sockets of all its clients.",
         buckets=DELIVERY_BUCKETS,
     ),
     Metric(
         "tokenmill_gateway_first_byte_seconds",
         "histogram",
-        "From a request for events until its headers were written.",
+        "From a request for events until the response's headers were written.",
         buckets=WAIT_BUCKETS,
     ),
     Metric(
         "tokenmill_gateway_catch_up_seconds",
         "histogram",
-        "For what a client had to be told of the past, until it was at the log's head.",
+        "Time that a client needed to catch up with the end of the log.",
         buckets=WAIT_BUCKETS,
     ),
     # ------------------------------------------------------------------------------------------------ what is held
-    Metric("tokenmill_gateway_window_bytes", "gauge", "Memory of the recent records that resumes are served from."),
-    Metric("tokenmill_gateway_window_limit_bytes", "gauge", "Of those, what `gateway.window_mib` allows."),
+    Metric("tokenmill_gateway_window_bytes", "gauge", "Memory of the recent records from which resumes are served."),
+    Metric(
+        "tokenmill_gateway_window_limit_bytes", "gauge", "Memory that `gateway.window_mib` allows for recent records."
+    ),
     Metric("tokenmill_gateway_window_records", "gauge", "Recent records in memory."),
-    Metric("tokenmill_gateway_readers_in_use", "gauge", "Consumers that read the past for somebody."),
-    Metric("tokenmill_gateway_readers_limit", "gauge", "Of those, what `gateway.catch_up_readers` allows."),
+    Metric("tokenmill_gateway_readers_in_use", "gauge", "Consumers that are reading older records for clients."),
+    Metric(
+        "tokenmill_gateway_readers_limit", "gauge", "Consumers of older records that `gateway.catch_up_readers` allows."
+    ),
     Metric(
         "tokenmill_gateway_uncommitted_records",
         "gauge",
-        "Records at the end of a partition that nobody may see before their transaction is committed.",
+        "Records at the end of a partition that are hidden until their transaction is committed.",
         ("partition",),
     ),
-    Metric("tokenmill_gateway_poll_age_seconds", "gauge", "Since the last answer of Kafka to the reader of the head."),
-    Metric("tokenmill_gateway_build_info", "gauge", "Always 1; the labels say what runs.", ("version", "python")),
+    Metric(
+        "tokenmill_gateway_poll_age_seconds", "gauge", "Seconds since Kafka last answered the reader of the log's end."
+    ),
+    Metric(
+        "tokenmill_gateway_build_info",
+        "gauge",
+        "Always 1; the labels name the running versions.",
+        ("version", "python"),
+    ),
 )
 """All metrics of the gateway, in the order in which they are exposed."""

@@ -1,17 +1,17 @@
 """Hooks: an empty class. Subclass it, override what you need, and give it to the worker.
 
-Hooks are called once for a batch, a commit or a restore, never for a token, and must return at once.
+Hooks are called once for a batch, a commit or a restore, never for a token, and must return immediately.
 """
 
 
 class Hooks:
-    """What a worker tells whoever listens: tracing, tests, an own audit."""
+    """Calls that a worker makes to an observer: for tracing, tests, or your own audit."""
 
     def assigned(self, partitions: int) -> None:
-        """The group gave this worker so many partitions; their state is not restored yet."""
+        """The group gave this worker this many partitions; their state is not restored yet."""
 
     def replayed(self, topic: str, partition: int, records: int) -> None:
-        """A batch of records below the commit was read again, silently, to have the state behind them."""
+        """A batch of records below the commit was read again, silently, to rebuild the state."""
 
     def restored(self, topic: str, partition: int, source: str, offset: int) -> None:
         """A partition is live from this offset on; `source` is one of `RESTORE_SOURCES`."""
@@ -20,7 +20,7 @@ class Hooks:
         """A batch of records was parsed; its outputs are on their way."""
 
     def committing(self, offsets: dict[tuple[str, int], int]) -> None:
-        """Everything below these offsets is acknowledged and is about to be committed."""
+        """Everything below these offsets is acknowledged and about to be committed."""
 
     def committed(self, offsets: dict[tuple[str, int], int]) -> None:
         """The commit succeeded."""
@@ -29,7 +29,7 @@ class Hooks:
         """The store has this partition's state as of a committed offset."""
 
     def revoked(self, partitions: int) -> None:
-        """The group takes back what it gave, nothing at first; what is in flight is about to be finished."""
+        """The group takes this many partitions back, 0 at first; work in flight is about to be finished."""
 
     def draining(self) -> None:
         """The worker takes no more input."""

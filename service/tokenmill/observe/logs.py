@@ -1,7 +1,7 @@
-"""Logs: one line a fact, as JSON where machines read them, plain where people do.
+"""Logs: one line per fact, as JSON for machines, plain for people.
 
-What is said over and over while something goes on, as by a client that can't reach its broker, is said some times a
-minute. A line that comes after others were left out says how many.
+A line that repeats while something lasts, such as a client's failure to reach its broker, is logged only a few times a
+minute. The next one after lines were left out reports how many.
 """
 
 import logging
@@ -14,7 +14,7 @@ import msgspec
 LogFormat: TypeAlias = Literal["json", "plain"]
 
 NOISY = ("aiokafka", "faust", "mode", "aiohttp", "asyncio", "httpx2")
-"""Libraries whose own information is about themselves; their warnings are about us."""
+"""Libraries whose information concerns only themselves; their warnings concern us."""
 
 REPEATED = (
     *NOISY,
@@ -23,25 +23,25 @@ REPEATED = (
     "tokenmill.gateway.auth.function",
     "tokenmill.caller.trying",
 )
-"""Loggers that may say the same thousands of times a minute."""
+"""Loggers that may repeat a line thousands of times a minute."""
 
 ECHOES = (("mode.worker", "Crashed reason="), ("faust.worker", "We experienced a crash"))
-"""Logger and words of what the host says behind a failure. The worker has said it by then, with the trace if it is not
-known: its line is the last one that is critical."""
+"""Logger and words of lines that the host logs after a failure. The worker has logged the failure by then, with its
+trace if it is not a known one, and its line should be the last critical one."""
 
 SAID_AT_ONCE = 3
-"""Lines of one wording in each of these stretches of time: enough to see that it goes on, and of which broker."""
+"""Lines of one wording in each stretch: enough to see that something lasts, and which broker it is about."""
 
 STRETCH_S = 30.0
 
 WORDINGS = 1_000
-"""Wordings that are remembered: some, as those of a loop's own complaints, have an address in them and come once."""
+"""Wordings that are remembered: some, such as an event loop's warnings, contain an address and come only once."""
 
 _STANDARD = frozenset(logging.LogRecord("", 0, "", 0, "", (), None).__dict__) | {"message", "asctime", "taskName"}
 
 
 class JsonFormatter(logging.Formatter):
-    """One JSON object a line: `time`, `level`, `logger`, `message`, what `extra` gave, and `error` with its trace."""
+    """One JSON object per line: `time`, `level`, `logger`, `message`, what `extra` gave, and `error` with its trace."""
 
     def format(self, record: logging.LogRecord) -> str:
         line: dict[str, object] = {
@@ -62,15 +62,15 @@ class JsonFormatter(logging.Formatter):
 
 
 class Repeats(logging.Filter):
-    """Lets through a few lines of each wording in each stretch of time, of loggers that are known to repeat."""
+    """Passes a few lines of each wording in each stretch of time, for loggers that are known to repeat."""
 
     def __init__(self) -> None:
         super().__init__()
         self._said: dict[tuple[str, str], tuple[float, int]] = {}
-        """By logger and wording: when the stretch began, and how many lines came since."""
+        """Start of the stretch and number of lines since, by logger and wording."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether this line is said; one that begins a stretch says how many of the last were not."""
+        """Whether to log this line; one that begins a stretch also reports how many of the last were left out."""
         if not any(record.name == name or record.name.startswith(f"{name}.") for name in REPEATED):
             return True
         wording = (record.name, str(record.msg))
@@ -86,19 +86,19 @@ class Repeats(logging.Filter):
         return True
 
     def _forget(self, now: float) -> None:
-        """Wordings with which nothing goes on; all of them where so many are new."""
+        """Forget wordings that no longer come, or all of them if too many are new."""
         going_on = {wording: said for wording, said in self._said.items() if now - said[0] < STRETCH_S}
         self._said = going_on if len(going_on) < WORDINGS else {}
 
 
 def not_an_echo(record: logging.LogRecord) -> bool:
-    """Whether a line says more than that the host has heard of a failure: a trace of its own does."""
+    """Whether a line is more than the host's echo of a failure, which has no trace of its own."""
     traced = record.exc_info is not None and record.exc_info[0] is not None
     return traced or not any(record.name == name and words in str(record.msg) for name, words in ECHOES)
 
 
 def setup_logs(style: LogFormat = "plain", level: str = "INFO", stream: IO[str] | None = None) -> None:
-    """Send everything to standard error, once. Safe to call again."""
+    """Send all logs to standard error. Safe to call again."""
     handler = logging.StreamHandler(stream or sys.stderr)
     if style == "json":
         handler.setFormatter(JsonFormatter())

@@ -1,7 +1,7 @@
 """The numbers behind the metrics, and how Prometheus reads them.
 
-Counting must cost nothing for each token: the partition counts in plain integers, which are moved here when somebody
-asks for the metrics; latencies of a whole batch go into a histogram with one binary search a bucket.
+Counting must cost nothing per token: the partition counts in plain integers, which are moved here when the metrics are
+read; latencies of a whole batch go into a histogram with one binary search per bucket.
 """
 
 import platform
@@ -26,7 +26,7 @@ _TALLIES = {metric.tally: metric.name for metric in METRICS if metric.tally}
 
 
 class Histogram:
-    """Counts by bucket, filled a batch at a time."""
+    """Counts by bucket, filled in batches."""
 
     __slots__ = ("bounds", "count", "cumulative", "total")
 
@@ -37,14 +37,14 @@ class Histogram:
         self.total = 0.0
 
     def observe(self, seconds: float) -> None:
-        """One value."""
+        """Count one value."""
         self.count += 1
         self.total += seconds
         for index in range(bisect_left(self.bounds, seconds), len(self.bounds)):
             self.cumulative[index] += 1
 
     def observe_since(self, timestamps: list[int], now: float) -> None:
-        """How long ago each of these was, in milliseconds since the epoch like `now`. Sorts the list in place."""
+        """Count the age of each timestamp, in milliseconds since the epoch like `now`. Sorts the list in place."""
         if not timestamps:
             return
         timestamps.sort()
@@ -73,7 +73,7 @@ class Numbers(Collector):
                 self.read(name, lambda: [((version("tokenmill"), platform.python_version()), 1)])
 
     def add(self, name: str, *labels: str, by: float = 1) -> None:
-        """Count something that happened."""
+        """Add to a counter."""
         if len(labels) != len(self._rows[name].labels):
             raise ValueError(f"{name} has the labels {self._rows[name].labels}")
         self._counters[name][labels] += by
@@ -86,12 +86,12 @@ class Numbers(Collector):
                 counter[label if isinstance(label, tuple) else (label,)] += count
 
     def read(self, name: str, reading: Callable[[], Reading]) -> None:
-        """A gauge, or a counter that is kept elsewhere: `reading` is called when somebody looks."""
+        """Register a gauge, or a counter that is kept elsewhere: `reading` is called when the metrics are read."""
         self._rows[name]
         self._readings[name] = reading
 
     def value(self, name: str, *labels: str) -> float:
-        """What a counter or gauge says now."""
+        """The current value of a counter or gauge."""
         if name in self._readings:
             return self._read(name).get(labels, 0)
         return self._counters[name][labels]
@@ -100,7 +100,7 @@ class Numbers(Collector):
         return dict(self._readings.get(name, tuple)())
 
     def collect(self) -> Iterator[Family]:
-        """For `prometheus_client`: every row of the table."""
+        """Every row of the table, for `prometheus_client`."""
         for metric in self._rows.values():
             yield self._family(metric)
 
@@ -125,7 +125,7 @@ class Numbers(Collector):
 
 
 def exposition(numbers: Numbers) -> Callable[[], bytes]:
-    """What `/metrics` answers: the table's metrics, and the process's own (memory, CPU, files)."""
+    """The content of `/metrics`: the table's metrics, and the process's own (memory, CPU, files)."""
     registry = CollectorRegistry()
     registry.register(numbers)
     ProcessCollector(registry=registry)

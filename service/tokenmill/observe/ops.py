@@ -1,4 +1,4 @@
-"""The pages that operators and their machines ask a process for."""
+"""The endpoints of a process for its operators and their machines."""
 
 from collections.abc import Awaitable, Callable, Iterable
 
@@ -9,7 +9,7 @@ from aiohttp.typedefs import Middleware
 def ops_app(
     metrics: Callable[[], bytes], readiness: Callable[[], tuple[bool, str]], middlewares: Iterable[Middleware] = ()
 ) -> web.Application:
-    """`/metrics`, `/healthz` and `/readyz`, as the worker has them. `readiness` says whether, and why."""
+    """`/metrics`, `/healthz` and `/readyz`, as in the worker. `readiness` returns whether it is ready, and why."""
 
     async def _metrics(_request: web.Request) -> web.Response:
         return web.Response(body=metrics(), headers={"content-type": "text/plain; version=0.0.4; charset=utf-8"})

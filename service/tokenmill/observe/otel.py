@@ -1,11 +1,11 @@
-"""Spans and measurements on their way to a collector of OpenTelemetry, by OTLP over HTTP.
+"""Export of spans and measurements to an OpenTelemetry collector, by OTLP over HTTP.
 
 Sources: https://opentelemetry.io/docs/specs/semconv/http/http-spans/, and for generative AI and MCP
-open-telemetry/semantic-conventions-genai, whose names are under development: they stand in `observe.telemetry` and
-where spans are made, and nowhere come from a package.
+open-telemetry/semantic-conventions-genai. The names of the latter are under development, so they are written out in
+`observe.telemetry` and where spans are made, and never come from a package.
 
-Threads of the SDK send what was said. A collector that does not answer costs nobody time: what there is no room for is
-dropped.
+Threads of the SDK do the sending. A collector that does not answer delays nothing: whatever no longer fits the queues
+is dropped.
 """
 
 import threading
@@ -33,13 +33,13 @@ from tokenmill.observe.telemetry import Attributes, Kind, Measure, Span, Telemet
 from tokenmill.records import Headers
 
 SEND_S = 5.0
-"""Seconds for the collector to take what is sent at once."""
+"""Seconds that the collector may take to accept one batch."""
 
 CLOSE_S = 3.0
-"""Seconds to send what is left at the end, after which it is dropped: less than a process has after its drain."""
+"""Seconds to send the rest at the end before it is dropped: less than a process has after its drain."""
 
 LATEST_MS = (2**63 - 1) // 1_000_000
-"""The last time that a span can say: it counts nanoseconds in 64 bits."""
+"""Latest time that a span can have, in milliseconds: it counts nanoseconds in 64 bits."""
 
 _KINDS: Mapping[Kind, trace.SpanKind] = {
     "client": trace.SpanKind.CLIENT,
@@ -72,7 +72,7 @@ _propagator = TraceContextTextMapPropagator()
 
 
 class _Span(Span):
-    """One that is told."""
+    """A span that is exported."""
 
     def __init__(self, span: trace.Span) -> None:
         self._span = span
@@ -93,13 +93,13 @@ class _Span(Span):
 
 
 class OpenTelemetry(Telemetry):
-    """Tells a collector.
+    """Exports to a collector.
 
     Args:
-        settings: where it is, and how much it is told.
-        role: of the process: it is `tokenmill-worker` and the like to the collector.
-        processor: of spans, in place of the one that sends them.
-        reader: of measurements, likewise.
+        settings: the collector's address, and how much is exported.
+        role: role of the process, which appears as `tokenmill-worker` and the like.
+        processor: processor of spans, instead of the one that sends them.
+        reader: reader of measurements, likewise.
     """
 
     on = True
@@ -113,7 +113,7 @@ class OpenTelemetry(Telemetry):
     ) -> None:
         release = version("tokenmill")
         about = {"service.name": f"tokenmill-{role}", "service.version": release, "service.instance.id": str(uuid4())}
-        # What the environment says of the process goes over it.
+        # Attributes from the environment override these.
         resource = Resource.create(about).merge(OTELResourceDetector().detect())
         endpoint = settings.endpoint.rstrip("/")
         self._tracers = TracerProvider(
@@ -166,7 +166,7 @@ class OpenTelemetry(Telemetry):
 
     def close(self) -> None:
         until = time.monotonic() + CLOSE_S
-        # Both send all that they still have, one batch after another, and neither looks at a limit for the whole.
+        # Both send everything they still have, batch by batch, and neither keeps a limit for the whole.
         ending = [threading.Thread(target=each.shutdown, daemon=True) for each in (self._tracers, self._meters)]
         for each in ending:
             each.start()
@@ -175,12 +175,12 @@ class OpenTelemetry(Telemetry):
 
 
 def _told(time_ms: int) -> int:
-    """The time of a record, which may be any number: one that no span can say would take others with it."""
+    """A record's time, which may be any number, limited to what spans can hold: others would be lost with it."""
     return min(max(0, time_ms), LATEST_MS)
 
 
 def _context(parent: Headers) -> Context:
-    """That of the tracing headers; a new trace where they are none."""
+    """The context of the tracing headers; a new trace if there are none."""
     carrier = {name: value.decode("latin-1") for name, value in parent}
     return _propagator.extract(carrier, Context())
 

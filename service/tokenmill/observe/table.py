@@ -1,7 +1,7 @@
 """Every metric of the worker, as data: exposition, reference page and dashboards are made from these rows.
 
-Adding a metric is one row here and one place that counts it. No label may take values without a bound: conversations,
-messages, models and error texts are none.
+Adding a metric takes one row here and one place that counts it. No label may have an unbounded set of values:
+conversations, messages, models and error texts are not labels.
 """
 
 from typing import Literal, TypeAlias
@@ -14,34 +14,34 @@ from tokenmill.events import EVENT_TYPES
 Kind: TypeAlias = Literal["counter", "gauge", "histogram"]
 
 LATENCY_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
-"""Seconds. The promise is about tens of milliseconds; the long end shows a backlog being worked off."""
+"""Upper bounds in seconds. The goal is tens of milliseconds; the long end shows a backlog being worked off."""
 
 WORK_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
-"""Seconds. For restores, from a cache hit to the replay of a long log."""
+"""Upper bounds in seconds for restores, from a cache hit to the replay of a long log."""
 
 RESTORE_SOURCES = ("memory", "redis", "replay", "empty")
-"""Where a partition's state came from: kept through a rebalance, the store, the log alone, or there was none."""
+"""Sources of a partition's state: kept through a rebalance, the store, the log alone, or there was none."""
 
 LOG_CHANGES = ("another", "cut", "unknown")
-"""What a topic is that is not simply what was committed: another log under the same name, the same log without its end,
-or one of the two where nobody can tell."""
+"""How a topic differs from the log that was committed: another log under the same name, the same log without its end,
+or one of the two, unknown which."""
 
 
 MOVES = ("forward", "back", "none", "unknown")
-"""What an offset that was set by hand meant: events are skipped, or published again, or neither."""
+"""Effects of an offset that was set by hand: events are skipped, published again, or neither; or it is unknown."""
 
 
 class Metric(msgspec.Struct, frozen=True):
-    """One row: `name` as it is exposed, its labels in order, and what it says."""
+    """One row: `name` as exposed, labels in order, and its meaning."""
 
     name: str
     kind: Kind
     help: str
     labels: tuple[str, ...] = ()
     tally: str = ""
-    """The field of the partition's `Tally` that this counter drains."""
+    """Field of the partition's `Tally` that this counter drains."""
     known: tuple[tuple[str, ...], ...] = ()
-    """Label values that are exposed as 0 before anything happened."""
+    """Label values that are exposed as 0 before anything is counted."""
     buckets: tuple[float, ...] = ()
     """Upper bounds of a histogram."""
 
@@ -81,7 +81,7 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         "tokenmill_tool_calls_total",
         "counter",
-        "Tool calls by what became of them.",
+        "Tool calls by outcome.",
         ("format", "outcome"),
         tally="tool_calls",
     ),
@@ -96,11 +96,11 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         "tokenmill_chunks_dropped_total",
         "counter",
-        "Chunks that changed nothing: repeated, late, or of a message that is not open.",
+        "Chunks without effect: repeated, late, or of a message that is not open.",
         ("reason",),
         tally="dropped",
     ),
-    Metric("tokenmill_records_consumed_total", "counter", "Input records processed, silent replays not included."),
+    Metric("tokenmill_records_consumed_total", "counter", "Input records processed, not counting silent replays."),
     Metric("tokenmill_records_replayed_total", "counter", "Input records read again to rebuild state."),
     Metric("tokenmill_records_produced_total", "counter", "Output records acknowledged by the broker.", ("topic",)),
     Metric(
@@ -123,9 +123,11 @@ METRICS: tuple[Metric, ...] = (
     ),
     Metric("tokenmill_event_loop_lag_seconds", "gauge", "How late the event loop last woke the watchdog."),
     # ------------------------------------------------------------------------------------------------ what is held
-    Metric("tokenmill_open_messages", "gauge", "Messages that are open on the partitions of this worker."),
-    Metric("tokenmill_state_bytes", "gauge", "About how much memory what is open takes: messages, streams, options."),
-    Metric("tokenmill_state_limit_bytes", "gauge", "What `worker.state_mib` allows to them."),
+    Metric("tokenmill_open_messages", "gauge", "Open messages on the partitions of this worker."),
+    Metric("tokenmill_state_bytes", "gauge", "Approximate memory of open messages and streams, with their options."),
+    Metric(
+        "tokenmill_state_limit_bytes", "gauge", "Memory that `worker.state_mib` allows for open messages and streams."
+    ),
     Metric("tokenmill_unacknowledged_bytes", "gauge", "Output that the broker has not acknowledged yet."),
     Metric(
         "tokenmill_consumer_lag_records",
@@ -157,33 +159,33 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         "tokenmill_messages_restored_total",
         "counter",
-        "Messages that were open when their partition was made ready; of a second, how fast state comes back.",
+        "Messages that were open when their partition was made ready; per second, the speed of recovery.",
         ("source",),
         known=each(RESTORE_SOURCES),
     ),
-    Metric("tokenmill_replay_mismatches_total", "counter", "Replays whose state is not the one that was committed."),
+    Metric("tokenmill_replay_mismatches_total", "counter", "Replays whose state differs from the committed one."),
     Metric("tokenmill_records_lost_total", "counter", "Records that the topic dropped before they were processed."),
     Metric(
         "tokenmill_offsets_moved_total",
         "counter",
-        "Partitions whose committed offset was not set by a worker, by what that meant.",
+        "Partitions whose committed offset was not set by a worker, by the effect.",
         ("direction",),
         known=each(MOVES),
     ),
     Metric(
         "tokenmill_records_skipped_total",
         "counter",
-        "Records that no worker processed because the committed offset was set behind them.",
+        "Records that no worker processed because the committed offset was set past them.",
     ),
     Metric(
         "tokenmill_log_changes_total",
         "counter",
-        "Partitions that are not simply the log that was committed: `another` has its name, its end is `cut`, or which "
-        "of them is `unknown`.",
+        "Partitions that differ from the log that was committed: `another` log has its name, its end is `cut`, or "
+        "which of the two is `unknown`.",
         ("change",),
         known=each(LOG_CHANGES),
     ),
-    Metric("tokenmill_rebalances_total", "counter", "Times that the group gave this worker its partitions."),
+    Metric("tokenmill_rebalances_total", "counter", "Rebalances in which the group gave this worker its partitions."),
     # --------------------------------------------------------------------------------------------- Kafka and Redis
     Metric(
         "tokenmill_commits_total",
@@ -206,6 +208,6 @@ METRICS: tuple[Metric, ...] = (
         ("op",),
         known=each(("load", "head", "write", "session")),
     ),
-    Metric("tokenmill_build_info", "gauge", "Always 1; the labels say what runs.", ("version", "python")),
+    Metric("tokenmill_build_info", "gauge", "Always 1; the labels name the running versions.", ("version", "python")),
 )
 """All metrics, in the order in which they are exposed."""

@@ -1,7 +1,7 @@
-"""What OpenTelemetry is told: spans and measurements. This one tells nobody; `otel` has the one that does.
+"""Spans and measurements for OpenTelemetry. The classes here export nothing; those in `otel` do.
 
-1. Unless `[telemetry]` says where to, nothing of OpenTelemetry is imported.
-2. A span is a request, an answer, a message that was parsed or a call of a tool; never a token.
+1. Unless `[telemetry]` has an endpoint, nothing of OpenTelemetry is imported.
+2. A span is a request, an answer, a parsed message or a tool call; never a token.
 3. Neither spans nor measurements hold text of prompts, answers, arguments or results.
 4. Names are those of the semantic conventions for HTTP, generative AI and MCP.
 """
@@ -27,33 +27,33 @@ Measure: TypeAlias = Literal[
 
 
 class Span:
-    """One that nobody hears of."""
+    """A span that is not exported."""
 
     def __init__(self, headers: Headers) -> None:
         self.headers = headers
-        """What says to others that they are part of it: the tracing headers of requests and records."""
+        """Tracing headers for requests and records that are part of it."""
 
     def name(self, name: str) -> None:
-        """Rename it, once more is known."""
+        """Rename the span, once more is known."""
 
     def say(self, attributes: Attributes) -> None:
-        """Describe it."""
+        """Add attributes."""
 
     def event(self, name: str) -> None:
-        """Something happened at this moment."""
+        """Note that something happened at this moment."""
 
     def failed(self, kind: str) -> None:
-        """It did not come to a good end; `kind` is one of few."""
+        """Mark the span as failed; `kind` is one of few."""
 
 
 class Telemetry:
-    """Of a process that tells nobody."""
+    """Telemetry of a process that exports nothing."""
 
     on = False
 
     @contextmanager
     def span(self, name: str, kind: Kind, parent: Headers, attributes: Attributes) -> Iterator[Span]:  # noqa: ARG002 -- see `otel`
-        """A block that is a span. `parent` are tracing headers, which are also its own where nobody is told of it."""
+        """Run a block as a span. `parent` are tracing headers, also its own if it is not exported."""
         yield Span(parent)
 
     def current(self, parent: Headers = ()) -> Span:
@@ -63,13 +63,13 @@ class Telemetry:
     def past(
         self, name: str, kind: Kind, parent: Headers, attributes: Attributes, began_ms: int, ended_ms: int
     ) -> None:
-        """A span that is over; times are in milliseconds since the epoch."""
+        """Add a span that is over; times are in milliseconds since the epoch."""
 
     def measure(self, what: Measure, value: float, attributes: Attributes) -> None:
-        """A value; in seconds, where it is a time."""
+        """Add a measurement, in seconds if it is a time."""
 
     def close(self) -> None:
-        """Tell what has not been told yet. It waits for some seconds at most."""
+        """Export the rest, waiting for a few seconds at most."""
 
 
 NO_TELEMETRY = Telemetry()

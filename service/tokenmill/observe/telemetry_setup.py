@@ -1,4 +1,4 @@
-"""Whom a process tells what it does: a collector of OpenTelemetry, or nobody."""
+"""Setup of a process's telemetry: an OpenTelemetry collector, or nothing."""
 
 from tokenmill.config import Config
 from tokenmill.errors import MissingExtra
@@ -6,7 +6,7 @@ from tokenmill.observe.telemetry import NO_TELEMETRY, Telemetry
 
 
 def telemetry_of(config: Config, role: str) -> Telemetry:
-    """As the configuration asks for it; `role` is the process's. Raises `MissingExtra`."""
+    """The telemetry that the configuration asks for; `role` is the process's. Raises `MissingExtra`."""
     if not config.telemetry.endpoint:
         return NO_TELEMETRY
     try:

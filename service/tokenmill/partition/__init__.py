@@ -1,4 +1,4 @@
-"""One message, one partition, and what of them is kept: pure functions of the log."""
+"""Messages and partitions, and their saved state: pure functions of the log."""
 
 from tokenmill.partition.idle import TimeoutControl
 from tokenmill.partition.log_id import UNKNOWN_EPOCH, UNKNOWN_LOG, LogId

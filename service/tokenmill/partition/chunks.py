@@ -1,4 +1,4 @@
-"""What a chunk does to its message: the rules of identity carried out, then its fields in the contract's order."""
+"""Applying a chunk to its message: first the rules of identity, then its fields in the contract's order."""
 
 from collections.abc import Callable, Iterable
 
@@ -49,14 +49,14 @@ class Chunks:
         self._outputs = outputs
         self.tally = tally
         self.unseen_until = 0
-        """Below this offset a message may have been opened by a record that the log no longer has."""
+        """Messages below this offset may have been opened by a record that the log no longer has."""
         self.missing = NONE_MISSING
-        """Likewise of those that come now; in a replay, of those that came once."""
+        """Messages whose beginning is missing now; in a replay, those that were missing then."""
         self.parser_of: Callable[[Choice], MessageParser] = parser_of
-        """Makes the parser of a choice that opens; who looks on puts one there that tells what it does."""
+        """Makes the parser of a choice that opens; an observer replaces it with one that reports what it does."""
 
     def apply(self, chunk: Chunk, record: Record, root: Root | None, out: list[Output]) -> None:
-        """Apply one chunk; `root` is that of its codec's state. Raises `RecordError` before anything is changed."""
+        """Apply one chunk; `root` is the root of its codec's state. Raises `RecordError` before changing anything."""
         key = record.key
         assert key is not None  # the intake refuses records without
         self._check(chunk, key)
@@ -90,14 +90,14 @@ class Chunks:
             self._end(message, choice, chunk, record, out)
 
     def _check(self, chunk: Chunk, key: bytes) -> None:
-        """Raise for what is wrong with a chunk whatever its message is."""
+        """Raise for a fault of the chunk that does not depend on its message."""
         if chunk.conversation_id is not None and chunk.conversation_id.encode() != key:
             raise BadKey("the key and conversation_id are not the same")
         if chunk.open is not None:
             self._opener.check(chunk.open)
 
     def _see(self, message: Message, record: Record) -> None:
-        """Whatever becomes of the record: it was for this message, so that one is not idle."""
+        """Note that a record was for this message, so the message is not idle, whatever becomes of the record."""
         message.last = record.offset
         if not message.touched:
             self._messages.touch(message)
@@ -129,7 +129,7 @@ class Chunks:
             error = Error(code="limit", message=f"usage is larger than {DETAIL_BYTES} bytes; it is left out")
             self._outputs.emit([error], choice, record.timestamp, out)
 
-    # Who a chunk is for
+    # Which choice a chunk is for
 
     def _admit(
         self,
@@ -140,7 +140,7 @@ class Chunks:
         root: Root | None,
         out: list[Output],
     ) -> Opened | None:
-        """The open choice that the chunk goes to, opened if need be; None if it has no effect."""
+        """The open choice that the chunk goes to, opened if need be; None if the chunk has no effect."""
         unseen = self._unseen(message, choice, chunk, record)
         reserved = message is None and bool(chunk.message_id) and self._opener.reserved(chunk.message_id or "")
         verdict = judge(message, choice, chunk, unseen=unseen, reserved=reserved)
@@ -157,19 +157,19 @@ class Chunks:
         return None
 
     def _unseen(self, message: Message | None, choice: Choice | None, chunk: Chunk, record: Record) -> bool:
-        """Whether the chunk may be of a choice whose opening was not read."""
+        """Whether the chunk may belong to a choice whose opening was not read."""
         if record.offset < self.unseen_until:
             return True
         if not self._missing(record):
             return False
         if message is None or not message.begun:
             return True
-        if choice is None and may_go_on(chunk):  # without the message it would be taken for one that is missing
+        if choice is None and may_go_on(chunk):  # without the message it would be taken for part of a missing one
             self._keep_whole(message, record.offset)
         return False
 
     def _missing(self, record: Record) -> bool:
-        """Whether the record may be of a message that is missing."""
+        """Whether the record may belong to a missing message."""
         if self.missing.count:
             self.missing = self.missing.behind(record.offset, record.timestamp, self._max_age_ms)
         return self.missing.covers(record.offset)
@@ -209,7 +209,7 @@ class Chunks:
         return message, choice
 
     def _miss(self, choice: Choice, record: Record, out: list[Output]) -> None:
-        """A message was missing until now. In a replay there is nobody to say it to before the end."""
+        """Announce a message that was missing until now. A replay announces nothing before its end."""
         if not self._outputs.silent:
             assert isinstance(choice.state, Lost)
             choice.state.announced = True
@@ -217,9 +217,9 @@ class Chunks:
             self._outputs.announce(announcement("state-lost"), choice, record.timestamp, out)
 
     def _check_room(self, message: Message, chunk: Chunk, record: Record) -> None:
-        """Raise `Undecodable` for a choice that would be one too many: each walks all that are known.
+        """Raise `Undecodable` if the choice would be one too many: every chunk searches all known choices.
 
-        A replay that knows less of them would open it.
+        A replay with fewer known choices would open it.
         """
         if message.choice(choice_index(chunk)) is None:
             self._keep_whole(message, record.offset)
@@ -232,7 +232,7 @@ class Chunks:
         self._outputs.emit([Error(code="gap", message=missing)], choice, record.timestamp, out)
 
     def _reject(self, verdict: Verdict, chunk: Chunk, record: Record) -> None:
-        """Without a message: raise `Orphan`, or count what needs none."""
+        """Raise `Orphan` for a chunk that needs a message but has none; count any other."""
         conversation_of(record.key or b"")
         if verdict is Verdict.ORPHAN:
             which = f"message {chunk.message_id!r}" if chunk.message_id else "the unnamed message"
@@ -248,7 +248,7 @@ class Chunks:
         record: Record,
         out: list[Output],
     ) -> None:
-        """Count a chunk of a known message that has no effect on events."""
+        """Count a chunk of a known message that makes no events."""
         self.tally.dropped[_DROPPED[verdict]] += 1
         if verdict is Verdict.LATE:
             if opens(chunk) or (chunk.seq and (record.offset < self.unseen_until or self._missing(record))):
@@ -258,7 +258,7 @@ class Chunks:
             self._end(message, choice, chunk, record, out)
 
     def _keep_late(self, message: Message, choice: Choice | None, offset: int) -> None:
-        """Replayed without the end of its message, this chunk would open it again: no replay may start between."""
+        """Forbid replays that start between a message's opening and this late chunk, which would open it again."""
         if not message.named:
             self._keep_whole(message, offset)
         elif choice is not None:
@@ -267,9 +267,10 @@ class Chunks:
             self._low_water.forbid(max(choice.opener for choice in message.choices), offset)
 
     def _keep_whole(self, message: Message, offset: int) -> None:
-        """This record does to the message what it does only if that is replayed from its first record, or not at all.
+        """Forbid replays that start in the middle of the message: this record would affect it differently.
 
-        Who ends an unnamed message by its id means one that has this id; who opens the next means all its choices.
+        A chunk that ends an unnamed message by its id needs a message with this id; one that opens the next message
+        ends all choices of this one.
         """
         self._low_water.forbid(min(choice.root.offset for choice in message.choices), offset)
 
@@ -285,14 +286,14 @@ class Chunks:
             self._keep_whole(message, record.offset)
 
     def _control(self, message: Message | None, chunk: Chunk, record: Record, out: list[Output]) -> None:
-        """A record that only ends a message."""
+        """Apply a record that only ends a message."""
         if message is None:
             self._reject(Verdict.NO_MESSAGE, chunk, record)
             return
         condition = condition_of(record) if chunk.control == "timeout" else None
         last, other = message.last, message.last < record.offset
         stale = condition is not None and other and not condition.holds(message.opened, last)
-        if not stale:  # several may come at once, and none must make the others stale
+        if not stale:  # one record may hold several; none may make the others stale
             self._see(message, record)
         choices = _controlled(message, chunk)
         if not choices:
@@ -305,15 +306,18 @@ class Chunks:
             if cut or (chunk.message_id and not message.named):
                 self._keep_whole(message, record.offset)
 
-    # What this program failed on
+    # Failures of our own
 
     def message_of(self, chunk: Chunk, record: Record) -> Message | None:
-        """The message that a chunk is for, if it is there; a codec with a mistake may say what is no id."""
+        """The message that a chunk is for, if there is one; a faulty codec may give an id that is not a string."""
         known = record.key and isinstance(chunk.message_id, str | None)
         return self._messages.find(record.key or b"", chunk.message_id) if known else None
 
     def end_lost(self, message: Message, chunks: Iterable[Chunk], record: Record) -> None:
-        """What of a lost message these end has ended: else it would swallow the conversation's next one."""
+        """End those choices of a lost message that these chunks end.
+
+        Otherwise it would swallow the conversation's next one.
+        """
         for chunk in chunks:
             if self.message_of(chunk, record) is not message:
                 continue
@@ -343,19 +347,19 @@ class Chunks:
 
 
 def _renews(message: Message, chunk: Chunk, record: Record) -> bool:
-    """Whether it opens the next unnamed message, which ends this one: rule 3."""
+    """Whether the chunk opens the next unnamed message, which ends this one: rule 3."""
     opens_next = chunk.open is not None and chunk.seq == 0 and not chunk.message_id
     return opens_next and message.opened < record.offset
 
 
 def _answer_of(chunk: Chunk) -> tuple[int | UnsetType, str | UnsetType]:
-    """Status and body of the provider's answer, where a chunk that says that it failed has them."""
+    """Status and body of the provider's answer, where a chunk that reports a failure has them."""
     status, raw = chunk.error_status, chunk.error_raw
     return UNSET if status is None else status, UNSET if raw is None else raw
 
 
 def _controlled(message: Message, chunk: Chunk) -> list[Choice]:
-    """The choices that a `control` ends: its own, or all."""
+    """The choices that a `control` ends: the one that it names, or all."""
     return [
         choice for choice in message.going_on() if not isinstance(chunk.choice, int) or choice.index == chunk.choice
     ]

@@ -1,12 +1,12 @@
-"""CloudEvents 1.0 on Kafka: what an output record says of itself in the terms of that standard.
+"""CloudEvents 1.0 on Kafka: how an output record describes itself by that standard.
 
 Source: https://github.com/cloudevents/spec, `cloudevents/spec.md`, `bindings/kafka-protocol-binding.md`.
 
-1. `binary` leaves the payload as it is and adds headers, so that readers who know nothing of it go on; `structured`
-   puts the payload into a JSON object with the attributes around it.
+1. `binary` leaves the payload as it is and adds headers, so readers that don't use CloudEvents are not affected;
+   `structured` puts the payload into a JSON object with the attributes around it.
 2. `source` and `id` are made of the event's own content, never of an offset: a repeat has the same ones, which is how
-   readers of CloudEvents tell it from another event.
-3. `sequence` has ten digits, as it is ordered as text. Events of a message whose state was lost have none.
+   readers of CloudEvents recognize it.
+3. `sequence` has ten digits, because it is ordered as text. Events of a message whose state was lost have none.
 """
 
 from collections.abc import Callable, Mapping
@@ -25,14 +25,14 @@ Mode: TypeAlias = Literal["binary", "structured"]
 Headers: TypeAlias = list[tuple[str, bytes]]
 
 Binding: TypeAlias = Callable[[dict[str, str], bytes], tuple[bytes, Headers]]
-"""Attributes and a payload in; the record's value and its further headers out."""
+"""Turns attributes and a payload into the record's value and additional headers."""
 
 TYPE = "tokenmill.{event}.v1"
-"""The number is raised when readers of the data have to change."""
+"""Type of an event. The number is raised when readers of the data have to change."""
 
 CLOUD_EVENT_BYTES = 24 * KIB
-"""What the attributes take of a record at most. The conversation's id, of 1 KiB, is in three of them, of which `source`
-may take three and the others, in JSON, six times as much."""
+"""Bytes that the attributes take of a record at most. The conversation's id, of up to 1 KiB, is in three of them:
+`source` may need three times as much for it, the others, in JSON, six times."""
 
 _encode = msgspec.json.Encoder().encode
 
@@ -56,7 +56,7 @@ def attributes(event: Event, choice: Choice, topic: str, seq: int | None, part: 
 
 
 def _time(time: int) -> dict[str, str]:
-    """Nothing for what no calendar has: the standard needs no time."""
+    """The time as an attribute; nothing for a time that no calendar has, because the attribute is optional."""
     said = date_of(time)
     return {} if said is None else {"time": said.isoformat(timespec="milliseconds").replace("+00:00", "Z")}
 
@@ -77,9 +77,9 @@ _JSON = "application/json"
 
 
 def _content_type(payload: bytes) -> str:
-    """Payloads are JSON objects, but for the word by which some dialects end."""
+    """The payload's media type: JSON for all but the word that ends a stream in some dialects."""
     return _JSON if payload.startswith(b"{") else "text/plain"
 
 
 BINDINGS: Mapping[Mode, Binding] = {"binary": _binary, "structured": _structured}
-"""The content modes of the standard that have one event in a record."""
+"""The standard's content modes that put one event in a record."""

@@ -1,23 +1,23 @@
-"""Records that can't be used, as they go to the dead-letter topic."""
+"""Records that can't be used, in the form that goes to the dead-letter topic."""
 
 from tokenmill.errors import RecordError
 from tokenmill.records import Output, Record
 
 TEXT_CHARS = 1000
-"""Of the reason, in the header `tm-error`: it may quote the record."""
+"""Length of the reason in the header `tm-error`, at most: it may quote the record."""
 
 RECORD_OVERHEAD = 100
-"""Bytes of a record beside key, value and headers: lengths and offsets, at their longest."""
+"""Bytes of a record besides key, value and headers: lengths and offsets, at their longest."""
 
 HEADER_OVERHEAD = 10
-"""Bytes of one header beside its name and value."""
+"""Bytes of one header besides its name and value."""
 
 
 def dead_letter(record: Record, source: tuple[str, int], problem: RecordError, topic: str, cap: int) -> Output:
-    """The record as it came, with the reason in its headers. `source` is the topic and partition that it is from.
+    """The record as it came, with the reason in its headers. `source` is its topic and partition.
 
-    What is over `cap` bytes goes without its value, and if that is not enough without its key and own headers, too;
-    then the header `tm-truncated` says so.
+    A record of more than `cap` bytes loses its value and, if that is not enough, also its key and its own headers;
+    the header `tm-truncated` then marks it.
     """
     reason = [
         ("tm-error-code", problem.code.encode()),

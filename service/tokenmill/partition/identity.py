@@ -12,10 +12,10 @@
                     anything else                                           LATE or LOST
 
 RENEW ends the conversation's unnamed message and opens another. An unknown choice of a message that was ended as a
-whole is like an ended one, one of a message that is lost like a lost one. While records are replayed of which the
-beginning is missing, an unknown choice that is not opened by `open` or `seq` 0 may have been opened before: LOSE. So
-may, while messages are missing, one of a message of which no other choice was seen from its beginning. Ids
-that the service gave to unnamed messages open nothing: ORPHAN, and LATE after the end.
+whole is treated as ended, one of a lost message as lost. During a replay that lacks the beginning of the log, an
+unknown choice that is not opened by `open` or `seq` 0 may have been opened before: LOSE. The same holds while messages
+are missing, for a message of which no other choice was seen from its beginning. Ids that the service gave to unnamed
+messages open nothing: ORPHAN, and LATE after the end.
 """
 
 from enum import Enum, auto
@@ -40,7 +40,7 @@ class Verdict(Enum):
 
 
 def has_content(chunk: Chunk) -> bool:
-    """Whether the chunk brings anything that a message consists of."""
+    """Whether the chunk brings content of a message."""
     return bool(chunk.delta or chunk.reasoning or chunk.tool_calls or chunk.part is not None or chunk.error is not None)
 
 
@@ -52,12 +52,12 @@ def opens(chunk: Chunk) -> bool:
 
 
 def _takes_over(chunk: Chunk) -> bool:
-    """Whether another writer goes on with the message, which opens it if the one before did not come so far."""
+    """Whether another writer continues the message; this opens it if the writer before it did not get that far."""
     return chunk.resumes is True and chunk.open is not None
 
 
 def may_go_on(chunk: Chunk) -> bool:
-    """Whether a choice that is unknown may have been opened by a chunk before this one."""
+    """Whether an unknown choice may have been opened by a chunk before this one."""
     return chunk.open is None and chunk.seq != 0 and bool(chunk.seq or opens(chunk))
 
 
@@ -69,7 +69,7 @@ def choice_index(chunk: Chunk) -> int:
 def judge(message: Message | None, choice: Choice | None, chunk: Chunk, *, unseen: bool, reserved: bool) -> Verdict:
     """What to do with a chunk for `choice` of `message`.
 
-    `unseen`: the opening may be one that was not read; `reserved`: the id is of the form that the service gives.
+    `unseen`: the opening may not have been read; `reserved`: the id has the form that the service generates.
     """
     unnamed = not chunk.message_id
     again = chunk.open is not None and not chunk.seq and (message is None or message.named or unnamed)
@@ -88,7 +88,7 @@ def judge(message: Message | None, choice: Choice | None, chunk: Chunk, *, unsee
 
 
 def _kind_of_unknown(message: Message | None) -> type[Open | Ended | Lost] | None:
-    """What an unknown choice is like, because of its message."""
+    """The state that an unknown choice is treated as having, because of its message; None if it has none."""
     if message is None:
         return None
     if message.closed or not (message.named or message.going_on()):

@@ -18,14 +18,14 @@ from tokenmill.partition.tally import Tally
 from tokenmill.records import Headers, Record, header
 
 STREAM_BYTES = 1024
-"""About what an open stream takes beside what its codec remembers."""
+"""Bytes that an open stream takes, roughly, besides its codec's state."""
 
 SPARE = 1.25
-"""Bytes that are taken for each that a codec remembers: the encoder leaves up to half as many unused behind them."""
+"""Bytes of memory per byte of a codec's state: the encoder leaves up to half as many unused after it."""
 
 
 class Kept:
-    """A stream that has not ended: what its codec remembers, and from where the log must be read to have it again."""
+    """A stream that has not ended: its codec's state, and from where the log must be read to rebuild it."""
 
     __slots__ = ("last", "message_id", "place", "root", "state", "watched")
 
@@ -39,7 +39,7 @@ class Kept:
         self.message_id = message_id
         """The header `tm-message-id` of that record; empty if it has none."""
         self.watched = False
-        """Looked at from time to time, whether records still come."""
+        """Whether it is checked from time to time for new records."""
 
     def going_on(self) -> bool:
         """Whether it has not ended."""
@@ -51,7 +51,7 @@ class Kept:
         return STREAM_BYTES + int(len(self.state) * SPARE)
 
     def timeout(self, condition: Condition | None = None) -> TimeoutControl:
-        """The record that ends it, under a condition; if none is given, if no other comes before."""
+        """The record that ends it if the condition holds; by default, if no other record comes before it."""
         return stream_end(self.place, self.message_id, condition or Condition(last=self.last))
 
 
@@ -62,22 +62,22 @@ class Intake:
         self._codec = find_codec(codec)
         self._record_bytes = record_bytes
         self.plain = False
-        """Records without headers are native chunks, and no codec remembers anything."""
+        """Whether records without headers are native chunks, and no codec has any state."""
         self._low_water = low_water
         self._kept: dict[Place, Kept] = {}
         self._of_key: dict[bytes, list[Kept]] = {}
         self._begun: list[Kept] | None = None
         self.memory = 0
-        """About how many bytes the streams take: a sum that is kept, for there may be a hundred thousand."""
+        """About how many bytes the streams take: a running sum, because there may be a hundred thousand."""
         self.tally = tally
         self.noting = False
-        """There is a snapshot, so it is of use to know what has changed since."""
+        """Whether changes are noted, because there is a snapshot that they build on."""
         self.changed: dict[Place, None] = {}
-        """Places of which the state changed since the last snapshot, in that order."""
+        """Places whose state changed since the last snapshot, in the order of the first change."""
         self._set_plain()
 
     def read(self, record: Record) -> tuple[Sequence[Chunk], Root | None]:
-        """The record's chunks, and the root of what its codec remembered before. Raises `RecordError`."""
+        """The record's chunks, and the root of its codec's state before it. Raises `RecordError`."""
         key, value, headers = record.key, record.value, record.headers
         if not key:
             raise BadKey("the record has no key; it must be the conversation id")
@@ -100,16 +100,16 @@ class Intake:
             state, chunks = _decoded(codec, kept.state if kept else b"", record)
         self.tally.chunks[codec.name] += len(chunks)
         if kept and state and any(chunk.error is not None for chunk in chunks):
-            self._low_water.forbid(kept.root.offset, record.offset)  # from its middle it might look sound
+            self._low_water.forbid(kept.root.offset, record.offset)  # a replay from its middle might take it for sound
         if state or kept:
             self._keep((codec.name, key, stream), kept, state, record)
         return chunks, kept.root if kept else None
 
     def oldest(self, key: bytes) -> Root | None:
-        """From where the log must be read to have all open streams of a key.
+        """From where the log must be read to rebuild all open streams of a key.
 
-        What opens while a stream is open depends on it: a replay that began in its middle could take its records for
-        those of another message.
+        A message that opens while a stream is open depends on that stream: a replay that began in its middle could
+        take the stream's records for those of another message.
         """
         roots = [kept.root for kept in self._of_key.get(key, ())] if self._of_key else []
         return min(roots, key=lambda root: root.offset, default=None)
@@ -134,8 +134,8 @@ class Intake:
             self._forget(kept)
 
     def drop(self) -> int:
-        """Forget all streams, as records of theirs are missing; answers of how many the rest looks like another
-        message, as only what is forgotten says of which it is.
+        """Forget all streams, because records of theirs are missing; returns how many can no longer be matched to their
+        message, which only the forgotten state named.
         """
         streams = list(self._kept.values())
         for kept in streams:
@@ -160,7 +160,7 @@ class Intake:
         self.plain = self._codec is NATIVE and not self._kept
 
     def begun(self) -> Sequence[Kept]:
-        """The streams that have begun since the last call; at the first all."""
+        """The streams that have begun since the last call; the first call returns all."""
         begun = list(self._kept.values()) if self._begun is None else self._begun
         self._begun = []
         return begun
@@ -168,11 +168,11 @@ class Intake:
     # Snapshots
 
     def get(self, place: Place) -> Kept | None:
-        """What is remembered there."""
+        """The stream at that place, if there is one."""
         return self._kept.get(place)
 
     def put(self, kept: Kept) -> None:
-        """Remember this, also what a snapshot holds."""
+        """Add a stream, a new one or one from a snapshot."""
         self._kept[kept.place] = kept
         self.memory += kept.memory
         self._of_key.setdefault(kept.place[1], []).append(kept)
@@ -189,7 +189,7 @@ class Intake:
 
 
 def names_each(name: str) -> bool:
-    """Whether each record of a codec says of which message it is: those of its sample do when they are read alone."""
+    """Whether every record of a codec names its message, judged by reading each of its sample alone."""
     state = b""
     try:
         codec = find_codec(name)
@@ -198,16 +198,16 @@ def names_each(name: str) -> bool:
             state, chunks = _decoded(codec, state, record)
             if not alone <= {chunk.message_id for chunk in chunks}:
                 return False
-    except RecordError:  # it takes what came before to read it, or nobody has the codec any more
+    except RecordError:  # it can't be read without those before it, or the codec no longer exists
         return False
     return True
 
 
 def _decoded(codec: Codec, state: bytes, record: Record) -> tuple[bytes, Sequence[Chunk]]:
-    """What the codec makes of a record. Raises `RecordError`.
+    """The codec's new state and the record's chunks. Raises `RecordError`.
 
-    No record may end the process, as it would end each that follows: a codec that goes deeper into a value than the
-    stack bears has not read it, and one that fails has not either.
+    No record may end the process, because it would end each later one, too. A codec that fails, or goes deeper into a
+    value than the stack allows, has not read the record.
     """
     try:
         return codec.decode(state, record)
@@ -220,16 +220,16 @@ def _decoded(codec: Codec, state: bytes, record: Record) -> tuple[bytes, Sequenc
 
 
 def _last_chunks(codec: Codec, kept: Kept, record: Record) -> list[Chunk]:
-    """Of a stream that is ended by a timeout: what its codec makes of the end. Half an event is no failure then."""
+    """The last chunks of a stream that a timeout ends. Half an event is not a failure then."""
     try:
         _, chunks = _decoded(codec, kept.state, record)
-    except RecordError:  # a codec without a word for the end, or headers that are wrong: it is over all the same
+    except RecordError:  # the codec has no sign for the end, or headers are wrong: it ends all the same
         return []
     return [_timed_out(chunk) for chunk in chunks if chunk.error is None]
 
 
 def _timed_out(chunk: Chunk) -> Chunk:
-    """The end of a message because its stream is idle, unless the stream itself says why it is over."""
+    """Turn the end of a message into a timeout, unless the stream itself gives a reason for its end."""
     if chunk.end is not True or chunk.finish_reason is not None or chunk.usage is not None:
         return chunk
     return msgspec.structs.replace(chunk, end=UNSET, control="timeout")

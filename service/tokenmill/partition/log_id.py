@@ -1,29 +1,29 @@
 """`LogId`: which log a topic's name stood for.
 
-Names come again: a topic is deleted and made anew, two clusters have the same names. Offsets, snapshots and what was
-committed are of one log, and mean nothing in another.
+Names are reused: a topic is deleted and created again, two clusters have topics of the same name. Offsets, snapshots
+and commits belong to one log and mean nothing in another.
 """
 
 import msgspec
 
 
 class LogId(msgspec.Struct, array_like=True, frozen=True):
-    """Identity of a log. Brokers that are old, or no Kafka, do not tell all of it; empty is unknown."""
+    """Identity of a log. Old brokers, and those other than Kafka, don't report all of it; empty means unknown."""
 
     cluster: str = ""
     topic: str = ""
-    """The topic's id, which its name does not have twice."""
+    """The topic's id, never used twice for the same name."""
     branch: int = 0
-    """The log lost its end when a leader of this epoch came, and went on otherwise. 0: it never did."""
+    """Epoch of the leader under which the log lost its end and diverged; 0: never."""
 
     def is_another(self, other: "LogId") -> bool:
-        """Whether the two are known to be different logs. One that lost its end is no other log."""
+        """Whether the two are known to be different logs. One that lost its end is still the same log."""
         if self.topic and other.topic and self.topic != other.topic:
             return True
         return bool(self.cluster and other.cluster) and self.cluster != other.cluster
 
     def diverged_from(self, other: "LogId") -> bool:
-        """Whether what was read of the other may not be what this one holds."""
+        """Whether this log may differ from what was read of the other."""
         return self.is_another(other) or self.branch != other.branch
 
     def __str__(self) -> str:
@@ -31,7 +31,7 @@ class LogId(msgspec.Struct, array_like=True, frozen=True):
 
 
 UNKNOWN_LOG = LogId()
-"""Of commits of before, and where nobody asked."""
+"""For commits of older versions, and where nobody asked."""
 
 UNKNOWN_EPOCH = -1
-"""Likewise of leaders."""
+"""The same for the epoch of a leader."""

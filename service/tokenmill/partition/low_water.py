@@ -2,10 +2,10 @@
 
 1. Everything alive (a message, the memory of an ended one, a codec's state) depends on the log from one offset on: its
    *root*. A replay that starts at or before the oldest root rebuilds all of it.
-2. It must not rebuild more than that. An ended and forgotten message of which only the tail is replayed can come to
-   life again and stay: when chunks without `seq` arrive late and the end that made them late is not in the replay. So
-   each late chunk forbids a *span* of starts, those from which its message would be misread. Spans are few (the tail of
-   a producer that did not notice a cancel) and are gone when the oldest root has passed them.
+2. It must not rebuild more than that. If only the tail of an ended and forgotten message is replayed, the message can
+   open again and stay open: late chunks without `seq` would open it if the end that made them late is not in the
+   replay. So each late chunk forbids a *span* of starts, those from which its message would be misread. Spans are few
+   (the tail of a producer that did not notice a cancel) and are dropped once the oldest root has passed them.
 """
 
 from collections import deque
@@ -32,28 +32,28 @@ class LowWater:
         self._spans = dict(spans or {})
 
     def root(self, offset: int) -> Root:
-        """The root at `offset`, which is that of the current record: roots are made in the order of the log."""
+        """The root at `offset`, the current record's: roots are made in the order of the log."""
         if not self._roots or self._roots[-1].offset != offset:
             self._roots.append(Root(offset))
         return self._roots[-1]
 
     def restore(self, roots: Iterable[Root]) -> None:
-        """Take over the roots of a snapshot, in any order; none was made before."""
+        """Take over the roots of a snapshot, in any order. To be called before any other is made."""
         self._roots.extend(sorted(roots, key=attrgetter("offset")))
 
     def hold(self, root: Root) -> Root:
-        """One more depends on `root`."""
+        """Count one more user of `root`."""
         self._live += not root.users
         root.users += 1
         return root
 
     def release(self, root: Root) -> None:
-        """One less does."""
+        """Count one user less of `root`."""
         root.users -= 1
         self._live -= not root.users
 
     def forbid(self, after: int, until: int) -> None:
-        """No replay may start after the offset `after` and at or before `until`."""
+        """Forbid replays that start after the offset `after` and at or before `until`."""
         self._spans[after] = max(until, self._spans.get(after, until))
 
     @property
@@ -66,7 +66,7 @@ class LowWater:
         roots = self._roots
         while roots and not roots[0].users:
             roots.popleft()
-        if len(roots) > 2 * self._live + 1000:  # dead ones behind one that lives for long
+        if len(roots) > 2 * self._live + 1000:  # dead roots pile up after one that lives long
             self._roots = roots = deque(root for root in roots if root.users)
         start = roots[0].offset if roots else offset
         if self._spans:

@@ -1,4 +1,4 @@
-"""`Mark`: what a commit says about the state behind it, in the offset's metadata string."""
+"""`Mark`: how a commit describes the state at its offset, in the offset's metadata string."""
 
 import msgspec
 
@@ -16,31 +16,31 @@ class Mark(msgspec.Struct, frozen=True, omit_defaults=True):
     fingerprint: str
     """`PartitionSettings.fingerprint()` of the writer."""
     count: int = 0
-    """Open and lost messages, each choice for itself."""
+    """Number of open and lost messages; each choice counts."""
     digest: int = 0
-    """Hash of them and of how far each has come."""
+    """Hash of these messages and of each one's progress."""
     unseen_until: int = 0
     """Messages first seen below this offset without their opening were already announced as lost."""
     foreign_until: int = 0
     """Messages opened below this offset were opened under another configuration: a replay can't rebuild them."""
     announced: tuple[tuple[int, int], ...] = ()
-    """Of those, the ones opened in these spans (from, until) were already announced as lost, when `until` was done."""
+    """Spans (from, until): such messages opened in one were already announced as lost, when `until` was done."""
     skipped: tuple[tuple[int, int], ...] = ()
-    """In these spans (from, until) records were never processed: what made events there was announced as lost."""
+    """Spans (from, until) of records that were never processed: messages with events there were announced as lost."""
     missing: Missing = NONE_MISSING
-    """Open messages that are not among `count`, as nothing was read of them."""
+    """Open messages that `count` does not include, because none of their records was read."""
     log: LogId = UNKNOWN_LOG
-    """Of which the offsets are."""
+    """The log that the offsets belong to."""
     epoch: int = UNKNOWN_EPOCH
-    """Of the leader that wrote the last record below `offset`: who leads in an older one has not heard of it."""
+    """Epoch of the leader that wrote the last record below `offset`; an older leader may lack that record."""
 
     def encode(self) -> str:
-        """The metadata string: some numbers, far below `COMMIT_METADATA_BYTES`."""
+        """The metadata string: a few numbers, far below `COMMIT_METADATA_BYTES`."""
         return msgspec.json.encode(self).decode()
 
     @classmethod
     def decode(cls, text: str | None) -> "Mark | None":
-        """The mark in a metadata string, or None where there is none: a group made by hand, or another program."""
+        """The mark in a metadata string; None if it has none, as after a commit by hand or by another program."""
         try:
             return _decoder.decode(text or "")
         except (msgspec.DecodeError, RecursionError):

@@ -1,4 +1,4 @@
-"""`Message` and `Choice`: what is kept of an answer. Plain data; what happens to it is in `partition`."""
+"""`Message` and `Choice`: the state of an answer. Plain data; `partition` holds the logic."""
 
 from hashlib import blake2b
 from typing import Any, Final, TypeAlias
@@ -10,7 +10,7 @@ from tokenmill.partition.packed import Packed
 from tokenmill.partition.trace_context import TraceContext
 
 NEVER: Final = 1 << 63
-"""No offset comes that far."""
+"""An offset past all others."""
 
 Ident: TypeAlias = tuple[bytes, str]
 """A message's place in the index: key and message id."""
@@ -19,19 +19,19 @@ _MASK = (1 << 64) - 1
 
 
 class Open:
-    """A choice that goes on."""
+    """A choice that has not ended."""
 
     __slots__ = ("parser", "reason", "states", "stop_sequence", "usage")
 
     def __init__(self, parser: MessageParser, states: tuple[Any, ...]) -> None:
         self.parser = parser
         self.states = states
-        """State of each output's dialect; empty where no dialect keeps any."""
+        """State of each output's dialect; empty if no dialect keeps any."""
         self.usage: dict[str, Any] | None = None
         self.reason: str | None = None
-        """The provider's finish reason, once it came."""
+        """The provider's finish reason, once it has arrived."""
         self.stop_sequence: str | None = None
-        """What came with it."""
+        """The stop sequence that came with it."""
 
 
 class Ended:
@@ -41,21 +41,21 @@ class Ended:
 
     def __init__(self, offset: int) -> None:
         self.offset = offset
-        """Of the record that ended it."""
+        """Offset of the record that ended it."""
 
 
 class Lost:
-    """A choice that goes on without its state, which can't be had: its chunks are counted until its end."""
+    """An unfinished choice whose state can't be recovered: its chunks are only counted until its end."""
 
     __slots__ = ("announced",)
 
     def __init__(self, *, announced: bool = False) -> None:
         self.announced = announced
-        """Its loss has been published."""
+        """Whether its loss has been published."""
 
 
 class Choice:
-    """One of the alternative answers of a message, as far as it has come. `state` is given by who makes it."""
+    """One of the alternative answers of a message, as far as it has come. Its maker sets `state`."""
 
     __slots__ = (
         "base",
@@ -87,42 +87,42 @@ class Choice:
         self.first = first
         """Offset of the record that opened it."""
         self.opener = first
-        """A replay that starts here, or before, opens it: its last record with text and without `seq` and `open`."""
+        """Offset of its last record with text and without `seq` and `open`: a replay that starts no later opens it."""
         self.pinned = first
-        """Offset of the record that its options come from."""
+        """Offset of the record that gave its options."""
         self.grammar = grammar
-        """Its options: packed once it has ended."""
+        """Its options, packed once it has ended."""
         self.envelope = envelope
         self.id_header = ("tm-message-id", envelope.message_id.encode())
-        """A header that all its outputs share."""
+        """Header of all its outputs."""
         self.trace_context: TraceContext = ()
-        """Headers of the message's first record that all outputs have."""
+        """Headers of the message's first record, copied to all its outputs."""
         self.opened_header = ("tm-opened", b"%d" % envelope.created)
-        """When its message began, by the first record's time in milliseconds: the first offset of an output that is not
-        older lies at or before the message's first event."""
+        """Header with the start of its message, the first record's time in milliseconds: in an output topic, the first
+        offset that is not older lies at or before the message's first event."""
         self.position = -1
         """`seq` of its last chunk that had one."""
         self.seq = 0
         """`seq` of its next event."""
         self.base = 0
         self.counted = 0
-        """Its part in the partition's digest."""
+        """Its share of the partition's digest."""
         self.held = 0
-        """Its part in the partition's size."""
+        """Its share of the partition's size."""
 
     def compiled(self) -> Grammar:
-        """Its grammar, while it goes on."""
+        """Its grammar, while it has not ended."""
         assert isinstance(self.grammar, Grammar)  # see `end`
         return self.grammar
 
     def end(self, offset: int, packed: Packed) -> None:
-        """It has ended with the record at `offset`: nothing that is large stays."""
+        """End it with the record at `offset`, and keep nothing large."""
         self.state = Ended(offset)
         self.grammar = packed
         self.envelope.request = packed.request
 
     def weight(self) -> int:
-        """Its part in the digest: who it is and how far it has come; 0 once it has ended."""
+        """Its share of the digest, made of its identity and progress; 0 once it has ended."""
         if isinstance(self.state, Ended):
             return 0
         if not self.base:
@@ -142,16 +142,16 @@ class Message:
         """The key as text."""
         self.id = message_id
         self.named = named
-        """Its id came from the producer."""
+        """Whether its id came from the producer."""
         self.choices: list[Choice] = []
         self.last = 0
         """Offset of the last record that was for it."""
         self.closed = False
-        """Ended as a whole, by a `control` for all choices: choices not seen yet are late, too."""
+        """Whether it was ended as a whole, by a `control` for all choices: choices not seen yet are late, too."""
         self.touched = False
-        """Changed since the partition last looked."""
+        """Whether it has changed since the partition last looked."""
         self.watched = False
-        """Looked at from time to time, whether chunks still come."""
+        """Whether it is checked from time to time for new chunks."""
 
     @property
     def ident(self) -> Ident:
@@ -167,12 +167,12 @@ class Message:
 
     @property
     def opened(self) -> int:
-        """Where the oldest of its choices that have not ended was opened; past every offset if all have."""
+        """Offset where the oldest of its unfinished choices opened; past every offset if all have ended."""
         return min((choice.first for choice in self.going_on()), default=NEVER)
 
     @property
     def begun(self) -> bool:
-        """A choice of it was seen from its beginning: one that is lost, or was when it ended, has made no event."""
+        """Whether a choice of it was seen from its beginning; one that is lost, or ended as lost, made no event."""
         return any(choice.seq for choice in self.choices)
 
     def going_on(self) -> list[Choice]:

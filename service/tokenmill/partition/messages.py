@@ -1,7 +1,7 @@
 """`Messages`: the messages of a partition, found by id, or as the unnamed one of a conversation.
 
-Every change of what is open goes through here, so the low-water mark, the digest and the list of what a snapshot has to
-write can't miss one.
+Every change of an open message goes through here, so the low-water mark, the digest and the list of changes for the
+next snapshot can't miss one.
 """
 
 from collections import deque
@@ -27,7 +27,7 @@ class Messages:
         self._touched: list[Message] = []
         self._used: dict[str, Used] = {}
         self.count = 0
-        """Open and lost choices."""
+        """Number of open and lost choices."""
         self.forget_at = NEVER
         """The first offset at which an ended choice is forgotten."""
         self._digest = 0
@@ -38,13 +38,13 @@ class Messages:
 
     @property
     def known(self) -> int:
-        """How many messages there are, those included that have ended and are remembered."""
+        """Number of messages, including ended ones that are remembered."""
         return len(self._by_id)
 
     # Finding
 
     def find(self, key: bytes, message_id: str | None) -> Message | None:
-        """The message of that id, or the open unnamed one."""
+        """The message with that id, or the open unnamed one."""
         return self._by_id.get((key, message_id)) if message_id else self._unnamed.get(key)
 
     def get(self, ident: Ident) -> Message | None:
@@ -60,7 +60,7 @@ class Messages:
             self._touched.append(message)
 
     def add(self, message: Message, choice: Choice) -> None:
-        """A choice of a new or known message opens; one of the same number that has ended or was lost is replaced."""
+        """Add a new choice of a new or known message, in place of an ended or lost one of the same number."""
         previous = message.choice(choice.index)
         if previous is not None:
             self._remove(message, previous)
@@ -69,7 +69,7 @@ class Messages:
         self.touch(message)
 
     def restore(self, messages: Iterable[Message]) -> Iterator[Message]:
-        """Take over messages as a snapshot holds them: each that is asked for, until there are no more."""
+        """Take over the messages of a snapshot, one per step of the iterator."""
         ended = []
         for message in messages:
             for choice in message.choices:
@@ -95,7 +95,7 @@ class Messages:
                 self._unnamed[message.key] = message
 
     def end(self, message: Message, choice: Choice, offset: int) -> None:
-        """A choice has ended with the record at `offset`; it is remembered for a while."""
+        """End a choice with the record at `offset`; it is remembered for a while."""
         self._uncount(choice)
         choice.end(offset, self._used[choice.grammar.key].end(choice.compiled()))
         if not message.named and not message.going_on():
@@ -105,18 +105,18 @@ class Messages:
         self.touch(message)
 
     def lose(self, message: Message, choice: Choice, *, announced: bool = False) -> None:
-        """The state of an open choice can't be had: of how far it came nothing is kept."""
+        """Mark an open choice as lost: nothing is kept of its progress."""
         choice.state = Lost(announced=announced)
         choice.position, choice.seq, choice.opener = -1, 0, choice.first
         self.touch(message)
 
     def move_root(self, choice: Choice, root: Root) -> None:
-        """The choice has come to depend on an older part of the log."""
+        """Make the choice depend on an older part of the log."""
         self._low_water.release(choice.root)
         choice.root = self._low_water.hold(root)
 
     def forget(self, offset: int) -> None:
-        """Forget what ended long enough before the record at `offset`."""
+        """Forget choices that ended long enough before the record at `offset`."""
         while self._graves and self._graves[0][0] + self._ended_offsets < offset:
             _, message, choice = self._graves.popleft()
             if choice in message.choices:
@@ -147,7 +147,7 @@ class Messages:
 
     @property
     def grammars(self) -> dict[str, Grammar]:
-        """The grammars of choices that go on, by key."""
+        """The grammars of unfinished choices, by key."""
         return {key: used.grammar for key, used in self._used.items() if used.grammar is not None}
 
     @property
@@ -160,7 +160,7 @@ class Messages:
         """The options of all choices, ended ones included, by key."""
         return {key: used.form for key, used in self._used.items()}
 
-    # What the changes add up to
+    # Sums over all messages
 
     def settle(self) -> Iterable[Message]:
         """Bring `digest` and `held` up to date; returns the messages that have changed since the last call."""
@@ -177,7 +177,7 @@ class Messages:
         held = 0
         if isinstance(choice.state, Open):
             held = choice.state.parser.memory
-            if choice.state.states:  # of dialects that keep the answer
+            if choice.state.states:  # from dialects that keep the answer
                 held += sum(getattr(state, "memory", 0) for state in choice.state.states)
         self._digest = self._digest + weight - choice.counted & _MASK
         self._held += held - choice.held
@@ -185,7 +185,7 @@ class Messages:
 
     @property
     def digest(self) -> int:
-        """Hash of the open and lost choices and of how far each has come, as of the last `settle`."""
+        """Hash of the open and lost choices and of each one's progress, as of the last `settle`."""
         return self._digest
 
     @property
@@ -194,6 +194,6 @@ class Messages:
         return self._held
 
     def in_state(self, kind: type[Open | Ended | Lost]) -> list[tuple[Message, Choice]]:
-        """The choices in such a state, oldest first."""
+        """The choices in this kind of state, oldest first."""
         found = [(message, choice) for message in self for choice in message.choices if isinstance(choice.state, kind)]
         return sorted(found, key=lambda pair: (pair[1].first, pair[1].index))

@@ -1,4 +1,4 @@
-"""How a choice opens: its message's id, its options, and from where the log must be read to open it again."""
+"""Opening a choice: its message's id, its options, and from where the log must be read to open it again."""
 
 from collections.abc import Callable
 from typing import Any, TypeAlias
@@ -20,20 +20,20 @@ from tokenmill.partition.trace_context import TraceContext, trace_context
 from tokenmill.records import Record, header
 
 OPEN = "tm-open"
-"""Header with options as JSON, for codecs whose protocol has no place for them: those of a message that the record
-opens. It opens none by itself, so it may be on every record of a stream."""
+"""Header with options as JSON, for codecs whose protocol has no place for them. They apply to a message that the
+record opens. The header opens none by itself, so it may be on every record of a stream."""
 
 HEADERS_KEPT = 256
-"""Values of that header that are not read again: one for each set of tools in use."""
+"""Values of that header that are cached: one for each set of tools in use."""
 
 HEADERS_BYTES = 16 * MIB
-"""Of them together, as they are read: a list of large tools takes some hundred KiB, and a millisecond to be read."""
+"""Bytes of all cached values: a list of large tools takes a few hundred KiB, and a millisecond to read."""
 
 Opened: TypeAlias = tuple[Message, Choice]
 
 
 def conversation_of(key: bytes) -> str:
-    """The conversation id that a key is. Raises `BadKey`."""
+    """The key as a conversation id. Raises `BadKey`."""
     try:
         return key.decode()
     except UnicodeDecodeError as problem:
@@ -41,7 +41,7 @@ def conversation_of(key: bytes) -> str:
 
 
 class Opener:
-    """Makes messages and choices of one partition."""
+    """Makes the messages and choices of one partition."""
 
     def __init__(
         self,
@@ -64,18 +64,18 @@ class Opener:
         return compile_grammar(self._resolved(options), self._limits, traced=self._traced)
 
     def reserved(self, message_id: str) -> bool:
-        """Whether the id is of the form that unnamed messages of this partition get."""
+        """Whether the id has the form of those that unnamed messages of this partition get."""
         prefix = self._id_prefix
         return message_id.startswith(prefix) and message_id[len(prefix) :].replace("-", "", 1).isdecimal()
 
     def _generated(self, offset: int) -> str:
-        """The id of an unnamed message: that of the record, with a number for all but the first that it opens."""
+        """The id of an unnamed message, made of the record's offset, with a number for all but the record's first."""
         self._named = self._named + 1 if self._named_at == offset else 0
         self._named_at = offset
         return f"{self._id_prefix}{offset}-{self._named}" if self._named else f"{self._id_prefix}{offset}"
 
     def check(self, options: dict[str, Any]) -> None:
-        """Raise `BadOpen` for options that no message could have, also where they come too late to count."""
+        """Raise `BadOpen` for options that no message could have, even where they come too late to count."""
         read_options(options, self._defaults)
 
     def grammar(self, chunk: Chunk, message: Message | None, record: Record) -> Grammar:
@@ -93,7 +93,7 @@ class Opener:
         return self._compiled(read_options(said | (chunk.open or {}), self._defaults))
 
     def _again(self, known: Grammar | Packed) -> Grammar:
-        """The grammar of a choice, also of one that has ended."""
+        """The grammar of a choice, even of one that has ended."""
         return compile_grammar(known.options, self._limits, traced=self._traced) if isinstance(known, Packed) else known
 
     def choice(
@@ -101,8 +101,8 @@ class Opener:
     ) -> Opened:
         """A new choice, of a new message if there is none; `root` is that of the codec's state, if it kept any.
 
-        One that uses a remembered id again goes on counting events where that ended, or readers who drop repeats by
-        `seq` would drop it; so it depends on the log of that one, too.
+        A choice that reuses a remembered id continues the numbering of its events: otherwise readers that drop repeats
+        by `seq` would drop them. So it depends on the log of the earlier choice, too.
         """
         if message is None:
             message = self._message(chunk, record)
@@ -144,7 +144,7 @@ class Opener:
 
 
 def _shared_trace_context(message: Message, chunk: Chunk, previous: Choice | None) -> TraceContext | None:
-    """The tracing headers of the choices that are there; None if this is the first, or the id is used again."""
+    """The tracing headers of the existing choices; None if this is the first, or the id is used again."""
     again = chunk.open is not None and previous is not None and not message.going_on()
     return None if again or not message.choices else message.choices[-1].trace_context
 
@@ -165,14 +165,14 @@ def _read_options(value: bytes) -> dict[str, Any]:
 
 
 def parser_of(choice: Choice) -> MessageParser:
-    """A parser at the beginning."""
+    """A new parser for the choice."""
     return MessageParser.of(choice.compiled(), identity_of(choice))
 
 
 def identity_of(choice: Choice) -> str:
-    """From which ids of calls are derived: conversation, message and choice.
+    """The text that ids of calls are derived from: conversation, message and choice.
 
-    Where the id is used again, also from the position: its calls are others.
+    Where the message id is used again, the position is added, because the calls are different ones.
     """
     envelope = choice.envelope
     identity = f"{envelope.conversation_id}\n{envelope.message_id}\n{envelope.choice}"

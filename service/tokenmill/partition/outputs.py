@@ -1,4 +1,4 @@
-"""From events to output records: routes, headers, and the cap of one record."""
+"""Turning events into output records: routes, headers, and the cap of one record."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -30,17 +30,17 @@ ERROR_STAGES = {
     "reconfigured": "recovery",
     "internal": "internal",
 }
-"""Where each error comes from: a label of the metric."""
+"""Stage that each error comes from: a label of the metric."""
 
 FAILED_CALLS = frozenset({"malformed-call", "unfinished-call"})
 
 FAILED = "tokenmill, or a plug-in, failed to write this {}; its log says where"
 
 _TRUNCATED = ("tm-truncated", b"1")
-"""Of a payload that holds less than it should, as its dialect's state says by `truncated`."""
+"""Header of a payload that holds less than it should, as `truncated` of its dialect's state reports."""
 
 _SEQS = [("tm-seq", b"%d" % seq) for seq in range(MADE_SEQS)]
-"""The header of most events, made once."""
+"""Headers of the most frequent numbers, made once."""
 
 
 class Route(NamedTuple):
@@ -49,14 +49,14 @@ class Route(NamedTuple):
     topic: str
     dialect: Dialect
     place: int
-    """Of the dialect's state in `Choice.states`."""
+    """Index of the dialect's state in `Open.states`."""
     for_runners: bool
     errors: bool
-    """Its readers ask for errors."""
+    """Whether its readers asked for errors."""
     by_choice: bool
-    """Its keys name the choice, not only the conversation."""
+    """Whether its keys name the choice, not only the conversation."""
     binding: Binding | None
-    """Its records are CloudEvents."""
+    """How its records are made CloudEvents; None: they are not."""
 
 
 class _Kind(NamedTuple):
@@ -65,9 +65,9 @@ class _Kind(NamedTuple):
     name: str
     routes: tuple[Route, ...]
     noted: bool
-    """It is counted under more than its type."""
+    """Whether it is counted under more than its type."""
     only: Route | None
-    """The one route, if that is all there is to it."""
+    """The only route, if nothing but writing to it is needed."""
 
 
 class Outputs:
@@ -91,13 +91,13 @@ class Outputs:
         self._keeps_state = bool(self.states())
         self._traced = settings.traced
         self.silent = False
-        """Nothing is written: during a replay."""
+        """Whether nothing is written, as during a replay."""
         self.unsent = 0
-        """Events that were made while it was so."""
+        """Number of events made while `silent`."""
         self._kinds = {kind: self._kind(kind, settings.outputs, self._routes) for kind in EVENT_TYPES}
         streaming = [route if route.dialect.streams_tool_input else None for route in self._routes]
         self._unasked = self._kinds | {kind: self._kind(kind, settings.outputs, streaming) for kind in DELTAS_OF_CALLS}
-        """The same for messages that do not ask for `stream_tool_input`."""
+        """The same for messages that don't ask for `stream_tool_input`."""
 
     def _kind(self, kind: type[Event], specs: Sequence[OutputSpec], among: Sequence[Route | None]) -> _Kind:
         name = str(kind.__struct_config__.tag)
@@ -146,21 +146,21 @@ class Outputs:
             self._note_end(events, choice, time)
 
     def _traces(self, events: Sequence[Event], choice: Choice) -> Sequence[Event]:
-        """The events without what they tell of calls, which the log shows."""
+        """The events without the spans of calls, which go to the log."""
         events, traces = traced(events, choice)
         if not self.silent:
             self.tally.traces += traces
         return events
 
     def _passed_over(self, events: Sequence[Event], choice: Choice) -> bool:
-        """Whether events that are not written need nothing but their numbers."""
+        """Count events that are not written; returns whether they need nothing but their numbers."""
         self.unsent += len(events)
         if not self._keeps_state:
             choice.seq += len(events)
         return not self._keeps_state
 
     def announce(self, events: Sequence[Event], choice: Choice, time: int, out: list[Output]) -> None:
-        """Write events of a choice whose state is gone: they have no `seq`."""
+        """Write events, without `seq`, of a choice whose state is lost."""
         written = len(out)
         for event in events:
             kind = self._kinds[event.__class__]
@@ -174,8 +174,8 @@ class Outputs:
     def _write(
         self, route: Route, event: Event, choice: Choice, seq: int | None, time: int, out: list[Output]
     ) -> Event:
-        """Write an event; returns what the routes behind this one are told: what readers of native events are."""
-        if isinstance(event, Error) and not route.errors:  # in the place of an event that this route asked for
+        """Write an event; returns the one for the routes after this one: what readers of native events got."""
+        if isinstance(event, Error) and not route.errors:  # it replaced an event that this route asked for
             return event
         if route.for_runners and not _concerns_runners(event):
             return event
@@ -206,7 +206,7 @@ class Outputs:
         return said
 
     def _failed(self, problem: Exception, event: Event, choice: Choice) -> Event:
-        """What is published where a dialect fails on an event."""
+        """What is published in place of an event on which a dialect failed."""
         self.tally.fail(str(defect(problem)))
         self._note(Error(code="internal", message=""), choice)
         return instead_of(event, "internal", FAILED)
@@ -217,12 +217,12 @@ class Outputs:
         dialect, envelope = route.dialect, choice.envelope
         try:
             return _sound(in_place(dialect, state, envelope, instead, seq, time, room=self._room, errors=route.errors))
-        except Exception as problem:  # noqa: BLE001 -- as above; a dialect that fails on errors, too, says nothing
+        except Exception as problem:  # noqa: BLE001 -- as above; a dialect that fails on errors, too, writes nothing
             self.tally.fail(str(defect(problem)))
             return ()
 
     def _note_end(self, events: Sequence[Event], choice: Choice, time: int) -> None:
-        """Keep what a trace says of a choice that has ended."""
+        """Keep what a trace reports about a choice that has ended."""
         if events and isinstance(finish := events[-1], Finish):
             said = choice.envelope.format
             formats: tuple[str, ...] = (said,) if isinstance(said, str) else tuple(said)
@@ -245,7 +245,7 @@ class Outputs:
 
 
 def _sound(payloads: Sequence[bytes]) -> Sequence[bytes]:
-    """What a dialect answered. Raises `TypeError` if that is not what dialects answer."""
+    """The payloads that a dialect returned. Raises `TypeError` if they are not bytes."""
     payloads = payloads if payloads.__class__ is list else list(payloads)
     for payload in payloads:
         if payload.__class__ is not bytes:
@@ -260,7 +260,7 @@ def _concerns_runners(event: Event) -> bool:
 
 
 def _headers(choice: Choice, seq: int | None) -> list[tuple[str, bytes]]:
-    """What every reader needs to know; each header costs a tenth of a microsecond, so what is as usual is not said."""
+    """The headers that every reader needs. Each costs a tenth of a microsecond, so the usual values are left out."""
     headers = [choice.id_header]
     if seq is not None:
         headers = [choice.id_header, _SEQS[seq] if seq < MADE_SEQS else ("tm-seq", b"%d" % seq), choice.opened_header]
@@ -292,6 +292,6 @@ def _key(route: Route, choice: Choice) -> bytes:
 
 
 def _trace(written: Sequence[Output], choice: Choice) -> None:
-    """Give records the tracing headers of their message."""
+    """Add the tracing headers of their message to records."""
     for output in written:
         output.headers.extend(choice.trace_context)

@@ -1,6 +1,6 @@
-"""Options that no choice goes on with: packed, for a compiled tool list takes five to thirty times as much.
+"""Options that only ended choices use: packed, because a compiled tool list takes five to thirty times as much memory.
 
-What has ended is remembered for thousands of records, and nothing but those can make it go; so it must not be large.
+An ended choice is remembered for thousands of records, and cannot be dropped sooner; so it must not be large.
 """
 
 import msgspec
@@ -10,26 +10,26 @@ from tokenmill.events import Request
 from tokenmill.parser import Grammar, Options
 
 PACKED_BYTES = 512
-"""Of packed options beside their bytes."""
+"""Bytes that packed options take besides their encoded form."""
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(Options).decode
 
 
 class Packed:
-    """Options of choices that have ended, enough to compile them again: another choice of the message may follow."""
+    """Options of ended choices, from which they can be compiled again for another choice of the message."""
 
     __slots__ = ("encoded", "key", "message_start", "request")
 
     def __init__(self, grammar: Grammar) -> None:
         start = grammar.message_start
         self.request = msgspec.structs.replace(Request() if start.request is UNSET else start.request, tools={})
-        """What envelopes keep of what was asked: no call of an ended choice is shown any more."""
+        """The request as envelopes keep it, without tools: an ended choice shows no more calls."""
         self.key = grammar.key
         self.encoded = _encode(grammar.options)
-        """As snapshots have them."""
+        """The options in the form that snapshots hold."""
         self.message_start = msgspec.structs.replace(start, request=self.request)
-        """The first event, with as much."""
+        """The first event, with this request."""
 
     @property
     def options(self) -> Options:
@@ -38,31 +38,31 @@ class Packed:
 
     @property
     def memory(self) -> int:
-        """About how many bytes they take."""
+        """About how many bytes it takes."""
         return PACKED_BYTES + len(self.encoded)
 
 
 class Used:
-    """One set of options: compiled as long as a choice goes on with it, packed for the choices that have ended."""
+    """One set of options: compiled while an unfinished choice uses it, packed for the choices that have ended."""
 
     __slots__ = ("choices", "going_on", "grammar", "packed")
 
     def __init__(self) -> None:
         self.choices = 0
-        """That use it, ended ones included."""
+        """Number of choices that use it, including ended ones."""
         self.going_on = 0
         self.grammar: Grammar | None = None
         self.packed: Packed | None = None
 
     @property
     def form(self) -> Grammar | Packed:
-        """One of the two: some choice uses it."""
+        """One of the two forms; some choice uses it."""
         form = self.grammar or self.packed
-        assert form is not None  # nobody keeps one that no choice uses
+        assert form is not None  # it is dropped once no choice uses it
         return form
 
     def take(self, form: Grammar | Packed) -> None:
-        """One more choice uses it: it has ended if what it has of it is packed."""
+        """Count one more choice, which has ended if its form is packed."""
         self.choices += 1
         if isinstance(form, Packed):
             self.packed = self.packed or form
@@ -71,14 +71,14 @@ class Used:
             self.grammar = form
 
     def end(self, grammar: Grammar) -> Packed:
-        """A choice that went on with it has ended: returns what that keeps."""
+        """Note that a choice that used it has ended; returns the form that the choice keeps."""
         if self.packed is None:
             self.packed = Packed(grammar)
         self._stop()
         return self.packed
 
     def drop(self, form: Grammar | Packed) -> None:
-        """A choice that used it is no more."""
+        """Count one choice less."""
         self.choices -= 1
         if not isinstance(form, Packed):
             self._stop()

@@ -2,11 +2,11 @@
 
 Rules of this file:
 
-1. What comes out of a record, and the state after it, are functions of the state before and the record alone. So is the
-   state at any offset of the log below it, however it was come by: live, from a snapshot, or by a replay.
-2. Nothing raises on what stands in a record: a record that can't be used becomes a dead letter, and so does one that
+1. The output of a record and the state after it are functions of the state before it and the record alone. So the
+   state at an offset is a function of the log below it, whether it was reached live, from a snapshot or by a replay.
+2. No content of a record makes anything raise: a record that can't be used becomes a dead letter, and so does one that
    this program fails on.
-3. The host asks for `mark`, `idle` and `changes` between batches; they see whole records only.
+3. The host calls `mark`, `idle` and `changes` between batches; they see whole records only.
 """
 
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
@@ -49,13 +49,13 @@ from tokenmill.partition.unsaved import Unsaved
 from tokenmill.records import Output, Record
 
 MESSAGE_BYTES = 1536
-"""About what an open message takes beside the text that its parser holds."""
+"""Bytes that an open message takes, roughly, besides the text that its parser holds."""
 
 
 def size_of(partitions: Sequence["Partition"]) -> int:
-    """About how many bytes partitions take together for what has not ended, and ends make free.
+    """About how many bytes partitions take together for what has not ended: what its end would free.
 
-    Each grammar counts once, however many use it.
+    Each grammar counts once, however many partitions use it.
     """
     grammars = {key: grammar for partition in partitions for key, grammar in partition.grammars.items()}
     return sum(partition.own_size for partition in partitions) + sum(each.memory for each in grammars.values())
@@ -79,9 +79,9 @@ class Partition:
         self.offset = offset
         """The next offset to process."""
         self.log = UNKNOWN_LOG
-        """Of which the records are; the host knows."""
+        """Log that the records belong to; set by the host."""
         self.epoch = UNKNOWN_EPOCH
-        """Of the leader that wrote the last of them, likewise."""
+        """Epoch of the leader that wrote the last of them; set by the host."""
         self.time = 0
         """Timestamp of the last record, in milliseconds since the epoch."""
         self.tally = Tally()
@@ -105,9 +105,9 @@ class Partition:
     # The hot path
 
     def process(self, records: Iterable[Record], out: list[Output]) -> None:
-        """Apply records in offset order and append what comes out.
+        """Apply records in offset order and append their output to `out`.
 
-        Records below `offset` are skipped; gaps between offsets are normal, where transactions are marked.
+        Records below `offset` are skipped. Gaps between offsets are normal: markers of transactions take offsets, too.
         """
         if self._replay is not None:
             records = self._until_lost(records, self._replay)
@@ -123,7 +123,7 @@ class Partition:
             self.time = record.timestamp
 
     def _process(self, record: Record, out: list[Output]) -> None:
-        """One record the long way."""
+        """Apply one record on the long path."""
         chunks: Sequence[Chunk] = ()
         at = 0
         try:
@@ -147,19 +147,19 @@ class Partition:
         out.append(dead_letter(record, source, problem, self.settings.dlq, cap))
 
     def _broken(self, message: Message | None, record: Record, problem: Exception, out: list[Output]) -> None:
-        """This program failed on the record: nobody knows what it has left of the message, so that is lost."""
+        """Reject a record that this program failed on. The state of its message is unknown, so the message is lost."""
         self._reject(record, defect(problem), out)
         for choice in lose_message(self._messages, message) if message is not None else ():
             self._outputs.announce(announcement("internal"), choice, record.timestamp, out)
 
     def drain(self) -> Tally:
-        """The counts since the last call."""
+        """Return the counts since the last call."""
         return self.tally.drain()
 
-    # What a commit says
+    # What a commit holds
 
     def mark(self) -> Mark:
-        """What the commit of `offset` says of the state."""
+        """The mark for a commit of `offset`."""
         self._settle()
         low_water, gaps = self._low_water.at(self.offset), self._gaps
         gaps.prune(low_water)
@@ -180,7 +180,7 @@ class Partition:
         )
 
     def _settle(self) -> None:
-        """Take note of the messages that have changed."""
+        """Note which messages have changed."""
         changed = self._messages.settle()
         self._unsaved.note(changed)
         if self._watch is not None:
@@ -189,10 +189,10 @@ class Partition:
     # Recovery
 
     def begin_replay(self, mark: Mark, *, lossy: bool, move: Move | None = None) -> None:
-        """From here to `mark.offset` records are replayed; what comes out, if anything does, is not to be published.
+        """Begin to replay records from here to `mark.offset`; any output of theirs must not be published.
 
-        `lossy`: the replay should have started at `mark.low_water`, but the topic no longer holds that. `move`: that
-        offset was set by hand, and this is known of it.
+        `lossy`: the replay should have started at `mark.low_water`, but the topic no longer holds that. `move`: what is
+        known about a mark's offset that was set by hand.
         """
         self._replay = Replay(mark, self.offset, lossy)
         if mark.skipped or move is not None:
@@ -203,10 +203,10 @@ class Partition:
         self._outputs.silent = True
 
     def end_replay(self, out: list[Output], first: int = 0) -> ReplayEnd:
-        """The replay has come to the mark's offset: announce what could not be rebuilt, and go live.
+        """End the replay at the mark's offset: announce what could not be rebuilt, and go live.
 
-        To be called also where there was nothing to replay. `first`: where the topic begins. Where that is behind the
-        mark, records are gone that nobody has processed, and anything that is open may lack some.
+        To be called even if there was nothing to replay. `first` is the topic's first offset. If it is after the mark,
+        records were dropped that nobody has processed, and every open message may lack some.
         """
         replay = self._replay
         assert replay is not None  # begin_replay comes first
@@ -233,14 +233,14 @@ class Partition:
         return ReplayEnd(lost=count, agrees=agrees, moved=moved, missing=self._chunks.missing.count)
 
     def _pass_over(self, first: int, out: list[Output]) -> int:
-        """Go on at `first`, without what was open before; answers how many messages are announced as lost."""
+        """Continue at `first`, without the messages open before; returns how many are announced as lost."""
         self.offset = first
         time = self.time and self.time + self.settings.max_age_ms
         self._chunks.missing = self._chunks.missing.more(self._intake.drop(), time)
         return self.lose_open(out, GONE)
 
     def lose_open(self, out: list[Output], why: str, opened_from: int = 0) -> int:
-        """Announce what was opened there or later, and is open, as lost; commits remember it. Answers how many."""
+        """Announce open messages that opened at `opened_from` or later as lost, and remember it; returns how many."""
         lost = disown(self._messages, self._gaps, self.offset, opened_from)
         self._settle()
         for choice in lost:
@@ -248,7 +248,7 @@ class Partition:
         return len(lost)
 
     def _until_lost(self, records: Iterable[Record], replay: Replay) -> Iterator[Record]:
-        """The records of a replay; where it passes the offset of an announcement, the announced messages are lost."""
+        """The records of a replay; messages are lost where it passes the offset at which their loss was announced."""
         for record in records:
             if replay.mark.announced and replay.announces(self.offset, record.offset):
                 lose_announced(self._messages, replay, record.offset)
@@ -262,11 +262,11 @@ class Partition:
 
     @property
     def open_messages(self) -> int:
-        """Messages that are open, each choice for itself."""
+        """Number of open messages; each choice counts."""
         return self._messages.count
 
     def going_on(self) -> list[tuple[str | None, int]]:
-        """Id and choice of those that have not ended; None for the id of a message without a name."""
+        """Id and choice of the messages that have not ended; the id of an unnamed message is None."""
         return [
             (message.id if message.named else None, choice.index)
             for message in self._messages
@@ -275,7 +275,7 @@ class Partition:
 
     @property
     def open_streams(self) -> int:
-        """Streams of which a codec remembers something."""
+        """Number of streams for which a codec keeps state."""
         return len(self._intake)
 
     @property
@@ -285,18 +285,18 @@ class Partition:
 
     @property
     def own_size(self) -> int:
-        """The same of what has not ended alone, without the grammars, which partitions share."""
+        """The same only for what has not ended, without the grammars, which partitions share."""
         return self._messages.count * MESSAGE_BYTES + self._messages.held + self._intake.memory
 
     @property
     def grammars(self) -> Mapping[str, Grammar]:
-        """Those of its messages that have not ended, by key."""
+        """Grammars of its messages that have not ended, by key."""
         return self._messages.grammars
 
     def idle(self, now_ms: int, timeout_ms: int) -> list[TimeoutControl]:
-        """Records to write to the input topic, one for each message and each stream that got none for `timeout_ms`.
+        """Timeouts to write to the input topic, one for each message and stream that got no record for `timeout_ms`.
 
-        To be called every few seconds, with any clock that does not go back and always the same `timeout_ms`.
+        To be called every few seconds, with a monotonic clock and always the same `timeout_ms`.
         """
         if self._watch is None:
             self._watch = IdleWatch()
@@ -308,7 +308,7 @@ class Partition:
         return [*(stream.timeout() for stream in streams), *map(timeout_control, messages)]
 
     def opened_before(self, offset: int) -> list[TimeoutControl]:
-        """Such records for each message and each stream that was opened before `offset`, whatever it still gets."""
+        """Timeouts for each message and stream opened before `offset`, even if it still gets records."""
         if self._low_water.at(self.offset) >= offset:
             return []
         condition = Condition(opened_before=self.offset)
@@ -317,7 +317,7 @@ class Partition:
         return [*streams, *messages]
 
     def longest_idle(self, count: int) -> list[TimeoutControl]:
-        """Such records for the `count` messages and streams whose last record is the oldest: when memory runs short."""
+        """Timeouts for the `count` messages and streams whose last record is the oldest, for when memory runs short."""
         known: list[Message | Kept] = [*self._intake, *self._messages]
         longest = nsmallest(count, (each for each in known if each.going_on()), key=lambda each: each.last)
         return [each.timeout() if isinstance(each, Kept) else timeout_control(each) for each in longest]
@@ -325,7 +325,7 @@ class Partition:
     # Snapshots
 
     def changes(self, *, full: bool) -> SnapshotWrite:
-        """The state at `offset`, or what changed of it since the last call; the first call gives the whole in any case.
+        """The state at `offset`, or what changed in it since the last call; the first call always returns all of it.
 
         A write that was not acknowledged must be followed by a full one.
         """
@@ -358,11 +358,11 @@ class Partition:
         mark: Mark,
         snapshot: tuple[bytes, Mapping[bytes, bytes]],
     ) -> Generator[None, None, "Partition"]:
-        """The partition as it was, from a snapshot's meta and fields, for a replay up to `mark`; in steps of some
-        milliseconds, for whoever has something else to do meanwhile.
+        """Restore the partition from a snapshot's meta and fields, for a replay up to `mark`. Runs in steps of a few
+        milliseconds, so the caller can do other work in between.
 
-        Raises `SnapshotError` if that can't be had: the bytes can't be read, or the snapshot is from after the mark, or
-        from before something that was announced as lost because there was no snapshot.
+        Raises `SnapshotError` if the bytes can't be read, or if the snapshot is from after the mark or from before
+        something that was announced as lost because there was no snapshot.
         """
         restored = Restored(settings, *snapshot)
         restored.check((topic, number), mark)

@@ -1,7 +1,7 @@
-"""From a snapshot back to what it was made of, in steps.
+"""Rebuilding a partition's state from a snapshot, in steps.
 
-A partition may have a hundred thousand messages, which take a second. It is not for a thread to do: where two
-threads meet a type for the first time, the library that decodes both crashes the process (msgspec 0.22).
+A partition may have a hundred thousand messages, which take a second. A thread must not do it: when two threads use a
+type for the first time at once, the library that decodes it crashes the process (msgspec 0.22).
 """
 
 from collections.abc import Generator, Iterable, Iterator, Mapping
@@ -35,7 +35,7 @@ from tokenmill.partition.snapshot import (
 T = TypeVar("T")
 
 STEP = 500
-"""Messages of one step: some milliseconds, then others have their turn."""
+"""Messages in one step, which takes a few milliseconds; then other tasks have their turn."""
 
 _decode_meta = msgspec.msgpack.Decoder(Meta).decode
 _decode_message = msgspec.msgpack.Decoder(MessageState).decode
@@ -44,14 +44,14 @@ _decode_options = msgspec.msgpack.Decoder(Options).decode
 
 
 def in_steps(things: Iterable[object]) -> Iterator[None]:
-    """Go through things that take their time to be had, with a pause after each step."""
+    """Exhaust a slow iterable, yielding after every `STEP` items."""
     for number, _ in enumerate(things, 1):
         if not number % STEP:
             yield
 
 
 def at_once(steps: Generator[None, None, T]) -> T:
-    """Go through all steps where nobody wants a turn meanwhile; returns what they come to."""
+    """Run all steps without a pause; returns their result."""
     while True:
         try:
             next(steps)
@@ -69,7 +69,7 @@ def _readable() -> Iterator[None]:
 
 
 class _AllOptions:
-    """The sets of options that a snapshot has: compiled where a choice goes on with them, and for no other."""
+    """The sets of options in a snapshot, compiled for unfinished choices and packed for ended ones."""
 
     def __init__(self, settings: PartitionSettings, encoded: Iterable[bytes]) -> None:
         self._settings = settings
@@ -78,21 +78,21 @@ class _AllOptions:
         self._packed: dict[str, Packed] = {}
 
     def grammar(self, key: str) -> Grammar:
-        """For a choice that goes on."""
+        """The options for a choice that has not ended."""
         grammar = self._grammars.get(key)
         if grammar is None:
             grammar = self._grammars[key] = self._compiled(key)
         return grammar
 
     def packed(self, key: str) -> Packed:
-        """For one that has ended."""
+        """The options for a choice that has ended."""
         packed = self._packed.get(key)
         if packed is None:
             packed = self._packed[key] = Packed(self._compiled(key))
         return packed
 
     def check(self) -> None:
-        """Compile also what no choice has: a snapshot with options that can't be is refused."""
+        """Compile those that no choice uses, too, so a snapshot with impossible options is refused."""
         for key in self._options.keys() - self._grammars.keys() - self._packed.keys():
             self._compiled(key)
 
@@ -101,7 +101,7 @@ class _AllOptions:
 
 
 class Restored:
-    """The content of a snapshot. Everything raises `SnapshotError` if it can't be had."""
+    """The content of a snapshot. Every method raises `SnapshotError` if it can't be read."""
 
     def __init__(self, settings: PartitionSettings, meta: bytes, fields: Mapping[bytes, bytes]) -> None:
         with _readable():
@@ -117,7 +117,7 @@ class Restored:
             self.kept = [self._kept(_decode_kept(value)) for value in kinds[b"k"]]
 
     def check(self, place: tuple[str, int], mark: Mark) -> None:
-        """Whether it is of this topic and partition, and a replay leads from it to `mark`."""
+        """Check that it is of this topic and partition, and that a replay leads from it to `mark`."""
         meta = self.meta
         if (meta.topic, meta.partition) != place:
             raise SnapshotError(f"the snapshot is of {meta.topic}-{meta.partition}, not of {place[0]}-{place[1]}")
@@ -127,7 +127,7 @@ class Restored:
             raise SnapshotError(f"the snapshot is of offset {meta.offset}, which does not lead to {mark.offset}")
 
     def messages(self) -> Iterator[Message]:
-        """Its messages, each made as it is asked for. Once there are no more, `low_water` has the roots of all."""
+        """Its messages, made one by one. After the last one, `low_water` has the roots of all."""
         with _readable():
             for value in self._encoded:
                 yield self._message(_decode_message(value))
@@ -176,7 +176,7 @@ class Restored:
         return opened
 
     def _dialect_states(self, encoded: list[bytes]) -> tuple[Any, ...]:
-        """The states of today's outputs; an output that is new since the snapshot begins in the middle."""
+        """The states for the current outputs; an output that is newer than the snapshot starts in the middle."""
         return tuple(
             None if type_ is None else type_() if place is None else msgspec.msgpack.decode(encoded[place], type=type_)
             for type_, place in self._states
@@ -188,7 +188,7 @@ class Restored:
 
 
 def log_of(meta: bytes) -> LogId:
-    """Of which log a snapshot is. Raises `SnapshotError` if it can't be read."""
+    """The log that a snapshot is of. Raises `SnapshotError` if it can't be read."""
     with _readable():
         return _read_meta(meta).log
 
@@ -201,7 +201,7 @@ def _read_meta(data: bytes) -> Meta:
 
 
 def _places_of_states(settings: PartitionSettings, meta: Meta) -> list[tuple[type[msgspec.Struct] | None, int | None]]:
-    """For each output the type of its dialect's state and where the snapshot has it; empty if no dialect keeps any."""
+    """The type of each output's dialect state and its index in the snapshot; empty if no dialect keeps any."""
     types = [find_dialect(spec.dialect).state_type for spec in settings.outputs]
     if not any(types):
         return []

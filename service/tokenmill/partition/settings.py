@@ -1,4 +1,4 @@
-"""What of the configuration the pure core needs, and its fingerprint."""
+"""The part of the configuration that the pure core needs, and its fingerprint."""
 
 from collections.abc import Iterator
 from hashlib import blake2b
@@ -16,56 +16,57 @@ from tokenmill.parser import Options
 from tokenmill.partition.cloud_events import Mode
 
 EVERY_ARGUMENT = "*"
-"""Stands for all in the option `content_arguments`."""
+"""Entry of the option `content_arguments` that stands for all."""
 
 _BARE = (Options(), Options(stream_tool_input=True))
-"""Of a message that says nothing, and of one that streams by its own word, whatever the defaults: what `resolved` makes
-of them tells all that dialects ask of any message."""
+"""Options of a message that gives none, and of one that asks for streaming, whatever the defaults: what `resolved`
+makes of them shows all that dialects ask of any message."""
 
 EVENTS_VERSION = 3
-"""Raised whenever the same input gives other events or other state: a replay by a newer worker would not fit then."""
+"""Version of events, raised when the same input gives other events or state: a newer worker's replay would differ."""
 
 
 class OutputSpec(msgspec.Struct, frozen=True):
-    """One output topic: who reads it decides the dialect and the events."""
+    """One output topic: its readers decide the dialect and the events."""
 
     topic: str
     dialect: str = "native"
     events: frozenset[str] | None = None
-    """Types of events that go there; None: all."""
+    """Types of events that the topic gets; None: all."""
     for_runners: bool = False
-    """Only what a tool runner acts on: a `tool-call` without a `problem`, and the `finish` of a cancelled message."""
+    """Whether it gets only what runners act on: `tool-call` without `problem`, `finish` of a cancelled message."""
     key: Literal["conversation", "choice"] = "conversation"
-    """What a record's key names: a compacted topic keeps the last record of each."""
+    """What a record's key names: a compacted topic keeps the last record of each key."""
     cloudevents: Mode | None = None
-    """Its records are CloudEvents, too."""
+    """How its records are made CloudEvents; None: they are not."""
 
 
 class PartitionSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything besides the log that decides what comes out of a partition."""
+    """Everything besides the log that determines a partition's output."""
 
     defaults: Options = Options()
-    """Options of messages whose `open` does not say them."""
+    """Options of messages whose `open` does not set them."""
     codec: str = "native"
     """Codec of records without the header `tm-codec`."""
     outputs: tuple[OutputSpec, ...] = (OutputSpec("events"),)
     rendered: tuple[str, ...] = ()
-    """Dialects that readers make of the native events: these are then made with all that those dialects show."""
+    """Dialects that readers derive from the native events, which then hold all that those dialects show."""
     limits: Limits = Limits()
     dlq: str = "tokens.dlq"
     traced: bool = False
-    """The host is told the source of every call, for its log; events are the same."""
+    """Whether the host gets the source of every call, for its log; events are the same."""
     ended_offsets: int = ENDED_OFFSETS
-    """For how many records of the partition an ended message is remembered."""
+    """Number of the partition's records for which an ended message is remembered."""
     max_age_ms: int = 86_400_000
-    """No message is open for longer, by the timestamps of the log."""
+    """Milliseconds that a message may be open, by the timestamps of the log."""
 
     def fingerprint(self) -> str:
-        """A short hash of what changes events. Names of topics do not, nor does the order of an event filter, nor
-        do the attributes of CloudEvents. Nor does the greatest age, which only says for how long messages are missing.
+        """A short hash of all settings that change events.
 
-        Nor does the cap of an output record: `message-start` says it, and one event that is too large for it becomes
-        another with the same `seq`. So a topic's `max.message.bytes` may change while messages are open.
+        Not part of it are the names of topics, the order of an event filter, the attributes of CloudEvents, and the
+        greatest age, which only limits how long messages are missing. Nor is the cap of an output record:
+        `message-start` states it, and an event that is too large for it is replaced by another with the same `seq`. So
+        a topic's `max.message.bytes` may change while messages are open.
         """
         limits = msgspec.structs.replace(self.limits, output_bytes=0)
         outputs = [
@@ -77,9 +78,9 @@ class PartitionSettings(msgspec.Struct, frozen=True, kw_only=True):
         return blake2b(msgspec.msgpack.encode(content), digest_size=8).hexdigest()
 
     def resolved(self, options: Options) -> Options:
-        """The options of a message with what the outputs' dialects need for it switched on, and nothing for nobody.
+        """A message's options with those switched on that the outputs' dialects need, and no others.
 
-        `stream_tool_input` stays None where a dialect streams although nobody said so: True is the message's own word.
+        `stream_tool_input` stays None if a dialect streams without being asked: True is only the message's own choice.
         """
         wanted, changes = options.stream_tool_input, dict[str, Any]()
         dialects = [find_dialect(name) for name in (*(spec.dialect for spec in self.outputs), *self.rendered)]
@@ -94,7 +95,7 @@ class PartitionSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def from_config(cls, config: Config) -> "PartitionSettings":
-        """The settings that a configuration asks for. Raises `ConfigError` for names that do not exist."""
+        """The settings of a configuration. Raises `ConfigError` for names that do not exist."""
         calls = OutputSpec(config.topics.tool_calls, events=frozenset({"tool-call", "finish"}), for_runners=True)
         extra = [
             OutputSpec(
@@ -122,7 +123,7 @@ class PartitionSettings(msgspec.Struct, frozen=True, kw_only=True):
         return settings
 
     def problems(self) -> Iterator[str]:
-        """A sentence for each name that does not exist."""
+        """A sentence for each name that does not exist, and for defaults that can't be compiled."""
         try:
             find_codec(self.codec)
         except UnknownCodec as problem:

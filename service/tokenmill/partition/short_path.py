@@ -1,12 +1,12 @@
-"""The short path: more text of one open message, which is what nearly every record is.
+"""The short path: more text of one open message, which nearly every record is.
 
-It does what the long path does (`Intake.read`, `Chunks.apply`), without asking for what such a record has not, and one
-after another in one loop: a call for each record would cost a tenth of what is done. Rules:
+It does the same as the long path (`Intake.read`, `Chunks.apply`), but without checks for what such a record cannot
+have, and in a single loop: a call for each record would cost a tenth of the time. Rules:
 
-1. What it is not sure of it leaves alone: it stops there, nothing has changed, and the long path takes the record.
-2. It is sure of a native JSON chunk without headers, with no more than ids, `seq` and `delta`, that continues a choice
-   which is open and the only one of its message, and of which no codec remembers anything.
-3. Taking it or not changes nothing that can be seen; a property test compares the two.
+1. It stops at a record that it does not cover and changes nothing; the long path takes that record.
+2. It covers native JSON chunks without headers, with no more than ids, `seq` and `delta`, that continue an open choice
+   that is the only one of its message, while no codec has any state.
+3. Which path is taken makes no visible difference; a property test compares the two.
 """
 
 from collections.abc import Callable, Iterator
@@ -25,7 +25,7 @@ from tokenmill.records import Output, Record
 
 
 class TextChunk(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
-    """A native chunk that brings model text and nothing else."""
+    """A native chunk with model text and nothing else."""
 
     delta: str
     conversation_id: str | None = None
@@ -45,11 +45,11 @@ class Place(Protocol):
 
 
 Broken: TypeAlias = Callable[[Message | None, Record, Exception, list[Output]], None]
-"""What is done of a message on whose record this program fails."""
+"""Handles a failure of this program on a record of a message."""
 
 
 class ShortPath:
-    """Applies the records that it is sure of."""
+    """Applies the records that the short path covers."""
 
     __slots__ = ("_broken", "_intake", "_messages", "_outputs", "_record_bytes")
 
@@ -60,10 +60,10 @@ class ShortPath:
         self._outputs = outputs
         self._broken = broken
 
-    def take(  # noqa: C901 -- a call for each record would cost a tenth of what is done
+    def take(  # noqa: C901 -- a call for each record would cost a tenth of the time
         self, records: Iterator[Record], place: Place, out: list[Output]
     ) -> Record | None:
-        """Apply records for as long as they are sure ones; return the first that is not, or None behind the last."""
+        """Apply records while the short path covers them; return the first that it does not, or None after the last."""
         if not self._intake.plain:
             return next(records, None)
         messages, outputs, record_bytes, taken = self._messages, self._outputs, self._record_bytes, 0

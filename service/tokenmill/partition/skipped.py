@@ -1,12 +1,12 @@
-"""What becomes of messages whose records nobody processed, because the group's offset was set behind them by hand.
+"""Messages with records that nobody processed, because the group's offset was set past them by hand.
 
     done .......... until .....
-    processed       committed by something else than a worker; live from here on
+    processed       committed by something other than a worker; live from here on
 
-The state at `until` is that of the whole log, as always, so what was not touched in between goes on. A choice that made
-events in between is lost: nobody was sent them, and whoever has the others would not know that some are missing. Where
-`done` is nobody has written down. But it can be found: the last event that was published is of one record, and a replay
-knows that record when it has made that event.
+The state at `until` is that of the whole log, as always, so messages without records in between continue. A choice that
+made events in between is lost: nobody got them, and a reader of the others could not notice that some are missing.
+`done` is not written anywhere, but it can be found: the last published event came from one record, and a replay finds
+that record when it makes that event.
 """
 
 from typing import NamedTuple, TypeAlias
@@ -18,45 +18,45 @@ from tokenmill.partition.messages import Messages
 from tokenmill.records import Record
 
 Span: TypeAlias = tuple[int, int]
-"""Offsets: from, and until, exclusive."""
+"""Pair of offsets: from, inclusive, and until, exclusive."""
 
 
 class Published(NamedTuple):
     """The last event that readers have of a partition."""
 
     timestamp: int
-    """In milliseconds since the epoch; that of its record, too."""
+    """Milliseconds since the epoch, the same as its record's."""
     key: bytes
     message_id: str
     choice: int
     seq: int
     since: int
-    """Its record is not below this offset."""
+    """Offset that its record is not below."""
 
 
 class Move(msgspec.Struct, frozen=True):
-    """What is known about an offset that was not committed by a worker. With neither: nothing."""
+    """What is known about an offset that was not committed by a worker; with neither field, nothing."""
 
     published: Published | None = None
     done: int | None = None
-    """All records below this offset were processed before, and none from there on."""
+    """Offset below which all records were processed before, and from which none was."""
 
 
 class Moved(msgspec.Struct, frozen=True):
-    """What a move came to."""
+    """The result of a move."""
 
     direction: str = "unknown"
     """One of `observe.MOVES`."""
     skipped: Span = (0, 0)
-    """Where records were skipped; empty if none were."""
+    """Span of skipped records; empty if none were skipped."""
     events: int = 0
-    """That nobody gets."""
+    """Number of events that no reader gets."""
     lost: tuple[Choice, ...] = ()
-    """What readers take for open, and what has to be announced as lost."""
+    """Choices that readers take for open, and that have to be announced as lost."""
 
 
 class Noted:
-    """What was open where a span begins, and how many events each choice had made."""
+    """The choices open at the start of a span, and how many events each had made."""
 
     def __init__(self, span: Span, messages: Messages, unsent: int) -> None:
         self.span = span
@@ -64,7 +64,7 @@ class Noted:
         self._seqs = {choice: choice.seq for _, choice in messages.in_state(Open)}
 
     def lose(self, messages: Messages) -> tuple[Choice, ...]:
-        """The span is over, and what made events in it is lost. Answers that, and what was open and has ended in it."""
+        """End the span and lose the choices that made events in it. Returns these and those that ended in it."""
         lost = [choice for choice, seq in self._seqs.items() if isinstance(choice.state, Ended) and choice.seq > seq]
         for message, choice in messages.in_state(Open):
             if choice.seq > self._seqs.get(choice, 0):
@@ -74,10 +74,10 @@ class Noted:
 
 
 class Skips:
-    """Goes along with a replay: loses what commits say was skipped, and finds out what a move skips."""
+    """Follows a replay: loses messages that commits record as skipped, and finds out what a move skips."""
 
     def __init__(self, messages: Messages, spans: tuple[Span, ...], start: int, until: int, move: Move | None) -> None:
-        """The replay goes from `start` to `until`; `spans` are those that its mark remembers."""
+        """The replay goes from `start` to `until`; `spans` are those of its mark."""
         self._messages = messages
         self._ahead = sorted(span for span in spans if start < span[1])
         self._open: list[Noted] = []
@@ -92,7 +92,7 @@ class Skips:
             self._last = None
 
     def before(self, offset: int, unsent: int) -> None:
-        """The record at `offset` comes next; `unsent` events were made so far."""
+        """Note that the record at `offset` comes next, after `unsent` events."""
         if offset < self._next:
             return
         for noted in [each for each in self._open if each.span[1] <= offset]:
@@ -108,7 +108,7 @@ class Skips:
         self._next = min(borders, default=NEVER)
 
     def after(self, record: Record, unsent: int) -> None:
-        """This record was applied."""
+        """Note that the record was applied, after `unsent` events in all."""
         last = self._last
         if last is None or record.timestamp != last.timestamp or record.key != last.key or record.offset < last.since:
             return
@@ -117,7 +117,7 @@ class Skips:
             self._new = Noted((record.offset + 1, self._until), self._messages, unsent)
 
     def end(self, unsent: int) -> Moved | None:
-        """The replay is through. Answers what the move came to, if there was one."""
+        """End the replay; returns the result of the move, if there was one."""
         self.before(self._until, unsent)
         move, new = self._move, self._new
         if move is None:
@@ -131,7 +131,7 @@ class Skips:
         return Moved("forward", new.span, events, lost) if events else Moved("none")
 
     def _made(self, last: Published) -> bool:
-        """Whether the state is one in which that event was made."""
+        """Whether that event was made already."""
         choice = self._choice(last)
         return choice is not None and choice.seq > last.seq
 
@@ -140,7 +140,7 @@ class Skips:
         return message.choice(last.choice) if message is not None else None
 
     def _is_ahead(self) -> bool:
-        """Whether the last event that was published is of a record that the replay did not come to."""
+        """Whether the last published event is of a record that the replay did not reach."""
         last = self._last
         if last is None:
             return False

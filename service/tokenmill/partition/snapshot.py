@@ -1,4 +1,4 @@
-"""What of a partition is kept outside: small structs, one field for each message, set of options and codec state."""
+"""A partition's saved state: small structs, one field for each message, set of options and codec state."""
 
 from hashlib import blake2b
 from typing import Any, NamedTuple
@@ -14,24 +14,24 @@ from tokenmill.partition.recovery import Gaps
 from tokenmill.partition.trace_context import TraceContext
 
 SCHEMA = 12
-"""Raised whenever one of these structs, or the state of a parser, changes its meaning. Other versions are not read."""
+"""Version, raised when the meaning of one of these structs or a parser's state changes. No other version is read."""
 
 
 class SnapshotWrite(NamedTuple):
-    """What a store has to hold so that the partition can be restored as it was at `offset`."""
+    """A write that a store must hold to restore the partition as it was at `offset`."""
 
     offset: int
-    """All records below it are in."""
+    """Offset below which all records are included."""
     meta: bytes
-    """Always whole."""
+    """The partition's own state, always complete."""
     changed: dict[bytes, bytes]
     removed: list[bytes]
     full: bool
-    """The fields are all there are; otherwise they are changes on top of the write before."""
+    """Whether the fields are complete; otherwise they are changes on top of the write before."""
 
 
 class Meta(msgspec.Struct, array_like=True, frozen=True):
-    """What is kept of the partition itself."""
+    """Saved state of the partition itself."""
 
     schema: int
     topic: str
@@ -41,14 +41,14 @@ class Meta(msgspec.Struct, array_like=True, frozen=True):
     spans: dict[int, int]
     gaps: Gaps
     outputs: list[tuple[str, str]]
-    """Topic and dialect of each output: whose the dialects' states are."""
+    """Topic and dialect of each output, in the order of the dialects' states."""
     log: LogId
     epoch: int
-    """As in a `Mark`."""
+    """Epoch, as in a `Mark`."""
 
 
 class OpenState(msgspec.Struct, array_like=True, frozen=True, tag="open"):
-    """What is kept of an open choice; the names are those of `Open`."""
+    """Saved state of an open choice; the names are those of `Open`."""
 
     parser: bytes
     reason: str | None
@@ -58,17 +58,17 @@ class OpenState(msgspec.Struct, array_like=True, frozen=True, tag="open"):
 
 
 class EndedState(msgspec.Struct, array_like=True, frozen=True, tag="ended"):
-    """What is kept of one that has ended."""
+    """Saved state of an ended choice."""
 
     offset: int
 
 
 class LostState(msgspec.Struct, array_like=True, frozen=True, tag="lost"):
-    """What is kept of one that is lost: by the time of a snapshot its loss has been published."""
+    """Saved state of a lost choice: by the time of a snapshot its loss has been published."""
 
 
 class ChoiceState(msgspec.Struct, array_like=True, frozen=True):
-    """What is kept of a choice; the names are those of `Choice`."""
+    """Saved form of a choice; the names are those of `Choice`."""
 
     index: int
     state: OpenState | EndedState | LostState
@@ -85,7 +85,7 @@ class ChoiceState(msgspec.Struct, array_like=True, frozen=True):
 
 
 class MessageState(msgspec.Struct, array_like=True, frozen=True):
-    """What is kept of a message; the names are those of `Message`."""
+    """Saved form of a message; the names are those of `Message`."""
 
     key: bytes
     id: str
@@ -96,7 +96,7 @@ class MessageState(msgspec.Struct, array_like=True, frozen=True):
 
 
 class KeptState(msgspec.Struct, array_like=True, frozen=True):
-    """What is kept of a codec's state."""
+    """Saved form of a codec's state."""
 
     codec: str
     key: bytes
@@ -110,7 +110,7 @@ class KeptState(msgspec.Struct, array_like=True, frozen=True):
 _encode = msgspec.msgpack.Encoder().encode
 
 
-# Names of fields: a letter for the kind, and a hash; the content says who it is.
+# Names of fields: a letter for the kind, and a hash; the content holds the identity.
 
 
 def message_field(ident: Ident) -> bytes:
@@ -130,11 +130,11 @@ def grammar_field(key: str) -> bytes:
     return b"g" + key.encode()
 
 
-# Their content.
+# Contents of fields.
 
 
 def encode_meta(meta: Meta) -> bytes:
-    """The partition itself."""
+    """The state of the partition itself."""
     return _encode(meta)
 
 
@@ -145,12 +145,12 @@ def encode_message(message: Message) -> bytes:
 
 
 def encode_kept(kept: Kept) -> bytes:
-    """What a codec remembers."""
+    """A codec's state."""
     return _encode(KeptState(*kept.place, kept.state, kept.root.offset, kept.last, kept.message_id))
 
 
 def encode_grammar(grammar: Grammar) -> bytes:
-    """The options that make the grammar; all messages with the same share them."""
+    """The options that make the grammar; messages with the same options share one field."""
     return _encode(grammar.options)
 
 

@@ -1,4 +1,4 @@
-"""Counts of what a partition did, in plain dictionaries that the host drains: no library is called per token."""
+"""Counts of a partition's work, in plain dictionaries that the host drains: no library is called per token."""
 
 from collections import defaultdict
 
@@ -6,11 +6,11 @@ from tokenmill.partition.trace_context import EndedMessage
 from tokenmill.partition.traces import Trace
 
 REJECTED_KEPT = 10
-"""Records between two drains of which it is told what is wrong; all are counted."""
+"""Rejected records that are kept between two drains, for reports; all are counted."""
 
 
 class Tally:
-    """Counters since the last drain. Every label is bounded: names of codecs, formats and events, and codes of ours."""
+    """Counters since the last drain. Every label is bounded: names of codecs, formats and events, and our own codes."""
 
     __slots__ = (
         "chunks",
@@ -28,41 +28,41 @@ class Tally:
 
     def __init__(self) -> None:
         self.chunks: defaultdict[str, int] = defaultdict(int)
-        """By codec."""
+        """Chunks by codec."""
         self.events: defaultdict[str, int] = defaultdict(int)
-        """By type."""
+        """Events by type."""
         self.parse_errors: defaultdict[tuple[str, str, str], int] = defaultdict(int)
-        """By format, stage and reason."""
+        """Parse errors by format, stage and reason."""
         self.tool_calls: defaultdict[tuple[str, str], int] = defaultdict(int)
-        """By format and outcome."""
+        """Calls by format and outcome."""
         self.dead_letters: defaultdict[str, int] = defaultdict(int)
-        """By error code."""
+        """Dead letters by error code."""
         self.rejected: list[tuple[int, str]] = []
-        """Of some records that can't be used: offset and error code."""
+        """Offset and error code of some records that can't be used."""
         self.failed: list[str] = []
-        """Where this program failed, some of the times."""
+        """Descriptions of some failures of this program."""
         self.dropped: defaultdict[str, int] = defaultdict(int)
         """Chunks without effect, by reason: duplicate, late, no-message, stale-timeout, lost."""
         self.ended: list[EndedMessage] = []
-        """Of those that are part of a trace."""
+        """Ended choices that are part of a trace."""
         self.opened: list[int] = []
         """Timestamps of the records that opened a message, in milliseconds since the epoch."""
         self.traces: list[Trace] = []
-        """What became of calls, where settings ask for it."""
+        """Sources of calls and their results, if the settings ask for them."""
 
     def reject(self, offset: int, code: str) -> None:
-        """A record can't be used."""
+        """Count a record that can't be used."""
         self.dead_letters[code] += 1
         if len(self.rejected) < REJECTED_KEPT:
             self.rejected.append((offset, code))
 
     def fail(self, where: str) -> None:
-        """This program failed on a record."""
+        """Note that this program failed on a record."""
         if len(self.failed) < REJECTED_KEPT:
             self.failed.append(where)
 
     def drain(self) -> "Tally":
-        """What was counted since the last call; this object starts again at nothing."""
+        """Return what was counted since the last call, and start again from zero."""
         drained = Tally()
         for name in self.__slots__:
             counted = getattr(self, name)

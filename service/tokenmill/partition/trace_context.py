@@ -1,7 +1,7 @@
-"""W3C Trace Context: the headers of a message's first record that all its outputs have, so that a trace goes on.
+"""W3C Trace Context: tracing headers of a message's first record, copied to all its outputs so that a trace continues.
 
-https://www.w3.org/TR/trace-context/ says how they look. What does not look so is left out, as the standard asks: a
-`traceparent` of another form, a `tracestate` that is too long or comes without one.
+https://www.w3.org/TR/trace-context/ defines their form. Headers of another form are left out, as the standard demands:
+a malformed `traceparent`, a `tracestate` that is too long or comes without a `traceparent`.
 """
 
 import re
@@ -16,16 +16,16 @@ TraceContext: TypeAlias = tuple[tuple[str, bytes], ...]
 
 
 class EndedMessage(NamedTuple):
-    """A choice that is part of a trace, when it has ended: for whoever keeps traces."""
+    """An ended choice that is part of a trace, for the exporter of traces."""
 
     trace_context: TraceContext
     envelope: Envelope
     finish: Finish
     formats: tuple[str, ...]
     events: int
-    """How many were made of it."""
+    """Number of events made of it."""
     time: int
-    """Of the record that ended it, in milliseconds since the epoch."""
+    """Timestamp of the record that ended it, in milliseconds since the epoch."""
 
 
 PARENT, STATE = TRACING
@@ -35,7 +35,7 @@ _state = re.compile(rb"[ -~\t]+").fullmatch
 
 
 def trace_context(headers: Headers) -> TraceContext:
-    """The tracing headers among those of a record; empty if there are none."""
+    """The tracing headers of a record; empty if it has none."""
     parent = header(headers, PARENT) if headers else None
     if parent is None or not _parent(parent):
         return ()

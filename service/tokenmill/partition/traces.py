@@ -1,4 +1,4 @@
-"""The source of every call beside what was made of it: for the host's debug log."""
+"""The source of every call and what was made of it, for the host's debug log."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -14,12 +14,12 @@ class Trace(NamedTuple):
     conversation: str
     message: str
     source: str
-    """As the model wrote it; of a failed call as much as its error quotes."""
+    """Text as the model wrote it; of a failed call, as much as its error quotes."""
     made: str
 
 
 def traced(events: Sequence[Event | Span], choice: Choice) -> tuple[list[Event], list[Trace]]:
-    """The events of a traced grammar without its spans, and what those say of calls."""
+    """The events of a traced grammar without its spans, and the traces of calls made of those spans."""
     plain: list[Event] = []
     traces: list[Trace] = []
     source = ""

@@ -1,4 +1,4 @@
-"""What of a partition changed since its last snapshot."""
+"""What changed in a partition since its last snapshot."""
 
 from collections.abc import Iterable
 
@@ -17,8 +17,8 @@ from tokenmill.partition.snapshot import (
 )
 
 NOTES_SPARE = 10_000
-"""Notes that may be there beside two for each thing that there is. With more, most are of what came and went since, as
-in a long replay: to write the whole is less."""
+"""Notes allowed beyond two for each message and stream. With more, as in a long replay, most are of messages that came
+and went since, and a full write is smaller."""
 
 
 class Fields:
@@ -31,7 +31,7 @@ class Fields:
         self.removed: list[bytes] = []
 
     def put(self, name: bytes, value: bytes | None) -> None:
-        """Write a field, or remove it if there is nothing to say."""
+        """Write a field, or remove it if it has no value."""
         if value is None:
             self.removed.append(name)
         else:
@@ -47,10 +47,10 @@ class Unsaved:
         self._idents: dict[Ident, None] = {}
         self._options: set[str] = set()
         self.base = False
-        """There is a snapshot that a delta can build on."""
+        """Whether there is a snapshot that a delta can build on."""
 
     def note(self, messages: Iterable[Message]) -> None:
-        """These have changed."""
+        """Note that these messages have changed."""
         if not self.base:
             return
         self._idents.update((message.ident, None) for message in messages)
@@ -59,7 +59,7 @@ class Unsaved:
             self._begin(base=False)
 
     def reset(self) -> None:
-        """What there is now has been saved."""
+        """Note that the current state has been saved."""
         self._begin(base=True)
 
     def _begin(self, *, base: bool) -> None:
@@ -80,7 +80,7 @@ class Unsaved:
         return fields
 
     def changes(self) -> Fields:
-        """The fields that are not as the last snapshot has them."""
+        """The fields that differ from the last snapshot."""
         fields = Fields()
         for ident in self._idents:
             message = self._messages.get(ident)

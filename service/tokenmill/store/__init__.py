@@ -1,4 +1,4 @@
-"""Where snapshots are kept: a cache beside the log, never the truth."""
+"""Stores of snapshots: a cache next to the log, never the truth."""
 
 from tokenmill.store.base import Head, HeadChanged, Place, Snapshot, SnapshotStore
 from tokenmill.store.guarded import Breaker, GuardedStore

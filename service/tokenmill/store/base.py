@@ -1,16 +1,16 @@
-"""What a snapshot store is. A store is a cache: every answer may be "nothing", and nothing breaks.
+"""The interface of snapshot stores. A store is a cache: every answer may be "nothing", and nothing breaks.
 
 Rules that every store keeps (the contract tests run over all of them):
 
-1. A partition has one *head*: which generation is current, who wrote it (epoch), at which offset, with how many fields.
-2. A full write goes into a generation of its own; its last step makes it the head, only if the head still is the one
-   the writer knows. So a reader never sees half of it, and a writer that was overtaken changes nothing.
-3. A delta is applied only on top of exactly the head it was made for. Anything else, a time-out included, is answered
-   by an exception, and the writer's next write is a full one.
-4. A head that changes while a reader reads makes the reader start again.
+1. A partition has one *head*: the current generation, its writer's epoch, its offset, and its number of fields.
+2. A full write goes into a generation of its own. Its last step makes it the head, but only if the head still is the
+   one the writer knows. So a reader never sees half of it, and a writer that was overtaken changes nothing.
+3. A delta is applied only on top of exactly the head it was made for. In any other case, including a time-out, an
+   exception is raised, and the writer's next write is a full one.
+4. If the head changes while a reader reads, the reader starts again.
 
-A snapshot at offset O is right whoever wrote it, because state is a function of the log; what must never happen is that
-two of them mix. The rules above are about that.
+A snapshot at an offset is right no matter which worker wrote it, because state is a function of the log. But two
+snapshots must never mix; the rules above prevent that.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -22,16 +22,16 @@ from tokenmill.errors import Unavailable
 
 
 class Head(msgspec.Struct, frozen=True):
-    """Which write of a partition's snapshot is the current one."""
+    """The current write of a partition's snapshot."""
 
     generation: str
-    """Names the set of fields; every full write has a new one."""
+    """Name of the set of fields; every full write has a new one."""
     epoch: int
-    """The writer's fencing number: the group's generation; with exactly-once the producer's id and epoch."""
+    """Fencing number of the writer: the group's generation; with exactly-once the producer's id and epoch."""
     offset: int
-    """The snapshot holds what all records below this offset did."""
+    """Offset below which all records are included."""
     fields: int
-    """How many fields there must be: a store may have lost some."""
+    """Number of fields that there must be: a store may have lost some."""
 
 
 class Snapshot(msgspec.Struct, frozen=True):
@@ -43,12 +43,12 @@ class Snapshot(msgspec.Struct, frozen=True):
 
 
 class Place(msgspec.Struct, frozen=True):
-    """Where a write stands: the writer's epoch and the offset that it includes, exclusive."""
+    """Position of a write: the writer's epoch and the offset, exclusive, up to which records are included."""
 
     epoch: int
     offset: int
     log: str = ""
-    """Id of the topic: the fields of two logs never have one place."""
+    """Id of the topic, so that the fields of two logs never share a place."""
 
 
 class HeadChanged(Unavailable):
@@ -63,10 +63,10 @@ class SnapshotStore(Protocol):
     """Snapshots by topic and partition. Every method raises `Unavailable` when the store does not answer in time."""
 
     async def load(self, topic: str, partition: int) -> Snapshot | None:
-        """The whole snapshot, or None if there is none that is complete."""
+        """The whole snapshot, or None if there is no complete one."""
 
     async def head(self, topic: str, partition: int) -> Head | None:
-        """The head alone, complete or not: what a first write must name as its base."""
+        """The head alone, whether its snapshot is complete or not: the base that a first write must name."""
 
     async def write_full(
         self, topic: str, partition: int, base: Head | None, place: Place, meta: bytes, fields: Mapping[bytes, bytes]
@@ -83,10 +83,10 @@ class SnapshotStore(Protocol):
         changed: Mapping[bytes, bytes],
         removed: Sequence[bytes],
     ) -> Head:
-        """Apply changes on top of `base`. Raises `HeadChanged` if that is not what the store has, whole."""
+        """Apply changes on top of `base`. Raises `HeadChanged` if that is not the store's head, or not complete."""
 
     def keep(self, places: Collection[tuple[str, int]]) -> None:
-        """These partitions are owned here, and no others: what only this process has of those may go."""
+        """Note that exactly these partitions are owned here: data of others that is only in this process may go."""
 
     async def close(self) -> None:
-        """Let go of connections."""
+        """Close all connections."""

@@ -8,14 +8,14 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class Kind(Protocol[T_co]):
-    """What makes a store: `RedisStore` or `RedisSessions`."""
+    """A class of stores: `RedisStore` or `RedisSessions`."""
 
     def __call__(self, url: str, *, group: str, cluster: str, prefix: str, timeout: float, ttl: float) -> T_co:
-        """Of one group in the cluster with this id, which is empty if Kafka tells none."""
+        """Make a store for one group in the cluster with this id, which is empty if Kafka reports none."""
 
 
 def configured(kind: Kind[T_co], config: Config, cluster: str) -> T_co | None:
-    """A store of this kind; none with `memory://`, where a worker keeps its snapshots to itself."""
+    """A store of this kind; None with `memory://`, where a worker keeps its snapshots to itself."""
     redis = config.redis
     if redis.url.startswith("memory://"):
         return None

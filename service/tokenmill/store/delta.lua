@@ -4,9 +4,9 @@
 -- ARGV: base generation, base epoch, base offset, base fields, writing: token of this write, 'first' or '', 'last' or '',
 --       new epoch, new offset, meta (last page only), ttl ms, number of removed fields,
 --       then the removed fields, then field, value, field, value, ...
--- Between its first and last page the head carries `writing`: readers then take the snapshot for missing. Its number of
+-- Between its first and last page the head carries `writing`: readers then treat the snapshot as missing. Its number of
 -- fields is that of the page before, so a hash that Redis evicts between two pages is noticed.
--- Answers {'ok', number of fields} or the head as it is: {'changed', generation, epoch, offset, fields}.
+-- Returns {'ok', number of fields} or the head as it is: {'changed', generation, epoch, offset, fields}.
 local head = redis.call('HMGET', KEYS[1], 'generation', 'epoch', 'offset', 'fields', 'writing')
 local expected = false
 if ARGV[6] == '' then expected = ARGV[5] end

@@ -1,4 +1,4 @@
-"""A circuit breaker around a store: while it does not answer, nobody waits for it."""
+"""A circuit breaker around a store: while the store does not answer, nobody waits for it."""
 
 import asyncio
 import math
@@ -12,15 +12,15 @@ from tokenmill.store.base import Head, HeadChanged, Place, Snapshot, SnapshotSto
 T = TypeVar("T")
 
 LOAD_PATIENCE = 6
-"""A load may take so many times the deadline of another operation: it has a page for every few hundred messages, each
-with a time-out of its own, and shares the processor with the restores of other partitions. To give it up costs more."""
+"""Times that a load may exceed the deadline of another operation: it reads a page for every few hundred messages, each
+with its own time-out, and shares the processor with the restores of other partitions. Giving up costs more."""
 
 FIRST_PAUSE_S = 1.0
 LONGEST_PAUSE_S = 30.0
 
 
 class Breaker:
-    """Open after a failure, for a pause that doubles with each further one. Then calls may try again."""
+    """Opens after a failure, for a pause that doubles with each further failure. Then calls may try again."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.clock = clock
@@ -34,12 +34,12 @@ class Breaker:
         return self.clock() < self._closed_at
 
     def succeeded(self) -> None:
-        """A call came through."""
+        """Note that a call succeeded."""
         self._pause = FIRST_PAUSE_S
         self._closed_at = 0.0
 
     def failed(self, began: float) -> None:
-        """A call that began at this time did not come through. Of those that fail side by side only one counts."""
+        """Note that a call that began at this time failed. Of concurrent failures only one counts."""
         if began < self._opened_at:
             return
         self._opened_at = self.clock()
@@ -48,7 +48,7 @@ class Breaker:
 
 
 class GuardedStore:
-    """A `SnapshotStore` over another one: refuses at once while the breaker is open, and bounds every operation."""
+    """A `SnapshotStore` over another one: fails immediately while the breaker is open, and bounds every operation."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class GuardedStore:
         failed: Callable[[str, Exception], None],
         breaker: Breaker | None = None,
     ) -> None:
-        """`deadline` in seconds bounds each operation but a load; `failed` hears of those that did not come through."""
+        """`deadline`, in seconds, bounds each operation but a load; `failed` is called for each failed one."""
         self._store = store
         self._deadline = deadline
         self._failed = failed
@@ -66,12 +66,12 @@ class GuardedStore:
 
     @property
     def refusing(self) -> bool:
-        """Whether an operation would be refused now: what is meant for the store need not be made."""
+        """Whether an operation would be refused now, so there is no need to prepare one."""
         return self._breaker.open
 
     @property
     def load_s(self) -> float:
-        """How long a load may take."""
+        """Seconds that a load may take."""
         return self._deadline * LOAD_PATIENCE
 
     async def load(self, topic: str, partition: int) -> Snapshot | None:

@@ -1,4 +1,4 @@
-"""The in-memory twin of the Redis store: for tests, and for a worker that needs no fast recovery."""
+"""The in-memory twin of the Redis store, for tests and for workers that need no fast recovery."""
 
 from collections.abc import Collection, Mapping, Sequence
 from itertools import count

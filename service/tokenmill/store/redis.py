@@ -1,15 +1,15 @@
-"""Snapshots in Redis: one hash of fields and one small head a partition, in one cluster slot.
+"""Snapshots in Redis: one hash of fields and one small head per partition, in one cluster slot.
 
     <prefix>:{<cluster>:<group>:<topic>:<partition>}:head           generation, epoch, offset, fields, meta [, writing]
     <prefix>:{<cluster>:<group>:<topic>:<partition>}:<generation>   field -> value
 
-The cluster is that of Kafka, whose names another cluster may have, too. A generation begins with the topic's id, so the
-fields of a topic that was made anew never have the place of those of before; the head says which of them holds, and
-whose id is not the topic's is no snapshot of it (design 4.13).
+The cluster is Kafka's, because another cluster may have the same names. A generation begins with the topic's id, so
+the fields of a topic that was created again never take the place of the earlier topic's. The head names the current
+generation; one with another id is not a snapshot of the topic (design 4.13).
 
-Every command is a page of bounded size, has a short time-out and is tried at most twice. A write that was applied
-though its answer was lost is found out by the next one: a delta names exactly the write it builds on (`delta.lua`), and
-a full write replaces exactly the head it knows (`switch.lua`).
+Every command is a page of bounded size, has a short time-out and is tried at most twice. If a write was applied though
+its answer was lost, the next write notices: a delta names exactly the write it builds on (`delta.lua`), and a full
+write replaces exactly the head it knows (`switch.lua`).
 """
 
 import logging
@@ -31,16 +31,16 @@ from tokenmill.store.base import Head, HeadChanged, Place, Snapshot
 log = logging.getLogger(__name__)
 
 CONNECTIONS = 8
-"""Restores run side by side after a rebalance; one writer task needs one."""
+"""Connections to the server: restores run concurrently after a rebalance; the writer task needs one."""
 
 HEALTH_CHECK_S = 15
-"""Load balancers cut idle connections without a word."""
+"""Seconds between health checks: load balancers cut idle connections silently."""
 
 UNFINISHED_TTL_MS = 10 * 60 * 1000
-"""How long a generation lives whose writer never came to make it the head."""
+"""Milliseconds that a generation lives whose writer did not get to make it the head."""
 
 LOAD_TRIES = 3
-"""How often a reader starts again because the head changed under it. It changes every few seconds at most."""
+"""Tries of a reader, which starts again if the head changes meanwhile. It changes every few seconds at most."""
 
 _SCRIPTS = files("tokenmill.store")
 
@@ -58,7 +58,7 @@ class RedisStore:
         timeout: float = 0.25,
         ttl: float = 86_400,
     ) -> None:
-        """`cluster` is Kafka's id, empty if it tells none."""
+        """`cluster` is Kafka's cluster id, empty if it reports none."""
         self._redis = redis_client(url, timeout)
         self._space = f"{prefix}:{{{cluster}:{group}:"
         self._ttl_ms = int(ttl * 1000)
@@ -66,7 +66,7 @@ class RedisStore:
         self._switch = self._redis.register_script(_SCRIPTS.joinpath("switch.lua").read_text())
 
     async def load(self, topic: str, partition: int) -> Snapshot | None:
-        """The whole snapshot; starts again when the head changes meanwhile."""
+        """The whole snapshot; starts again if the head changes meanwhile."""
         for _ in range(LOAD_TRIES):
             async with translated(self._redis):
                 head, meta, complete = await self._read_head(topic, partition)
@@ -115,7 +115,7 @@ class RedisStore:
         changed: Mapping[bytes, bytes],
         removed: Sequence[bytes],
     ) -> Head:
-        """Apply changes page by page; between the first and the last page readers see no snapshot."""
+        """Apply changes page by page; readers see no snapshot between the first and the last page."""
         keys = [self._key(topic, partition, "head"), self._key(topic, partition, base.generation)]
         known: list[str | int] = [base.generation, base.epoch, base.offset, base.fields]
         token = secrets.token_hex(8)
@@ -145,7 +145,7 @@ class RedisStore:
         return Head(base.generation, place.epoch, place.offset, int(answer[1]))
 
     def keep(self, places: Collection[tuple[str, int]]) -> None:
-        """Whoever has a partition next needs what is there; what nobody needs expires."""
+        """Keep everything: a partition's next owner needs it, and unneeded data expires."""
 
     async def close(self) -> None:
         """Close all connections."""
@@ -171,7 +171,7 @@ class RedisStore:
 
 
 def redis_client(url: str, timeout: float) -> Redis:
-    """A client that waits for no command longer than `timeout` seconds, and tries it at most twice."""
+    """A client that waits at most `timeout` seconds for a command, and tries it at most twice."""
     pool = BlockingConnectionPool.from_url(
         url,
         max_connections=CONNECTIONS,
@@ -180,30 +180,30 @@ def redis_client(url: str, timeout: float) -> Redis:
         socket_connect_timeout=timeout,
         retry=Retry(NoBackoff(), 1),
         health_check_interval=HEALTH_CHECK_S,
-        encoding_errors="surrogateescape",  # the name of a generation may be anybody's
+        encoding_errors="surrogateescape",  # a foreign head may name its generation in any bytes
     )
     return Redis(connection_pool=pool)
 
 
 async def close(redis: Redis) -> None:
-    """Close all its connections."""
+    """Close all connections of a client."""
     await redis.aclose()
     await redis.connection_pool.disconnect()
 
 
 @asynccontextmanager
 async def translated(redis: Redis) -> AsyncIterator[None]:
-    """All that can go wrong with a server becomes `Unavailable`."""
+    """Turn every failure of the server into `Unavailable`."""
     try:
         yield
     except ReadOnlyError as problem:
-        # A replica answers behind the name of its master: connect again, the name may lead elsewhere now.
+        # A replica answers under the name of its master: connect again, as the name may lead elsewhere now.
         await redis.connection_pool.disconnect()
         raise Unavailable(f"redis: {problem}") from problem
     except (RedisError, OSError) as problem:
         raise Unavailable(f"redis: {type(problem).__name__}: {problem}") from problem
     except RuntimeError as problem:
-        # The client looks at its connection some turns of the loop before it writes, and a reset may come in between.
+        # The client checks its connection some turns of the loop before it writes; a reset may come in between.
         if CLOSED not in str(problem):
             raise
         raise Unavailable("redis: the connection is gone") from problem
@@ -238,17 +238,17 @@ def _check(answer: Sequence[Any]) -> None:
 
 
 def _head(values: Sequence[bytes | None]) -> Head | None:
-    # A Lua table ends at its first nil, so an answer may be shorter than asked.
+    # A Lua table ends at its first nil, so an answer may be shorter than requested.
     if len(values) < 4 or any(value is None for value in values[:4]):  # noqa: PLR2004 -- the four fields of a head
         return None
     generation, epoch, offset, fields = (value or b"" for value in values[:4])
     try:
         return Head(generation.decode(errors="surrogateescape"), int(epoch), int(offset), int(fields))
     except ValueError as problem:
-        log.warning("redis: the head of a snapshot can't be read and is taken for none: %s", problem)
+        log.warning("redis: the head of a snapshot can't be read and is ignored: %s", problem)
         return None
 
 
 async def reply(call: Awaitable[Any] | Callable[..., Any]) -> Any:
-    """redis-py types one class for both of its flavours; here every call is awaitable."""
+    """Await a call: redis-py types one class for both of its flavours; here every call is awaitable."""
     return await call  # type: ignore[misc] # see the docstring

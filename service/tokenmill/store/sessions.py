@@ -3,17 +3,17 @@
     <prefix>:{<cluster>:<group>}:sessions                  generation
     <prefix>:{<cluster>:<group>}:session:<conversation>    message/choice -> record [, "" -> generation]
 
-The cluster is that of Kafka, whose names another cluster may have, too.
+The cluster is Kafka's, because another cluster may have the same names.
 
-1. A record is written under the name of its answer, so writing it again changes nothing. Nobody adds anything up here:
-   who reads folds the records.
-2. A conversation's hash is whole only if it says so, with the generation that holds now. Whoever has read the topic
-   says it; records that are written later keep it whole.
-3. A generation ends when a record may have been missed: at every takeover of a partition, whose owner before may have
-   died between publishing and writing here, and after every write that failed. Then, as when Redis was flushed or a
-   hash has expired, the reader goes to the topic again.
-4. A generation holds at the server that it was made at. One that was started again, or a replica in its place, may lack
-   the last writes, and nobody was told.
+1. A record is written under the name of its answer, so writing it again changes nothing. Nothing is summed up here:
+   readers fold the records.
+2. A conversation's hash is complete only if it names the current generation. A reader of the topic writes that name;
+   records that are written later keep the hash complete.
+3. A generation ends when a record may have been missed: at every takeover of a partition, whose previous owner may have
+   died between publishing and writing here, and after every failed write. Then, as after a flush of Redis or the expiry
+   of a hash, the reader reads the topic again.
+4. A generation is valid only on the server where it was made. A restarted server, or a replica in its place, may lack
+   the last writes without any notice.
 """
 
 import secrets
@@ -26,14 +26,14 @@ from tokenmill.limits import SNAPSHOT_PAGE_FIELDS
 from tokenmill.store.redis import close, pages, redis_client, reply, translated
 
 _WHOLE = b""
-"""Field whose value is the generation in which the hash is whole: no answer has this name."""
+"""Field whose value is the generation in which the hash is complete; no answer has this name."""
 
 PAGE_RECORDS = SNAPSHOT_PAGE_FIELDS // 2
 """Records in one `put`, at most: two commands each, about a millisecond of the server's single thread."""
 
 
 class Named(NamedTuple):
-    """A record and where it belongs."""
+    """A record with its conversation and answer."""
 
     conversation: bytes
     answer: bytes
@@ -42,23 +42,23 @@ class Named(NamedTuple):
 
 
 class SessionStore(Protocol):
-    """What writers of sessions need. Everything may raise `Unavailable`."""
+    """The interface for writers of sessions. Every method may raise `Unavailable`."""
 
     async def renew(self) -> None:
-        """Records may have been missed: what is here is not whole any more."""
+        """Begin a new generation, because records may have been missed: no hash is complete any longer."""
 
     async def put(self, records: Iterable[Named]) -> None:
         """Write records."""
 
     async def close(self) -> None:
-        """Let go of all connections."""
+        """Close all connections."""
 
 
 class RedisSessions:
     """Sessions in Redis. Times are in seconds."""
 
     def __init__(self, url: str, *, group: str, cluster: str = "", prefix: str, timeout: float, ttl: float) -> None:
-        """`cluster` is Kafka's id, empty if it tells none."""
+        """`cluster` is Kafka's cluster id, empty if it reports none."""
         self._redis = redis_client(url, timeout)
         self._space = f"{prefix}:{{{cluster}:{group}}}:session".encode()
         self._ttl_ms = int(ttl * 1000)
@@ -78,17 +78,17 @@ class RedisSessions:
             await pipe.execute()
 
     async def load(self, conversation: bytes) -> list[bytes] | None:
-        """The records of a conversation; None if they may not be all."""
+        """The records of a conversation; None if some may be missing."""
         async with translated(self._redis), self._redis.pipeline(transaction=False) as pipe:
             pipe.get(self._generation_key)
             pipe.hgetall(self._key(conversation))
             generation, fields = await pipe.execute()
-            mark = await self._mark()  # last: the server may have become another one meanwhile
+            mark = await self._mark()  # last: another server may have taken over meanwhile
         whole = fields.pop(_WHOLE, b"")
         return list(fields.values()) if whole == generation and whole.endswith(mark) else None
 
     async def generation(self) -> bytes:
-        """The generation that holds now; to be asked for before the topic is read for `restore`."""
+        """The current generation. To be called before the topic is read for `restore`."""
         async with translated(self._redis):
             found: bytes | None = await reply(self._redis.get(self._generation_key))
             mark = await self._mark()
@@ -101,7 +101,7 @@ class RedisSessions:
         await reply(self._redis.set(self._generation_key, secrets.token_hex(8).encode() + mark, nx=only_first))
 
     async def _mark(self) -> bytes:
-        """How generations end that were made at this server; all alike where the user may not ask which one it is."""
+        """Suffix of generations made on this server; the same for all if the user may not ask for the server's id."""
         try:
             server = await reply(self._redis.info("server"))
         except NoPermissionError:
@@ -109,7 +109,7 @@ class RedisSessions:
         return f"@{server.get('run_id', '')}".encode()
 
     async def restore(self, conversation: bytes, records: Mapping[bytes, bytes], generation: bytes) -> None:
-        """All records of a conversation, by answer, as the topic has them."""
+        """Write all records of a conversation, by answer, as read from the topic."""
         key = self._key(conversation)
         async with translated(self._redis):
             for page in pages({**records, _WHOLE: generation}):

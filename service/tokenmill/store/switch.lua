@@ -3,13 +3,13 @@
 -- KEYS[2] <prefix>:{...}:<new generation>               hash: the fields of the snapshot
 -- KEYS[3] <prefix>:{...}:<base generation>              hash: what the new one replaces
 -- ARGV: base generation, base epoch, base offset ('' '' '' for no head, or one that can't be read), generation, epoch, offset, fields, meta, ttl ms
--- Answers {'ok'}, or the head as it is: {'changed', generation, epoch, offset, fields}, or {'torn'} if fields are missing.
+-- Returns {'ok'}, or the head as it is: {'changed', generation, epoch, offset, fields}, or {'torn'} if fields are missing.
 local head = redis.call('HMGET', KEYS[1], 'generation', 'epoch', 'offset', 'fields')
 local sound = head[1]
 for place = 2, 4 do
   sound = sound and head[place] and string.match(head[place], '^%s*[+-]?%d[%d_]*%s*$')
 end
-if ARGV[1] == '' and not sound then  -- a reader takes it for none, too
+if ARGV[1] == '' and not sound then  -- a reader ignores such a head, too
   head = {}
 end
 if (head[1] or '') ~= ARGV[1] or (head[2] or '') ~= ARGV[2] or (head[3] or '') ~= ARGV[3] then

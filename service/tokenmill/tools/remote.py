@@ -75,9 +75,8 @@ class Bounded(httpx2.AsyncHTTPTransport):
             await response.aclose()
             raise httpx2.ReadError(COMPRESSED)
         kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
-        most = (
-            ANSWER_BYTES if kind != EVENTS or request.method == "DELETE" else math.inf
-        )  # the answer to DELETE is read whole
+        whole = kind != EVENTS or request.method == "DELETE"  # the answer to a DELETE is read whole
+        most = ANSWER_BYTES if whole else math.inf
         response.stream = _Taken(cast(httpx2.AsyncByteStream, response.stream), most)
         if response.has_redirect_location:
             where = response.headers["location"].partition("?")[0]  # the query may hold a key

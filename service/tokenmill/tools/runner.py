@@ -16,6 +16,7 @@ import msgspec
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRebalanceListener, TopicPartition
 
 from tokenmill.config import Config
+from tokenmill.errors import FatalError, TokenmillError
 from tokenmill.kafka.calls import deadline, started, stopped, until_available
 from tokenmill.kafka.client_tasks import must_read
 from tokenmill.kafka.clients import find_partitions, make_consumer, make_producer, make_reader
@@ -138,9 +139,9 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
         """Wait for calls that run. Raises what `failing` raises: nobody could write their results then."""
         draining = asyncio.create_task(self._emptied())
         try:
-            await asyncio.wait((draining, failing), return_when=asyncio.FIRST_COMPLETED)
-            if failing.done():
-                await failing
+            done, _ = await asyncio.wait((draining, failing), return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
         finally:
             draining.cancel()
             await asyncio.gather(draining, return_exceptions=True)
@@ -251,7 +252,8 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
                 await until_available(lambda: self._take_over(place), self._kafka.startup_timeout_s)
             await self._queues[place].work()
         except Exception as problem:  # noqa: BLE001 -- whatever it is ends the process, and is said there
-            self._failure.tell(problem)
+            known = isinstance(problem, TokenmillError)
+            self._failure.tell(problem if known else FatalError(f"the queue of {place} ended: {problem!r}"))
 
     async def _take_over(self, place: TopicPartition) -> None:
         """Fence the owner before, learn what it knew, and read on from where it was."""

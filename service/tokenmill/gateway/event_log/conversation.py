@@ -80,7 +80,7 @@ class Conversation:
         return found[0] if found and found[0].offset == offset else None
 
     async def come_to_end(self) -> None:
-        """Wait until our reader has come to what is the conversation's last record in the log now."""
+        """Wait until our reader has come to the record that is the conversation's last one now."""
         _, end = await self.reader.bounds(self.partition)
         last, after = -1, self._window.end
         while after < end:

@@ -88,7 +88,7 @@ class LogReaders:
 
     @asynccontextmanager
     async def asking(self, place: TopicPartition, name: str) -> AsyncIterator[AIOKafkaConsumer]:
-        """The same for a question that an answer alone ends: of a partition that does not answer few are asked."""
+        """The same for a question that only the broker's answer ends. A partition that does not answer is asked few."""
         async with self._unresponsive.asked(place.partition) as asked, self._turn(name) as begun:
             self._unresponsive.check(place.partition)  # others may have waited in vain meanwhile
             async with self._consumer(place, begun) as consumer:
@@ -146,8 +146,8 @@ class LogReaders:
             yield begun
         finally:
             self.in_use -= 1
-            ended = asyncio.gather(*begun, return_exceptions=True)
-            ended.add_done_callback(lambda _: self._turns.release())
+            all_ended = asyncio.gather(*begun, return_exceptions=True)
+            all_ended.add_done_callback(lambda _: self._turns.release())
 
     def _client(self) -> AIOKafkaConsumer:
         return make_reader(self._kafka, wait_ms=FETCH_WAIT_MS)  # retention may pass a reader: see `_must_reach`

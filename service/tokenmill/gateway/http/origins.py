@@ -32,7 +32,7 @@ SDKS: Final = ("x-stainless-", "openai-", "anthropic-")
 """How names of headers begin that SDKs send beside those. None of them says who somebody is."""
 RESPONSE_HEADERS: Final = (
     "stream-next-offset, stream-up-to-date, stream-closed, stream-cursor, tm-gap, etag, x-request-id, "
-    "x-conversation-id, tm-message-id, x-vercel-ai-ui-message-stream, retry-after, "
+    "x-conversation-id, tm-message-id, request-id, x-should-retry, x-vercel-ai-ui-message-stream, retry-after, "
     "producer-epoch, producer-seq, producer-expected-seq, producer-received-seq"
 )
 

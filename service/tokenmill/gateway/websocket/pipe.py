@@ -23,7 +23,7 @@ class WebSocketPipe:
         self._send_s = send_s
         self._turn = asyncio.Lock()
         self._awaited = 0
-        """Bytes that `send` is waiting for: they are its caller's, and bounded."""
+        """Bytes of the last `send` that the kernel may not have taken yet: they are its caller's, and bounded."""
 
     async def send(self, data: bytes) -> None:
         """Write, and wait until the client takes it, one caller at a time.
@@ -39,7 +39,7 @@ class WebSocketPipe:
                 async with asyncio.timeout(self._send_s):
                     await self._writer.drain()
             finally:
-                self._awaited = 0
+                self._awaited = self._transport.get_write_buffer_size()  # what is left, although nobody waits for it
 
     def write(self, data: bytes) -> None:
         """Hand whole frames to the transport immediately."""
@@ -48,8 +48,11 @@ class WebSocketPipe:
 
     @property
     def buffered(self) -> int:
-        """Bytes that the kernel has not taken yet, beyond those that `send` is waiting for."""
-        return max(0, self._transport.get_write_buffer_size() - self._awaited)
+        """Bytes that the kernel has not taken yet, beyond those of the last `send`, whether it still waits or not."""
+        size = self._transport.get_write_buffer_size()
+        if not self._turn.locked():
+            self._awaited = min(self._awaited, size)
+        return max(0, size - self._awaited)
 
     def reset(self) -> None:
         """End the connection without a close frame."""
