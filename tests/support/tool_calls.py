@@ -12,9 +12,13 @@ from aiokafka import AIOKafkaProducer
 from tests.structure.tree import CHECKOUT
 from tests.support.stage import Stage
 from tests.support.topics import make_topics, read_topic
-from tokenmill.config import Topics
+from tokenmill.config import Config, Kafka, Tools, Topics
 from tokenmill.events import Finish, ToolCall, ToolResult, decode_event
+from tokenmill.observe import TOOLS_METRICS, Numbers
+from tokenmill.process import Deadline
 from tokenmill.servers.tools import ToolsProcess
+from tokenmill.tools.link import Links
+from tokenmill.tools.runner import Runner
 
 WEATHER = {"command": sys.executable, "args": ["-m", "tests.support.mcp_server"], "cwd": str(CHECKOUT)}
 
@@ -127,3 +131,9 @@ class Calls:
     def effects(self) -> list[str]:
         """What the tools did."""
         return self.ledger.read_text().splitlines() if self.ledger.exists() else []
+
+
+def runner_of(calls: Calls, deadline: Deadline | None = None) -> Runner:
+    """A runner in this process, without servers."""
+    config = Config(kafka=Kafka(**calls.settings["kafka"]), topics=calls.topics, tools=Tools(**calls.settings["tools"]))
+    return Runner(config, Links(()), Numbers(TOOLS_METRICS), deadline=deadline)

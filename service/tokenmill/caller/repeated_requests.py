@@ -9,8 +9,8 @@ KEYS_KEPT = 10_000
 """Two fronts that write the same request do so within moments."""
 
 SHARE = 0.5
-"""Of the time for which fronts know a key at least. They forget by each other's clocks, and sooner where very many ask: what a
-front takes for a new request must not be a repeat here, as nobody would answer it."""
+"""Of the time for which fronts know a key at least. They forget by each other's clocks, and sooner where very many ask:
+what a front takes for a new request must not be a repeat here, as nobody would answer it."""
 
 
 class RepeatedRequests:
