@@ -273,13 +273,13 @@ def test_the_release_s_own_test_asks_it_too() -> None:
 
 def test_the_notes_say_where_clients_come_to() -> None:
     """By https where something ends TLS: an Ingress with a certificate, or else the pods."""
-    pods = "come to the gateway at {}://mill-tokenmill-gateway.streams:80, with keys"
-    assert "come to the gateway at https://answers.example.com, with keys or tokens" in notes(JWT)
+    pods = "connect to the gateway at {}://mill-tokenmill-gateway.streams:80, with keys"
+    assert "connect to the gateway at https://answers.example.com, with keys or tokens" in notes(JWT)
     assert pods.format("http") in notes(None, ON)
     assert pods.format("https") in notes(None, {**ON, "gateway.tls.existingSecret": "gateway-tls"})
     plain = {"gateway.ingress.enabled": True, "gateway.ingress.hosts": ["a.example.com"]}
     behind = {**ON, **plain, "gateway.tls.existingSecret": "gateway-tls"}
-    assert "come to the gateway at http://a.example.com, with keys" in notes(None, behind)
+    assert "connect to the gateway at http://a.example.com, with keys" in notes(None, behind)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+import threading
 import time
 
 import pytest
@@ -9,7 +10,7 @@ from opentelemetry.trace import SpanKind, StatusCode
 
 from tests.support.spans import HEADERS, PARENT, TRACE, Kept, ids_of
 from tokenmill.config import TelemetrySection
-from tokenmill.observe.otel import CLOSE_S, LATEST_MS, OpenTelemetry
+from tokenmill.observe.otel import CLOSE_S, LATEST_MS, SEND_S, OpenTelemetry
 from tokenmill.process import EXIT_S
 
 
@@ -123,6 +124,7 @@ def test_a_collector_that_does_not_answer_holds_the_end_up_for_seconds(listens: 
         port = collector.getsockname()[1]
         if not listens:
             collector.close()
+        before = set(threading.enumerate())
         telemetry = OpenTelemetry(TelemetrySection(endpoint=f"http://127.0.0.1:{port}"), "test")
         for _ in range(2_000):  # of its queue nearly all, and several batches
             with telemetry.span("a", "client", (), {}):
@@ -131,3 +133,6 @@ def test_a_collector_that_does_not_answer_holds_the_end_up_for_seconds(listens: 
         telemetry.close()
         assert CLOSE_S < EXIT_S
         assert time.monotonic() - began < EXIT_S
+        for thread in set(threading.enumerate()) - before:  # none tries for longer than one request takes
+            thread.join(2 * SEND_S)
+            assert not thread.is_alive()

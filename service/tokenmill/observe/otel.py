@@ -119,12 +119,13 @@ class OpenTelemetry(Telemetry):
         self._tracers = TracerProvider(
             ParentBased(TraceIdRatioBased(settings.sample)), resource, shutdown_on_exit=False
         )
-        self._tracers.add_span_processor(
-            processor or BatchSpanProcessor(OTLPSpanExporter(f"{endpoint}/v1/traces", timeout=SEND_S))
+        self._exporters = (
+            OTLPSpanExporter(f"{endpoint}/v1/traces", timeout=SEND_S),
+            OTLPMetricExporter(f"{endpoint}/v1/metrics", timeout=SEND_S),
         )
-        reader = reader or PeriodicExportingMetricReader(
-            OTLPMetricExporter(f"{endpoint}/v1/metrics", timeout=SEND_S), settings.interval_s * 1000
-        )
+        spans, measurements = self._exporters
+        self._tracers.add_span_processor(processor or BatchSpanProcessor(spans))
+        reader = reader or PeriodicExportingMetricReader(measurements, settings.interval_s * 1000)
         self._meters = MeterProvider([reader], resource, shutdown_on_exit=False)
         self._tracer = self._tracers.get_tracer("tokenmill", release)
         meter = self._meters.get_meter("tokenmill", release)
@@ -172,6 +173,9 @@ class OpenTelemetry(Telemetry):
             each.start()
         for each in ending:
             each.join(max(0.0, until - time.monotonic()))
+        if any(each.is_alive() for each in ending):
+            for exporter in self._exporters:
+                exporter.shutdown()  # or its thread would try again
 
 
 def _told(time_ms: int) -> int:

@@ -314,9 +314,8 @@ class Reading:
             return
         self.view.give_up()
         self._offset = offset
-        self.gap |= self._wants(message) and (
-            self._whole or self._dialect is not NATIVE
-        )  # which goes on without any state
+        needed = self._whole or self._dialect is not NATIVE  # which goes on without any state
+        self.gap |= needed and self._wants(message)
 
     def _wants(self, message: bytes) -> bool:
         """Whether the message is to be shown: two answers may be under way at once."""
