@@ -3,10 +3,11 @@
 import asyncio
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import cast
 
 import pytest
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka import AIOKafkaClient, AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.errors import KafkaConnectionError, ProducerClosed
 
 from tests.support.stage import until
@@ -200,6 +201,31 @@ async def test_a_consumer_whose_broker_is_away_is_stopped(caplog: pytest.LogCapt
     metadata = reading_tasks(consumer)["metadata"]
     await stopped(consumer)
     assert metadata.done()
+
+
+class Cancelling:
+    """A client whose requests are cancelled as it closes."""
+
+    async def close(self) -> None:
+        """Pass their cancellation on."""
+        raise asyncio.CancelledError
+
+
+async def test_requests_that_are_cancelled_cancel_nobody_who_closes_their_client() -> None:
+    """Only the task's own cancellation does."""
+    await calls._disconnect(cast(AIOKafkaClient, Cancelling()))
+    task = asyncio.create_task(_cancelled_before())
+    await asyncio.wait([task])
+    assert task.cancelled()
+
+
+async def _cancelled_before() -> None:
+    task = asyncio.current_task()
+    assert task is not None
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await asyncio.sleep(0)
+    await calls._disconnect(cast(AIOKafkaClient, Cancelling()))
 
 
 class Hanging:

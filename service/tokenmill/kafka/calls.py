@@ -177,9 +177,14 @@ async def _cut_off(producer: AIOKafkaProducer) -> None:
 
 
 async def _disconnect(client: AIOKafkaClient) -> None:
-    with suppress(KafkaError, OSError, TimeoutError):
+    try:
         async with asyncio.timeout(CUT_S):
             await client.close()
+    except (KafkaError, OSError, TimeoutError):
+        pass
+    except asyncio.CancelledError:  # also of its own requests: see `stopped`
+        if _cancelled():
+            raise
 
 
 def _cancelled() -> bool:
