@@ -54,7 +54,7 @@ class Readers:
 
     def __init__(self, hub: Hub, disconnect_s: float, stop: Stop, others: OtherFronts | None = None) -> None:
         self._others = others
-        self._telling = set[asyncio.Task[None]]()
+        self._writing = set[asyncio.Task[None]]()
         self._hub = hub
         self._disconnect_s = disconnect_s
         self._stop = stop
@@ -93,9 +93,7 @@ class Readers:
     def asked(self, conversation: str, message_id: str) -> None:
         """Answer another front that no longer has a reader of an answer, if there is one here."""
         if self._others is not None and (conversation, message_id) in self._count:
-            task = asyncio.create_task(self._tell(self._others, conversation, message_id))
-            self._telling.add(task)
-            task.add_done_callback(self._telling.discard)
+            self._hold(asyncio.create_task(self._tell(self._others, conversation, message_id)))
 
     @staticmethod
     async def _tell(others: OtherFronts, conversation: str, message_id: str) -> None:
@@ -133,13 +131,17 @@ class Readers:
     def _stopping(self, conversation: str, message_id: str) -> None:
         """From here on the answer is stopped, whoever comes: a stop is two records, and half of one helps nobody."""
         if task := self._leaving.pop((conversation, message_id), None):
-            self._telling.add(task)
-            task.add_done_callback(self._telling.discard)
+            self._hold(task)
         self.abandoned += 1
+
+    def _hold(self, task: asyncio.Task[None]) -> None:
+        """Keep a task that writes records until it is done."""
+        self._writing.add(task)
+        task.add_done_callback(self._writing.discard)
 
     async def close(self) -> None:
         """Cancel all stops that are due."""
-        tasks = [*self._leaving.values(), *self._telling]
+        tasks = [*self._leaving.values(), *self._writing]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
