@@ -150,8 +150,7 @@ async def stopped(client: Client, seconds: float = CALL_S) -> None:
             await _cut_off(client)
         elif isinstance(client, AIOKafkaConsumer):
             await _disconnect(network(client))
-        own = isinstance(problem, asyncio.CancelledError) and not _cancelled()
-        if not isinstance(problem, Exception) and not own:
+        if not (isinstance(problem, Exception) or _of_its_requests(problem)):
             raise
     finally:
         if isinstance(client, AIOKafkaProducer):
@@ -182,12 +181,12 @@ async def _disconnect(client: AIOKafkaClient) -> None:
             await client.close()
     except (KafkaError, OSError, TimeoutError):
         pass
-    except asyncio.CancelledError:  # also of its own requests: see `stopped`
-        if _cancelled():
+    except asyncio.CancelledError as problem:
+        if not _of_its_requests(problem):
             raise
 
 
-def _cancelled() -> bool:
-    """Whether somebody has cancelled the task that runs this."""
+def _of_its_requests(problem: BaseException) -> bool:
+    """Whether a client passes on that its own requests were cancelled: nobody has cancelled the task that runs this."""
     task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0
+    return isinstance(problem, asyncio.CancelledError) and (task is None or not task.cancelling())
