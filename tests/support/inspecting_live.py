@@ -68,5 +68,7 @@ async def published(page: Page) -> None:
 
 
 async def marked(page: Page) -> str:
-    """The characters of the source that are marked."""
-    return "".join(await page.locator(".strip .mark").all_text_contents()).replace("↵", "\n")
+    """The characters of the source that are marked, once some are: the page draws them in its next frame."""
+    marks = page.locator(".strip .mark")
+    await expect(marks.first).to_be_visible()
+    return "".join(await marks.all_text_contents()).replace("↵", "\n")
