@@ -2,14 +2,13 @@
 
 import re
 import sys
-from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from tokenmill.servers.process import Server, answer_of
+from tokenmill.servers.process import Server, answer_of, free_port
 
 Settings = Mapping[str, Mapping[str, Any] | Sequence[Mapping[str, Any]]]
 """Section → key → value; for lists of tables, name → tables."""
@@ -22,7 +21,10 @@ class OurProcess(Server):
 
     start_s = 60.0  # imports and joining a group take five; on a busy machine many times that
     section: str
-    """Section of the configuration that has its ports."""
+    """The command, and the section of the configuration that has its ports."""
+
+    arguments: Sequence[str] = ()
+    """What follows the command."""
 
     def __init__(self, folder: Path, settings: Settings) -> None:
         super().__init__(folder)
@@ -36,9 +38,12 @@ class OurProcess(Server):
         config.write_text(toml({**self._settings, self.section: section}))
         return [sys.executable, "-m", "tokenmill", *arguments, "--config", str(config)]
 
-    @abstractmethod
+    def command(self) -> Sequence[str]:
+        return self.tokenmill(self.section, *self.arguments)
+
     def places(self) -> dict[str, Any]:
         """Return the settings for where it listens."""
+        return {"bind": "127.0.0.1", "port": self.port}
 
     @property
     def ops_port(self) -> int:
@@ -51,6 +56,28 @@ class OurProcess(Server):
     def metrics(self) -> str:
         """Return the current text of `/metrics`; empty if it does not answer."""
         return answer_of(f"http://127.0.0.1:{self.ops_port}/metrics") or ""
+
+
+class ClientsProcess(OurProcess):
+    """One that clients reach at a port beside the operators'."""
+
+    _ops_port = 0
+
+    @property
+    def url(self) -> str:
+        """Return the clients' address, without a trailing slash."""
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def ops_port(self) -> int:
+        return self._ops_port
+
+    def command(self) -> Sequence[str]:
+        self._ops_port = free_port()
+        return super().command()
+
+    def places(self) -> dict[str, Any]:
+        return {**super().places(), "ops_bind": "127.0.0.1", "ops_port": self._ops_port}
 
 
 def toml(settings: Settings) -> str:

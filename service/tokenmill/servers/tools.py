@@ -23,6 +23,3 @@ class ToolsProcess(OurProcess):
         servers = self.folder / "servers.json"
         servers.write_bytes(msgspec.json.encode({"mcpServers": self._servers}))
         return self.tokenmill("tools", "run", "--servers", str(servers))
-
-    def places(self) -> dict[str, Any]:
-        return {"bind": "127.0.0.1", "port": self.port}

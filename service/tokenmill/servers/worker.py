@@ -1,7 +1,6 @@
 """A tokenmill worker as a child process."""
 
 import os
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +23,3 @@ class WorkerProcess(OurProcess):
         if self._checkout is None:
             return ours
         return {**ours, "env": {**os.environ, "PYTHONPATH": str(self._checkout / "service")}}
-
-    def command(self) -> Sequence[str]:
-        return self.tokenmill("worker")
-
-    def places(self) -> dict[str, Any]:
-        return {"port": self.port, "bind": "127.0.0.1"}
