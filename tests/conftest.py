@@ -1,4 +1,4 @@
-"""Fixtures that all tests share: a Kafka and a Redis for the run, and private ones to break."""
+"""Fixtures that all tests share: a Kafka for the run, a Redis for each of its processes, and private ones to break."""
 
 import gc
 import os
@@ -16,6 +16,7 @@ import tokenmill
 from tests.support.kafka_classes import java_options
 from tests.support.prerequisites import missing
 from tests.support.servers import any_kafka, any_redis
+from tests.support.shared import run_folder, shared
 from tests.support.warm import Warm
 from tokenmill.partition.tally import Tally
 from tokenmill.plugins import load_plugins
@@ -46,7 +47,7 @@ settings.load_profile("tests")
 
 
 FOR_ALL = __name__
-"""Where the fixtures are that each process of a run has for itself: its own Kafka and Redis."""
+"""Where the fixtures are that tests of any process may use."""
 
 
 MARKED: dict[str, tuple[str, ...]] = {
@@ -159,10 +160,16 @@ def pytest_report_header() -> list[str]:
     return [f"missing: {need.what}: {need.then}" for need in missing()]
 
 
+def pytest_collection() -> None:
+    """Nothing that is made while tests are looked for is garbage: they are kept to the end."""
+    gc.disable()
+
+
 def pytest_collection_finish() -> None:
     """Whoever collects garbage need not look through thousands of tests: benchmarks do so between any two rounds."""
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 def _shared(item: pytest.Item) -> set[str]:
@@ -205,7 +212,9 @@ def sound(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.fixture(scope="session")
 def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Bootstrap servers of a Kafka that all tests share; use `unique` in the names of topics and groups."""
-    with any_kafka(tmp_path_factory.mktemp("kafka")) as bootstrap:
+    folder = run_folder(tmp_path_factory) / "kafka"
+    folder.mkdir(exist_ok=True)
+    with shared(folder, any_kafka) as bootstrap:
         yield bootstrap
 
 
