@@ -14,7 +14,7 @@ from tests.support.written import told
 from tokenmill.apis.record import RequestRecord
 from tokenmill.caller.answer import Answer, Resources
 from tokenmill.caller.http import Http
-from tokenmill.caller.inheritance import Fate, Inheritance, Inherited
+from tokenmill.caller.inheritance import Inheritance, Inherited
 from tokenmill.caller.renderer import Renderer
 from tokenmill.caller.served import served
 from tokenmill.caller.writing import ChunkWriter
@@ -22,6 +22,7 @@ from tokenmill.codecs import Chunk
 from tokenmill.config import Config, Kafka, Topics, Upstream
 from tokenmill.gateway.ingest.pipelined_writer import RecordProducer
 from tokenmill.gateway.ingest.producer import Producer
+from tokenmill.observe.caller_table import Fate
 
 CONVERSATION = "talk"
 

@@ -7,9 +7,10 @@ from aiokafka import TopicPartition
 from tests.support.answering import request
 from tests.support.stage import until
 from tokenmill.caller.answer import Answer
-from tokenmill.caller.inheritance import Decide, Fate, Inherited
+from tokenmill.caller.inheritance import Decide, Inherited
 from tokenmill.caller.recovery_queue import RecoveryQueue
 from tokenmill.errors import Unavailable
+from tokenmill.observe.caller_table import Fate
 
 HERE, THERE = TopicPartition("requests", 0), TopicPartition("requests", 1)
 

@@ -15,12 +15,13 @@ from tests.support.stage import until
 from tests.support.watching import PARTITION, Watching
 from tokenmill.caller import answer as answers
 from tokenmill.caller import running as module
-from tokenmill.caller.answer import Answer, Outcome
+from tokenmill.caller.answer import Answer
 from tokenmill.caller.inheritance import Inherited
 from tokenmill.caller.running import Running
 from tokenmill.codecs import Chunk
 from tokenmill.errors import Unavailable
 from tokenmill.observe import CALLER_METRICS, Numbers
+from tokenmill.observe.caller_table import Outcome
 
 SLOW = Script("x" * 4_000, pause_s=0.02)
 

@@ -12,8 +12,8 @@ from tests.support.model_servers.speech import Script
 from tests.support.model_servers.vllm import Vllm
 from tests.support.spans import HEADERS, PARENT, TRACE, Kept, ids_of
 from tokenmill.caller import trying
-from tokenmill.caller.answer import Outcome
 from tokenmill.caller.tracing import traced
+from tokenmill.observe.caller_table import Outcome
 from tokenmill.observe.telemetry import NO_TELEMETRY, Telemetry
 
 SECRET = "a word of the prompt"

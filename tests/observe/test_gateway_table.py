@@ -1,24 +1,16 @@
 """The gateway's table lists what its labels can be, and the lists are those of the code."""
 
-from typing import get_args
-
 from tokenmill.gateway.problems import KINDS
 from tokenmill.gateway.routes.durable_framing import DurableEvents
 from tokenmill.gateway.streams.framing import LINES, SSE, Framing
-from tokenmill.gateway.streams.stream import Outcome
 from tokenmill.gateway.websocket.server_frames import WebSocketFraming
-from tokenmill.observe.gateway_table import ENDINGS, GATEWAY_METRICS, PROBLEMS, TRANSPORTS
+from tokenmill.observe.gateway_table import GATEWAY_METRICS, PROBLEMS, TRANSPORTS
 
 
 def test_labels_are_names_of_lists() -> None:
     """A conversation, a principal or an address is none."""
     labels = {label for metric in GATEWAY_METRICS for label in metric.labels}
     assert labels <= {"transport", "dialect", "reason", "source", "problem", "kind", "partition", "version", "python"}
-
-
-def test_endings_are_the_outcomes_of_streams() -> None:
-    """None is missing, none is made up."""
-    assert set(get_args(Outcome)) == set(ENDINGS)
 
 
 def test_problems_are_the_kinds_of_refusals() -> None:

@@ -13,7 +13,7 @@ from tests.support.stage import until
 from tests.support.written import Written, told
 from tokenmill.apis.ask import Json
 from tokenmill.apis.record import RequestRecord
-from tokenmill.caller.answer import Answer, Outcome, Resources
+from tokenmill.caller.answer import Answer, Resources
 from tokenmill.caller.http import Http
 from tokenmill.caller.pool import Pool
 from tokenmill.caller.renderer import Renderer
@@ -21,6 +21,7 @@ from tokenmill.caller.served import served
 from tokenmill.config import Config, Upstream
 from tokenmill.gateway.ingest.in_flight import InFlightRecord
 from tokenmill.gateway.problems import TOO_LARGE, Refused
+from tokenmill.observe.caller_table import Outcome
 from tokenmill.records import Headers
 
 TOLD: Json = {"include_usage": True}

@@ -12,11 +12,12 @@ from tests.support.topics import write_topic
 from tokenmill.config import Config
 from tokenmill.errors import FatalError
 from tokenmill.events import Finish
+from tokenmill.observe.tools_table import Code
 from tokenmill.records import InputRecord
 from tokenmill.tools import call_queue
 from tokenmill.tools.call import Call, Written
 from tokenmill.tools.concurrency_limits import ConcurrencyLimits
-from tokenmill.tools.outcome import Code, Outcome
+from tokenmill.tools.outcome import Outcome
 
 pytestmark = pytest.mark.integration
 

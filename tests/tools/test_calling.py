@@ -13,11 +13,12 @@ from msgspec import UNSET
 from tests.support.stage import until
 from tests.tools.http_tools import http_tools
 from tokenmill.limits import KIB
+from tokenmill.observe.tools_table import Code
 from tokenmill.tools.calling import CallOptions, called
 from tokenmill.tools.catalogue import Tool
 from tokenmill.tools.connection import connected, offered
 from tokenmill.tools.content import RESULT_BYTES
-from tokenmill.tools.outcome import Code, Outcome
+from tokenmill.tools.outcome import Outcome
 from tokenmill.tools.program import ANSWER_BYTES
 from tokenmill.tools.server_file import Program
 

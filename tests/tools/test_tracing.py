@@ -8,8 +8,9 @@ import pytest
 from opentelemetry.trace import SpanKind, StatusCode
 
 from tests.support.spans import HEADERS, PARENT, TRACE, Kept, ids_of
+from tokenmill.observe.tools_table import Code
 from tokenmill.tools.call import Call
-from tokenmill.tools.outcome import Code, Outcome, Progress
+from tokenmill.tools.outcome import Outcome, Progress
 from tokenmill.tools.tracing import TracedServers
 
 TRACING = (("traceparent", HEADERS[0][1].decode()),)

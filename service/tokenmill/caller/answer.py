@@ -1,7 +1,7 @@
 """One answer: a request is read, a model server is called, and its output becomes chunks, up to an end.
 
 1. It opens its message before it has a place at a server, so readers see that it is alive, and which writer it has.
-2. It ends in one of `OUTCOMES`, exactly once. Only an answer that is no longer wanted leaves its end to others: to a
+2. It ends with an `Outcome`, exactly once. Only an answer that is no longer wanted leaves its end to others: to a
    `finish` that it did not cause, or to a writer that has taken over.
 3. It does not outlive its time for long, whether Kafka takes its end or not. If that is unknown, the answer is `left`:
    it is looked after like those of lost callers (`inheritance`), and gets an end there.
@@ -12,7 +12,7 @@ import logging
 import time
 from collections.abc import Coroutine, Mapping
 from contextlib import suppress
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import msgspec
 
@@ -30,15 +30,11 @@ from tokenmill.caller.writing import ChunkWriter
 from tokenmill.codecs import Chunk, ProviderPart
 from tokenmill.gateway.ingest.pipelined_writer import RecordProducer
 from tokenmill.gateway.problems import Refused
+from tokenmill.observe.caller_table import Outcome
 from tokenmill.partition.identity import choice_index
 from tokenmill.records import Headers
 
 log = logging.getLogger(__name__)
-
-Outcome: TypeAlias = Literal["finished", "failed", "refused", "expired", "stopped"]
-
-OUTCOMES: tuple[Outcome, ...] = ("finished", "failed", "refused", "expired", "stopped")
-"""Whole; broken off by the server; refused by it; not over in time; no longer wanted."""
 
 END_S = 30.0
 """Seconds after its time in which its end has to be in the log: twice what a record may take to be acknowledged."""

@@ -30,7 +30,7 @@ from tokenmill.apis.record import RequestRecord, StoppedRecord, read_request
 from tokenmill.caller.answer import Answer, Resources
 from tokenmill.caller.failure import BAD_GATEWAY, TOO_MANY
 from tokenmill.caller.finishes import Finishes
-from tokenmill.caller.inheritance import Decide, Fate, Inheritance, Inherited
+from tokenmill.caller.inheritance import Decide, Inheritance, Inherited
 from tokenmill.caller.membership import Membership
 from tokenmill.caller.offsets import Offsets
 from tokenmill.caller.recovery_queue import RecoveryQueue
@@ -47,6 +47,7 @@ from tokenmill.kafka.lookup import offsets_since
 from tokenmill.kafka.topic_presence import TopicPresence
 from tokenmill.kafka.topics import find_topic
 from tokenmill.observe import Numbers
+from tokenmill.observe.caller_table import Fate
 from tokenmill.observe.telemetry import NO_TELEMETRY, Telemetry
 from tokenmill.partition.trace_context import trace_context
 from tokenmill.process import Failure, Part, ToldToStop, before, run_until

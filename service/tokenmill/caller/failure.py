@@ -8,6 +8,8 @@ import math
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 
+from tokenmill.observe.caller_table import FailureKind
+
 TOO_MANY, UNAVAILABLE, BAD_GATEWAY, LATE = 429, 503, 502, 504
 
 TOO_LATE = "the answer was not over in time"
@@ -23,9 +25,6 @@ ELSEWHERE = CREDENTIALS | {404}
 """Statuses of a server that has another key than ours, or not our model: another of the same upstream may answer. All
 that it says comes quickly, so it would always be the one with the fewest answers, and be asked first."""
 
-KINDS = ("refused", "connect", "slow", "broken-off", "unreadable", "full", "late")
-"""Words for failures in the metrics."""
-
 IN_MS, IN_SECONDS = "retry-after-ms", "retry-after"
 """For how long a server asks not to be asked again: OpenAI's own header, which is more exact, and HTTP's, of seconds or
 a date."""
@@ -38,12 +37,18 @@ class UpstreamFailed(Exception):
     """A model server did not answer, or not as it should.
 
     `status` is what a client is answered if nothing has come yet: the server's own where it gave one that is about the
-    request. `kind` is a word for the metrics: `refused`, `connect`, `slow`, `broken-off`, `unreadable`, `full` or
-    `late`. `logged` is what a log may say: the message, unless that may have words of the server's.
+    request. `logged` is what a log may say: the message, unless that may have words of the server's.
     """
 
     def __init__(
-        self, message: str, kind: str, status: int = BAD_GATEWAY, raw: str = "", *, again: bool = True, logged: str = ""
+        self,
+        message: str,
+        kind: FailureKind,
+        status: int = BAD_GATEWAY,
+        raw: str = "",
+        *,
+        again: bool = True,
+        logged: str = "",
     ) -> None:
         super().__init__(message)
         self.kind = kind

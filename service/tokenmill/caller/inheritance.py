@@ -23,7 +23,7 @@ import logging
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 from aiokafka import AIOKafkaConsumer, TopicPartition
@@ -40,6 +40,7 @@ from tokenmill.kafka.calls import deadline, started, stopped
 from tokenmill.kafka.client_tasks import must_read
 from tokenmill.kafka.clients import make_reader
 from tokenmill.kafka.lookup import offsets_since
+from tokenmill.observe.caller_table import Fate
 from tokenmill.records import Headers, PlacedRecord, header
 
 log = logging.getLogger(__name__)
@@ -52,12 +53,6 @@ DEAF_MS = 1_500
 
 EARLIER_MS = 5_000
 """Milliseconds before the request's own time that are read: the clocks of fronts and callers differ."""
-
-Fate: TypeAlias = Literal["over", "called-again", "continued", "failed", "stopped"]
-
-FATES: tuple[Fate, ...] = ("over", "called-again", "continued", "failed", "stopped")
-"""It had ended, another caller has it, or only its end is missing; nothing had come of it; it is continued; it could
-not be; it was stopped before it had begun."""
 
 
 class Inherited(msgspec.Struct, frozen=True):

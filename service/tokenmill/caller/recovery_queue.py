@@ -12,8 +12,9 @@ from typing import Protocol, TypeAlias
 from aiokafka import TopicPartition
 
 from tokenmill.caller.answer import Answer
-from tokenmill.caller.inheritance import Decide, Fate, Inherited
+from tokenmill.caller.inheritance import Decide, Inherited
 from tokenmill.kafka.calls import until_available
+from tokenmill.observe.caller_table import Fate
 
 
 class Looking(Protocol):

@@ -8,12 +8,13 @@ import logging
 from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, Protocol
 
-from tokenmill.caller.answer import Answer, Outcome, Resources
+from tokenmill.caller.answer import Answer, Resources
 from tokenmill.caller.finishes import Finishes
 from tokenmill.caller.inheritance import Inherited
 from tokenmill.caller.writing import ChunkWriter
 from tokenmill.errors import Unavailable
 from tokenmill.observe import Numbers
+from tokenmill.observe.caller_table import Outcome
 
 log = logging.getLogger(__name__)
 

@@ -3,7 +3,8 @@
 from urllib.parse import urlsplit
 
 from tokenmill.apis.ask import BadAsk
-from tokenmill.caller.answer import Answer, Outcome
+from tokenmill.caller.answer import Answer
+from tokenmill.observe.caller_table import Outcome
 from tokenmill.observe.telemetry import Attributes, Telemetry, Value
 from tokenmill.usage import tokens
 

@@ -12,6 +12,7 @@ import msgspec
 
 from tokenmill.gateway.problems import Kind
 from tokenmill.observe import GATEWAY_METRICS, Numbers
+from tokenmill.observe.gateway_table import Outcome
 
 _Readings = Iterator[tuple[tuple[str, ...], float]]
 
@@ -36,8 +37,7 @@ class CountedStream:
     def __init__(self, counts: "Counts", transport: str) -> None:
         self._counts = counts
         self._transport = transport
-        self.outcome = "closed"
-        """One of `ENDINGS`."""
+        self.outcome: Outcome = "closed"
 
     def __enter__(self) -> Self:
         self._counts.opened(self._transport, 1)
@@ -90,7 +90,7 @@ class Counts:
         """Add to the open streams."""
         self._open[transport] += more
 
-    def ended(self, reason: str) -> None:
+    def ended(self, reason: Outcome) -> None:
         """Count a stream that is over, or went back."""
         self.numbers.add("tokenmill_gateway_streams_ended_total", reason)
 

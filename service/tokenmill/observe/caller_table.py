@@ -3,16 +3,19 @@
 No model, URL or client is a label: all share the same outcomes, and the log has the details.
 """
 
+from typing import Literal, TypeAlias, get_args
+
 from tokenmill.observe.table import Metric, each
 
-OUTCOMES = ("finished", "failed", "refused", "expired", "stopped")
-"""Result of a request: a whole answer; part of one; none; not in time; no longer wanted."""
+Outcome: TypeAlias = Literal["finished", "failed", "refused", "expired", "stopped"]
+"""How a request ended: with a whole answer; with part of one; refused by the server; not in time; no longer wanted."""
 
-FAILURES = ("refused", "connect", "slow", "broken-off", "unreadable", "full", "late")
-"""Failures of a model server."""
+FailureKind: TypeAlias = Literal["refused", "connect", "slow", "broken-off", "unreadable", "full", "late"]
+"""How a model server failed to answer."""
 
-FATES = ("over", "called-again", "continued", "failed", "stopped")
-"""Fates of a request that another caller may have begun."""
+Fate: TypeAlias = Literal["over", "called-again", "continued", "failed", "stopped"]
+"""What became of a request that another caller may have begun: it had ended, another caller has it, or only its end was
+missing; nothing had come of it; it was continued; it could not be; it was stopped before it had begun."""
 
 FIRST_BUCKETS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
 """Upper bounds in seconds: a short prompt takes tenths of one, a long one minutes."""
@@ -23,14 +26,14 @@ CALLER_METRICS: tuple[Metric, ...] = (
         "counter",
         "Finished requests, by outcome.",
         ("outcome",),
-        known=each(OUTCOMES),
+        known=each(get_args(Outcome)),
     ),
     Metric(
         "tokenmill_caller_failures_total",
         "counter",
         "Answers that a model server finally failed to give, by kind of failure.",
         ("kind",),
-        known=each(FAILURES),
+        known=each(get_args(FailureKind)),
     ),
     Metric(
         "tokenmill_caller_first_token_seconds",
@@ -43,7 +46,7 @@ CALLER_METRICS: tuple[Metric, ...] = (
         "counter",
         "Requests that another caller may have begun, by their fate.",
         ("fate",),
-        known=each(FATES),
+        known=each(get_args(Fate)),
     ),
     Metric("tokenmill_caller_running", "gauge", "Answers under way, including those that wait for a place."),
     Metric("tokenmill_caller_running_limit", "gauge", "Answers under way that `caller.answers` allows."),

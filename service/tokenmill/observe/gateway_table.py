@@ -3,13 +3,17 @@
 Labels are names of dialects, transports, endings and problems, each listed in the code; conversations are not labels.
 """
 
+from typing import Literal, TypeAlias, get_args
+
 from tokenmill.observe.table import Metric, each
 
 TRANSPORTS = ("sse", "ndjson", "ws", "durable")
 """Forms of frames on a connection."""
 
-ENDINGS = ("finished", "slow", "closed", "drained", "expired", "lost", "moved", "back")
-"""Reasons for the end of a stream; one that went `back` is not over, but has to read again from earlier."""
+Outcome: TypeAlias = Literal["finished", "slow", "closed", "drained", "expired", "lost", "moved", "back"]
+"""Why a stream's client is no longer at the head: its answer is over; it does not keep up; it left; the process ends;
+its rights or its time ended; the log was replaced; the conversation continues on another partition; it has to read
+again from earlier, so that its stream is not over."""
 
 RESUME_SOURCES = ("window", "log", "gap")
 """Sources of what follows a client's id: memory, Kafka, or a gap that the client was told of."""
@@ -57,7 +61,7 @@ GATEWAY_METRICS: tuple[Metric, ...] = (
         "counter",
         "Streams by the reason for their end; those that went `back` continue, but read again from earlier.",
         ("reason",),
-        known=each(ENDINGS),
+        known=each(get_args(Outcome)),
     ),
     Metric(
         "tokenmill_gateway_resumes_total",

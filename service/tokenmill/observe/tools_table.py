@@ -3,10 +3,11 @@
 The only names that are labels are those of servers, all of which are in the file of servers.
 """
 
+from typing import Literal, TypeAlias, get_args
+
 from tokenmill.observe.table import Metric, each
 
-OUTCOMES = (
-    "result",
+Code: TypeAlias = Literal[
     "unknown-tool",
     "schema-mismatch",
     "limit",
@@ -19,8 +20,8 @@ OUTCOMES = (
     "transport",
     "timeout",
     "in-doubt",
-)
-"""Outcomes of a call: a result, or the code of the reason why there is none."""
+]
+"""Why a call has no result."""
 
 CALL_BUCKETS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 900.0)
 """Upper bounds in seconds: a tool that looks something up takes hundredths of one, one that builds takes minutes."""
@@ -31,7 +32,7 @@ TOOLS_METRICS: tuple[Metric, ...] = (
         "counter",
         "Answered calls, by outcome.",
         ("outcome",),
-        known=each(OUTCOMES),
+        known=each(("result", *get_args(Code))),
     ),
     Metric(
         "tokenmill_tools_call_duration_seconds",

@@ -14,10 +14,11 @@ import msgspec
 from mcp import Client, MCPError
 from mcp.types import CONNECTION_CLOSED, CallToolResult
 
+from tokenmill.observe.tools_table import Code
 from tokenmill.tools.catalogue import Tool
 from tokenmill.tools.connection import told
 from tokenmill.tools.content import error_of, result_of
-from tokenmill.tools.outcome import Code, Outcome, Progress
+from tokenmill.tools.outcome import Outcome, Progress
 from tokenmill.tools.remote import FORGOTTEN
 
 GONE = "Connection closed", "SSE stream "

@@ -7,33 +7,17 @@ lost. After `transport`, `timeout` and `in-doubt` nobody knows what the tool did
 """
 
 from collections.abc import Mapping
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
 from tokenmill.events import ToolProgress, ToolResult
+from tokenmill.observe.tools_table import Code
 from tokenmill.registry import known_names
 from tokenmill.tools.call import Call
 from tokenmill.tools.catalogue import Catalogue, Tool
 from tokenmill.tools.content import plain
-
-Code: TypeAlias = Literal[
-    "unknown-tool",
-    "schema-mismatch",
-    "limit",
-    "denied",
-    "cancelled",
-    "unavailable",
-    "expired",
-    "tool",
-    "protocol",
-    "transport",
-    "timeout",
-    "in-doubt",
-]
-"""Why there is no result."""
-
 
 NOT_MADE: frozenset[Code] = frozenset({"unknown-tool", "schema-mismatch", "limit", "denied", "unavailable", "expired"})
 """Codes of calls that were not made."""

@@ -7,8 +7,9 @@ from collections.abc import Callable
 import msgspec
 
 from tokenmill.observe.telemetry import Span, Telemetry, Value
+from tokenmill.observe.tools_table import Code
 from tokenmill.tools.call import Call
-from tokenmill.tools.outcome import Code, Outcome, Progress
+from tokenmill.tools.outcome import Outcome, Progress
 from tokenmill.tools.running_calls import Servers
 
 OPERATION: dict[str, Value] = {"gen_ai.operation.name": "execute_tool", "mcp.method.name": "tools/call"}

@@ -15,7 +15,8 @@ from tokenmill.gateway.counts import Counts
 from tokenmill.gateway.event_log.view import Frame
 from tokenmill.gateway.streams.flusher import Flusher
 from tokenmill.gateway.streams.outbox import Outbox
-from tokenmill.gateway.streams.stream import Leaves, Outcome, Stream, stays
+from tokenmill.gateway.streams.stream import Leaves, Stream, stays
+from tokenmill.observe.gateway_table import Outcome
 
 HEARTBEAT = b"!"
 

@@ -16,8 +16,8 @@ from tokenmill.gateway.event_log.reading import Since
 from tokenmill.gateway.event_log.window import TURN_BYTES
 from tokenmill.gateway.streams.framing import LINES, SSE, Framing
 from tokenmill.gateway.streams.outbox import PIECE_BYTES
-from tokenmill.gateway.streams.stream import Outcome
 from tokenmill.gateway.streams.stream_request import StreamRequest
+from tokenmill.observe.gateway_table import Outcome
 
 pytestmark = pytest.mark.integration
 

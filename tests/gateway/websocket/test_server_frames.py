@@ -11,9 +11,9 @@ from websockets.streams import StreamReader
 from tokenmill.dialects import find_dialect
 from tokenmill.gateway.event_log.position import Position, read_position
 from tokenmill.gateway.event_log.view import Frame
-from tokenmill.gateway.streams.stream import Outcome
 from tokenmill.gateway.websocket import server_frames as module
 from tokenmill.gateway.websocket.server_frames import ENDINGS, PING, CloseReason, WebSocketFraming, pong, text
+from tokenmill.observe.gateway_table import Outcome
 
 OPENAI = find_dialect("openai")
 

@@ -43,8 +43,8 @@ from tokenmill.gateway.streams.framing import LINES
 from tokenmill.gateway.streams.http_pipe import HttpPipe, sent_whole
 from tokenmill.gateway.streams.hub import Subject
 from tokenmill.gateway.streams.service import PreparedReading, StreamService
-from tokenmill.gateway.streams.stream import Outcome
 from tokenmill.gateway.streams.stream_request import StreamRequest, dialect_of, start_of
+from tokenmill.observe.gateway_table import Outcome
 
 PATH = "/v1/streams/{conversation}"
 

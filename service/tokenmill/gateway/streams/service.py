@@ -31,9 +31,9 @@ from tokenmill.gateway.streams.framing import SSE, drawn_retry_ms
 from tokenmill.gateway.streams.http_pipe import HttpPipe
 from tokenmill.gateway.streams.hub import Hub
 from tokenmill.gateway.streams.outbox import Pipe
-from tokenmill.gateway.streams.stream import Outcome
 from tokenmill.gateway.streams.stream_request import StreamRequest
 from tokenmill.gateway.streams.stream_session import StreamSession
+from tokenmill.observe.gateway_table import Outcome
 from tokenmill.observe.telemetry import NO_TELEMETRY, Telemetry
 
 log = logging.getLogger(__name__)

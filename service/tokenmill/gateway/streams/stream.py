@@ -2,15 +2,11 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 from tokenmill.gateway.event_log.view import Frame
 from tokenmill.gateway.streams.outbox import Outbox
-
-Outcome: TypeAlias = Literal["finished", "back", "slow", "closed", "drained", "expired", "lost", "moved"]
-"""Why a client is no longer at the head: its answer is over; it has to read again from earlier; it does not keep up; it
-left; the process ends; its rights or its time ended; the log was replaced; the conversation continues on another
-partition."""
+from tokenmill.observe.gateway_table import Outcome
 
 Leaves: TypeAlias = Callable[[], Outcome | None]
 """Returns why a client may not stay, or None. Called every second; with thousands of clients every few seconds."""

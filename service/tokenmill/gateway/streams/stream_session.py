@@ -24,8 +24,9 @@ from tokenmill.gateway.streams.folding import folded
 from tokenmill.gateway.streams.framing import SSE, drawn_retry_ms
 from tokenmill.gateway.streams.hub import Hub, Subject
 from tokenmill.gateway.streams.outbox import Outbox, Pipe
-from tokenmill.gateway.streams.stream import MessageFilter, Outcome, Stream
+from tokenmill.gateway.streams.stream import MessageFilter, Stream
 from tokenmill.gateway.streams.stream_request import StreamRequest
+from tokenmill.observe.gateway_table import Outcome
 
 EVERY_BLOCK = frozenset({"openai", "openai_responses"})
 """Dialects whose clients take an id alone for an event, and fail on it. They do not come back by id anyway."""

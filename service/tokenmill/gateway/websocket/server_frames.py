@@ -15,7 +15,7 @@ from tokenmill.dialects import Dialect
 from tokenmill.gateway.event_log.position import Position
 from tokenmill.gateway.event_log.view import Frame
 from tokenmill.gateway.streams.framing import as_json
-from tokenmill.gateway.streams.stream import Outcome
+from tokenmill.observe.gateway_table import Outcome
 
 _SHORT = 126
 """Smaller sizes fit in one byte; this value means that two bytes follow, the next one eight."""

@@ -20,7 +20,6 @@ from tokenmill.gateway.http.request_values import conversation_id
 from tokenmill.gateway.problems import BAD_REQUEST, CONFLICT, NOT_FOUND, TOO_MANY, UNAVAILABLE, Refused, shown
 from tokenmill.gateway.streams.framing import drawn_retry_ms
 from tokenmill.gateway.streams.service import StreamService
-from tokenmill.gateway.streams.stream import Outcome
 from tokenmill.gateway.streams.stream_request import StreamRequest
 from tokenmill.gateway.websocket.client_frames import Subscribe, conversation_in, read_frame, read_subscribe
 from tokenmill.gateway.websocket.pipe import WebSocketPipe
@@ -39,6 +38,7 @@ from tokenmill.gateway.websocket.server_frames import (
     pong,
 )
 from tokenmill.limits import KIB
+from tokenmill.observe.gateway_table import Outcome
 
 log = logging.getLogger(__name__)
 
