@@ -6,12 +6,14 @@ import subprocess
 import sys
 from importlib.metadata import entry_points
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 
 from tests.support.parsing import all_cuts, merged, parse
 from tests.support.plugin.recipe import RECIPE
+from tokenmill.dialects import Dialect
 from tokenmill.events import ToolCall
 from tokenmill.formats import FORMATS
 from tokenmill.limits import Limits
@@ -145,7 +147,7 @@ def test_all_that_is_wrong_is_said_at_once(tmp_path: Path) -> None:
         "its component is named 'Recipe'; give both the same name",
         "it is not a tokenmill.parser.Format but a ShoutDialect",
         "ModuleNotFoundError: No module named 'nowhere_at_all'",
-        "it has no state_type, streams_tool_input, streams_arguments, describes_tools, names_events, encode",
+        "it is not a tokenmill.dialects.Dialect but a Rot13Codec",
         "it has no sample, decode",
     ):
         assert said in run.stderr
@@ -168,17 +170,19 @@ def test_a_state_that_no_snapshot_can_hold() -> None:
     """A dialect's state is a struct that can be made of nothing, or there is none."""
     wrong = next(kind.wrong for kind in KINDS if kind.group == "tokenmill.dialects")
 
-    class Dialect:
-        name, summary, encode = "d", "", None
-        streams_tool_input = streams_arguments = describes_tools = names_events = False
-        state_type: type | None = dict
+    class Own(Dialect):
+        name, summary = "d", ""
+        state_type: Any = dict
 
-    assert "not a msgspec.Struct" in wrong(Dialect())
-    Dialect.state_type = None
-    assert wrong(Dialect()) == ""
-    Dialect.state_type = msgspec.defstruct("State", [("needed", int)])
+        def encode(self, *_: object) -> tuple[bytes, ...]:
+            return ()
+
+    assert "not a msgspec.Struct" in wrong(Own())
+    Own.state_type = None
+    assert wrong(Own()) == ""
+    Own.state_type = msgspec.defstruct("State", [("needed", int)])
     with pytest.raises(TypeError):
-        wrong(Dialect())
+        wrong(Own())
 
 
 def test_without_plugins_nothing_changes() -> None:

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from tokenmill.codecs import CODECS
-from tokenmill.dialects import DIALECTS
+from tokenmill.dialects import DIALECTS, Dialect
 from tokenmill.errors import ConfigError
 from tokenmill.formats import FORMATS
 from tokenmill.limits import Limits
@@ -55,22 +55,11 @@ def _wrong_format(component: Any) -> str:
     return ""
 
 
-_DIALECT = (
-    "name",
-    "summary",
-    "state_type",
-    "streams_tool_input",
-    "streams_arguments",
-    "describes_tools",
-    "names_events",
-    "encode",
-)
-
-
 def _wrong_dialect(component: Any) -> str:
-    lacking = _lacks(component, *_DIALECT)
-    state = getattr(component, "state_type", None)
-    if lacking or state is None:
+    if not isinstance(component, Dialect):
+        return f"it is not a tokenmill.dialects.Dialect but a {type(component).__name__}"
+    state: Any = component.state_type
+    if (lacking := _lacks(component, "name", "summary")) or state is None:
         return lacking
     if not (isinstance(state, type) and issubclass(state, msgspec.Struct)):
         return "its state_type is not a msgspec.Struct, so a snapshot can't hold it"

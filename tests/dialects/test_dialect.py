@@ -6,7 +6,16 @@ import pytest
 from tokenmill.dialects import DIALECTS, Dialect, Envelope, find_dialect
 from tokenmill.dialects.dialect import Handlers, failure_text, handled, voids, warns
 from tokenmill.errors import ConfigError
-from tokenmill.events import Error, Finish, MessageStart, Request, TextDelta
+from tokenmill.events import (
+    Error,
+    Finish,
+    MessageStart,
+    ReasoningDelta,
+    ReasoningStart,
+    Request,
+    TextDelta,
+    TextStart,
+)
 
 EACH = pytest.mark.parametrize("dialect", DIALECTS, ids=[dialect.name for dialect in DIALECTS])
 EVENTS = [MessageStart("", "plain"), TextDelta(id="t0", delta="a"), Finish(reason="stop")]
@@ -90,3 +99,17 @@ def test_the_message_says_whether_tool_input_streams(asked: bool | None, by_itse
     """And where it says nothing, the dialect."""
     envelope = Envelope("c", "m", 0, 0, MessageStart("", "plain", Request(stream_tool_input=asked)))
     assert envelope.streams_input(by_itself=by_itself) is expected
+
+
+@pytest.mark.parametrize("piece", [TextDelta(id="t0", delta="b"), ReasoningDelta(id="t0", delta="b")])
+@pytest.mark.parametrize("dialect", [each for each in DIALECTS if each.ignores_pieces], ids=lambda each: each.name)
+def test_a_further_piece_of_a_text_leaves_the_state(dialect: Dialect, piece: TextDelta | ReasoningDelta) -> None:
+    """Readers of the past may leave it out, if the dialect says so."""
+    envelope = Envelope("c", "m", 0, 1_000)
+    state = dialect.state_type() if dialect.state_type else None
+    start = TextStart("t0") if isinstance(piece, TextDelta) else ReasoningStart("t0")
+    for seq, event in enumerate((MessageStart("", "plain"), start, piece)):
+        dialect.encode(state, envelope, event, seq, 1_000)
+    before = msgspec.msgpack.encode(state)
+    dialect.encode(state, envelope, piece, 3, 1_000)
+    assert msgspec.msgpack.encode(state) == before

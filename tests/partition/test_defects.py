@@ -28,11 +28,10 @@ def sound() -> None:
     """Everything fails here."""
 
 
-class Fragile:
+class Fragile(Dialect):
     """A dialect that fails on events of some kinds, by an error that quotes them."""
 
-    name, summary, state_type = "fragile", "", None
-    streams_tool_input = streams_arguments = describes_tools = names_events = False
+    name, summary = "fragile", ""
 
     def __init__(self) -> None:
         self.error: type[BaseException] = ZeroDivisionError

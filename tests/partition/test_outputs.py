@@ -147,16 +147,12 @@ class _Counted(msgspec.Struct):
     events: int = 0
 
 
-class _Twice:
+class _Twice(dialect.Dialect):
     """A dialect that keeps state and makes any number of payloads."""
 
     name = "twice"
     summary = "each event as many times as there were before"
     state_type = _Counted
-    streams_tool_input = False
-    streams_arguments = False
-    describes_tools = False
-    names_events = False
 
     def encode(self, state: Any, _envelope: Envelope, event: Event, _seq: int | None, _time: int) -> list[bytes]:
         """Payloads with the number of events so far."""

@@ -5,6 +5,7 @@ import pytest
 
 from tests.support.processes import printed
 from tokenmill.config import Config, Gateway, Topics
+from tokenmill.dialects import Dialect
 from tokenmill.errors import ConfigError
 from tokenmill.limits import Limits
 from tokenmill.parser import Options
@@ -43,15 +44,13 @@ def test_tool_input_is_streamed_where_an_output_asks_for_it() -> None:
         assert nobody.resolved(Options(stream_tool_input=said)).stream_tool_input is said
 
 
-class _Growing:
+class _Growing(Dialect):
     """A dialect that streams arguments where it streams tool input."""
 
     name = "growing"
     summary = "nothing"
-    state_type = None
     streams_arguments = True
     describes_tools = True
-    names_events = False
 
     def __init__(self, *, streams_tool_input: bool) -> None:
         self.streams_tool_input = streams_tool_input

@@ -19,7 +19,7 @@ import msgspec
 from msgspec import UNSET
 
 from tokenmill.dialects.arguments import GrowingArguments, whole
-from tokenmill.dialects.dialect import FAILURES, Envelope, Payloads, failure_text, voids
+from tokenmill.dialects.dialect import FAILURES, Dialect, Envelope, Payloads, failure_text, voids
 from tokenmill.dialects.json_text import json_bytes, pieces
 from tokenmill.dialects.results import result_text
 from tokenmill.events import (
@@ -71,7 +71,7 @@ class AgUiState(msgspec.Struct, array_like=True, gc=False):
         return sum(call.memory for call in self.calls.values())
 
 
-class AgUiDialect:
+class AgUiDialect(Dialect):
     """Writes runs, messages and tool calls of AG-UI."""
 
     name = "ag_ui"
@@ -79,8 +79,9 @@ class AgUiDialect:
     state_type = AgUiState
     streams_tool_input = True
     streams_arguments = True
-    describes_tools = False
-    names_events = False
+    ignores_pieces = True
+    pieces = (("delta",),)
+    tells_gaps = "error"
 
     def encode(
         self, state: AgUiState | None, envelope: Envelope, event: Event, _seq: int | None, time: int

@@ -18,7 +18,7 @@ import msgspec
 from msgspec import UNSET
 
 from tokenmill.dialects.arguments import GrowingArguments
-from tokenmill.dialects.dialect import FAILURES, Envelope, Handlers, Payloads, failure_text, handled, voids
+from tokenmill.dialects.dialect import FAILURES, Dialect, Envelope, Handlers, Payloads, failure_text, handled, voids
 from tokenmill.dialects.json_text import json_bytes, pieces
 from tokenmill.events import (
     ArgumentDelta,
@@ -71,7 +71,7 @@ class AiSdkUiState(msgspec.Struct, array_like=True, gc=False):
         return sum(call.memory for call in self.calls.values())
 
 
-class AiSdkUiDialect:
+class AiSdkUiDialect(Dialect):
     """Writes parts of a message on a page."""
 
     name = "ai_sdk_ui"
@@ -79,8 +79,9 @@ class AiSdkUiDialect:
     state_type = AiSdkUiState
     streams_tool_input = True
     streams_arguments = True
-    describes_tools = False
-    names_events = False
+    ignores_pieces = True
+    pieces = (("delta",), ("inputTextDelta",))
+    tells_gaps = "error"
 
     def encode(
         self, state: AiSdkUiState | None, envelope: Envelope, event: Event, _seq: int | None, _time: int

@@ -21,7 +21,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from tokenmill.dialects.arguments import GrowingArguments, whole
-from tokenmill.dialects.dialect import Envelope, Handlers, Payloads, failure_text, handled, voids
+from tokenmill.dialects.dialect import Dialect, Envelope, Handlers, Payloads, failure_text, handled, voids
 from tokenmill.dialects.json_text import json_bytes, pieces
 from tokenmill.events import (
     ArgumentDelta,
@@ -91,16 +91,16 @@ class AnthropicState(msgspec.Struct, array_like=True, gc=False):
         return self.call.arguments.memory if self.call is not None else 0
 
 
-class AnthropicDialect:
+class AnthropicDialect(Dialect):
     """Writes blocks of text, thinking and tool use."""
 
     name = "anthropic"
     summary = "events of an Anthropic Messages stream; the event name of each is its type"
     state_type = AnthropicState
-    streams_tool_input = False
     streams_arguments = True
-    describes_tools = False
     names_events = True
+    ignores_pieces = True
+    pieces = (("delta", "text"), ("delta", "thinking"), ("delta", "partial_json"))
 
     def encode(
         self, state: AnthropicState | None, envelope: Envelope, event: Event, _seq: int | None, _time: int

@@ -16,7 +16,7 @@ from typing import Any, Final
 import msgspec
 
 from tokenmill.dialects.anthropic import ANTHROPIC, AnthropicState
-from tokenmill.dialects.dialect import Envelope
+from tokenmill.dialects.dialect import Dialect, Envelope
 from tokenmill.dialects.json_text import beginning, json_bytes, json_size
 from tokenmill.dialects.openai_completion import room_of
 from tokenmill.events import ArgumentDelta, Event, ToolInputDelta, ToolInputStart
@@ -68,16 +68,12 @@ class AnthropicMessageState(msgspec.Struct, array_like=True, gc=False):
         return not self.truncated
 
 
-class AnthropicMessageDialect:
+class AnthropicMessageDialect(Dialect):
     """Writes the whole answer as one Message."""
 
     name = "anthropic_message"
     summary = "the whole answer as a Message of Anthropic's API, once it is complete"
     state_type = AnthropicMessageState
-    streams_tool_input = False
-    streams_arguments = False
-    describes_tools = False
-    names_events = False
 
     def encode(
         self, state: AnthropicMessageState | None, envelope: Envelope, event: Event, seq: int | None, time: int

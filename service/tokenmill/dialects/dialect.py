@@ -1,7 +1,8 @@
 """What a dialect is: the last step of the flow, from a native event to the payloads that a client reads."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol, TypeAlias, TypeVar, get_args
+from typing import Any, Literal, TypeAlias, TypeVar, get_args
 
 import msgspec
 
@@ -9,6 +10,9 @@ from tokenmill.events import Error, Event, FinishReason, MessageStart, Problem, 
 from tokenmill.limits import PAYLOAD_BYTES
 
 Payloads: TypeAlias = list[bytes]
+
+Path: TypeAlias = tuple[str | int, ...]
+"""A place in a payload: names of members and numbers of elements."""
 
 FAILURES: frozenset[FinishReason] = frozenset({"error", "timeout"})
 """Reasons of answers that are not the model's complete output."""
@@ -92,47 +96,58 @@ def _native_fields(conversation_id: str, message_id: str, choice: int) -> bytes:
     return encoded + b',"choice":%d' % choice if choice else encoded
 
 
-class Dialect(Protocol):
+class Dialect(ABC):
     """Renders events for a kind of client.
 
-    A dialect keeps its memory of a message in a state: a msgspec struct that the partition's snapshot holds.
-    A new dialect is one file with an object of this shape and one line in the list of this package.
+    A dialect keeps its memory of a message in a state: a msgspec struct that the partition's snapshot holds. A new
+    dialect is one file with an object of such a class and one line in the list of this package. The class sets the
+    attributes in which its clients differ from what stands below: no other package knows them by the dialect's name.
     """
 
-    @property
-    def name(self) -> str:
-        """Its name in the configuration."""
+    name: str
+    """Its name in the configuration."""
 
-    @property
-    def summary(self) -> str:
-        """One sentence for `tokenmill dialects` and the reference."""
+    summary: str
+    """One sentence for `tokenmill dialects` and the reference."""
 
-    @property
-    def state_type(self) -> type[msgspec.Struct] | None:
-        """The struct of the state, created without arguments when a message opens; None: nothing is kept.
+    state_type: type[msgspec.Struct] | None = None
+    """The struct of the state, created without arguments when a message opens; None: nothing is kept.
 
-        A state that grows with the answer returns in `memory` about how many bytes it takes.
-        """
+    A state that grows with the answer returns in `memory` about how many bytes it takes.
+    """
 
-    @property
-    def streams_tool_input(self) -> bool:
-        """Whether its clients get tool input as it arrives unless `stream_tool_input` is false.
+    streams_tool_input: bool = False
+    """Whether its clients get tool input as it arrives unless `stream_tool_input` is false.
 
-        Otherwise they get it only where the message asks for it: where `stream_tool_input` is true.
-        """
+    Otherwise they get it only where the message asks for it: where `stream_tool_input` is true.
+    """
 
-    @property
-    def streams_arguments(self) -> bool:
-        """Whether it then writes arguments as JSON (see `arguments`), for which it needs every `argument-delta`."""
+    streams_arguments: bool = False
+    """Whether it then writes arguments as JSON (see `arguments`), for which it needs every `argument-delta`."""
 
-    @property
-    def describes_tools(self) -> bool:
-        """Whether it shows what a tool is for, which `message-start` then has to contain."""
+    describes_tools: bool = False
+    """Whether it shows what a tool is for, which `message-start` then has to contain."""
 
-    @property
-    def names_events(self) -> bool:
-        """Whether its clients look for the payload's `type` as the name of a server-sent event, too."""
+    names_events: bool = False
+    """Whether its clients look for the payload's `type` as the name of a server-sent event, too."""
 
+    ignores_pieces: bool = False
+    """Whether a piece of text that follows another piece of the same text leaves the state as it is."""
+
+    pieces: Sequence[Path] = ()
+    """Places of a text that grows: neighbouring payloads that differ in one of them alone may become one.
+
+    Empty if payloads may not be merged, as where they are numbered.
+    """
+
+    tells_gaps: Literal["event", "error", "never"] = "event"
+    """How its clients learn that an answer has a gap: by a server-sent event of that name; by an error of the dialect,
+    as they take whatever has data for one of their own events; or never, as they take even an id alone for one."""
+
+    keep_s: int | None = None
+    """Seconds that its records are kept by default, if they only show answers live, and are all on other topics too."""
+
+    @abstractmethod
     def encode(self, state: Any, envelope: Envelope, event: Event, seq: int | None, time: int) -> Sequence[bytes]:
         """Return the payloads of one event, none to several.
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from tokenmill.dialects.dialect import Envelope
+from tokenmill.dialects.dialect import Dialect, Envelope
 from tokenmill.dialects.json_text import odd_bytes
 from tokenmill.events import Event
 
@@ -21,16 +21,13 @@ MADE_SEQS = 2048
 _SEQS = [b',"seq":%d' % seq for seq in range(MADE_SEQS)]
 
 
-class NativeDialect:
+class NativeDialect(Dialect):
     """Writes the events themselves."""
 
     name = "native"
     summary = "the events themselves, one JSON object each"
-    state_type = None
     streams_tool_input = True
-    streams_arguments = False
-    describes_tools = False
-    names_events = False
+    pieces = (("delta",),)
 
     def __init__(self) -> None:
         self._end = (-1, b"")

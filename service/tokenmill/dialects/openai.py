@@ -21,7 +21,7 @@ from msgspec import UNSET
 
 from tokenmill.dialects.arguments import GrowingArguments, whole
 from tokenmill.dialects.chat_completion import FAILED_CALLS, FINISH_REASONS, error_of, head, usage_of
-from tokenmill.dialects.dialect import Envelope, Handlers, Payloads, handled, voids
+from tokenmill.dialects.dialect import Dialect, Envelope, Handlers, Payloads, handled, voids
 from tokenmill.dialects.json_text import json_bytes, pieces
 from tokenmill.dialects.said_again import DETAILS, EXTRA, CallExtras, Places
 from tokenmill.dialects.trimming import Trimming
@@ -71,16 +71,19 @@ class OpenAIState(msgspec.Struct, array_like=True, gc=False):
         return self.extras.size + sum(call.arguments.memory for call in self.open.values())
 
 
-class OpenAIDialect:
+class OpenAIDialect(Dialect):
     """Writes chunks of a chat completion."""
 
     name = "openai"
     summary = "the chunks of OpenAI's streamed chat completions, and [DONE]"
     state_type = OpenAIState
-    streams_tool_input = False
     streams_arguments = True
-    describes_tools = False
-    names_events = False
+    pieces = (
+        ("choices", 0, "delta", "content"),
+        ("choices", 0, "delta", "reasoning_content"),
+        ("choices", 0, "delta", "tool_calls", 0, "function", "arguments"),
+    )
+    tells_gaps = "never"
 
     def encode(
         self, state: OpenAIState | None, envelope: Envelope, event: Event, _seq: int | None, _time: int

@@ -17,7 +17,7 @@ import msgspec
 
 from tokenmill.dialects.arguments import whole
 from tokenmill.dialects.chat_completion import FAILED_CALLS, FINISH_REASONS, error_of, head, usage_of
-from tokenmill.dialects.dialect import Envelope
+from tokenmill.dialects.dialect import Dialect, Envelope
 from tokenmill.dialects.json_text import beginning, json_bytes, json_size
 from tokenmill.dialects.said_again import DETAILS, EXTRA, CallExtras, ReasoningDetails
 from tokenmill.dialects.trimming import Trimming
@@ -95,16 +95,12 @@ def room_of(envelope: Envelope) -> int:
     return min(COMPLETION_BYTES, envelope.payload_bytes) - FRAME_BYTES - json_size(envelope.model)
 
 
-class CompletionDialect:
+class CompletionDialect(Dialect):
     """Writes the whole answer as one chat completion."""
 
     name = "openai_completion"
     summary = "the whole answer as OpenAI's chat.completion object, once it is complete"
     state_type = CompletionState
-    streams_tool_input = False
-    streams_arguments = False
-    describes_tools = False
-    names_events = False
 
     def encode(
         self, state: CompletionState | None, envelope: Envelope, event: Event, _seq: int | None, _time: int

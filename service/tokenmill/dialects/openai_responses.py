@@ -22,7 +22,7 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
-from tokenmill.dialects.dialect import Envelope, Handlers, Payloads, failure_text, voids
+from tokenmill.dialects.dialect import Dialect, Envelope, Handlers, Payloads, failure_text, voids
 from tokenmill.dialects.json_text import json_bytes, pieces
 from tokenmill.dialects.responses_items import (
     ARGUMENTS_DELTA,
@@ -80,7 +80,7 @@ class ResponsesState(msgspec.Struct, array_like=True, gc=False):
         return self.items.memory
 
 
-class ResponsesDialect:
+class ResponsesDialect(Dialect):
     """Writes items of text, reasoning and function calls."""
 
     name = "openai_responses"
@@ -88,8 +88,8 @@ class ResponsesDialect:
     state_type = ResponsesState
     streams_tool_input = True
     streams_arguments = True
-    describes_tools = False
     names_events = True
+    tells_gaps = "never"
 
     def encode(
         self, state: ResponsesState | None, envelope: Envelope, event: Event, _seq: int | None, time: int

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from tokenmill.dialects.dialect import Envelope
+from tokenmill.dialects.dialect import Dialect, Envelope
 from tokenmill.dialects.json_text import json_bytes
 from tokenmill.events import Error, Event, Finish, FinishReason, Part, ReasoningDelta, TextDelta, ToolCall
 from tokenmill.usage import tokens
@@ -58,16 +58,12 @@ class SessionState(msgspec.Struct, array_like=True, gc=False):
     errors: int = 0
 
 
-class SessionDialect:
+class SessionDialect(Dialect):
     """Writes records of sessions."""
 
     name = "session"
     summary = "one record for each answer, with ids and counts and without its text: what sessions are derived from"
     state_type = SessionState
-    streams_tool_input = False
-    streams_arguments = False
-    describes_tools = False
-    names_events = False
 
     def encode(
         self, state: SessionState | None, envelope: Envelope, event: Event, _seq: int | None, time: int

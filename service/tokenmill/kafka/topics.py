@@ -9,6 +9,7 @@ from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.errors import IncompatibleBrokerVersion, TopicAlreadyExistsError, for_code
 
 from tokenmill.config import Config, Kafka
+from tokenmill.dialects import find_dialect
 from tokenmill.errors import FatalError, Unavailable
 from tokenmill.kafka.aiokafka_inside import controller, makes_no_topics, network
 from tokenmill.kafka.calls import deadline, until_available
@@ -16,10 +17,6 @@ from tokenmill.kafka.clients import make_admin
 from tokenmill.limits import KIB
 
 log = logging.getLogger(__name__)
-
-LIVE_S = {"agent": 3600}
-"""Seconds to keep records of dialects that show an answer live, for pages that reconnect. All of it is on other topics
-too."""
 
 CONTROLLER_S = 30.0
 """Seconds to wait for a controller: a cluster that starts, or loses its own, elects one long before."""
@@ -223,7 +220,7 @@ def _retention(config: Config, topic: str) -> dict[str, str]:
     A segment that is still written to is never deleted, so there are several in that time.
     """
     for output in config.outputs:
-        keep_s = output.retention_s or LIVE_S.get(output.dialect)
+        keep_s = output.retention_s or find_dialect(output.dialect).keep_s
         if output.topic == topic and keep_s:
             return {"retention.ms": str(keep_s * 1000), "segment.ms": str(max(MIN_SEGMENT_MS, keep_s * 1000 // 4))}
     return {}

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from tokenmill.dialects.dialect import Envelope
+from tokenmill.dialects.dialect import Dialect, Envelope
 from tokenmill.events import Event, TextDelta
 
 
@@ -12,14 +12,10 @@ class Shouted(msgspec.Struct):
     lines: int = 0
 
 
-class ShoutDialect:
+class ShoutDialect(Dialect):
     name = "shout"
     summary = "text in capitals"
     state_type = Shouted
-    streams_tool_input = False
-    streams_arguments = False
-    describes_tools = False
-    names_events = False
 
     def encode(self, state: Shouted, envelope: Envelope, event: Event, seq: int | None, time: int) -> Sequence[bytes]:  # noqa: ARG002 -- needs the text only
         if not isinstance(event, TextDelta):

@@ -30,9 +30,6 @@ partition, in which a conversation rarely has more than one answer."""
 ATTEMPTS_KEPT = 8
 """Earlier uses of a message's id whose repeats are known; one is rare."""
 
-UNTOUCHED = frozenset({"ag_ui", "ai_sdk_parts", "ai_sdk_ui", "anthropic", "interceptor", "segments"})
-"""Dialects whose state does not change with a piece of text that follows another piece of the same text."""
-
 _PIECES = b'{"type":"text-delta"', b'{"type":"reasoning-delta"'
 
 Who = tuple[bytes, bytes]
@@ -99,7 +96,7 @@ class View:
     def __init__(self, dialect: Dialect, partition: int, given_up: frozenset[Attempt] = frozenset()) -> None:
         self.partition = partition
         self._renderer = None if dialect is NATIVE else Renderer(dialect)
-        self._skips = dialect.name in UNTOUCHED
+        self._skips = dialect.ignores_pieces
         self._known: OrderedDict[Who, _Known] = OrderedDict()
         self._open: dict[Who, _Known] = {}
         self._missing: Attempt | None = None

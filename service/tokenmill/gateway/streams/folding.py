@@ -8,48 +8,29 @@
 """
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 import msgspec
 
+from tokenmill.dialects import Dialect
+from tokenmill.dialects.dialect import Path
 from tokenmill.errors import NOT_JSON
 from tokenmill.gateway.event_log.view import Frame
 
 FOLDED_CHARACTERS = 16 * 1024
 """Characters of one merged text: most answers come as one frame, and proxies and clients read as much at once."""
 
-Path: TypeAlias = tuple[str | int, ...]
-"""A place in a payload."""
-
-_OPENAI: tuple[Path, ...] = (
-    ("choices", 0, "delta", "content"),
-    ("choices", 0, "delta", "reasoning_content"),
-    ("choices", 0, "delta", "tool_calls", 0, "function", "arguments"),
-)
-
-TEXTS: dict[str, tuple[Path, ...]] = {
-    "native": (("delta",),),
-    "ag_ui": (("delta",),),
-    "ai_sdk_parts": (("delta",),),
-    "ai_sdk_ui": (("delta",), ("inputTextDelta",)),
-    "anthropic": (("delta", "text"), ("delta", "thinking"), ("delta", "partial_json")),
-    "openai": _OPENAI,
-    "segments": (("payload", "delta"),),
-}
-"""Places of the text of a delta, for every dialect that is folded."""
-
 LATEST = ("seq", "time", "timestamp")
 """Fields about the place of a delta, not its content: those of the last one count."""
 
 
-def folded(dialect: str, frames: Sequence[Frame]) -> list[Frame]:
+def folded(dialect: Dialect, frames: Sequence[Frame]) -> list[Frame]:
     """Return the frames of this dialect with neighbouring deltas merged."""
-    paths = TEXTS.get(dialect)
-    if paths is None:
+    if not dialect.pieces:
         return list(frames)
     groups: list[_Group] = []
     for frame in frames:
-        delta = _delta(frame, paths)
+        delta = _delta(frame, dialect.pieces)
         if not (groups and groups[-1].takes(frame, delta)):
             groups.append(_Group(frame, delta))
     return [group.frame() for group in groups]

@@ -28,15 +28,6 @@ from tokenmill.gateway.streams.stream import MessageFilter, Stream
 from tokenmill.gateway.streams.stream_request import StreamRequest
 from tokenmill.observe.gateway_table import Outcome
 
-EVERY_BLOCK = frozenset({"openai", "openai_responses"})
-"""Dialects whose clients take an id alone for an event, and fail on it. They do not come back by id anyway."""
-
-OWN_ERRORS = frozenset({"ai_sdk_ui", "ag_ui"})
-"""Dialects in which a client can be told, before anything else, that an answer can't be shown."""
-
-EVERY_DATA = EVERY_BLOCK | OWN_ERRORS
-"""Dialects whose clients take whatever has data for one of their own events, whatever its name, and fail on another."""
-
 LOST = Error(code="gap", message="the log no longer has the beginning of this answer")
 
 
@@ -112,7 +103,7 @@ class StreamSession:
 
     def _opening(self) -> bytes:
         framing = self._asked.framing
-        if self._asked.dialect.name in EVERY_BLOCK:
+        if self._asked.dialect.tells_gaps == "never":
             return framing.opening(None)
         return framing.pause(drawn_retry_ms()) + framing.opening(self._reading.standing)
 
@@ -145,7 +136,7 @@ class StreamSession:
         frames = [frame for frame in frames if self._wanted.takes(frame.message)]
         for piece in _pieces(frames):
             self._over = self._wanted.ends_with(piece[-1])
-            shown = folded(asked.dialect.name, piece) if asked.folded else piece
+            shown = folded(asked.dialect, piece) if asked.folded else piece
             data = b"".join(asked.framing.frame(asked.dialect, partition, frame) for frame in shown)
             self._sent.add(len(shown), len(data))
             await self._send(data)
@@ -157,9 +148,9 @@ class StreamSession:
             return
         self._reading.gap = False
         framing, dialect, message = self._asked.framing, self._asked.dialect, self._asked.message
-        if framing.name != SSE.name or dialect.name not in EVERY_DATA:
+        if framing.name != SSE.name or dialect.tells_gaps == "event":
             await self._send(framing.notice("gap", {"to": str(self._reading.standing)}))
-        elif dialect.name in OWN_ERRORS and any(message == name for name, *_ in self._reading.view.given_up):
+        elif dialect.tells_gaps == "error" and any(message == name for name, *_ in self._reading.view.given_up):
             said = Renderer(dialect).render(LOST)
             await self._send(b"".join(server_sent(payload, dialect) for payload in said))
             self._lost = True
@@ -167,7 +158,7 @@ class StreamSession:
     async def _lead_on(self, position: Position) -> None:
         """Tell a client its new place, without a frame."""
         self._reading.standing = position
-        if self._asked.dialect.name not in EVERY_BLOCK:
+        if self._asked.dialect.tells_gaps != "never":
             await self._send(self._asked.framing.opening(position))
 
     async def _send(self, data: bytes) -> None:

@@ -16,7 +16,7 @@ import msgspec
 from msgspec import UNSET
 
 from tokenmill.dialects.arguments import GrowingArguments, whole
-from tokenmill.dialects.dialect import Envelope, warns
+from tokenmill.dialects.dialect import Dialect, Envelope, warns
 from tokenmill.dialects.json_text import json_bytes
 from tokenmill.events import (
     ArgumentDelta,
@@ -59,7 +59,7 @@ class AiSdkPartsState(msgspec.Struct, array_like=True, gc=False):
         return sum(call.memory for call in self.calls.values())
 
 
-class AiSdkPartsDialect:
+class AiSdkPartsDialect(Dialect):
     """Parts of a model's stream."""
 
     name = "ai_sdk_parts"
@@ -67,8 +67,8 @@ class AiSdkPartsDialect:
     state_type = AiSdkPartsState
     streams_tool_input = True
     streams_arguments = True
-    describes_tools = False
-    names_events = False
+    ignores_pieces = True
+    pieces = (("delta",),)
 
     def encode(
         self, state: AiSdkPartsState | None, envelope: Envelope, event: Event, _seq: int | None, _time: int

@@ -23,7 +23,7 @@ import msgspec
 from msgspec import UNSET
 
 from tokenmill.dialects.arguments import whole
-from tokenmill.dialects.dialect import Envelope, Handlers, Payloads, handled, warns
+from tokenmill.dialects.dialect import Dialect, Envelope, Handlers, Payloads, handled, warns
 from tokenmill.dialects.json_text import json_bytes, pieces
 from tokenmill.events import (
     ArgumentDelta,
@@ -136,7 +136,7 @@ _TOOL_CALL = "tool_call"
 _JSON = re.compile(r"\s*+\[?+\s*+\{")
 
 
-class SegmentsDialect:
+class SegmentsDialect(Dialect):
     """Segments as objects of one line each."""
 
     name = "segments"
@@ -144,8 +144,8 @@ class SegmentsDialect:
     state_type = SegmentsState
     streams_tool_input = True
     streams_arguments = True
-    describes_tools = False
-    names_events = False
+    ignores_pieces = True
+    pieces = (("payload", "delta"),)
 
     def encode(
         self, state: SegmentsState | None, envelope: Envelope, event: Event, _seq: int | None, _time: int

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
-from tokenmill.dialects.dialect import Envelope, warns
+from tokenmill.dialects.dialect import Dialect, Envelope, warns
 from tokenmill.dialects.json_text import json_bytes
 from tokenmill.events import (
     Encoding,
@@ -55,16 +55,14 @@ class InterceptorState(msgspec.Struct, array_like=True, gc=False):
         return sum(PIECE_BYTES + text.memory for text in texts)
 
 
-class InterceptorDialect:
+class InterceptorDialect(Dialect):
     """Narrative and calls, kept apart."""
 
     name = "interceptor"
     summary = "what a chat shows (narrative), and calls, which it hides, each with its text (tool_call)"
     state_type = InterceptorState
     streams_tool_input = True
-    streams_arguments = False
-    describes_tools = False
-    names_events = False
+    ignores_pieces = True
 
     def encode(
         self, state: InterceptorState | None, envelope: Envelope, event: Event, _seq: int | None, _time: int

@@ -31,7 +31,7 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
-from tokenmill.dialects.dialect import Envelope, Payloads
+from tokenmill.dialects.dialect import Dialect, Envelope, Payloads
 from tokenmill.dialects.json_text import json_bytes
 from tokenmill.events import (
     Error,
@@ -134,16 +134,14 @@ PLAIN = "plain"
 _REASONS = {"tool-calls": "tool_calls", "content-filter": "content_filter"}
 
 
-class AgentDialect:
+class AgentDialect(Dialect):
     """Rows for a page that follows an agent, and for the agent itself."""
 
     name = "agent"
     summary = "an agent's rows: streamed text, reasoning and calls, then the whole message and its calls"
     state_type = AgentState
-    streams_tool_input = False
-    streams_arguments = False
     describes_tools = True
-    names_events = False
+    keep_s = 3600
 
     def encode(
         self, state: AgentState | None, envelope: Envelope, event: Event, seq: int | None, time: int
