@@ -65,8 +65,9 @@ reasoning: the thinking of Messages, or the reasoning of Responses with its `enc
 """,
     """
 At the addresses of OpenAI, Azure, Groq, Mistral and Cerebras a tool's answer is text: its images follow in a user
-message, after all answers of that turn. `anthropic` gets call ids that it accepts, the header `anthropic-beta` of a
-request to `/v1/messages`, and none of `user`, `prompt_cache_key`, `safety_identifier` and `verbosity`.
+message, after all answers of that turn. `anthropic` gets call ids that it accepts and the header `anthropic-beta` of a
+request to `/v1/messages`. `anthropic` and `ollama` get none of `user`, `prompt_cache_key`, `safety_identifier` and
+`verbosity`.
 """,
     """
 A template is told not to think by its variables `enable_thinking` and `thinking`, both false; a client's

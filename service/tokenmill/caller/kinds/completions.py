@@ -1,9 +1,9 @@
 """Any server with OpenAI's completions: the prompt is rendered here, by the model's own chat template."""
 
-from tokenmill.caller.kinds.kind import Base, Call, Plan, sampling
+from tokenmill.caller.kinds.kind import Call, Kind, Plan, sampling
 
 
-class Completions(Base):
+class Completions(Kind):
     """A completion of a prompt."""
 
     name = "completions"
