@@ -8,7 +8,8 @@ import msgspec
 from tokenmill.apis.ask import Ask, BadAsk, Json
 from tokenmill.caller.kinds import Kind, Plan, find_kind
 from tokenmill.caller.kinds.arguments import with_short_ids
-from tokenmill.caller.kinds.raw_text import check_shape
+from tokenmill.caller.kinds.kind import text_only
+from tokenmill.caller.kinds.raw_text import check_end, check_shape
 from tokenmill.caller.pool import Pool
 from tokenmill.caller.renderer import template_of
 from tokenmill.codecs.plain import check_plain
@@ -67,6 +68,9 @@ class Served:
         )
         if self.kind.raw:
             check_shape(plan)
+            check_end(plan, continued=self.kind.continued)
+        if self.template:
+            text_only(plan)
         self.kind.check(plan)
         if ask.n > 1:
             self._check_opening(ask, begins=bool(begins))

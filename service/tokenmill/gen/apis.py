@@ -78,7 +78,13 @@ format's default) is not told: if its prompt did not open the reasoning, its tex
 Servers that render the prompt get one system message, at the beginning, with the text of the `system` and `developer`
 messages there, in order. Later ones become user messages in their place, as many templates refuse or drop another
 system message. The role is `developer` if there is such a message and the format is `harmony`, or a `template_file` has
-the role. `openai` gets all messages unchanged.
+the role. An assistant's message is one text there, with the words of a refusal. `openai` gets all messages unchanged.
+""",
+    """
+A conversation that ends with a message of the assistant is refused in Messages, and by all kinds but the last two:
+some servers would begin another answer, others continue that one. `vllm` and `sglang` continue it if the client of a
+chat sets `continue_final_message`. Images are refused where the prompt is rendered from a `template_file`, and by
+`llama.cpp`.
 """,
     """
 Raw text, from all kinds but the last two, is constrained to a shape from its first token: servers leave room for

@@ -15,6 +15,7 @@ class SGLang(Kind):
 
     name = "sglang"
     summary = "chat completions with `separate_reasoning: false`, and no token skipped"
+    continued = True
 
     def call(self, plan: Plan) -> Call:
         """The chat completion, under an id of ours."""

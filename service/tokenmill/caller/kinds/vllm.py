@@ -22,6 +22,7 @@ class Vllm(Kind):
 
     name = "vllm"
     summary = "chat completions with `tool_choice: none`, which keeps the tools in the prompt, and no token skipped"
+    continued = True
 
     def call(self, plan: Plan) -> Call:
         """The chat completion."""
