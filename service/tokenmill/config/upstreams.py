@@ -41,6 +41,10 @@ class Upstream(Section, frozen=True, kw_only=True):
     length_field: Literal["", "max_tokens", "max_completion_tokens"] = ""
     """With kind `openai`: name of the field that limits an answer's length. Empty: `max_completion_tokens` at the
     addresses of OpenAI and Azure, and `max_tokens` at others, some of which do not accept the newer name."""
+    default_max_tokens: PositiveInt = 4_096
+    """Length of an answer, in tokens, if its request sets none: for kind `anthropic`, whose API requires a length, and
+    `completions`, whose servers would end the answer after 16 tokens. Prompt and length together must fit in the
+    model's context: servers refuse more."""
     reasoning_field: Literal["", "reasoning_content", "reasoning", "none"] = ""
     """With kind `openai`: name of the field with the reasoning of earlier turns; `none`: it is not sent. Empty: as in
     the request, which is `reasoning_content` in Responses and Messages, but `none` at the addresses of OpenAI, Azure,

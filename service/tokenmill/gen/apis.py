@@ -42,14 +42,16 @@ think" is the effort `none`, or `disabled` in Messages.
 | kind | how long | not to think | an effort | a shape |
 | --- | --- | --- | --- | --- |
 | `vllm`, `sglang` | `max_tokens` | its template, see below | `reasoning_effort` | `response_format` |
-| `completions` | `max_tokens` | its template | its template | `response_format` |
+| `completions` | `max_tokens`, or its default | its template | its template | `response_format` |
 | `llama.cpp` | `n_predict` | its template | its template | `json_schema` |
 | `ollama` | `num_predict` | `think: false` | refused | `format` |
 | `openai` | see below | the effort, if the client gives one | `reasoning_effort` | `response_format` |
-| `anthropic` | `max_tokens`, or 4096 | Messages as they are | `output_config.effort` | `output_config.format` |
+| `anthropic` | `max_tokens`, or its default | Messages as they are | `output_config.effort` | `output_config.format` |
 """,
     """
-For `anthropic` the effort `minimal` becomes `low`, and the shape `json_object` is refused.
+For `anthropic` the effort `minimal` becomes `low`, and the shape `json_object` is refused. If the
+client sets no length, `anthropic`, which requires one, and `completions`, whose servers would end an answer after 16
+tokens, get the upstream's `default_max_tokens`.
 """,
     """
 For `openai` the length is `max_completion_tokens` at the addresses of OpenAI and Azure, whose newer models refuse the

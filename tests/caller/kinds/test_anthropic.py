@@ -33,6 +33,7 @@ def test_a_plain_chat() -> None:
     assert ANTHROPIC.call(plan) == Call("/v1/messages", RAW, "sse+anthropic")
     assert (plan.begins, plan.format) == ("", "plain")
     assert body(max_tokens=5)["max_tokens"] == 5
+    assert ANTHROPIC.call(plan_of("anthropic", chat(), default_max_tokens=7)).body["max_tokens"] == 7
 
 
 @pytest.mark.parametrize(

@@ -16,9 +16,6 @@ from tokenmill.caller.kinds.kind import HINTS, Call, Kind, Plan, given, own_body
 
 VERSION = "2023-06-01"
 
-MAX_TOKENS = 4_096
-"""Where the client says nothing: that API wants a number."""
-
 TAKEN = frozenset({"top_k"})
 """What else it takes."""
 
@@ -70,7 +67,7 @@ class Anthropic(Kind):
         body = {
             **{name: value for name, value in ask.forwarded.items() if name in TAKEN},
             "model": plan.model,
-            "max_tokens": ask.max_tokens or MAX_TOKENS,
+            "max_tokens": ask.max_tokens or plan.upstream.default_max_tokens,
             **given(
                 system=_system(ask.messages), temperature=ask.temperature, top_p=ask.top_p, stop_sequences=ask.stop
             ),

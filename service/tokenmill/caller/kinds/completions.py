@@ -16,6 +16,7 @@ class Completions(Kind):
             **forwarded,
             "model": plan.model,
             "prompt": f"{plan.prompt}{plan.begins}",
+            "max_tokens": plan.upstream.default_max_tokens,
             **sampling(plan.ask),
             **({"n": plan.ask.n} if plan.ask.n > 1 else {}),
             "skip_special_tokens": False,
