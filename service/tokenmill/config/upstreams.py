@@ -51,7 +51,9 @@ class Upstream(Section, frozen=True, kw_only=True):
     Groq, Mistral and Cerebras, which refuse such turns. vLLM, OpenRouter and Ollama read `reasoning`."""
     continues: bool = False
     """Whether an answer whose caller is lost continues from its text so far; otherwise it ends as failed. Needs a
-    template, or a server that can continue an answer: `vllm`, `sglang`."""
+    template, or a server that can continue an answer: `vllm`, `sglang`. An answer with a shape (`response_format`) is
+    not continued. The rest of an answer may be as long as the request allows for all of it, and its usage counts the
+    rest alone."""
     calls: PositiveInt = 64
     """Answers under way at the same time per URL."""
     queue: Annotated[int, Meta(ge=0)] = 256
