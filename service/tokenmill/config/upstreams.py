@@ -5,8 +5,13 @@ from typing import Annotated, Any, Literal, TypeAlias
 from msgspec import Meta
 
 from tokenmill.config.base import Positive, PositiveInt, Section
+from tokenmill.formats import FORMATS
+from tokenmill.formats.models import suggest_format
 
 Kind: TypeAlias = Literal["vllm", "sglang", "llama.cpp", "ollama", "openai", "completions", "anthropic"]
+
+MESSAGES_ONLY: frozenset[Kind] = frozenset({"openai", "anthropic"})
+"""Kinds of servers that take messages, not a prompt. They may have parsed their text, and can't continue one."""
 
 
 class Upstream(Section, frozen=True, kw_only=True):
@@ -68,3 +73,11 @@ class Upstream(Section, frozen=True, kw_only=True):
     """How long the server may pause between two pieces of an answer."""
     tries: PositiveInt = 3
     """How often a request is tried, at any of the URLs, as long as nothing of its answer has come."""
+
+
+def written_format(upstream: Upstream, model: str) -> str:
+    """Return the name of the format that a model writes: as configured; else by its name, if its text is raw."""
+    if upstream.format:
+        return upstream.format
+    suggested = None if upstream.kind in MESSAGES_ONLY else suggest_format(upstream.model or model, FORMATS)
+    return suggested.name if suggested else "plain"

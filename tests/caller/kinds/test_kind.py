@@ -31,6 +31,7 @@ from tokenmill.apis.ask import Ask, BadAsk, Json
 from tokenmill.caller.kinds import KINDS, Plan, find_kind
 from tokenmill.caller.kinds.kind import Call, given
 from tokenmill.config import Upstream
+from tokenmill.config.upstreams import MESSAGES_ONLY
 from tokenmill.config.upstreams import Kind as Configured
 
 SERVERS: Mapping[str, Callable[..., FakeModelServer]] = {
@@ -82,7 +83,7 @@ def test_the_kinds_are_those_of_the_configuration() -> None:
     """Each is found by the name that people write there, and says what it does."""
     assert [kind.name for kind in KINDS] == list(get_args(Configured))
     assert all(find_kind(kind.name) is kind and kind.summary for kind in KINDS)
-    assert {kind.name for kind in KINDS if not kind.raw} == {"openai", "anthropic"}
+    assert {kind.name for kind in KINDS if not kind.raw} == MESSAGES_ONLY
 
 
 @pytest.mark.parametrize("kind", [kind.name for kind in KINDS])
