@@ -9,7 +9,7 @@ import pytest
 from aiohttp import web
 
 from tests.support.answering import Narrow, desk, request
-from tests.support.calling import HI, TOOL, chat
+from tests.support.calling import HI, SHAPE, TOOL, chat
 from tests.support.model_servers.anthropic import Anthropic
 from tests.support.model_servers.llama_cpp import LlamaCpp
 from tests.support.model_servers.sglang import Sglang
@@ -318,11 +318,22 @@ async def test_who_goes_on_asks_for_the_rest() -> None:
     assert at.written.chunks[-1]["end"]
 
 
-@pytest.mark.parametrize(("continues", "n", "can"), [(True, 1, True), (True, 2, False), (False, 1, False)])
-async def test_an_answer_is_gone_on_with_where_that_can_be_done(continues: bool, n: int, can: bool) -> None:
-    """Of one choice, at a server that does; never where the request can't be read."""
+@pytest.mark.parametrize(
+    ("continues", "fields", "can"),
+    [
+        (True, {}, True),
+        (True, {"n": 2}, False),
+        (False, {}, False),
+        (True, {"response_format": SHAPE}, False),
+        (True, {"response_format": SHAPE, "tools": [TOOL], "tool_choice": "required"}, True),
+    ],
+)
+async def test_an_answer_is_gone_on_with_where_that_can_be_done(continues: bool, fields: Json, can: bool) -> None:
+    """Of one choice, at a server that does, and without a shape, which a server would begin again in the middle; never
+    where the request can't be read.
+    """
     async with desk("vllm", "http://nowhere.invalid", continues=continues) as at:
-        assert at.answer(chat(n=n)).continues is can
+        assert at.answer(chat(**fields)).continues is can
         assert not at.answer(chat() | {"model": "nobody"}).continues
 
 

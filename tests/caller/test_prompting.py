@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.calling import HI, HISTORY, IMAGE, TOOL, chat, model, plan_of
+from tests.support.calling import HI, HISTORY, TOOL, chat, model, plan_of
 from tests.support.model_servers.llama_cpp import LlamaCpp
 from tests.support.model_servers.ollama import Ollama
 from tests.support.model_servers.serving import FakeModelServer
@@ -207,11 +207,3 @@ def test_a_message_is_as_templates_read_it() -> None:
     assert for_template(HISTORY[3])["content"] == ""
     assert for_template(HISTORY[3])["tool_calls"][0]["function"] == {"name": "now", "arguments": {"zone": "CET"}}
     assert for_template(HI) == HI
-
-
-@pytest.mark.parametrize("role", ["user", "tool"])
-def test_images_have_no_place_in_a_prompt_of_text(role: str) -> None:
-    """Without them the model would answer to another question."""
-    with pytest.raises(NotAsked, match="images") as problem:
-        for_template({"role": role, "content": [{"type": "text", "text": "this?"}, IMAGE]})
-    assert (problem.value.status, problem.value.again) == (400, False)

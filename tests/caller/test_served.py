@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.support.calling import HISTORY, NAMED, OTHER, SHAPE, TOOL, chat, model, plan_of
+from tests.support.calling import HISTORY, IMAGE, NAMED, OTHER, SHAPE, TOOL, chat, model, plan_of
 from tokenmill.apis.ask import BadAsk, Json
 from tokenmill.apis.chat import CHAT
 from tokenmill.apis.messages import MESSAGES
@@ -157,6 +157,22 @@ def test_a_template_is_read_at_the_start(tmp_path: Path) -> None:
     bad = upstream("n", kind="completions", template_file=str(tmp_path / "none"))
     with pytest.raises(ConfigError, match=r"upstreams\[1\]\.template_file"):
         served(Config(upstreams=[good, bad]))
+
+
+@pytest.mark.parametrize("kind", ["vllm", "llama.cpp", "ollama", "completions"])
+@pytest.mark.parametrize(
+    ("api", "param", "part"),
+    [("chat", "messages", IMAGE), ("responses", "input", {"type": "input_image", "image_url": "https://a/b"})],
+)
+def test_images_have_no_place_in_a_prompt_that_is_rendered_here(
+    kind: str, api: str, param: str, part: Json, tmp_path: Path
+) -> None:
+    """They are refused before anything is written: without them the model would answer another question."""
+    (tmp_path / "t.jinja").write_text("{{ messages }}")
+    shown = {"role": "user", "content": [part]}
+    with pytest.raises(BadAsk, match="images") as refused:
+        plan_of(kind, {"model": "m", param: [shown]}, api, template_file=str(tmp_path / "t.jinja"))
+    assert (refused.value.param, refused.value.code) == (param, "unsupported_value")
 
 
 @pytest.mark.parametrize("parameters", [{"x": json.loads("[" * 130 + "]" * 130)}, {"maximum": 10**30}])

@@ -14,10 +14,12 @@ from tests.support.model_servers.speech import Fail, Script
 from tests.support.model_servers.vllm import Vllm
 from tests.support.raw_server import SSE, RawServer, answer, chunk, raw_server
 from tests.support.stage import until
-from tokenmill.apis.ask import Json
+from tokenmill.apis.ask import BadAsk, Json
 from tokenmill.caller import pool
 from tokenmill.caller import trying as module
 from tokenmill.caller.http import REST_S
+from tokenmill.caller.kinds import Call, Plan
+from tokenmill.caller.kinds.vllm import Vllm as KindOfVllm
 from tokenmill.caller.pool import FAILURES
 from tokenmill.caller.trying import bare
 from tokenmill.observe import setup_logs
@@ -36,6 +38,22 @@ def said(caplog: pytest.LogCaptureFixture) -> list[str]:
     records = [record for record in caplog.records if record.name == module.__name__]
     assert {record.levelno for record in records} <= {logging.WARNING}
     return [record.getMessage() for record in records]
+
+
+class Picky(KindOfVllm):
+    """A kind that finds out late what it can't ask for."""
+
+    def call(self, plan: Plan) -> Call:
+        raise BadAsk(f"{plan.model} can't be asked for this")
+
+
+async def test_a_request_that_can_t_be_made_is_the_client_s_to_change() -> None:
+    """It comes to no server, and is not tried again."""
+    async with desk("vllm", "http://nowhere.invalid", tries=3) as at:
+        at.resources.models["m"].kind = Picky()
+        answer, outcome = await at.run()
+        assert (outcome, answer.failure, at.status, at.pool.running) == ("refused", "refused", 400, 0)
+        assert not at.pool.closed
 
 
 @pytest.mark.usefixtures("soon")

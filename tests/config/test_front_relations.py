@@ -10,6 +10,9 @@ from tokenmill.config.front_relations import front_contradictions
 EVERYWHERE = "0.0.0.0"  # noqa: S104 -- nothing listens here
 URL = "http://10.0.0.7:8000"
 
+PROFILE = {"json_profile": "nobody's"}
+"""An option that one format refuses, and others do not read."""
+
 BROKEN: list[tuple[str, dict[str, Any]]] = [
     ("upstreams[0].models", {"models": []}),
     ("upstreams[0].models", {"models": ["a", ""]}),
@@ -27,11 +30,15 @@ BROKEN: list[tuple[str, dict[str, Any]]] = [
     ("upstreams[0].continues", {"kind": "openai", "continues": True}),
     ("upstreams[0].format", {"format": "herms"}),
     ("upstreams[0].format", {"open": {"nonsense": 1}}),
+    ("upstreams[0].open.format", {"open": {"format": "hermes"}}),
+    ("upstreams[0].open.format", {"format": "plain", "open": {"format": "herms"}}),
+    ("upstreams[0].format", {"models": ["m", "autobyteus_json"], "kind": "vllm", "open": PROFILE}),
 ]
 
 SOUND: list[dict[str, Any]] = [
     {},
     {"kind": "vllm", "continues": True, "format": "hermes", "open": {"start": "reasoning"}},
+    {"models": ["autobyteus_json"], "kind": "openai", "open": PROFILE},
     {"kind": "ollama", "template_file": "t.jinja", "template_tokens": {"eos_token": "</s>"}},
     {"kind": "completions", "template_file": "t.jinja", "urls": ["https://models.example.com/base"]},
 ]

@@ -33,6 +33,13 @@ HISTORY: list[Json] = [
     {"role": "assistant", "reasoning_content": "Which zone?", "tool_calls": [CALLED]},
     {"role": "tool", "tool_call_id": "c1", "content": "noon"},
 ]
+RENDERED: list[Json] = [
+    {"role": "system", "content": "Be brief.\n\nNo jokes."},
+    HI,
+    HISTORY[3] | {"content": ""},
+    HISTORY[4],
+]
+"""The same for servers that render the prompt."""
 
 
 def model(kind: str, **settings: Any) -> Served:

@@ -25,11 +25,16 @@ def _message(node: Node) -> Json:
     if check is None:
         instead = "; answers of tools have the role tool" if role.value == "function" else ""
         raise role.bad(f"can't be {shown(role.text())}{instead}; known are {', '.join(_ROLES)}.")
-    node.maybe("name", Node.text)
+    for name in _TEXTS:
+        node.maybe(name, Node.text)
+    node.maybe("tool_calls", _calls)
     check(node)
     silent = role.value == "tool" and node.at("content").value in _NOTHING
     return node.members() | ({"content": ""} if silent else {})
 
+
+_TEXTS = ("name", "refusal", "reasoning_content", "reasoning", "tool_call_id")
+"""Members that are texts, whichever message has them: what translates a conversation reads them in any role."""
 
 _NOTHING: tuple[Any, ...] = (None, [], "")
 """Contents of an empty answer of a tool: templates read a text."""
@@ -74,14 +79,16 @@ def _assistant(node: Node) -> None:
     for name, instead in (("function_call", "use `tool_calls`."), ("audio", "answers have no sound here.")):
         if not (member := node.at(name)).absent:
             raise member.bad(f"is not supported: {instead}", "unsupported_parameter")
-    beside = [node.maybe(name, Node.text) for name in ("refusal", "reasoning_content", "reasoning")]
-    calls = [] if node.at("tool_calls").absent else list(node.at("tool_calls").items())
-    for call in calls:
-        _call(call)
+    said = [node.at(name).value for name in ("tool_calls", "refusal", "reasoning_content", "reasoning")]
     if not (content := node.at("content")).absent:
         _content(content, {"text": _text, "refusal": _refusal})
-    elif not calls and not any(beside):
+    elif not any(said):
         raise content.bad("is missing, and there are no `tool_calls`.", "missing_required_parameter")
+
+
+def _calls(node: Node) -> None:
+    for call in node.items():
+        _call(call)
 
 
 def _call(node: Node) -> None:

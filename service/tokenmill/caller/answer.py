@@ -161,7 +161,8 @@ class Answer:
             served, plan = self.read()
         except BadAsk:
             return False
-        return served.upstream.continues and plan.ask.n == 1
+        ask = plan.ask  # a server holds new text to a shape from its first token, not from the text so far
+        return served.upstream.continues and ask.n == 1 and ask.response_format is None
 
     def go_on(self, text: str) -> None:
         """Continue the text that earlier callers left."""

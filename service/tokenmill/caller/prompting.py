@@ -8,7 +8,7 @@ from tokenmill.apis.ask import Json
 from tokenmill.caller.failure import NotAsked, UpstreamFailed
 from tokenmill.caller.http import Http
 from tokenmill.caller.kinds import Plan
-from tokenmill.caller.kinds.arguments import images_of, read_arguments, reasoning_of, text_of
+from tokenmill.caller.kinds.arguments import read_arguments, reasoning_of, text_of
 from tokenmill.caller.kinds.raw_text import DEVELOPER, one_system, template_variables
 from tokenmill.caller.renderer import Renderer
 from tokenmill.caller.served import Served
@@ -52,10 +52,7 @@ async def _rendered(template: Template, plan: Plan, renderer: Renderer) -> str:
 
 
 def for_template(message: Json) -> Json:
-    """A message as templates read it: text in one piece, arguments of calls as objects. Raises `UpstreamFailed`."""
-    if images_of(message):
-        detail = "images can't be put into a prompt that is rendered here; use an upstream that takes messages"
-        raise NotAsked(detail, "refused", BAD_REQUEST, again=False)
+    """Return a message as templates read it: text in one piece, arguments of calls as objects."""
     changed: Json = {"content": text_of(message)}  # templates add to it, also where it is null or absent
     if reasoning := reasoning_of(message):
         changed["reasoning_content"] = reasoning

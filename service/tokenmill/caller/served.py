@@ -8,16 +8,17 @@ import msgspec
 from tokenmill.apis.ask import Ask, BadAsk, Json
 from tokenmill.caller.kinds import Kind, Plan, find_kind
 from tokenmill.caller.kinds.arguments import with_short_ids
-from tokenmill.caller.kinds.raw_text import check_shape
+from tokenmill.caller.kinds.kind import text_only
+from tokenmill.caller.kinds.raw_text import check_end, check_shape
 from tokenmill.caller.pool import Pool
 from tokenmill.caller.renderer import template_of
 from tokenmill.codecs.plain import check_plain
 from tokenmill.config import Config, Upstream
+from tokenmill.config.upstreams import written_format
 from tokenmill.errors import BadOpen, Undecodable
-from tokenmill.formats import FORMATS, find_format
+from tokenmill.formats import find_format
 from tokenmill.formats.history import begin_call
 from tokenmill.formats.marker_texts import marker_texts
-from tokenmill.formats.models import suggest_format
 from tokenmill.limits import MIB
 from tokenmill.parser.spec import Format
 from tokenmill.templates.rendering import Template
@@ -67,6 +68,9 @@ class Served:
         )
         if self.kind.raw:
             check_shape(plan)
+            check_end(plan, continued=self.kind.continued)
+        if self.template:
+            text_only(plan)
         self.kind.check(plan)
         if ask.n > 1:
             self._check_opening(ask, begins=bool(begins))
@@ -136,15 +140,7 @@ def _models(number: int, upstream: Upstream) -> Iterator[tuple[str, Served]]:
     if upstream.template_file:
         template = template_of(f"upstreams[{number}]", upstream.template_file, upstream.template_tokens)
     for name in upstream.models:
-        yield name, Served(upstream, _format_of(name, upstream), pool, template)
-
-
-def _format_of(name: str, upstream: Upstream) -> Format:
-    """What the model writes: as configured; else by its name, if its text comes raw."""
-    if upstream.format:
-        return find_format(upstream.format)
-    suggested = suggest_format(upstream.model or name, FORMATS) if find_kind(upstream.kind).raw else None
-    return suggested or find_format("plain")
+        yield name, Served(upstream, find_format(written_format(upstream, name)), pool, template)
 
 
 def unknown_model(name: str, models: Mapping[str, Served]) -> BadAsk:

@@ -19,12 +19,13 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from tokenmill.apis.ask import BadAsk
 from tokenmill.caller.failure import ELSEWHERE, NotAsked, UpstreamFailed
 from tokenmill.caller.generation import Generation, Taker
 from tokenmill.caller.http import Http
 from tokenmill.caller.kinds import Plan
 from tokenmill.caller.pool import Place, Pool
-from tokenmill.caller.prompting import prompted
+from tokenmill.caller.prompting import BAD_REQUEST, prompted
 from tokenmill.caller.renderer import Renderer
 from tokenmill.caller.served import Served
 from tokenmill.records import Headers
@@ -120,8 +121,12 @@ class Tries:
     async def _asked(self, served: Served, plan: Plan, place: Place, number: int) -> None:
         upstream, kind, url = served.upstream, served.kind, place.url
         headers = {**kind.headers(upstream.api_key), **self._tracing}
-        plan = await prompted(served, plan, self._renderer, self._http, url, headers)
-        call = kind.call(msgspec.structs.replace(plan, answer=f"{self._name}-{number}"))
+        try:
+            plan = await prompted(served, plan, self._renderer, self._http, url, headers)
+            call = kind.call(msgspec.structs.replace(plan, answer=f"{self._name}-{number}"))
+        except BadAsk as problem:
+            logged = "the request can't be made"  # the reason may quote it
+            raise NotAsked(str(problem), "refused", BAD_REQUEST, again=False, logged=logged) from problem
         begins, tell = "" if self._goes_on else plan.begins, partial(self._began, served.pool, place)
         generation = Generation(call.codec, plan.ask.n, begins, self._taker, tell=tell)
         try:

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 from tokenmill.config.base import Contradiction
 from tokenmill.config.gateway_relations import is_loopback
 from tokenmill.config.sections import Config
-from tokenmill.config.upstreams import Kind, Upstream
+from tokenmill.config.upstreams import MESSAGES_ONLY, Upstream, written_format
 from tokenmill.errors import BadOpen
 from tokenmill.formats import compile_grammar
 from tokenmill.parser.options import read_options
@@ -21,12 +21,6 @@ NO_UPSTREAMS = "there are no [[upstreams]]: a front has no model to offer, and a
 
 NO_BASE = "must be http:// or https://, a host, and no user, query or fragment"
 """Problem of an address that fails `is_base`. The address is not shown, because it may hold credentials."""
-
-CONTINUING: frozenset[Kind] = frozenset({"vllm", "sglang", "llama.cpp", "ollama", "completions"})
-"""Servers that can continue a text that has begun."""
-
-RENDERED_ELSEWHERE: frozenset[Kind] = frozenset({"openai", "anthropic"})
-"""Servers that take only messages, no prompt."""
 
 
 def front_contradictions(config: Config) -> Iterator[Contradiction]:
@@ -45,9 +39,13 @@ def _upstream(place: str, upstream: Upstream, config: Config, known: dict[str, s
     yield from _models(place, upstream, known)
     yield from _urls(place, upstream)
     yield from _templates(place, upstream)
-    format_ = {"format": upstream.format} if upstream.format else {}
+    if "format" in upstream.open:
+        yield (f"{place}.open",), f"{place}.open.format: set {place}.format"
+        return
     try:
-        compile_grammar(read_options({**upstream.open, **format_}, config.parser.options), config.limits)
+        for format_ in dict.fromkeys(written_format(upstream, model) for model in upstream.models):
+            options = read_options({"format": format_, **upstream.open}, config.parser.options)
+            compile_grammar(options, config.limits)
     except BadOpen as problem:
         yield (f"{place}.format", f"{place}.open"), f"{place}.format and open: {problem}"
 
@@ -93,11 +91,11 @@ def _templates(place: str, upstream: Upstream) -> Iterator[Contradiction]:
     key, kind = f"{place}.template_file", upstream.kind
     if kind == "completions" and not upstream.template_file:
         yield (key, f"{place}.kind"), f"{key}: is needed where kind is completions: the prompt is made here"
-    if kind in RENDERED_ELSEWHERE and upstream.template_file:
+    if kind in MESSAGES_ONLY and upstream.template_file:
         yield (key, f"{place}.kind"), f"{key}: has no effect where kind is {kind}, which takes messages, not a prompt"
     if upstream.template_tokens and not upstream.template_file:
         tokens = f"{place}.template_tokens"
         yield (tokens, key), f"{tokens}: has no effect without template_file, whose template writes them"
-    if upstream.continues and kind not in CONTINUING:
+    if upstream.continues and kind in MESSAGES_ONLY:
         continues = f"{place}.continues"
         yield (continues, f"{place}.kind"), f"{continues}: a server of kind {kind} can't continue an answer"

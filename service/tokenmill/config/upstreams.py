@@ -5,8 +5,13 @@ from typing import Annotated, Any, Literal, TypeAlias
 from msgspec import Meta
 
 from tokenmill.config.base import Positive, PositiveInt, Section
+from tokenmill.formats import FORMATS
+from tokenmill.formats.models import suggest_format
 
 Kind: TypeAlias = Literal["vllm", "sglang", "llama.cpp", "ollama", "openai", "completions", "anthropic"]
+
+MESSAGES_ONLY: frozenset[Kind] = frozenset({"openai", "anthropic"})
+"""Kinds of servers that take messages, not a prompt. They may have parsed their text, and can't continue one."""
 
 
 class Upstream(Section, frozen=True, kw_only=True):
@@ -41,13 +46,19 @@ class Upstream(Section, frozen=True, kw_only=True):
     length_field: Literal["", "max_tokens", "max_completion_tokens"] = ""
     """With kind `openai`: name of the field that limits an answer's length. Empty: `max_completion_tokens` at the
     addresses of OpenAI and Azure, and `max_tokens` at others, some of which do not accept the newer name."""
+    default_max_tokens: PositiveInt = 4_096
+    """Length of an answer, in tokens, if its request sets none: for kind `anthropic`, whose API requires a length, and
+    `completions`, whose servers would end the answer after 16 tokens. Prompt and length together must fit in the
+    model's context: servers refuse more."""
     reasoning_field: Literal["", "reasoning_content", "reasoning", "none"] = ""
     """With kind `openai`: name of the field with the reasoning of earlier turns; `none`: it is not sent. Empty: as in
     the request, which is `reasoning_content` in Responses and Messages, but `none` at the addresses of OpenAI, Azure,
     Groq, Mistral and Cerebras, which refuse such turns. vLLM, OpenRouter and Ollama read `reasoning`."""
     continues: bool = False
     """Whether an answer whose caller is lost continues from its text so far; otherwise it ends as failed. Needs a
-    template, or a server that can continue an answer: `vllm`, `sglang`."""
+    template, or a server that can continue an answer: `vllm`, `sglang`. An answer with a shape (`response_format`) is
+    not continued. The rest of an answer may be as long as the request allows for all of it, and its usage counts the
+    rest alone."""
     calls: PositiveInt = 64
     """Answers under way at the same time per URL."""
     queue: Annotated[int, Meta(ge=0)] = 256
@@ -62,3 +73,11 @@ class Upstream(Section, frozen=True, kw_only=True):
     """How long the server may pause between two pieces of an answer."""
     tries: PositiveInt = 3
     """How often a request is tried, at any of the URLs, as long as nothing of its answer has come."""
+
+
+def written_format(upstream: Upstream, model: str) -> str:
+    """Return the name of the format that a model writes: as configured; else by its name, if its text is raw."""
+    if upstream.format:
+        return upstream.format
+    suggested = None if upstream.kind in MESSAGES_ONLY else suggest_format(upstream.model or model, FORMATS)
+    return suggested.name if suggested else "plain"

@@ -42,14 +42,16 @@ think" is the effort `none`, or `disabled` in Messages.
 | kind | how long | not to think | an effort | a shape |
 | --- | --- | --- | --- | --- |
 | `vllm`, `sglang` | `max_tokens` | its template, see below | `reasoning_effort` | `response_format` |
-| `completions` | `max_tokens` | its template | its template | `response_format` |
+| `completions` | `max_tokens`, or its default | its template | its template | `response_format` |
 | `llama.cpp` | `n_predict` | its template | its template | `json_schema` |
 | `ollama` | `num_predict` | `think: false` | refused | `format` |
 | `openai` | see below | the effort, if the client gives one | `reasoning_effort` | `response_format` |
-| `anthropic` | `max_tokens`, or 4096 | Messages as they are | `output_config.effort` | `output_config.format` |
+| `anthropic` | `max_tokens`, or its default | Messages as they are | `output_config.effort` | `output_config.format` |
 """,
     """
-For `anthropic` the effort `minimal` becomes `low`, and the shape `json_object` is refused.
+For `anthropic` the effort `minimal` becomes `low`, and the shape `json_object` is refused. If the
+client sets no length, `anthropic`, which requires one, and `completions`, whose servers would end an answer after 16
+tokens, get the upstream's `default_max_tokens`.
 """,
     """
 For `openai` the length is `max_completion_tokens` at the addresses of OpenAI and Azure, whose newer models refuse the
@@ -65,8 +67,9 @@ reasoning: the thinking of Messages, or the reasoning of Responses with its `enc
 """,
     """
 At the addresses of OpenAI, Azure, Groq, Mistral and Cerebras a tool's answer is text: its images follow in a user
-message, after all answers of that turn. `anthropic` gets call ids that it accepts, the header `anthropic-beta` of a
-request to `/v1/messages`, and none of `user`, `prompt_cache_key`, `safety_identifier` and `verbosity`.
+message, after all answers of that turn. `anthropic` gets call ids that it accepts and the header `anthropic-beta` of a
+request to `/v1/messages`. `anthropic` and `ollama` get none of `user`, `prompt_cache_key`, `safety_identifier` and
+`verbosity`.
 """,
     """
 A template is told not to think by its variables `enable_thinking` and `thinking`, both false; a client's
@@ -77,7 +80,13 @@ format's default) is not told: if its prompt did not open the reasoning, its tex
 Servers that render the prompt get one system message, at the beginning, with the text of the `system` and `developer`
 messages there, in order. Later ones become user messages in their place, as many templates refuse or drop another
 system message. The role is `developer` if there is such a message and the format is `harmony`, or a `template_file` has
-the role. `openai` gets all messages unchanged.
+the role. An assistant's message is one text there, with the words of a refusal. `openai` gets all messages unchanged.
+""",
+    """
+A conversation that ends with a message of the assistant is refused in Messages, and by all kinds but the last two:
+some servers would begin another answer, others continue that one. `vllm` and `sglang` continue it if the client of a
+chat sets `continue_final_message`. Images are refused where the prompt is rendered from a `template_file`, and by
+`llama.cpp`.
 """,
     """
 Raw text, from all kinds but the last two, is constrained to a shape from its first token: servers leave room for

@@ -33,6 +33,7 @@ def test_a_plain_chat() -> None:
     assert ANTHROPIC.call(plan) == Call("/v1/messages", RAW, "sse+anthropic")
     assert (plan.begins, plan.format) == ("", "plain")
     assert body(max_tokens=5)["max_tokens"] == 5
+    assert ANTHROPIC.call(plan_of("anthropic", chat(), default_max_tokens=7)).body["max_tokens"] == 7
 
 
 @pytest.mark.parametrize(
@@ -283,6 +284,23 @@ def test_each_thought_of_a_response_stands_where_it_was_thought() -> None:
         {"role": "assistant", "content": said},
         {"role": "user", "content": [noon, *SAID["content"]]},
     ]
+
+
+def test_a_call_that_broke_off_is_left_out_of_a_response_s_history() -> None:
+    """A response that was cut off ends with it, and its client sends it back."""
+    call = {"type": "function_call", "call_id": "c1", "name": "now", "arguments": '{"a": ', "status": "incomplete"}
+    asked = {"model": "m", "input": [HI, thought("a"), call, HI]}
+    made = ANTHROPIC.call(plan_of("anthropic", asked, "responses")).body
+    assert made["messages"] == [{"role": "user", "content": SAID["content"] * 2}]
+
+
+def test_fields_that_ask_for_nothing_are_not_passed_on() -> None:
+    """A null field counts as absent, and that API refuses some of the words that are accepted here."""
+    nothing: Json = {"system": None, "temperature": None, "tools": None, "mcp_servers": [], "speed": "standard"}
+    assert own(**nothing, service_tier="auto") == own()
+    assert own(cache_control={"type": "ephemeral"}) == own() | {"cache_control": {"type": "ephemeral"}}
+    edits = {"edits": [{"type": "clear_tool_uses_20250919"}]}
+    assert own(context_management=edits) == own() | {"context_management": edits}
 
 
 def test_a_client_s_own_body_is_passed_on() -> None:

@@ -15,6 +15,7 @@ from tokenmill.caller.kinds.completions import COMPLETIONS
 RAW: Json = {
     "model": "test-model",
     "prompt": "P",
+    "max_tokens": 4096,
     "skip_special_tokens": False,
     "spaces_between_special_tokens": False,
     "stream": True,
@@ -72,6 +73,16 @@ def test_other_apis_ask_the_same() -> None:
     ]
     bodies = [COMPLETIONS.call(msgspec.structs.replace(plan, prompt="P")).body for plan in asked]
     assert bodies == [RAW | {"max_tokens": 9}] * 2
+
+
+@pytest.mark.parametrize(("settings", "length"), [({}, 200), ({"default_max_tokens": 30}, 30)])
+async def test_an_answer_without_a_length_is_not_cut_at_the_server_s_sixteen_tokens(
+    settings: Json, length: int
+) -> None:
+    """A null length would be sixteen, too: the upstream's own default is sent, unless the client sets a length."""
+    async with Vllm(lambda _: Script("x" * 200, cut=1)) as server:
+        plan = msgspec.structs.replace(plan_of("completions", chat(), **settings), prompt="P")
+        assert text_of(await answered(server, COMPLETIONS, COMPLETIONS.call(plan))) == "x" * length
 
 
 async def test_the_server_takes_it_and_hides_no_marker() -> None:

@@ -29,8 +29,9 @@ from tests.support.model_servers.speech import Script
 from tests.support.model_servers.vllm import Vllm
 from tokenmill.apis.ask import Ask, BadAsk, Json
 from tokenmill.caller.kinds import KINDS, Plan, find_kind
-from tokenmill.caller.kinds.kind import Base, Call, given
+from tokenmill.caller.kinds.kind import Call, given
 from tokenmill.config import Upstream
+from tokenmill.config.upstreams import MESSAGES_ONLY
 from tokenmill.config.upstreams import Kind as Configured
 
 SERVERS: Mapping[str, Callable[..., FakeModelServer]] = {
@@ -82,7 +83,7 @@ def test_the_kinds_are_those_of_the_configuration() -> None:
     """Each is found by the name that people write there, and says what it does."""
     assert [kind.name for kind in KINDS] == list(get_args(Configured))
     assert all(find_kind(kind.name) is kind and kind.summary for kind in KINDS)
-    assert {kind.name for kind in KINDS if not kind.raw} == {"openai", "anthropic"}
+    assert {kind.name for kind in KINDS if not kind.raw} == MESSAGES_ONLY
 
 
 @pytest.mark.parametrize("kind", [kind.name for kind in KINDS])
@@ -123,7 +124,7 @@ def test_a_server_of_raw_text_is_told_nothing_of_one_call_at_a_time(kind: str, c
 def test_a_kind_without_wishes_needs_one_request() -> None:
     """No prompt before, no word behind; a key is a bearer's."""
     upstream = Upstream(models=["m"], urls=["http://a"])
-    plan, base = Plan(ask=Ask(model="m", messages=[HI]), upstream=upstream), Base()
+    plan, base = Plan(ask=Ask(model="m", messages=[HI]), upstream=upstream), find_kind("completions")
     base.check(plan)
     assert (base.rendering(plan), base.prompt_of({"prompt": "P"}), base.abort(Call("/", {}))) == (None, None, None)
     assert (base.headers("k"), base.headers("")) == ({"authorization": "Bearer k"}, {})

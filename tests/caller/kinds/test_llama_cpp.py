@@ -11,6 +11,7 @@ from tests.support.calling import (
     IMAGE,
     NAMED,
     OTHER,
+    RENDERED,
     SCHEMA,
     SHAPE,
     TOOL,
@@ -26,7 +27,7 @@ from tests.support.model_servers.speech import Script
 from tokenmill.apis.ask import BadAsk, Json
 from tokenmill.caller.kinds import Call
 from tokenmill.caller.kinds.llama_cpp import LAST_EVENT, LLAMA_CPP
-from tokenmill.caller.kinds.raw_text import UNTHINKING, one_system
+from tokenmill.caller.kinds.raw_text import UNTHINKING
 from tokenmill.codecs.sse import EVENT_BYTES
 
 CALL = '<tool_call>\n{"name": "now", "arguments": {}}\n</tool_call>'
@@ -59,9 +60,7 @@ def test_a_completion_keeps_the_markers_of_the_format() -> None:
 def test_the_prompt_is_asked_for_with_messages_and_tools() -> None:
     """No choice is said: what a model may not call is not there, and an answer's beginning is added here."""
     plan = plan_of("llama.cpp", chat(*HISTORY, tools=[TOOL, OTHER]))
-    assert LLAMA_CPP.rendering(plan) == Call(
-        "/apply-template", {"messages": one_system(HISTORY), "tools": [TOOL, OTHER]}
-    )
+    assert LLAMA_CPP.rendering(plan) == Call("/apply-template", {"messages": RENDERED, "tools": [TOOL, OTHER]})
     none = plan_of("llama.cpp", chat(tools=[TOOL], tool_choice="none"))
     assert LLAMA_CPP.rendering(none) == Call("/apply-template", {"messages": [HI]})
     named = plan_of("llama.cpp", chat(tools=[TOOL, OTHER], tool_choice=NAMED))
@@ -143,6 +142,23 @@ async def test_the_server_takes_both_and_hides_no_marker() -> None:
     prompt = server.generations[0].body["prompt"]
     assert prompt.startswith("<|im_start|>system\n<tools>\nnow")
     assert prompt.endswith("<|im_start|>assistant\n")
+
+
+@pytest.mark.parametrize(
+    "turn",
+    [
+        {"content": None, "reasoning_content": "hm"},
+        {"content": None, "refusal": "No."},
+        {"content": [{"type": "refusal", "refusal": "No."}]},
+    ],
+)
+async def test_the_server_takes_turns_of_reasoning_or_refusal_alone(turn: Json) -> None:
+    """It refuses them as clients send them."""
+    async with LlamaCpp(lambda _: Script(CALL)) as server:
+        plan = plan_of("llama.cpp", chat(HI, {"role": "assistant"} | turn, HI))
+        plan = await prompt_from(server, LLAMA_CPP, plan)
+    words = "" if turn.get("reasoning_content") else "No."
+    assert f"<|im_start|>assistant\n{words}<|im_end|>" in (plan.prompt or "")
 
 
 async def test_a_prompt_longer_than_an_event_may_be_is_not_repeated() -> None:

@@ -1,5 +1,6 @@
 """Ollama: it renders the prompt without asking the model, and completes it raw."""
 
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -120,6 +121,20 @@ def test_what_it_does_not_take_is_refused_by_name(fields: Json, param: str) -> N
     with pytest.raises(BadAsk) as refused:
         plan_of("ollama", chat() | fields)
     assert refused.value.param == param
+
+
+def test_hints_are_left_out() -> None:
+    """An answer is the same without them."""
+    hints = {"user": "u", "prompt_cache_key": "k", "safety_identifier": "s", "verbosity": "low"}
+    assert (body(**hints), rendering(**hints)) == (RAW, RENDER)
+
+
+def test_a_template_that_is_rendered_here_has_variables(tmp_path: Path) -> None:
+    """They are in the prompt; Ollama's own template has none."""
+    (tmp_path / "t.jinja").write_text("{{ messages }}")
+    asked = chat(chat_template_kwargs={"a": 1})
+    plan = plan_of("ollama", asked, template_file=str(tmp_path / "t.jinja"))
+    assert OLLAMA.call(msgspec.structs.replace(plan, prompt="P")).body == RAW
 
 
 def test_other_apis_ask_the_same() -> None:

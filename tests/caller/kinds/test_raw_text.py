@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.calling import HI, HISTORY, IMAGE, OTHER, SHAPE, TOOL, chat, plan_of
+from tests.support.calling import CALLED, HI, HISTORY, IMAGE, OTHER, RENDERED, SHAPE, TOOL, chat, plan_of
 from tokenmill.apis.ask import BadAsk, Json
 from tokenmill.caller.kinds import KINDS, find_kind
 from tokenmill.caller.kinds.raw_text import UNTHINKING, one_system, template_messages, template_variables, thinks
@@ -98,8 +98,8 @@ def test_what_the_client_tells_the_template_counts() -> None:
 def test_a_developer_is_the_system_where_templates_do_not_know_the_role(format_: str, role: str) -> None:
     """Qwen's refuse it, others leave its messages out and say nothing; gpt-oss knows it."""
     plan = plan_of("vllm", chat(*HISTORY), format=format_)
-    told = {"role": role, "content": "Be brief.\n\nNo jokes."}
-    assert template_messages(plan, "reasoning_content") == [told, *HISTORY[2:]]
+    told = [RENDERED[0] | {"role": role}, *RENDERED[1:]]
+    assert template_messages(plan, "reasoning_content") == told
     assert plan.ask.messages == HISTORY
 
 
@@ -153,6 +153,26 @@ def test_a_server_hears_what_was_thought_by_the_names_that_it_reads(name: str, k
     assert (each.rendering(plan) or each.call(plan)).body["messages"] == [HI, said | told, HI]
 
 
+def parts(*refusals: str) -> list[Json]:
+    return [{"type": "text", "text": "Hm. "}, *({"type": "refusal", "refusal": text} for text in refusals)]
+
+
+@pytest.mark.parametrize(
+    ("turn", "told"),
+    [
+        ({"content": None, "reasoning_content": "hm"}, {"content": "", "reasoning_content": "hm"}),
+        ({"content": None, "refusal": "No."}, {"content": "No."}),
+        ({"content": parts("No.")}, {"content": "Hm. No."}),
+        ({"content": parts(), "name": "a", "refusal": None}, {"content": "Hm. ", "name": "a"}),
+        ({"content": None, "tool_calls": [CALLED]}, {"content": "", "tool_calls": [CALLED]}),
+    ],
+)
+def test_a_turn_of_the_assistant_is_text_that_templates_read(turn: Json, told: Json) -> None:
+    """llama.cpp refuses a turn without content or calls and parts that are refusals; no template reads `refusal`."""
+    plan = plan_of("llama.cpp", chat(HI, {"role": "assistant"} | turn, HI))
+    assert template_messages(plan, "reasoning_content") == [HI, {"role": "assistant"} | told, HI]
+
+
 @pytest.mark.parametrize(("format_", "role"), [("hermes", "system"), ("harmony", "developer")])
 def test_every_server_that_renders_hears_of_the_developer_by_a_role_that_its_template_knows(
     format_: str, role: str
@@ -164,3 +184,39 @@ def test_every_server_that_renders_hears_of_the_developer_by_a_role_that_its_tem
         plan = plan_of(kind.name, body, "responses", format=format_)
         asked = kind.rendering(plan) or kind.call(plan)
         assert asked.body["messages"] == [told | {"role": role}, HI]
+
+
+ANSWER: Json = {"role": "assistant", "content": "The answer is"}
+
+
+@pytest.mark.parametrize(
+    ("api", "body", "param"),
+    [
+        ("chat", chat(HI, ANSWER), "messages"),
+        ("chat", chat(HI, {"role": "assistant", "tool_calls": [CALLED]}), "messages"),
+        ("responses", {"model": "m", "input": [HI, ANSWER]}, "input"),
+    ],
+)
+@pytest.mark.parametrize("kind", RAW)
+def test_a_conversation_that_ends_with_the_assistant_is_refused(kind: str, api: str, body: Json, param: str) -> None:
+    """Some servers would begin another answer, others would continue this one."""
+    with pytest.raises(BadAsk, match="is not continued") as refused:
+        plan_of(kind, body, api)
+    assert (refused.value.param, refused.value.code) == (param, "unsupported_value")
+
+
+@pytest.mark.parametrize("kind", RAW)
+def test_a_turn_of_the_assistant_is_continued_where_the_server_has_a_word_for_it(kind: str) -> None:
+    """A client has to ask for it. Servers without the word would begin another answer."""
+    asked = chat(HI, ANSWER, continue_final_message=True, add_generation_prompt=False)
+    if kind not in ("vllm", "sglang"):
+        with pytest.raises(BadAsk):
+            plan_of(kind, asked)
+        return
+    body = find_kind(kind).call(plan_of(kind, asked)).body
+    assert (body["messages"], body["continue_final_message"]) == ([HI, ANSWER], True)
+
+
+def test_servers_that_parse_decide_about_a_last_turn_of_the_assistant() -> None:
+    """They get it unchanged."""
+    assert find_kind("openai").call(plan_of("openai", chat(HI, ANSWER))).body["messages"] == [HI, ANSWER]

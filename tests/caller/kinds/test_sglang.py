@@ -10,6 +10,7 @@ from tests.support.calling import (
     IMAGE,
     NAMED,
     OTHER,
+    RENDERED,
     SHAPE,
     TOOL,
     answered,
@@ -22,7 +23,7 @@ from tests.support.model_servers.sglang import Sglang
 from tests.support.model_servers.speech import Script
 from tokenmill.apis.ask import Json
 from tokenmill.caller.kinds import Call
-from tokenmill.caller.kinds.raw_text import UNTHINKING, one_system
+from tokenmill.caller.kinds.raw_text import UNTHINKING
 from tokenmill.caller.kinds.sglang import SGLANG
 
 RAW: Json = {
@@ -88,8 +89,7 @@ def test_our_fields_go_before_the_client_s() -> None:
 def test_the_history_goes_as_templates_read_it() -> None:
     """System messages, images, calls, their results, reasoning."""
     seen = {"role": "user", "content": [IMAGE]}
-    messages = [*one_system(HISTORY), seen]
-    assert SGLANG.call(plan_of("sglang", chat(*HISTORY, seen))).body == RAW | {"messages": messages}
+    assert SGLANG.call(plan_of("sglang", chat(*HISTORY, seen))).body == RAW | {"messages": [*RENDERED, seen]}
 
 
 def test_other_apis_ask_the_same() -> None:

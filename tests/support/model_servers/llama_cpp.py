@@ -7,6 +7,7 @@
 | lines of `/completion`; no `[DONE]` | `tools/server/server-task.cpp` |
 | chunks of chats, the order of their keys | `tools/server/server-task.cpp` |
 | `parse_tool_calls` changes nothing; a named tool counts as `auto` | `server-common.cpp`, `server-schema.cpp` |
+| turns without content or calls and parts that are not text are refused | `common/chat.cpp` |
 | `none` keeps the tools in the prompt | `common/chat-auto-parser-generator.cpp` |
 | a chat preserves what its template says, whatever the body says | `tools/server/server-common.cpp` |
 | errors, and the first one of a stream has a status | `server-common.cpp`, `server-http.cpp` |
@@ -156,3 +157,9 @@ def _checked(body: Body) -> None:
         raise Refuse(400, message="Expected 'messages' to be an array")
     if body.get("tools") and body.get("tool_choice") != "none" and "grammar" in body:
         raise Refuse(400, message="Cannot use custom grammar constraints with tools.")
+    for message in body["messages"]:
+        content = message.get("content")
+        if message["role"] == "assistant" and "content" not in message and not message.get("tool_calls"):
+            raise Refuse(400, message="Assistant message must contain either 'content' or 'tool_calls'!")
+        if isinstance(content, list) and any(part["type"] != "text" for part in content):
+            raise Refuse(400, message="unsupported content[].type")

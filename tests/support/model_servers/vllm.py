@@ -7,6 +7,7 @@
 | `none` leaves the tools in the prompt | `renderers/online_renderer.py` |
 | with a parser and `none` the text of calls is gone (issue 55080) | `parser/abstract_parser.py` |
 | errors before there is a status | `entrypoints/serve/exception_handling/`, `entrypoints/serve/engine/serving.py` |
+| a completion without a length has 16 tokens | `entrypoints/openai/completion/protocol.py` |
 | models | `entrypoints/openai/models/serving.py` |
 
 `forced="native"` is older vLLM (seen in `entrypoints/openai/serving_chat.py` at commit 003fe593): `required` and a
@@ -27,6 +28,9 @@ from tests.support.model_servers.vllm_wire import ChatWire, CompletionWire, vllm
 from tests.support.model_servers.wire import Body, now, stop_words, tool_names
 
 NO_PARSER = '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set'
+
+COMPLETION_TOKENS = 16
+"""Length of a completion whose request sets none."""
 
 
 class Vllm(FakeModelServer):
@@ -88,8 +92,9 @@ class Vllm(FakeModelServer):
         if "prompt" not in body:
             raise Refuse(400, message="Either prompt or prompt_embeds must be provided and non-empty.")
         self._know(body)
-        wire = CompletionWire(body, request.headers.get("X-Request-Id"))
-        return await self.generate(request, body, wire, self._rules(body), stream=bool(body.get("stream")))
+        wire, rules = CompletionWire(body, request.headers.get("X-Request-Id")), self._rules(body)
+        rules = msgspec.structs.replace(rules, limit=rules.limit or COMPLETION_TOKENS)
+        return await self.generate(request, body, wire, rules, stream=bool(body.get("stream")))
 
     def _scripts(self, body: Body) -> list[Script]:
         scripts = super()._scripts(body)

@@ -6,23 +6,18 @@ from typing import Any
 
 from tokenmill.apis.ask import Ask, Json
 from tokenmill.apis.chat import NO_EFFORT
+from tokenmill.apis.messages import MESSAGES
 from tokenmill.apis.namespaces import with_one_name
 from tokenmill.apis.reading import Node
 from tokenmill.apis.record import BETAS
 from tokenmill.apis.responses_input import read_input
 from tokenmill.caller.kinds.arguments import fitted, read_arguments, said_by, text_of
-from tokenmill.caller.kinds.kind import Base, Call, Plan, given, single, unsupported
+from tokenmill.caller.kinds.kind import HINTS, Call, Kind, Plan, given, own_body, single, unsupported
 
 VERSION = "2023-06-01"
 
-MAX_TOKENS = 4_096
-"""Where the client says nothing: that API wants a number."""
-
 TAKEN = frozenset({"top_k"})
 """What else it takes."""
-
-HINTS = frozenset({"user", "prompt_cache_key", "safety_identifier", "verbosity"})
-"""What may help a server and is left out: an answer is right without it."""
 
 EFFORTS = {"minimal": "low", NO_EFFORT: None}
 """Words of OpenAI's that it does not have: it thinks if it is asked to."""
@@ -30,11 +25,14 @@ EFFORTS = {"minimal": "low", NO_EFFORT: None}
 FIT_ID, ID_CHARS = re.compile("[A-Za-z0-9_-]+"), 24
 """What it takes for the id of a call, and how long a hash is that stands in the place of another."""
 
-OWN = frozenset({"stream", "model", "metadata"})
-"""Of a client's body: what is ours to say."""
+OURS = frozenset({"stream", "model", "metadata"})
+"""Fields of a client's own body that are set here."""
+
+PASSED = frozenset({"cache_control"})
+"""Fields without effect here that mean something to that API."""
 
 
-class Anthropic(Base):
+class Anthropic(Kind):
     """Messages as they come."""
 
     name = "anthropic"
@@ -61,7 +59,7 @@ class Anthropic(Base):
     def call(self, plan: Plan) -> Call:
         """The client's own body, where it speaks this API."""
         if plan.api == "messages":
-            own = {name: value for name, value in plan.body.items() if name not in OWN}
+            own = own_body(plan.body, MESSAGES.fields, OURS, PASSED)
             own["messages"] = [told for message in own["messages"] if (told := _spoken(message)) is not None]
             body = {**own, **_metadata(plan.body), "model": plan.model, "stream": True}
             return Call("/v1/messages", body, "sse+anthropic", {BETAS: plan.betas} if plan.betas else {})
@@ -69,7 +67,7 @@ class Anthropic(Base):
         body = {
             **{name: value for name, value in ask.forwarded.items() if name in TAKEN},
             "model": plan.model,
-            "max_tokens": ask.max_tokens or MAX_TOKENS,
+            "max_tokens": ask.max_tokens or plan.upstream.default_max_tokens,
             **given(
                 system=_system(ask.messages), temperature=ask.temperature, top_p=ask.top_p, stop_sequences=ask.stop
             ),
@@ -133,7 +131,8 @@ def _format(ask: Ask) -> Json | None:
 def _conversation(plan: Plan) -> Iterator[Json]:
     """The messages; of Responses one for each item.
 
-    What was thought is signed item by item, and that API checks where it stands; a chat has no place for that.
+    What was thought is signed item by item, and that API checks where it stands; a chat has no place for that. A call
+    that broke off is left out.
     """
     items = plan.body.get("input") if plan.api == "responses" else None
     if not isinstance(items, list):
@@ -142,7 +141,7 @@ def _conversation(plan: Plan) -> Iterator[Json]:
     for item in items:
         if item.get("type") == "reasoning":
             yield {"role": "reasoning", "content": _thinking(item)}
-        else:
+        elif not (item.get("type") == "function_call" and item.get("status") == "incomplete"):
             yield from read_input(with_one_name(Node([item])))
 
 

@@ -1,9 +1,9 @@
 """Any server with OpenAI's completions: the prompt is rendered here, by the model's own chat template."""
 
-from tokenmill.caller.kinds.kind import Base, Call, Plan, sampling
+from tokenmill.caller.kinds.kind import Call, Kind, Plan, sampling
 
 
-class Completions(Base):
+class Completions(Kind):
     """A completion of a prompt."""
 
     name = "completions"
@@ -16,6 +16,7 @@ class Completions(Base):
             **forwarded,
             "model": plan.model,
             "prompt": f"{plan.prompt}{plan.begins}",
+            "max_tokens": plan.upstream.default_max_tokens,
             **sampling(plan.ask),
             **({"n": plan.ask.n} if plan.ask.n > 1 else {}),
             "skip_special_tokens": False,

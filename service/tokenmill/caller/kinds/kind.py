@@ -1,12 +1,15 @@
 """What a kind of model server is: how it is asked, so that the text comes as the model wrote it."""
 
-from collections.abc import Mapping
-from typing import Any, Protocol
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Mapping
+from typing import Any
 
 import msgspec
 
 from tokenmill.apis import name_at
+from tokenmill.apis.api import Fields
 from tokenmill.apis.ask import Ask, BadAsk, Json
+from tokenmill.caller.kinds.arguments import images_of
 from tokenmill.config import Upstream
 
 
@@ -64,63 +67,46 @@ class Call(msgspec.Struct, frozen=True):
     """Of this request, beside those of every one."""
 
 
-class Kind(Protocol):
-    """One of them. A new kind is one file with an object of this shape and one line in the list of this package."""
+class Kind(ABC):
+    """A kind of server. A new one is one file with an object of a class derived from this, and one line in the list of
+    this package.
+    """
 
-    @property
-    def name(self) -> str:
-        """What `upstreams.kind` calls it."""
+    name: str
+    """What `upstreams.kind` calls it."""
+    summary: str
+    """How it is made to write raw text, for people."""
+    raw = True
+    """Whether its text is as the model wrote it; else it may have read calls and reasoning itself."""
+    continued = False
+    """Whether a client may have it continue a last message of the assistant, by `continue_final_message`."""
 
-    @property
-    def summary(self) -> str:
-        """How it is made to write raw text, for people."""
-
-    @property
-    def raw(self) -> bool:
-        """Whether its text is as the model wrote it; else it may have read calls and reasoning itself."""
-
-    def check(self, plan: Plan) -> None:
+    def check(self, plan: Plan) -> None:  # noqa: B027 -- most kinds take everything
         """Raise `BadAsk` for what can't be had from it."""
 
-    def rendering(self, plan: Plan) -> Call | None:
-        """What has it say the prompt, where it can and that is needed; None: nothing."""
-
-    def prompt_of(self, answer: Json) -> str | None:
-        """The prompt in what it answers to that; None if there is none."""
-
-    def call(self, plan: Plan) -> Call:
-        """The request whose answer streams."""
-
-    def abort(self, call: Call) -> Call | None:
-        """What else makes it stop, beside closing the connection."""
-
-    def headers(self, api_key: str) -> Mapping[str, str]:
-        """Of every request."""
-
-
-class Base:
-    """What most kinds have in common."""
-
-    raw = True
-
-    def check(self, plan: Plan) -> None:
-        """Everything is had."""
-
     def rendering(self, plan: Plan) -> Call | None:  # noqa: ARG002 -- of those that render
-        """Nothing is asked."""
+        """Return the request that has it render the prompt, if it can and has to."""
         return None
 
     def prompt_of(self, answer: Json) -> str | None:  # noqa: ARG002 -- of those that render
-        """There is none."""
+        """Return the prompt in the answer to that request; None if there is none."""
         return None
 
+    @abstractmethod
+    def call(self, plan: Plan) -> Call:
+        """Return the request whose answer streams."""
+
     def abort(self, call: Call) -> Call | None:  # noqa: ARG002 -- of those that want more
-        """Closing the connection is enough."""
+        """Return the request that stops an answer; None if closing the connection is enough."""
         return None
 
     def headers(self, api_key: str) -> Mapping[str, str]:
-        """A bearer token."""
+        """Return the headers of every request: the key as a bearer token."""
         return {"authorization": f"Bearer {api_key}"} if api_key else {}
+
+
+HINTS = frozenset({"user", "prompt_cache_key", "safety_identifier", "verbosity"})
+"""Fields that may help a server. Those that do not know them get none: an answer is right without them."""
 
 
 def unsupported(plan: Plan, field: str, server: str) -> BadAsk:
@@ -152,6 +138,26 @@ def single(plan: Plan) -> None:
     """Raise `BadAsk` where several answers are wanted of a server that gives one."""
     if plan.ask.n > 1:
         raise BadAsk(f"{plan.ask.model} gives one answer at a time; ask for n=1", "n", "unsupported_value")
+
+
+def text_only(plan: Plan) -> None:
+    """Raise `BadAsk` for images, which have no place in a prompt that is text."""
+    if any(map(images_of, plan.ask.messages)):
+        detail = f"{plan.ask.model} completes a prompt of text, in which images have no place; leave them out"
+        raise BadAsk(detail, plan.name_of("messages"), "unsupported_value")
+
+
+def own_body(body: Json, fields: Fields, ours: Collection[str], passed: Collection[str]) -> Json:
+    """Return a client's own body for a server of the same API, without `ours`, which are set here.
+
+    Null fields are left out, and fields that have no effect here, since servers refuse some of them. Those in `passed`
+    mean something to the server.
+    """
+    return {
+        name: value
+        for name, value in body.items()
+        if value is not None and name not in ours and (name in passed or fields.does(name) in ("used", "forwarded"))
+    }
 
 
 def chat_body(plan: Plan, messages: list[Json]) -> Json:

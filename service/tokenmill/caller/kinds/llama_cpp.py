@@ -6,16 +6,15 @@ among `preserved_tokens`, so the format's markers are. Its last event repeats th
 say what is wanted of it.
 """
 
-from tokenmill.apis.ask import BadAsk, Json
-from tokenmill.caller.kinds.arguments import images_of
-from tokenmill.caller.kinds.kind import Base, Call, Plan, given, single
+from tokenmill.apis.ask import Json
+from tokenmill.caller.kinds.kind import Call, Kind, Plan, given, single, text_only
 from tokenmill.caller.kinds.raw_text import template_messages, template_variables
 
 LAST_EVENT = ("content", "stop", "stop_type", "stopping_word", "tokens_predicted", "tokens_evaluated")
 """What its codec reads of the last event: with a long prompt in it, it would be longer than an event may be."""
 
 
-class LlamaCpp(Base):
+class LlamaCpp(Kind):
     """Two requests: the prompt, then its completion."""
 
     name = "llama.cpp"
@@ -24,9 +23,7 @@ class LlamaCpp(Base):
     def check(self, plan: Plan) -> None:
         """There is one answer, and a prompt that is text has no images."""
         single(plan)
-        if any(map(images_of, plan.ask.messages)):
-            detail = f"{plan.ask.model} completes a prompt of text, in which images have no place; leave them out"
-            raise BadAsk(detail, plan.name_of("messages"), "unsupported_value")
+        text_only(plan)
 
     def rendering(self, plan: Plan) -> Call | None:
         """By the server's own template."""

@@ -10,14 +10,17 @@ from collections.abc import Mapping
 from tokenmill.apis.ask import BadAsk, Json
 from tokenmill.apis.chat import NO_EFFORT
 from tokenmill.caller.kinds.arguments import images_of, read_arguments, reasoning_of, text_of
-from tokenmill.caller.kinds.kind import Base, Call, Plan, given, single, unsupported
+from tokenmill.caller.kinds.kind import HINTS, Call, Kind, Plan, given, single, unsupported
 from tokenmill.caller.kinds.raw_text import one_system, thinks
 
 OPTIONS = frozenset({"top_k", "min_p", "typical_p", "repeat_penalty", "repeat_last_n", "num_ctx", "num_keep"})
 """What else it takes as an option."""
 
+VARIABLES = frozenset({"chat_template_kwargs"})
+"""The variables of a template that is rendered here; Ollama's own has none."""
 
-class Ollama(Base):
+
+class Ollama(Kind):
     """Two requests: the prompt, then its completion."""
 
     name = "ollama"
@@ -26,8 +29,9 @@ class Ollama(Base):
     def check(self, plan: Plan) -> None:
         """What it does not take is refused by name."""
         single(plan)
+        taken = OPTIONS | HINTS | (VARIABLES if plan.upstream.template_file else frozenset())
         for name in plan.ask.forwarded:
-            if name not in OPTIONS:
+            if name not in taken:
                 raise unsupported(plan, name, "Ollama")
         if any(";base64," not in url for url in _urls(plan.ask.messages)):
             raise BadAsk(
@@ -59,7 +63,7 @@ class Ollama(Base):
         """The completion."""
         ask = plan.ask
         options = {
-            **ask.forwarded,
+            **{name: value for name, value in ask.forwarded.items() if name in OPTIONS},
             **given(
                 num_predict=ask.max_tokens,
                 temperature=ask.temperature,
@@ -80,10 +84,6 @@ class Ollama(Base):
             "stream": True,
         }
         return Call("/api/generate", body, "sse+ollama")
-
-    def headers(self, api_key: str) -> Json:
-        """A bearer token, as its cloud wants it."""
-        return {"authorization": f"Bearer {api_key}"} if api_key else {}
 
 
 def _format(response_format: Json | None) -> Json | str | None:

@@ -17,7 +17,7 @@ from tokenmill.apis.ask import Json
 from tokenmill.apis.chat import CHAT
 from tokenmill.apis.content import text_part
 from tokenmill.caller.kinds.arguments import REASONING, images_of, text_of, with_reasoning, with_short_ids
-from tokenmill.caller.kinds.kind import Base, Call, Plan, chat_body, given
+from tokenmill.caller.kinds.kind import Call, Kind, Plan, chat_body, given, own_body
 from tokenmill.config import Upstream
 
 OLD, NEW = "max_tokens", "max_completion_tokens"
@@ -43,7 +43,7 @@ PASSED = frozenset({"prompt_cache_options", "prompt_cache_retention"})
 """What means nothing to the front, and something to OpenAI's own server."""
 
 
-class OpenAI(Base):
+class OpenAI(Kind):
     """Chat completions as they come."""
 
     name = "openai"
@@ -53,18 +53,13 @@ class OpenAI(Base):
     def call(self, plan: Plan) -> Call:
         """The client's own body, where it speaks this API."""
         if plan.api == "chat" and not plan.begins:
-            own = {name: value for name, value in plan.body.items() if value is not None and _is_passed(name)}
+            own = own_body(plan.body, CHAT.fields, LEFT_OUT, PASSED)
             own["messages"] = _history(plan, own["messages"])
             body = {**own, "model": plan.model, "stream": True, "stream_options": {"include_usage": True}}
         else:
             body = chat_body(plan, _history(plan, plan.ask.messages)) | _choice(plan)
             body.pop(OLD, None)
         return Call("/v1/chat/completions", body | given(**{_length(plan.upstream): plan.ask.max_tokens}), "sse+openai")
-
-
-def _is_passed(name: str) -> bool:
-    """Whether a field of a client's own body goes to the server: not what asks for nothing, which some refuse."""
-    return name not in LEFT_OUT and (name in PASSED or CHAT.fields.does(name) in ("used", "forwarded"))
 
 
 def _choice(plan: Plan) -> Json:

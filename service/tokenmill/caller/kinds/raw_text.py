@@ -45,6 +45,17 @@ def _unfit(plan: Plan, field: str, why: str) -> BadAsk:
     return BadAsk(detail, plan.name_of(field), "unsupported_parameter")
 
 
+def check_end(plan: Plan, *, continued: bool) -> None:
+    """Raise `BadAsk` for a conversation that ends with the assistant: some servers would begin another answer, others
+    continue this one. `continued`: whether the server lets a client ask for the latter, by `continue_final_message`.
+    """
+    if plan.ask.messages[-1]["role"] != "assistant" or (continued and plan.ask.forwarded.get("continue_final_message")):
+        return
+    name = plan.name_of("messages")
+    detail = f"the last message in {name} is the assistant's, which is not continued; end with a message of the user"
+    raise BadAsk(detail, name, "unsupported_value")
+
+
 def thinks(plan: Plan) -> bool:
     """Whether the model may think. One whose prompt opens the reasoning does so, whatever it is told."""
     return plan.opens_reasoning or (plan.ask.thinks and plan.ask.response_format is None)
@@ -60,7 +71,17 @@ def template_variables(plan: Plan) -> Json:
 def template_messages(plan: Plan, *reasoning: str) -> list[Json]:
     """The conversation, for a server that renders it and knows what was thought by these names."""
     messages = one_system(plan.ask.messages, knows_developer=plan.format in KNOW_DEVELOPER)
-    return [with_reasoning(each, reasoning) for each in messages]
+    return [with_reasoning(_as_text(each), reasoning) for each in messages]
+
+
+def _as_text(message: Json) -> Json:
+    """Return a message of the assistant with all its text as `content`, a refusal's words included: templates read
+    nothing else, and some servers refuse a turn without it. Other messages are unchanged.
+    """
+    if message["role"] != "assistant":
+        return message
+    rest = {name: value for name, value in message.items() if name != "refusal"}
+    return rest | {"content": text_of(message)}
 
 
 def one_system(messages: list[Json], *, knows_developer: bool = False) -> list[Json]:

@@ -5,16 +5,17 @@ with `auto` they are, and without a parser the text is not touched. `separate_re
 text. It notices that a connection is gone after two seconds; `/abort_request` stops at once.
 """
 
-from tokenmill.caller.kinds.kind import Base, Call, Plan, chat_body, given
+from tokenmill.caller.kinds.kind import Call, Kind, Plan, chat_body, given
 from tokenmill.caller.kinds.raw_text import template_messages, template_variables
 from tokenmill.caller.kinds.vllm import CONTINUED
 
 
-class SGLang(Base):
+class SGLang(Kind):
     """Chat completions without parsers."""
 
     name = "sglang"
     summary = "chat completions with `separate_reasoning: false`, and no token skipped"
+    continued = True
 
     def call(self, plan: Plan) -> Call:
         """The chat completion, under an id of ours."""

@@ -7,7 +7,7 @@ of many models are, come only if they are not skipped.
 """
 
 from tokenmill.apis.ask import Json
-from tokenmill.caller.kinds.kind import Base, Call, Plan, chat_body, given
+from tokenmill.caller.kinds.kind import Call, Kind, Plan, chat_body, given
 from tokenmill.caller.kinds.raw_text import template_messages, template_variables
 
 REASONING = ("reasoning", "reasoning_content")
@@ -17,11 +17,12 @@ CONTINUED: Json = {"continue_final_message": True, "add_generation_prompt": Fals
 """The last message is the beginning of the answer."""
 
 
-class Vllm(Base):
+class Vllm(Kind):
     """Chat completions without parsers."""
 
     name = "vllm"
     summary = "chat completions with `tool_choice: none`, which keeps the tools in the prompt, and no token skipped"
+    continued = True
 
     def call(self, plan: Plan) -> Call:
         """The chat completion."""
