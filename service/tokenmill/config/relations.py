@@ -37,6 +37,9 @@ INTERVALS = 10
 
 REDIS_SCHEMES = ("redis://", "rediss://", "unix://", "memory://")
 
+DATABASE = re.compile(r"/?\d*", re.ASCII)
+"""Path of a URL of Redis; another one would silently mean database 0."""
+
 SERVER = re.compile(r"(\[[^\s\[\]]+\]|[^\s\[\]/]+):([0-9]{1,5})")
 """A broker's address: a host name or an IP address, in brackets if it has colons, with a port; not a URL."""
 
@@ -172,6 +175,8 @@ def _redis(config: Config) -> Iterator[Contradiction]:
         yield ("redis.url",), f"redis.url: must begin with one of {', '.join(REDIS_SCHEMES)}"
     elif not _has_port(url):
         yield ("redis.url",), "redis.url: the port must be a number up to 65535"
+    elif url.startswith("redis") and not DATABASE.fullmatch(urlsplit(url).path):
+        yield ("redis.url",), "redis.url: the path must be the number of a database, as in redis://localhost:6379/0"
 
 
 def _has_port(url: str) -> bool:

@@ -134,6 +134,7 @@ class WorkerService(Service):
             log_id = self._identified(await look(network(admin), config.topics.tokens))
         size = min(batch_bytes(settings), input_bytes)  # control records go to the input in batches, too
         seconds = config.kafka.rebalance_timeout_ms / 1000
+        store, sessions = self._store(log_id.cluster), self._sessions(log_id.cluster)  # either may refuse its URL
         producer = await started(lambda: make_producer(config.kafka, size), "start the producer", seconds)
         engine: Engine | None = None
         consumer = make_consumer(config.kafka)
@@ -143,12 +144,12 @@ class WorkerService(Service):
                 settings=settings,
                 consumer=consumer,
                 producer=producer,
-                store=self._store(log_id.cluster),
+                store=store,
                 numbers=self._numbers,
                 hooks=self._hooks,
                 fail=self._fail,
                 telemetry=self._telemetry,
-                sessions=self._sessions(log_id.cluster),
+                sessions=sessions,
                 output_partitions=OutputPartitions(config.topics.tokens, counts),
             )
         )
