@@ -10,7 +10,6 @@ from tokenmill.commands.settings import config_option, configuration
 from tokenmill.config import Caller, Front
 from tokenmill.config.front_relations import NO_UPSTREAMS
 from tokenmill.config.shown import shown
-from tokenmill.partition import PartitionSettings
 
 
 @click.group()
@@ -28,7 +27,6 @@ def check(config_path: Path | None, *, show: bool, as_json: bool) -> None:
     Checks the file, the environment, and how the settings fit together; contacts neither broker nor Redis.
     """
     config = configuration(config_path)
-    PartitionSettings.from_config(config)
     if as_json:
         click.echo(msgspec.json.encode(shown(config)))
     elif show:

@@ -22,7 +22,6 @@ from tokenmill.errors import FatalError
 from tokenmill.garbage import tune_garbage_collector
 from tokenmill.observe import Hooks, Numbers, exposition, setup_logs
 from tokenmill.observe.telemetry_setup import telemetry_of
-from tokenmill.partition import PartitionSettings
 from tokenmill.process import EXIT_S, Deadline, bound
 from tokenmill.worker.service import WorkerService
 
@@ -70,9 +69,8 @@ class Worker(faust.Worker):
 def run_worker(config: Config, hooks: Hooks | None = None) -> int:
     """Run until SIGTERM or SIGINT (0) or until the worker can't continue (1). Takes over the process.
 
-    Raises `ConfigError` and `MissingExtra` before anything is started.
+    Raises `MissingExtra` before anything is started.
     """
-    PartitionSettings.from_config(config)  # refuses names that do not exist
     setup_logs(config.worker.log_format, config.worker.log_level)
     loop = uvloop.new_event_loop()
     asyncio.set_event_loop(loop)
