@@ -24,7 +24,8 @@ def command() -> None:
 def check(config_path: Path | None, *, show: bool, as_json: bool) -> None:
     """Read the configuration and report all problems; the exit code is 2 if there are any.
 
-    Checks the file, the environment, and how the settings fit together; contacts neither broker nor Redis.
+    Checks the file, the environment, and how the settings fit together; contacts neither broker nor Redis. Of the files
+    that settings name it reads only those with secrets, not keys, certificates or templates.
     """
     config = configuration(config_path)
     if as_json:

@@ -22,7 +22,7 @@ from tokenmill.errors import FatalError
 from tokenmill.garbage import tune_garbage_collector
 from tokenmill.observe import Hooks, Numbers, exposition, setup_logs
 from tokenmill.observe.telemetry_setup import telemetry_of
-from tokenmill.process import EXIT_S, Deadline, bound
+from tokenmill.process import EXIT_S, Deadline, bound, exit_code
 from tokenmill.worker.service import WorkerService
 
 log = logging.getLogger(__name__)
@@ -67,7 +67,7 @@ class Worker(faust.Worker):
 
 
 def run_worker(config: Config, hooks: Hooks | None = None) -> int:
-    """Run until SIGTERM or SIGINT (0) or until the worker can't continue (1). Takes over the process.
+    """Run until SIGTERM or SIGINT (0) or until the worker can't continue (`exit_code`). Takes over the process.
 
     Raises `MissingExtra` before anything is started.
     """
@@ -89,7 +89,7 @@ def run_worker(config: Config, hooks: Hooks | None = None) -> int:
     try:
         worker.execute_from_commandline()
     except SystemExit as end:
-        return int(end.code or 0) if service.failure is None else 1
+        return int(end.code or 0) if service.failure is None else exit_code(service.failure)
     except FatalError as problem:
         log.critical("%s", problem)
     finally:

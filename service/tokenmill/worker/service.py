@@ -188,7 +188,7 @@ class WorkerService(Service):
     # End
 
     def _fail(self, problem: Exception) -> None:
-        """Log why the worker can't continue, and end with exit code 1. What is uncommitted is published again."""
+        """Log why the worker can't continue, and end it. What is uncommitted is published again."""
         if self.failure is not None or self._stopping:
             log.info("while ending: %r", problem)
             return
