@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tokenmill.config import Config
-from tokenmill.errors import FatalError, Unavailable
+from tokenmill.errors import ConfigError, FatalError, Unavailable
 from tokenmill.observe.telemetry import Telemetry
 from tokenmill.process import (
     EXIT_S,
@@ -77,15 +77,20 @@ def test_a_process_runs_until_a_signal(number: int) -> None:
         gc.set_threshold(*before)
 
 
-def test_a_process_that_can_not_go_on_says_why(capsys: pytest.CaptureFixture[str]) -> None:
-    """In its log, and with its exit code."""
+@pytest.mark.parametrize(
+    ("problem", "code"), [(FatalError("there is no more"), 1), (ConfigError(["there is no more"]), 2)]
+)
+def test_a_process_that_can_not_go_on_says_why(
+    problem: Exception, code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In its log, and with its exit code: a supervisor's restart does not help a configuration."""
     before = gc.get_threshold()
 
     async def main(_stop: asyncio.Event, _telemetry: Telemetry) -> None:
-        raise FatalError("there is no more")
+        raise problem
 
     try:
-        assert run_process(Config(), "gateway", main) == 1
+        assert run_process(Config(), "gateway", main) == code
     finally:
         gc.set_threshold(*before)
     out, err = capsys.readouterr()

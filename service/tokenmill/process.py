@@ -15,7 +15,7 @@ from typing import Any, TypeAlias, TypeVar
 import uvloop
 
 from tokenmill.config import Config
-from tokenmill.errors import FatalError, TokenmillError
+from tokenmill.errors import ConfigError, FatalError, TokenmillError
 from tokenmill.garbage import tune_garbage_collector
 from tokenmill.observe import setup_logs
 from tokenmill.observe.telemetry import Telemetry
@@ -34,7 +34,7 @@ Main: TypeAlias = Callable[[asyncio.Event, Telemetry], Coroutine[Any, Any, None]
 
 
 def run_process(config: Config, role: str, main: Main) -> int:
-    """Run `main` until SIGTERM or SIGINT (0), or until it can't continue (1).
+    """Run `main` until SIGTERM or SIGINT (0), or until it can't continue: for the code see `exit_code`.
 
     `role` is the process's in telemetry. Raises `MissingExtra` before anything is started.
     """
@@ -50,10 +50,15 @@ def run_process(config: Config, role: str, main: Main) -> int:
             runner.run(until_signal())
     except TokenmillError as problem:
         log.critical("%s", problem)
-        return 1
+        return exit_code(problem)
     finally:
         telemetry.close()
     return 0
+
+
+def exit_code(problem: Exception) -> int:
+    """The code of a process that this ends: 2 for the configuration, which no restart repairs, and 1 for all else."""
+    return 2 if isinstance(problem, ConfigError) else 1
 
 
 def stop_on_signals() -> asyncio.Event:

@@ -223,6 +223,7 @@ def test_a_key_set_can_be_fetched() -> None:
     *_, keys = one("NetworkPolicy", of_gateway(render(KEY_SET)))["spec"]["egress"]
     assert keys == {"ports": [{"port": 8443, "protocol": "TCP"}], "to": [{"ipBlock": {"cidr": "10.5.0.0/16"}}]}
     auth = {**ALL, "config.gateway.auth": "jwt", "config.gateway.jwt_audience": "answers"}
+    auth |= {"gateway.keys.existingSecret": ""}
     for keys, port in (("https://login.example.com/jwks.json", [443]), ("/etc/tokenmill/jwks.json", [9092])):
         objects = render(values={**auth, "config.gateway.jwt_keys": keys})
         for part in (of_gateway(objects), of_front(objects)):
@@ -287,6 +288,10 @@ def test_the_notes_say_where_clients_come_to() -> None:
     [
         ({"gateway.enabled": True}, "needs config.gateway.auth"),
         ({"gateway.enabled": True, "config.gateway.auth": "keys"}, "gateway.keys.existingSecret"),
+        (
+            {**ON, "gateway.jwt.existingSecret": "gateway-jwt"},
+            "gateway.jwt.existingSecret has no effect where config.gateway.auth is keys",
+        ),
         ({**ON, "gateway.terminationGracePeriodSeconds": 19}, "is 19, and a drain may take 20"),
         ({**ON, "gateway.ingress.enabled": True}, "gateway.ingress.hosts is empty"),
         ({**ON, "config.gateway.window_mib": 2_048}, "window_mib is 2048 MiB, and gateway.resources.limits.memory 1Gi"),

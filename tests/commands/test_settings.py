@@ -23,6 +23,13 @@ def test_options_of_a_message_come_from_three_places(tmp_path: Path) -> None:
     assert opening(None, None, []) == {}
 
 
+def test_tools_may_begin_with_a_mark_of_byte_order(tmp_path: Path) -> None:
+    """Some editors write one."""
+    tools = tmp_path / "tools.json"
+    tools.write_text("[]", encoding="utf-8-sig")
+    assert opening(None, tools, []) == {"tools": []}
+
+
 def test_a_wrong_option_is_refused_by_name() -> None:
     """Before anything is published or parsed."""
     with pytest.raises(BadOpen, match="unknown option 'nonsense'"):

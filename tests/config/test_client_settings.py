@@ -8,7 +8,15 @@ import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 
 from tokenmill.config import Kafka
-from tokenmill.config.client_settings import CONSUMER, PRODUCER, SHARED, Passed, client_contradictions
+from tokenmill.config.client_settings import (
+    CONSUMER,
+    LONGEST_FETCH_WAIT_MS,
+    PRODUCER,
+    SHARED,
+    Passed,
+    client_contradictions,
+)
+from tokenmill.kafka.hung_brokers import OWES_S
 
 OURS = {"self", "topics"}
 """Parameters of the client that are not settings."""
@@ -30,9 +38,15 @@ def test_every_setting_of_the_client_is_decided_about(client: type, passed: Pass
 
 def test_what_may_be_passed_on_is() -> None:
     """Compression, sizes and times of batches and fetches, the place of a reader."""
-    producer = {"compression_type": "zstd", "max_batch_size": 100_000, "connections_max_idle_ms": 0}
-    consumer = {"client_rack": "eu-1a", "fetch_max_bytes": 1_000_000, "check_crcs": False}
+    producer = {"compression_type": "zstd", "max_batch_size": 100_000, "connections_max_idle_ms": 1_000}
+    consumer = {"client_rack": "eu-1a", "fetch_max_bytes": 1_000_000, "check_crcs": False, "fetch_max_wait_ms": 0}
     assert said(producer=producer, consumer=consumer) == []
+
+
+def test_an_idle_broker_answers_a_fetch_before_it_counts_as_silent() -> None:
+    """The longest wait that can be set is half of what is suspicious."""
+    assert said(consumer={"fetch_max_wait_ms": LONGEST_FETCH_WAIT_MS}) == []
+    assert LONGEST_FETCH_WAIT_MS <= OWES_S * 1000 / 2
 
 
 @pytest.mark.parametrize(
@@ -59,6 +73,11 @@ def test_what_may_be_passed_on_is() -> None:
             "kafka.producer.compression_type: Invalid enum value 'brotli'; known are gzip, lz4, snappy, zstd",
         ),
         ({"consumer": {"fetch_max_bytes": 0}}, "kafka.consumer.fetch_max_bytes: Expected `int` >= 1"),
+        ({"consumer": {"fetch_max_wait_ms": 1_001}}, "kafka.consumer.fetch_max_wait_ms: Expected `int` <= 1000"),
+        (
+            {"consumer": {"connections_max_idle_ms": 0}},
+            "kafka.consumer.connections_max_idle_ms: Expected `int` >= 1000",
+        ),
     ],
 )
 def test_what_may_not_is_refused_by_name(kafka: dict[str, Any], sentence: str) -> None:

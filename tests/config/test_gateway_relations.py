@@ -23,6 +23,11 @@ BROKEN: list[tuple[str, dict[str, Any]]] = [
     ("gateway.jwt_keys", {"auth": "jwt", "jwt_audience": "a", "jwt_keys": "https://u:s3cret@login.example.com/keys"}),
     ("gateway.jwt_keys", {"auth": "jwt", "jwt_audience": "a", "jwt_keys": "https://s3cret@login.example.com/keys"}),
     ("gateway.jwt_secret", {"auth": "jwt", "jwt_audience": "a", "jwt_secret": "short"}),
+    ("gateway.keys_file", {"keys_file": "keys.toml"}),
+    ("gateway.keys_file", {"auth": "function", "function": "m:f", "keys_file": "keys.toml"}),
+    ("gateway.function", {"auth": "keys", "keys_file": "keys.toml", "function": "m:f"}),
+    ("gateway.jwt_secret", {"jwt_secret": KEY}),
+    ("gateway.jwt_actions", {"auth": "keys", "keys_file": "keys.toml", "jwt_actions": "may"}),
     ("gateway.ticket_secret", {"ticket_secret": "short"}),
     ("gateway.origins", {"origins": ["https://app.example.com/"]}),
     ("gateway.dialects", {"dialects": ["opnai"]}),
@@ -57,6 +62,13 @@ def test_a_broken_relation_names_its_key(key: str, settings: dict[str, Any]) -> 
 def test_sound_settings_are_taken(settings: dict[str, Any]) -> None:
     """They cause no problem."""
     assert said(settings) == []
+
+
+def test_a_lock_that_nobody_closed_is_refused() -> None:
+    """Whoever forgets `auth` would let everybody in."""
+    assert said({"keys_file": "keys.toml"}) == [
+        "gateway.keys_file: has no effect where gateway.auth is none; it is for keys"
+    ]
 
 
 def test_a_loopback_is_told_from_other_addresses() -> None:

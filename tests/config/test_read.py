@@ -69,6 +69,8 @@ def test_a_variable_names_the_file(tmp_path: Path) -> None:
         ("TOKENMILL_REDIS__TIMEOUT_S", "0.5", "redis", "timeout_s", 0.5),
         ("TOKENMILL_KAFKA__GROUP_INSTANCE_ID", "pod-1", "kafka", "group_instance_id", "pod-1"),
         ("TOKENMILL_KAFKA__GROUP_ID", "[x", "kafka", "group_id", "[x"),
+        ("TOKENMILL_PARSER__START_TAG", "[TOOL]", "parser", "start_tag", "[TOOL]"),
+        ("TOKENMILL_KAFKA__GROUP_INSTANCE_ID", "{x", "kafka", "group_instance_id", "{x"),
         ("TOKENMILL_PARSER__FORMAT", "hermes", "parser", "format", "hermes"),
         ("TOKENMILL_PARSER__FORMAT", '["hermes", "plain"]', "parser", "format", ["hermes", "plain"]),
         ("TOKENMILL_PARSER__STREAM_TOOL_INPUT", "false", "parser", "stream_tool_input", False),

@@ -6,8 +6,11 @@ import msgspec
 import pytest
 
 from tokenmill.config import Config
-from tokenmill.config.relations import contradictions
+from tokenmill.config.relations import CALLS_S, REQUESTS_S, contradictions
+from tokenmill.kafka.topics import ASKED_MS, KEPT_MS
 
+FRONT_KEPT = ("front.remember_s", "front.retry_s", "front.answer_s")
+MODELS = {"upstreams": [{"models": ["qwen3"], "urls": ["http://vllm:8000"]}]}
 SASL = {"security_protocol": "SASL_SSL", "sasl_username": "u", "sasl_password": "p"}
 
 
@@ -43,7 +46,12 @@ def test_the_defaults_hold() -> None:
         (("redis.url",), {"redis": {"url": "localhost:6379"}}),
         (("redis.url",), {"redis": {"url": "redis://localhost:default/0"}}),
         (("redis.url",), {"redis": {"url": "redis://localhost:65536/0"}}),
+        (("redis.url",), {"redis": {"url": "redis://localhost:6379/prod"}}),
         (("kafka.group_id",), {"kafka": {"group_id": ""}}),
+        (("tools.group_id",), {"tools": {"group_id": ""}}),
+        (("caller.group_id",), {"caller": {"group_id": ""}}),
+        (("tools.group_id", "kafka.group_id"), {"tools": {"group_id": "tokenmill"}}),
+        (("caller.group_id", "tools.group_id"), {"caller": {"group_id": "g"}, "tools": {"group_id": "g"}}),
         (("kafka.bootstrap_servers",), {"kafka": {"bootstrap_servers": ""}}),
         (("kafka.bootstrap_servers",), {"kafka": {"bootstrap_servers": "a:9092,"}}),
         (("kafka.bootstrap_servers",), {"kafka": {"bootstrap_servers": "broker"}}),
@@ -87,6 +95,10 @@ def test_the_defaults_hold() -> None:
             ("kafka.transactional_id_prefix", "worker.delivery"),
             {"worker": {"delivery": "exactly-once"}, "kafka": {"transactional_id_prefix": ""}},
         ),
+        (FRONT_KEPT, {"front": {"remember_s": REQUESTS_S + 1}}),
+        (FRONT_KEPT, {"front": {"answer_s": REQUESTS_S}}),
+        (("front.answer_s", "worker.max_age_s"), {"worker": {"max_age_s": 899, "idle_timeout_s": 9}, **MODELS}),
+        (("tools.expire_s",), {"tools": {"expire_s": CALLS_S + 1}}),
         (("topics.completions",), {"topics": {"completions": "not/a/name"}}),
         (("topics.events", "topics.sessions"), {"topics": {"sessions": "events"}}),
     ],
@@ -126,12 +138,15 @@ def test_a_wrong_redis_url_is_not_quoted() -> None:
         {"redis": {"url": "unix:///run/redis.sock"}},
         {"redis": {"url": "rediss://user:p%40ss@[::1]:6380/2"}},
         {"redis": {"url": "redis://redis"}},
+        {"redis": {"url": "redis://redis/?db=2"}},
+        {"redis": {"url": "memory://"}},
+        {"worker": {"max_age_s": 899, "idle_timeout_s": 9}},
         {"kafka": {"bootstrap_servers": "a:9092, [::1]:9093"}},
         {"kafka": {"bootstrap_servers": "my_kafka.example.com.:9092,münchen.example:1,10.0.0.1:65535"}},
     ],
 )
-def test_addresses_of_every_kind_hold(sections: dict[str, Any]) -> None:
-    """Sockets, IPv6, no port where there is a default."""
+def test_what_looks_odd_holds(sections: dict[str, Any]) -> None:
+    """Sockets, IPv6, no port where there is a default; messages shorter than answers of a front that there is not."""
     assert list(contradictions(config(**sections))) == []
 
 
@@ -159,6 +174,13 @@ def test_a_token_provider_stands_for_name_and_password() -> None:
         ["kafka.security_protocol"],
         ["kafka.sasl_token_provider"],
     ]
+    ((_, sentence),) = contradictions(config(kafka={**BEARER, "sasl_username": "u"}))
+    assert sentence == "kafka.sasl_username: has no effect where kafka.sasl_mechanism is OAUTHBEARER"
+
+
+def test_topics_are_made_to_keep_what_must_not_be_forgotten() -> None:
+    """The longest times that can be set are those of the topics."""
+    assert (REQUESTS_S * 1000, CALLS_S * 1000) == (ASKED_MS, KEPT_MS)
 
 
 def test_every_row_of_a_policy_that_is_none_is_told() -> None:

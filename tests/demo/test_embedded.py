@@ -66,7 +66,7 @@ def temporary(tmp_path: Path) -> Iterator[Path]:
 def test_all_of_it_with_the_configuration_of_the_user(how: signal.Signals, tmp_path: Path, temporary: Path) -> None:
     """Files are where they were, ports as they say, Kafka and Redis are others; one signal ends it, with 0."""
     port = free_port()
-    (tmp_path / "front.toml").write_text(FILE.format(front=port))
+    (tmp_path / "front.toml").write_text(FILE.format(front=port), encoding="utf-8-sig")  # as some editors do
     (tmp_path / "redis-url").write_text("redis://nobody:1")
     (tmp_path / "key").write_text("secret")
     environment = {**os.environ, "TMPDIR": str(temporary), "PYTHONUNBUFFERED": "1"}

@@ -12,12 +12,14 @@ from typing import Any
 
 import pytest
 from aiohttp import ClientSession
+from aiohttp.test_utils import TestClient, TestServer
 
 from tests.support.topics import make_topics
 from tokenmill.config import Config, Gateway
 from tokenmill.config.inspect import Inspect
 from tokenmill.errors import ConfigError
-from tokenmill.inspector.host import run_inspector
+from tokenmill.gateway.http.idle_connections import IdleConnections
+from tokenmill.inspector.host import inspector_app, run_inspector
 from tokenmill.servers.gateway import GatewayProcess
 from tokenmill.servers.process import answer_of, free_port
 
@@ -75,6 +77,19 @@ async def test_a_gateway_serves_it_with_its_own_rights(kafka: str, unique: str, 
             assert await status(client, f"{url}/api/live?conversation=mine-1", "secret") == 200
     finally:
         await asyncio.to_thread(gateway.stop)
+
+
+@pytest.mark.parametrize("origin", ["https://app.example.com", "*"])
+async def test_no_page_of_others_may_ask(origin: str) -> None:
+    """Not even one that may read the gateway's events: this page shows all tokens, and approves calls."""
+    app = inspector_app(None, IdleConnections(), gateway=Gateway(origins=[origin]))
+    async with TestClient(TestServer(app)) as client:
+        foreign = {"origin": "https://app.example.com"}
+        async with client.get("/inspect/api/choices", headers=foreign) as answer:
+            assert answer.status == 403
+            assert "access-control-allow-origin" not in answer.headers
+        async with client.get("/inspect/api/choices", headers={"sec-fetch-site": "same-origin"}) as answer:
+            assert answer.status == 200
 
 
 async def status(client: ClientSession, url: str, key: str = "") -> int:

@@ -14,7 +14,7 @@ from aiokafka import AIOKafkaProducer
 
 from tests.support.stage import until
 from tests.support.topics import make_topics, read_topic
-from tokenmill.config import Config, Kafka, Topics
+from tokenmill.config import Config, Gateway, Kafka, Topics
 from tokenmill.gateway.auth.authorizer import AllowAll
 from tokenmill.gateway.auth.grant import Action, Authorizer, Credentials, Grant
 from tokenmill.gateway.http.idle_connections import IdleConnections
@@ -51,9 +51,11 @@ async def config(kafka: str, unique: str) -> Config:
 
 
 @asynccontextmanager
-async def served(config: Config, authorizer: Authorizer) -> AsyncIterator[TestClient[Any, Any]]:
+async def served(
+    config: Config, authorizer: Authorizer, gateway: Gateway | None = None
+) -> AsyncIterator[TestClient[Any, Any]]:
     """A client of the page's server."""
-    async with TestClient(TestServer(inspector_app(None, IdleConnections(), config, authorizer))) as client:
+    async with TestClient(TestServer(inspector_app(None, IdleConnections(), config, authorizer, gateway))) as client:
         yield client
 
 
@@ -171,6 +173,17 @@ async def test_a_word_is_said_by_whoever_may_approve(config: Config) -> None:
     async with served(config, Some("approve")) as client, client.post("/inspect/api/words", json=word) as answer:
         assert answer.status == 204
     assert await words(config) == [Approval(approval="hash of mine", granted=True, by="me")]
+
+
+async def test_beside_a_gateway_that_writes_nothing_no_word_is_said() -> None:
+    """It has no right to write to Kafka. The page shows no buttons."""
+    word = {"conversation": "mine", "approval": "hash of mine", "granted": True}
+    async with served(Config(), Some("approve"), Gateway(writes=False)) as client:
+        async with client.post("/inspect/api/words", json=word) as answer:
+            assert answer.status == 404
+        async with client.get("/inspect/api/choices") as answer:
+            choices = await answer.json()
+    assert (choices["live"], choices["words"]) == (True, False)
 
 
 async def test_a_word_has_its_place_until_it_is_said(config: Config, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -61,11 +61,12 @@ async def test_an_unknown_key_is_refused_by_name(tmp_path: Path) -> None:
     assert "kafka.bootstrap" in log
 
 
-async def test_an_unknown_format_is_refused_by_name(tmp_path: Path) -> None:
-    """Exit code 2, before anything is connected."""
-    code, log = await _run(WorkerProcess(tmp_path, {"parser": {"format": "hermess"}}))
+async def test_a_file_that_is_not_there_is_named_with_its_setting(tmp_path: Path) -> None:
+    """Exit code 2, too, though the worker has started by then: no restart helps."""
+    kafka = {"security_protocol": "SSL", "ssl_cafile": str(tmp_path / "ca.pem")}
+    code, log = await _run(WorkerProcess(tmp_path / "worker", {"kafka": kafka}))
     assert code == 2
-    assert "hermess" in log
+    assert f"kafka.ssl_cafile: {tmp_path / 'ca.pem'} can't be used" in log
 
 
 async def _run(worker: WorkerProcess) -> tuple[int, str]:

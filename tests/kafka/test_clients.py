@@ -80,6 +80,13 @@ async def test_an_admin_client_without_a_broker_is_unavailable() -> None:
             pass
 
 
+async def test_an_empty_static_name_is_none() -> None:
+    """As a variable has it that a pod does not need."""
+    consumer = make_consumer(Kafka(group_instance_id=""))
+    assert consumer._group_instance_id is None
+    await stopped(consumer)
+
+
 async def test_settings_of_the_client_are_passed_on() -> None:
     """They override the defaults; a batch is never larger than its topic takes."""
     kafka = Kafka(

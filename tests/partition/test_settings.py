@@ -6,7 +6,6 @@ import pytest
 from tests.support.processes import printed
 from tokenmill.config import Config, Gateway, Topics
 from tokenmill.dialects import Dialect
-from tokenmill.errors import ConfigError
 from tokenmill.limits import Limits
 from tokenmill.parser import Options
 from tokenmill.partition import OutputSpec, PartitionSettings
@@ -20,18 +19,6 @@ def test_the_defaults_make_two_outputs() -> None:
         OutputSpec("tool-calls", events=frozenset({"tool-call", "finish"}), for_runners=True),
     )
     assert (settings.codec, settings.dlq, settings.defaults) == ("native", "tokens.dlq", Options())
-
-
-def test_names_that_do_not_exist_are_said_all_at_once() -> None:
-    """Codec, dialect and format, each with the names that do exist."""
-    settings = PartitionSettings(
-        codec="nonsense", outputs=(OutputSpec("x", "gibberish"),), defaults=Options(format="babble")
-    )
-    problems = "\n".join(settings.problems())
-    assert all(name in problems for name in ("nonsense", "gibberish", "babble", "native", "hermes"))
-    parser = msgspec.structs.replace(Config().parser, codec="nonsense")
-    with pytest.raises(ConfigError, match=r"parser\.codec: unknown codec 'nonsense'"):
-        PartitionSettings.from_config(Config(parser=parser))
 
 
 def test_tool_input_is_streamed_where_an_output_asks_for_it() -> None:

@@ -15,7 +15,7 @@ import uvloop
 
 from tests.support.relay import Relay
 from tests.support.stage import until
-from tokenmill.errors import Unavailable
+from tokenmill.errors import ConfigError, Unavailable
 from tokenmill.limits import SNAPSHOT_PAGE_BYTES, SNAPSHOT_PAGE_FIELDS
 from tokenmill.servers import RedisServer
 from tokenmill.store import Breaker, GuardedStore, HeadChanged, Place, RedisStore, Snapshot
@@ -308,6 +308,23 @@ def test_resets_in_whatever_moment_are_unavailable(redis_server: RedisServer) ->
     ):
         refusals = runner.run(asked(port))
     assert all(refusal.startswith("redis: ") for refusal in refusals)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "named"),
+    [
+        ("ssl=true", "the parameter 'ssl' "),
+        ("socket_timeout=abc", "the parameter 'socket_timeout' "),
+        ("db=prod", "the parameter 'db' "),
+        ("retry=3", "a parameter "),
+        ("protocol=5", "a parameter "),
+    ],
+)
+def test_a_parameter_that_no_connection_takes_is_refused(parameters: str, named: str) -> None:
+    """At once, by its name, and without the URL: it may hold a password."""
+    with pytest.raises(ConfigError, match=f"^redis.url: {named}") as refused:
+        redis_client(f"redis://:hunter2@localhost:6379/0?{parameters}", 0.1)
+    assert "hunter2" not in str(refused.value)
 
 
 async def test_only_a_lost_connection_is_unavailable() -> None:

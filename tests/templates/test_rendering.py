@@ -44,6 +44,13 @@ def test_the_tokens_of_a_tokenizer_end_turns(tmp_path: Path) -> None:
     assert prompt(again, [], []) == "a<s>b"
 
 
+def test_a_mark_of_byte_order_is_no_part_of_a_template(tmp_path: Path) -> None:
+    """It would stand before the token that begins a prompt."""
+    path = tmp_path / "chat_template.jinja"
+    path.write_text(MISTRAL, encoding="utf-8-sig")
+    assert read_template(path).text == MISTRAL
+
+
 def test_tokens_are_strings_or_have_a_content(tmp_path: Path) -> None:
     """Whatever else a configuration says by such a name is none."""
     tokens = {"eos_token": {"content": "</s>", "lstrip": False}, "image_token": "<img>", "pad_token": None}

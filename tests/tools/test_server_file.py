@@ -1,6 +1,7 @@
 """The file that says which servers there are: what other clients write is read, what is wrong is said."""
 
 import json
+from codecs import BOM_UTF8
 from typing import Any
 
 import pytest
@@ -23,6 +24,11 @@ def test_programs_and_addresses_are_servers() -> None:
         Program("git", "uvx", ("mcp-server-git",), {"A": "b"}),
         Remote("my_web", "https://example.com/mcp", {"x-key": "k"}),
     )
+
+
+def test_a_mark_of_byte_order_is_passed_over() -> None:
+    """Some editors write one."""
+    assert read_servers(BOM_UTF8 + b'{"mcpServers": {"a": {"command": "x"}}}', ENVIRON) == (Program("a", "x"),)
 
 
 def test_a_server_that_is_disabled_is_none() -> None:

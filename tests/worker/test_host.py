@@ -9,8 +9,7 @@ import pytest
 import uvloop
 
 from tests.support.stage import Stage, asked, until
-from tokenmill.config import Config, ParserSection, Worker
-from tokenmill.errors import ConfigError
+from tokenmill.config import Config, Worker
 from tokenmill.observe import Hooks, Numbers
 from tokenmill.worker.host import make_app, run_worker
 from tokenmill.worker.service import WorkerService
@@ -36,12 +35,6 @@ def test_faust_s_settings_come_from_ours(monkeypatch: pytest.MonkeyPatch) -> Non
     assert not any((conf.web_stats_enabled, conf.web_tables_enabled, conf.web_router_enabled, conf.web_graph_enabled))
     assert app.boot_strategy.enable_kafka is False
     loop.close()
-
-
-def test_names_that_do_not_exist_are_refused_before_anything_starts() -> None:
-    """Then the command's exit code is 2."""
-    with pytest.raises(ConfigError, match="hermess"):
-        run_worker(Config(parser=ParserSection(format="hermess")))
 
 
 def test_a_port_that_is_taken_is_said_in_one_line(capfd: pytest.CaptureFixture[str]) -> None:

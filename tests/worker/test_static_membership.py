@@ -59,4 +59,5 @@ def test_rebalances_are_no_replacement() -> None:
 
 def test_without_a_static_name_there_is_nothing_to_share() -> None:
     """The broker gives each process an id of its own."""
-    Place(Kafka()).replaced(1)
+    for name in (None, ""):
+        Place(Kafka(group_instance_id=name)).replaced(1)

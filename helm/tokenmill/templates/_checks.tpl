@@ -27,6 +27,11 @@
 {{- if and (eq $auth "keys") (not .Values.gateway.keys.existingSecret) (not .Values.config.gateway.keys_file) -}}
 {{- fail "config.gateway.auth is keys: gateway.keys.existingSecret has to name the Secret with the file of keys" -}}
 {{- end -}}
+{{- range $kind, $secret := dict "keys" .Values.gateway.keys.existingSecret "jwt" .Values.gateway.jwt.existingSecret -}}
+{{- if and (ne $auth $kind) $secret -}}
+{{- fail (printf "gateway.%s.existingSecret has no effect where config.gateway.auth is %s" $kind $auth) -}}
+{{- end -}}
+{{- end -}}
 {{- end }}
 
 {{/* State must be far less than the container's memory: the process itself and data in flight come on top. */}}

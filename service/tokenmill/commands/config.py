@@ -10,7 +10,6 @@ from tokenmill.commands.settings import config_option, configuration
 from tokenmill.config import Caller, Front
 from tokenmill.config.front_relations import NO_UPSTREAMS
 from tokenmill.config.shown import shown
-from tokenmill.partition import PartitionSettings
 
 
 @click.group()
@@ -25,10 +24,10 @@ def command() -> None:
 def check(config_path: Path | None, *, show: bool, as_json: bool) -> None:
     """Read the configuration and report all problems; the exit code is 2 if there are any.
 
-    Checks the file, the environment, and how the settings fit together; contacts neither broker nor Redis.
+    Checks the file, the environment, and how the settings fit together; contacts neither broker nor Redis. Of the files
+    that settings name it reads only those with secrets, not keys, certificates or templates.
     """
     config = configuration(config_path)
-    PartitionSettings.from_config(config)
     if as_json:
         click.echo(msgspec.json.encode(shown(config)))
     elif show:

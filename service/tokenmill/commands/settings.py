@@ -2,6 +2,7 @@
 
 import logging
 import os
+from codecs import BOM_UTF8
 from collections.abc import Callable, Collection, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -119,6 +120,6 @@ def _pair(text: str) -> tuple[str, Any]:
 
 def _json_file(path: Path) -> Any:
     try:
-        return msgspec.json.decode(path.read_bytes())
+        return msgspec.json.decode(path.read_bytes().removeprefix(BOM_UTF8))
     except NOT_JSON as problem:
         raise click.BadParameter(f"{path} is not JSON: {problem}", param_hint="--tools") from problem

@@ -5,7 +5,7 @@ neither table is unknown here, so a newer client's setting is checked before it 
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
+from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 from msgspec import Meta
@@ -15,10 +15,15 @@ from tokenmill.config.sections import Kafka
 from tokenmill.parser.options import wrong_value
 from tokenmill.registry import known_names
 
-Milliseconds: TypeAlias = Annotated[int, Meta(ge=0)]
+LONGEST_FETCH_WAIT_MS = 1_000
+"""Milliseconds that a fetch may wait for records: a broker that answers later counts as one that hangs."""
+
+SHORTEST_IDLE_MS = 1_000
+"""Milliseconds after which an idle connection may be closed at the earliest. The client looks at a busy one again after
+this time: with 0 it does nothing else."""
 
 BOTH = {
-    "connections_max_idle_ms": Milliseconds,
+    "connections_max_idle_ms": Annotated[int, Meta(ge=SHORTEST_IDLE_MS)],
     "metadata_max_age_ms": PositiveInt,
     "retry_backoff_ms": PositiveInt,
 }
@@ -57,7 +62,7 @@ CONSUMER = Passed(
         "check_crcs": bool,
         "client_rack": str,
         "fetch_max_bytes": PositiveInt,
-        "fetch_max_wait_ms": Milliseconds,
+        "fetch_max_wait_ms": Annotated[int, Meta(ge=0, le=LONGEST_FETCH_WAIT_MS)],
         "fetch_min_bytes": PositiveInt,
         "max_partition_fetch_bytes": PositiveInt,
     },

@@ -62,7 +62,8 @@ class Gateway(Section, frozen=True, kw_only=True):
     """Whether clients can write and stop at all. If false, the gateway needs no right to write to Kafka."""
     inspect: bool = False
     """Whether to serve the inspector, too, at `inspect.bind` and `inspect.port`: clients that may read a conversation
-    see the tokens of its answers there, and clients that may `approve` decide which of its calls are run."""
+    see the tokens of its answers there, and clients that may `approve` decide which of its calls are run, unless
+    `writes` is false. Only its own page may ask, whatever `origins` lists."""
     flush_ms: Annotated[int, Meta(ge=0)] = 25
     """How long frames are collected before they are written: the system call costs more than the frame. The first and
     the last frame of a message are written immediately; with 0 all frames are."""

@@ -21,11 +21,20 @@ SECRET_BYTES = 32
 _NEEDS = {"keys": ("keys_file",), "jwt": ("jwt_audience",), "function": ("function",)}
 """Keys that each kind of `auth` needs."""
 
+_READ = {
+    "keys": ("keys_file",),
+    "jwt": ("jwt_keys", "jwt_secret", "jwt_audience", "jwt_issuer", "jwt_conversations", "jwt_actions"),
+    "function": ("function",),
+}
+"""Keys that only this kind of `auth` reads. With another kind they are refused: whoever sets one believes that it
+guards something."""
+
 UNGUARDED = (
     "gateway.bind: {} can be reached from elsewhere, and gateway.auth is none: everybody could read and stop every "
     "conversation; set gateway.auth, or bind to 127.0.0.1"
 )
 
+UNREAD = "gateway.{}: has no effect where gateway.auth is {}; it is for {}"
 
 OPEN_INSPECTOR = (
     "inspect.bind: {} can be reached from elsewhere, and gateway.auth is none: everybody could read every "
@@ -72,6 +81,10 @@ def _auth(gateway: Gateway) -> Iterator[Contradiction]:
     for name in _NEEDS.get(gateway.auth, ()):
         if not getattr(gateway, name):
             yield _one(name, f"is needed where gateway.auth is {gateway.auth}")
+    for auth, names in _READ.items():
+        for name in names:
+            if auth != gateway.auth and getattr(gateway, name) != getattr(Gateway(), name):
+                yield (f"gateway.{name}", "gateway.auth"), UNREAD.format(name, gateway.auth, auth)
     if gateway.auth == "jwt" and bool(gateway.jwt_keys) == bool(gateway.jwt_secret):
         yield _one("jwt_keys", "one of jwt_keys and jwt_secret is needed where gateway.auth is jwt, not both")
     if CREDENTIALS.match(gateway.jwt_keys):

@@ -4,7 +4,7 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from math import isfinite
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args, get_origin
 
 import msgspec
 
@@ -196,12 +196,17 @@ def _convert(value: object, kind: Any) -> Any:
 
 
 def _read_as(value: object, kind: Any) -> Any:
-    """A file's value as it is; a variable's text as `kind`, as JSON if it begins like a list or an object."""
+    """A file's value as it is; a variable's text as `kind`. It is JSON if it begins like it and `kind` has lists."""
     if not isinstance(value, _Text):
         return msgspec.convert(value, kind)
-    if kind is not str and value.text.lstrip()[:1] in {"[", "{"}:
+    if value.text.lstrip()[:1] in {"[", "{"} and _has_lists(kind):
         return msgspec.convert(msgspec.json.decode(value.text), kind)
     return msgspec.convert(value.text, kind, strict=False)
+
+
+def _has_lists(kind: Any) -> bool:
+    """Whether a list or an object is a value of `kind`, or of one of several types."""
+    return get_origin(kind) in {list, dict, tuple} or any(map(_has_lists, get_args(kind)))
 
 
 def _unknown(what: str, name: str, known: Mapping[str, object]) -> str:

@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterator
+from itertools import combinations
 from urllib.parse import urlsplit
 
 from tokenmill.codecs import find_codec
@@ -29,6 +30,12 @@ ENVELOPE_BYTES = 8 * KIB
 PRODUCER_ID_S = 7 * 86_400
 """Seconds that Kafka keeps a producer's id; a snapshot's epoch must not outlive it."""
 
+REQUESTS_S = 86_400
+"""Seconds that the topic `requests` keeps a request: within them a second one with its key is recognized."""
+
+CALLS_S = 7 * 86_400
+"""Seconds that the topic `tool-state` keeps what became of a call: within them no call is run a second time."""
+
 BROKER_TRANSACTION_MS = 900_000
 """Milliseconds of the longest transaction that a broker allows by default."""
 
@@ -36,6 +43,9 @@ INTERVALS = 10
 """Transactions that must fit into the timeout of one."""
 
 REDIS_SCHEMES = ("redis://", "rediss://", "unix://", "memory://")
+
+DATABASE = re.compile(r"/?\d*", re.ASCII)
+"""Path of a URL of Redis; another one would silently mean database 0."""
 
 SERVER = re.compile(r"(\[[^\s\[\]]+\]|[^\s\[\]/]+):([0-9]{1,5})")
 """A broker's address: a host name or an IP address, in brackets if it has colons, with a port; not a URL."""
@@ -59,6 +69,7 @@ def contradictions(config: Config) -> Iterator[Contradiction]:
     yield from _redis(config)
     yield from _sizes(config)
     yield from _times(config)
+    yield from _kept(config)
     yield from _transactions(config)
     yield from _tools(config)
     yield from gateway_contradictions(config)
@@ -68,8 +79,13 @@ def contradictions(config: Config) -> Iterator[Contradiction]:
 
 def _group(config: Config) -> Iterator[Contradiction]:
     kafka = config.kafka
-    if not kafka.group_id:
-        yield ("kafka.group_id",), "kafka.group_id: must not be empty: workers of one group share the partitions"
+    groups = {f"{name}.group_id": getattr(config, name).group_id for name in ("kafka", "tools", "caller")}
+    for key, group in groups.items():
+        if not group:
+            yield (key,), f"{key}: must not be empty: the processes of one group share the partitions"
+    for (key, group), (other, same) in combinations(groups.items(), 2):
+        if group and group == same:
+            yield _pair(other, key, "must differ from {}: each group reads another topic")
     if not all(_is_server(server.strip()) for server in kafka.bootstrap_servers.split(",")):
         yield ("kafka.bootstrap_servers",), "kafka.bootstrap_servers: must be host:port, or several with commas between"
     if kafka.heartbeat_interval_ms * 3 > kafka.session_timeout_ms:
@@ -104,9 +120,11 @@ def _security(config: Config) -> Iterator[Contradiction]:
     kafka = config.kafka
     sasl = kafka.security_protocol.startswith("SASL")
     bearer = kafka.sasl_mechanism == "OAUTHBEARER"
-    for name in ("sasl_username", "sasl_password"):
-        if (sasl and not bearer) != bool(getattr(kafka, name)):
-            yield _pair(f"kafka.{name}", "kafka.security_protocol", "is needed where {} is SASL_…, and only there")
+    for key, given in (("kafka.sasl_username", kafka.sasl_username), ("kafka.sasl_password", kafka.sasl_password)):
+        if bearer and given:
+            yield _pair(key, "kafka.sasl_mechanism", "has no effect where {} is OAUTHBEARER")
+        elif (sasl and not bearer) != bool(given):
+            yield _pair(key, "kafka.security_protocol", "is needed where {} is SASL_…, and only there")
     if (sasl and bearer) != bool(kafka.sasl_token_provider):
         yield _pair(
             "kafka.sasl_token_provider", "kafka.sasl_mechanism", "is needed where {} is OAUTHBEARER, and only there"
@@ -172,6 +190,8 @@ def _redis(config: Config) -> Iterator[Contradiction]:
         yield ("redis.url",), f"redis.url: must begin with one of {', '.join(REDIS_SCHEMES)}"
     elif not _has_port(url):
         yield ("redis.url",), "redis.url: the port must be a number up to 65535"
+    elif url.startswith("redis") and not DATABASE.fullmatch(urlsplit(url).path):
+        yield ("redis.url",), "redis.url: the path must be the number of a database, as in redis://localhost:6379/0"
 
 
 def _has_port(url: str) -> bool:
@@ -206,6 +226,20 @@ def _times(config: Config) -> Iterator[Contradiction]:
         yield _pair("worker.idle_timeout_s", "worker.max_age_s", "must be at most {}")
     if config.worker.commit_interval_ms >= config.worker.stall_timeout_s * 1_000:
         yield _pair("worker.commit_interval_ms", "worker.stall_timeout_s", "must be shorter than {}")
+
+
+def _kept(config: Config) -> Iterator[Contradiction]:
+    front = config.front
+    if front.known_s > REQUESTS_S:
+        first, *others = keys = ("front.remember_s", "front.retry_s", "front.answer_s")
+        together = " and ".join(others)
+        yield keys, f"{first}: must be at most a day, for which `requests` keeps them, and so must {together} together"
+    # Without upstreams no front is configured here: its section has the defaults.
+    if config.upstreams and front.answer_s > config.worker.max_age_s:
+        yield _pair("front.answer_s", "worker.max_age_s", "must be at most {}, or a worker ends the answer before")
+    if config.tools.expire_s > CALLS_S:
+        key = "tools.expire_s"
+        yield (key,), f"{key}: must be at most 7 days, the time for which tool-state keeps what became of a call"
 
 
 def _transactions(config: Config) -> Iterator[Contradiction]:

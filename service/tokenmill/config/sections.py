@@ -168,7 +168,8 @@ class Worker(Section, frozen=True, kw_only=True):
     and the longest idle messages and streams are closed. Messages that share a tool list, or have a short one, leave
     more room. Lists of ended messages do not count: they are small, and go with the next 10,000 records."""
     log_format: Literal["plain", "json"] = "plain"
-    """Plain lines for people, or one JSON object per line for a log collector."""
+    """Plain lines for people, or one JSON object per line for a log collector. The log of every process, such as a
+    gateway's, follows this key and the next."""
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
     """INFO reports assignments, restores and stops, but nothing for each record. DEBUG shows the source of every call
     and what was made of it, so the log then holds text of the model."""

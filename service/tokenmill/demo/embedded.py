@@ -171,7 +171,7 @@ def variable(section: str, key: str) -> str:
 
 def _file(given: Path | None, folder: Path) -> Path:
     """Write the user's file without the sections that are ours."""
-    values = tomllib.loads(given.read_text(encoding="utf-8")) if given else {}
+    values = tomllib.loads(given.read_text(encoding="utf-8-sig")) if given else {}
     file = folder / "tokenmill.toml"
     file.write_text(toml({name: value for name, value in values.items() if name not in OURS}), encoding="utf-8")
     return file

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+import msgspec
 from aiohttp import web
 
 from tokenmill.config import Config
@@ -61,14 +62,16 @@ def inspector_app(
     authorizer: Authorizer | None = None,
     gateway: Gateway | None = None,
 ) -> web.Application:
-    """What browsers come to. Without `gateway` only pages of its own may, and only under a name of this machine.
+    """What browsers come to. Only pages of its own may; without rights, only under a name of this machine.
 
     `live` says where Kafka is, if conversations are to be seen; without `authorizer` everybody may do everything.
     """
-    authorizer = authorizer or AllowAll()
-    parts: list[Playground | LiveRoutes | Page] = [Playground(authorizer, recording, live=live is not None), Page()]
+    authorizer, gateway = authorizer or AllowAll(), gateway or Gateway()
+    playground = Playground(authorizer, recording, live=live is not None, words=gateway.writes)
+    parts: list[Playground | LiveRoutes | Page] = [playground, Page()]
     if live is not None:
         readers, words = (Admission(authorizer, ConnectionLimits(READERS, READERS_EACH)) for _ in range(2))
-        parts.insert(0, LiveRoutes(live, readers, words))
+        parts.insert(0, LiveRoutes(live, readers, words, writes=gateway.writes))
     routes = [route for part in parts for route in part.routes()]
-    return client_app(routes, Counts(), Origins(gateway or Gateway()), watch, BODY_BYTES)
+    origins = Origins(msgspec.structs.replace(gateway, origins=[]))  # pages of others are for the gateway's own port
+    return client_app(routes, Counts(), origins, watch, BODY_BYTES)

@@ -50,16 +50,21 @@ class Word(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class LiveRoutes:
-    """The routes. `admission` counts readers, `words` those who say one, and neither other connections."""
+    """The routes. `admission` counts readers, `words` those who say one, and neither other connections.
 
-    def __init__(self, config: Config, admission: Admission, words: Admission) -> None:
+    Without `writes` no word can be said: it would be a record.
+    """
+
+    def __init__(self, config: Config, admission: Admission, words: Admission, *, writes: bool) -> None:
         self._config = config
         self._admission = admission
         self._words = words
+        self._writes = writes
 
     def routes(self) -> list[web.RouteDef]:
         """The routes for the application."""
-        return [web.get("/inspect/api/live", self._live), web.post("/inspect/api/words", self._word)]
+        live, word = web.get("/inspect/api/live", self._live), web.post("/inspect/api/words", self._word)
+        return [live, word] if self._writes else [live]
 
     async def _live(self, request: web.Request) -> web.StreamResponse:
         if not request.query.get("conversation"):

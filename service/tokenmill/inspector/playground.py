@@ -71,6 +71,8 @@ class Choices(msgspec.Struct):
     """Name of a recorded stream."""
     live: bool = False
     """Conversations on Kafka can be followed."""
+    words: bool = False
+    """Calls that wait can be approved and refused."""
 
 
 class Recording(msgspec.Struct):
@@ -83,11 +85,14 @@ class Recording(msgspec.Struct):
 class Playground:
     """The routes of the playground."""
 
-    def __init__(self, authorizer: Authorizer, recording: Recording | None = None, *, live: bool = False) -> None:
+    def __init__(
+        self, authorizer: Authorizer, recording: Recording | None = None, *, live: bool = False, words: bool = False
+    ) -> None:
         self._admission = Admission(authorizer, ConnectionLimits(ASKERS, ASKERS_EACH))
         self._work = FairThread("other questions take long; ask again, or for less")
         self._recording = recording
         self._live = live
+        self._words = live and words
 
     def routes(self) -> list[web.RouteDef]:
         """The routes for the application."""
@@ -102,7 +107,8 @@ class Playground:
         await self._admission.who(request)
         formats = [FormatChoice(each.name, each.summary, each.sample, diagram(each)) for each in FORMATS]
         file = self._recording.name if self._recording else None
-        return _json(Choices(formats, _all([*CODECS, *RAW]), _all(DIALECTS), file=file, live=self._live))
+        codecs, dialects = _all([*CODECS, *RAW]), _all(DIALECTS)
+        return _json(Choices(formats, codecs, dialects, file=file, live=self._live, words=self._words))
 
     async def _file(self, request: web.Request) -> web.Response:
         await self._admission.who(request)

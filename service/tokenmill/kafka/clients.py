@@ -135,7 +135,7 @@ def make_consumer(kafka: Kafka, reset: str = "none") -> AIOKafkaConsumer:
         **usual | consumer_options(kafka),
         isolation_level="read_committed",
         group_id=kafka.group_id,
-        group_instance_id=kafka.group_instance_id,
+        group_instance_id=kafka.group_instance_id or None,
         session_timeout_ms=kafka.session_timeout_ms,
         heartbeat_interval_ms=kafka.heartbeat_interval_ms,
         rebalance_timeout_ms=kafka.rebalance_timeout_ms,

@@ -1,16 +1,12 @@
 """The part of the configuration that the pure core needs, and its fingerprint."""
 
-from collections.abc import Iterator
 from hashlib import blake2b
 from typing import Any, Literal
 
 import msgspec
 
-from tokenmill.codecs import find_codec
 from tokenmill.config import Config
 from tokenmill.dialects import find_dialect
-from tokenmill.errors import BadOpen, ConfigError, UnknownCodec
-from tokenmill.formats import compile_grammar
 from tokenmill.limits import ENDED_OFFSETS, Limits
 from tokenmill.parser import Options
 from tokenmill.partition.cloud_events import Mode
@@ -95,7 +91,7 @@ class PartitionSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def from_config(cls, config: Config) -> "PartitionSettings":
-        """The settings of a configuration. Raises `ConfigError` for names that do not exist."""
+        """The settings of a configuration, whose reader has refused names that do not exist."""
         calls = OutputSpec(config.topics.tool_calls, events=frozenset({"tool-call", "finish"}), for_runners=True)
         extra = [
             OutputSpec(
@@ -108,7 +104,7 @@ class PartitionSettings(msgspec.Struct, frozen=True, kw_only=True):
         ]
         whole = {config.topics.completions: "openai_completion", config.topics.sessions: "session"}
         answers = [OutputSpec(topic, dialect, key="choice") for topic, dialect in whole.items() if topic]
-        settings = cls(
+        return cls(
             defaults=config.parser.options,
             codec=config.parser.codec,
             outputs=(OutputSpec(config.topics.events), calls, *answers, *extra),
@@ -118,22 +114,3 @@ class PartitionSettings(msgspec.Struct, frozen=True, kw_only=True):
             traced=config.worker.log_level == "DEBUG",
             max_age_ms=int(config.worker.max_age_s * 1000),
         )
-        if problems := list(settings.problems()):
-            raise ConfigError(problems)
-        return settings
-
-    def problems(self) -> Iterator[str]:
-        """A sentence for each name that does not exist, and for defaults that can't be compiled."""
-        try:
-            find_codec(self.codec)
-        except UnknownCodec as problem:
-            yield f"parser.codec: {problem}"
-        for spec in self.outputs:
-            try:
-                find_dialect(spec.dialect)
-            except ConfigError as problem:
-                yield str(problem)
-        try:
-            compile_grammar(self.defaults, self.limits)
-        except BadOpen as problem:
-            yield f"parser: {problem}"

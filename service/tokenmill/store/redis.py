@@ -13,6 +13,7 @@ write replaces exactly the head it knows (`switch.lua`).
 """
 
 import logging
+import re
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -24,7 +25,7 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import ReadOnlyError, RedisError
 
-from tokenmill.errors import CLOSED, Unavailable
+from tokenmill.errors import CLOSED, ConfigError, Unavailable
 from tokenmill.limits import SNAPSHOT_PAGE_BYTES, SNAPSHOT_PAGE_FIELDS
 from tokenmill.store.base import Head, HeadChanged, Place, Snapshot
 
@@ -41,6 +42,9 @@ UNFINISHED_TTL_MS = 10 * 60 * 1000
 
 LOAD_TRIES = 3
 """Tries of a reader, which starts again if the head changes meanwhile. It changes every few seconds at most."""
+
+PARAMETER = re.compile(r"(?:argument|value for) ('\w+')", re.IGNORECASE)
+"""A URL's parameter in the client's errors."""
 
 _SCRIPTS = files("tokenmill.store")
 
@@ -171,17 +175,26 @@ class RedisStore:
 
 
 def redis_client(url: str, timeout: float) -> Redis:
-    """A client that waits at most `timeout` seconds for a command, and tries it at most twice."""
-    pool = BlockingConnectionPool.from_url(
-        url,
-        max_connections=CONNECTIONS,
-        timeout=timeout,
-        socket_timeout=timeout,
-        socket_connect_timeout=timeout,
-        retry=Retry(NoBackoff(), 1),
-        health_check_interval=HEALTH_CHECK_S,
-        encoding_errors="surrogateescape",  # a foreign head may name its generation in any bytes
-    )
+    """A client that waits at most `timeout` seconds for a command, and tries it at most twice.
+
+    Raises `ConfigError` for a parameter of the URL that a connection does not take. It never quotes the URL.
+    """
+    try:
+        pool = BlockingConnectionPool.from_url(
+            url,
+            max_connections=CONNECTIONS,
+            timeout=timeout,
+            socket_timeout=timeout,
+            socket_connect_timeout=timeout,
+            retry=Retry(NoBackoff(), 1),
+            health_check_interval=HEALTH_CHECK_S,
+            encoding_errors="surrogateescape",  # a foreign head may name its generation in any bytes
+        )
+        pool.make_connection()  # type: ignore[no-untyped-call] # connects to nothing, but takes the parameters
+    except (TypeError, ValueError, AttributeError, RedisError) as problem:
+        named = PARAMETER.search(str(problem))
+        parameter = f"the parameter {named[1]}" if named else "a parameter"
+        raise ConfigError([f"redis.url: {parameter} after the ? is unknown, or its value is wrong"]) from None
     return Redis(connection_pool=pool)
 
 

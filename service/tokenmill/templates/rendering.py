@@ -64,7 +64,7 @@ def read_template(path: Path) -> Template:
     counts. Raises `CannotRender`.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")  # a mark of byte order would begin every prompt
         if path.suffix != ".json":
             return Template(text)
         found = json.loads(text)

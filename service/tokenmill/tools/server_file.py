@@ -12,6 +12,7 @@
 """
 
 import re
+from codecs import BOM_UTF8
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, TypeAlias
 from urllib.parse import urlsplit
@@ -90,7 +91,7 @@ class _Wrong(ValueError):
 def read_servers(content: bytes, environ: Mapping[str, str]) -> tuple[Server, ...]:
     """Return the servers of a file, in its order. Raises `ConfigError`."""
     try:
-        entries = msgspec.json.decode(content, type=_File).servers
+        entries = msgspec.json.decode(content.removeprefix(BOM_UTF8), type=_File).servers
     except NOT_JSON as problem:
         shape = '{"mcpServers": {"NAME": {"command": …} or {"url": …}}}'
         raise ConfigError([f"expected {shape} as JSON: {problem}"]) from problem

@@ -22,8 +22,7 @@ from tokenmill.errors import FatalError
 from tokenmill.garbage import tune_garbage_collector
 from tokenmill.observe import Hooks, Numbers, exposition, setup_logs
 from tokenmill.observe.telemetry_setup import telemetry_of
-from tokenmill.partition import PartitionSettings
-from tokenmill.process import EXIT_S, Deadline, bound
+from tokenmill.process import EXIT_S, Deadline, bound, exit_code
 from tokenmill.worker.service import WorkerService
 
 log = logging.getLogger(__name__)
@@ -68,11 +67,10 @@ class Worker(faust.Worker):
 
 
 def run_worker(config: Config, hooks: Hooks | None = None) -> int:
-    """Run until SIGTERM or SIGINT (0) or until the worker can't continue (1). Takes over the process.
+    """Run until SIGTERM or SIGINT (0) or until the worker can't continue (`exit_code`). Takes over the process.
 
-    Raises `ConfigError` and `MissingExtra` before anything is started.
+    Raises `MissingExtra` before anything is started.
     """
-    PartitionSettings.from_config(config)  # refuses names that do not exist
     setup_logs(config.worker.log_format, config.worker.log_level)
     loop = uvloop.new_event_loop()
     asyncio.set_event_loop(loop)
@@ -91,7 +89,7 @@ def run_worker(config: Config, hooks: Hooks | None = None) -> int:
     try:
         worker.execute_from_commandline()
     except SystemExit as end:
-        return int(end.code or 0) if service.failure is None else 1
+        return int(end.code or 0) if service.failure is None else exit_code(service.failure)
     except FatalError as problem:
         log.critical("%s", problem)
     finally:

@@ -134,6 +134,7 @@ class WorkerService(Service):
             log_id = self._identified(await look(network(admin), config.topics.tokens))
         size = min(batch_bytes(settings), input_bytes)  # control records go to the input in batches, too
         seconds = config.kafka.rebalance_timeout_ms / 1000
+        store, sessions = self._store(log_id.cluster), self._sessions(log_id.cluster)  # either may refuse its URL
         producer = await started(lambda: make_producer(config.kafka, size), "start the producer", seconds)
         engine: Engine | None = None
         consumer = make_consumer(config.kafka)
@@ -143,12 +144,12 @@ class WorkerService(Service):
                 settings=settings,
                 consumer=consumer,
                 producer=producer,
-                store=self._store(log_id.cluster),
+                store=store,
                 numbers=self._numbers,
                 hooks=self._hooks,
                 fail=self._fail,
                 telemetry=self._telemetry,
-                sessions=self._sessions(log_id.cluster),
+                sessions=sessions,
                 output_partitions=OutputPartitions(config.topics.tokens, counts),
             )
         )
@@ -187,7 +188,7 @@ class WorkerService(Service):
     # End
 
     def _fail(self, problem: Exception) -> None:
-        """Log why the worker can't continue, and end with exit code 1. What is uncommitted is published again."""
+        """Log why the worker can't continue, and end it. What is uncommitted is published again."""
         if self.failure is not None or self._stopping:
             log.info("while ending: %r", problem)
             return

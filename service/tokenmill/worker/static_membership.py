@@ -42,7 +42,7 @@ class StaticMembership:
         self._place = (member_id, generation)
         if self._since is None:
             self._since = now
-        elif self._instance_id is not None and generation == before[1] and member_id != before[0]:
+        elif self._instance_id and generation == before[1] and member_id != before[0]:
             self._replaced.append(now)
             new = now - self._since <= self._session_s
             often = len(self._replaced) == REPLACEMENTS and now - self._replaced[0] <= self._window_s

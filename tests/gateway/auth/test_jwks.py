@@ -1,6 +1,7 @@
 """Keys that tokens are signed with."""
 
 import asyncio
+from codecs import BOM_UTF8
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -55,6 +56,11 @@ def test_the_kind_of_a_key_says_what_it_is_for() -> None:
     """Whatever a token says of itself."""
     keys = read_set(key_set(public(algorithm, "1") for algorithm in ALGORITHMS))
     assert [key.algorithm for key in keys] == list(ALGORITHMS)
+
+
+def test_a_mark_of_byte_order_is_passed_over() -> None:
+    """Some editors write one."""
+    assert len(read_set(BOM_UTF8 + key_set([public("ES256")]))) == 1
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ import logging
 import ssl
 import time
 from abc import ABC, abstractmethod
+from codecs import BOM_UTF8
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -177,7 +178,7 @@ def find_key(keys: Sequence[Key], kid: str | None, algorithm: str) -> Key | None
 def read_set(content: bytes) -> tuple[Key, ...]:
     """Those keys of a JSON Web Key Set that can be used. Raises `ValueError` if none can, or it is no set."""
     try:
-        rows = msgspec.json.decode(content, type=dict[str, Any]).get("keys")
+        rows = msgspec.json.decode(content.removeprefix(BOM_UTF8), type=dict[str, Any]).get("keys")
     except NOT_JSON:
         rows = None
     if not isinstance(rows, list):

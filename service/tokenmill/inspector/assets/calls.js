@@ -18,7 +18,7 @@ export class Calls {
   list = h("div", { class: "cards" });
   element = h("section", { "aria-label": "Calls of tools", "data-testid": "calls" }, h("h2", {}, "Calls of tools"), this.problem, this.list);
 
-  /** @param {() => string} conversation the one that is followed; without one no word can be said */
+  /** @param {() => string} conversation the one that is followed; empty where no word can be said of its calls */
   constructor(conversation) {
     this.conversation = conversation;
   }

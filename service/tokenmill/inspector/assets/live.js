@@ -49,7 +49,7 @@ export class Live {
     this.strip = new Strip(`${id}-strip`, () => {});
     this.results = new Results(id, this.strip, () => {});
     this.timing = new Timing();
-    this.calls = new Calls(() => this.#followed);
+    this.calls = new Calls(() => choices.words ? this.#followed : "");
     this.middle = h("p", { class: "hint", "data-testid": "middle" }, "It began before what was read: tokens and events are as they are in the log, not aligned, and nothing is expected.");
     this.shown = h("div", { hidden: true }, labelled("Message", this.which), this.middle, section("Tokens", this.strip.element),
       this.results.stepper.element, this.results.element, this.timing.element);

@@ -6,7 +6,7 @@ import { Live } from "./live.js";
 const AT_ONCE = 2000;
 
 const lines = (document.getElementById("recording")?.textContent ?? "").split("\n").filter(Boolean);
-const view = new Live("live", { formats: [], codecs: [], dialects: [], file: null, live: false }, () => {}, true);
+const view = new Live("live", { formats: [], codecs: [], dialects: [], file: null, live: false, words: false }, () => {}, true);
 document.querySelector("main")?.append(view.element);
 
 /** @param {number} first */

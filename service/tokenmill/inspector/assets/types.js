@@ -10,7 +10,7 @@
 /** @typedef {{start: string, states: {name: string, title: string}[], moves: Move[]}} Diagram */
 /** @typedef {{name: string, summary: string}} Choice */
 /** @typedef {Choice & {sample: string, diagram: Diagram}} FormatChoice */
-/** @typedef {{formats: FormatChoice[], codecs: Choice[], dialects: Choice[], file: string | null, live: boolean}} Choices */
+/** @typedef {{formats: FormatChoice[], codecs: Choice[], dialects: Choice[], file: string | null, live: boolean, words: boolean}} Choices */
 /** @typedef {{start: number, end: number}} Span Of code points. */
 
 /**
