@@ -96,6 +96,9 @@ stream.onmessage = ({ data }) => {
 ```
 
 An event of a type that this version does not know is `undefined`: skip it.
+
+Numbers are those of `JSON.parse`: an integer beyond `Number.MAX_SAFE_INTEGER` in `arguments` or `result`, such as an id
+of 19 digits, loses its last digits. Where tools use such ids, read the payload with a parser that keeps them.
 """
 
 
