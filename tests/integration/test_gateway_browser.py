@@ -58,6 +58,9 @@ CLOSING = """<!doctype html><script>
 </script>"""
 """Holds back what the helper waits for. The page's address of the gateway answers nothing."""
 
+CLOSED = "async () => { %s; close(); %s; await done(); return counts(); }"
+"""What the helper has asked for and opened, closed after one step and before another."""
+
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module", autouse=True)
 async def browser() -> AsyncIterator[None]:
@@ -221,13 +224,11 @@ async def test_a_page_that_stops_following_opens_nothing_more() -> None:
     """Neither when its ticket comes nor when a pause is over: a component may be gone before it was connected."""
     async with site({"/": CLOSING % HOWTO["javascript"]}) as port, browser_page() as page:
         await page.goto(f"http://127.0.0.1:{port}/")
-        waiting = "(async () => { close(); tickets[0].resolve('t'); await done(); return counts(); })()"
-        assert await page.evaluate(waiting) == [1, 0, 0]
+        waiting = "tickets[0].resolve('t')"
+        assert await page.evaluate(CLOSED % ("", waiting)) == [1, 0, 0]
         await page.reload()
-        pausing = (
-            "async () => { tickets[0].reject(); await done(); close(); timers[0](); await done(); return counts(); }"
-        )
-        assert await page.evaluate(pausing) == [1, 1, 0]
+        pausing = "tickets[0].reject(); await done()"
+        assert await page.evaluate(CLOSED % (pausing, "timers[0]()")) == [1, 1, 0]
 
 
 def keyed(folder: Path) -> TicketAuthorizer:
