@@ -28,6 +28,9 @@ pytestmark = pytest.mark.integration
 LOOK_S = 0.5
 """To see that nothing is answered."""
 
+ON_THE_WAY = {"cache-control": "no-cache, no-transform", "x-accel-buffering": "no"}
+"""Headers by which a proxy neither collects nor compresses lines."""
+
 
 class Some(Authorizer):
     """One name may do some things with one conversation, for as long as it is let."""
@@ -45,7 +48,7 @@ class Some(Authorizer):
 
 @pytest.fixture
 async def config(kafka: str, unique: str) -> Config:
-    names = {key: f"{key}-{unique}" for key in ("tokens", "events", "tool_control")}
+    names = {key: f"{key}-{unique}" for key in ("tokens", "events", "tool_control", "tool_results")}
     await make_topics(kafka, *names.values(), partitions=1)
     return Config(kafka=Kafka(bootstrap_servers=kafka), topics=Topics(**names))
 
@@ -64,6 +67,7 @@ async def test_a_conversation_is_read_by_whom_it_belongs_to(config: Config) -> N
     async with served(config, Some("read")) as client:
         async with client.get("/inspect/api/live", params={"conversation": "mine"}) as answer:
             assert (answer.status, answer.content_type) == (200, "application/x-ndjson")
+            assert {name: answer.headers[name] for name in ON_THE_WAY} == ON_THE_WAY
             assert msgspec.json.decode(await answer.content.readline())["line"] == "position"
         async with client.get("/inspect/api/live", params={"conversation": "yours"}) as answer:
             assert answer.status == 403
@@ -138,6 +142,24 @@ async def test_a_topic_that_is_not_there_is_said_in_the_stream(kafka: str, uniqu
         client.get("/inspect/api/live", params={"conversation": "mine"}) as answer,
     ):
         assert "no topic" in msgspec.json.decode(await answer.content.readline())["detail"]
+
+
+async def test_half_a_surrogate_pair_in_a_result_ends_no_stream(config: Config) -> None:
+    """What `decode_event` accepts is sent."""
+    result = '{"half \\ud800":"\\udfff"}'
+    event = f'{{"type":"tool-result","id":"a","name":"f","result":{result}}}'
+    producer = AIOKafkaProducer(bootstrap_servers=config.kafka.bootstrap_servers)
+    await producer.start()
+    await producer.send_and_wait(config.topics.tool_results, event.encode(), b"mine")
+    await producer.stop()
+    async with (
+        served(config, Some("read")) as client,
+        client.get("/inspect/api/live", params={"conversation": "mine"}) as answer,
+        asyncio.timeout(20),
+    ):
+        while b'"said"' not in (line := await answer.content.readline()):
+            assert line
+    assert f'"result":{result}'.encode() in line
 
 
 async def ask(config: Config, conversation: str) -> None:

@@ -4,6 +4,7 @@ import hashlib
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any, TypeAlias
 
 import pytest
 import pytest_asyncio
@@ -13,7 +14,7 @@ from playwright.async_api import Page
 from tests.structure.pages import _blocks
 from tests.structure.tree import DOCS
 from tests.support.browser import browser_page, shared_browser, site
-from tests.support.gateways import Gate, admission, answer, listening
+from tests.support.gateways import Gate, Speaker, admission, answer, listening
 from tests.support.relay import Relay
 from tests.support.stage import until
 from tokenmill.config import Gateway
@@ -21,6 +22,7 @@ from tokenmill.errors import Unavailable
 from tokenmill.gateway.auth.authorizer import TicketAuthorizer, make_authorizer
 from tokenmill.gateway.auth.connection_limits import ConnectionLimits
 from tokenmill.gateway.routes.tickets import TicketRoutes
+from tokenmill.records import Output
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
 
@@ -32,15 +34,32 @@ ANSWER = answer("hello", "m", TEXTS)
 
 HALF = len(ANSWER) // 2
 
+Halves: TypeAlias = tuple[list[Output], list[Output]]
+
 GATEWAY = "http://127.0.0.1:8090"
 """As the how-to writes it."""
 
 FOLLOWING = """<!doctype html><pre id="answer"></pre><script>
   %s
   const ticket = () => fetch("/ticket").then((answer) => answer.text());
-  const show = (event) => document.getElementById("answer").append(event.delta ?? "");
+  const show = ({ type, delta = "" }) => document.getElementById("answer").append(type === "finish" ? "END " : delta);
   follow("GATEWAY", "hello", ticket, show);
 </script>"""
+
+CLOSING = """<!doctype html><script>
+  %s
+  const [timers, sources, tickets] = [[], [], []];
+  window.setTimeout = (work) => timers.push(work);
+  window.EventSource = class extends EventSource { constructor(url) { super(url); sources.push(this); } };
+  const ticket = () => new Promise((resolve, reject) => tickets.push({ resolve, reject }));
+  const close = follow("http://127.0.0.1:1", "hello", ticket, () => {});
+  const done = () => new Promise(requestAnimationFrame);
+  const counts = () => [tickets.length, timers.length, sources.length];
+</script>"""
+"""Holds back what the helper waits for. The page's address of the gateway answers nothing."""
+
+CLOSED = "async () => { %s; close(); %s; await done(); return counts(); }"
+"""What the helper has asked for and opened, closed after one step and before another."""
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module", autouse=True)
@@ -62,15 +81,31 @@ def statuses(page: Page) -> list[int]:
     return found
 
 
-async def answered_in_halves(gate: Gate, line: Relay, page: Page) -> None:
-    """An answer that is cut in its midst, and goes on when the page is there again."""
+async def answered_in_halves(gate: Gate, line: Relay, page: Page, halves: Halves, shown: str) -> None:
+    """An answer that is cut in its midst, when the page shows this, and goes on when the page is there again."""
     await gate.attended()
-    await gate.say(ANSWER[:HALF])
-    await until(lambda: shows(page, TEXTS[HALF // 2]), "the first half is shown")
+    await gate.say(halves[0])
+    await until(lambda: shows(page, shown), "the first half is shown")
     before = line.opened
     line.reset()
     await until(lambda: line.opened > before, "the page has come back")
-    await gate.say(ANSWER[HALF:])
+    await gate.say(halves[1])
+
+
+def two_choices() -> Halves:
+    """An answer with an alternative that is longer: the first half ends with an end that is not the last one."""
+    speaker = Speaker("hello", "m")
+    first: list[dict[str, Any]] = [
+        {"delta": TEXTS[0], "open": {"format": "plain"}},
+        {"delta": TEXTS[1], "choice": 1},
+        {"finish_reason": "stop"},
+    ]
+    rest: list[dict[str, Any]] = [
+        *({"delta": text, "choice": 1} for text in TEXTS[2:]),
+        {"finish_reason": "stop", "choice": 1},
+    ]
+    one, two = ([record for chunk in chunks for record in speaker.says(chunk)] for chunks in (first, rest))
+    return one, two
 
 
 async def shows(page: Page, part: str) -> bool:
@@ -89,7 +124,7 @@ async def test_the_page_of_the_how_to_shows_an_answer_that_is_cut_off_and_ends(k
         pages["/"] = HOWTO["html"].replace(GATEWAY, f"http://127.0.0.1:{line.port}")
         seen = statuses(page)
         await page.goto(f"http://127.0.0.1:{port}/")
-        await answered_in_halves(gate, line, page)
+        await answered_in_halves(gate, line, page, (ANSWER[:HALF], ANSWER[HALF:]), TEXTS[HALF // 2])
         await until(lambda: shows(page, TEXTS[-1]), "the whole answer is shown")
         await until(lambda: seen[-1:] == [204], "the page has asked once more")
         assert await text(page) == "".join(TEXTS)
@@ -147,7 +182,10 @@ async def test_a_page_of_another_origin_sees_nothing(kafka: str, unique: str) ->
 async def test_a_page_with_tickets_comes_back_when_its_ticket_has_expired(
     kafka: str, unique: str, tmp_path: Path
 ) -> None:
-    """The browser gives up on a 401; the page's helper makes a new source with a new ticket and the last id."""
+    """The browser gives up on a 401; the page's helper makes a new source with a new ticket and the last id.
+
+    The end of one choice is not that of the answer.
+    """
     authorizer, pages, tickets = keyed(tmp_path), dict[str, str](), list[float]()
     served: list[str] = []
 
@@ -175,11 +213,22 @@ async def test_a_page_with_tickets_comes_back_when_its_ticket_has_expired(
         await page.goto(f"http://127.0.0.1:{port}/")
         await gate.attended()
         await until(lambda: time.time() > tickets[0] + 2, "the ticket has expired")
-        await answered_in_halves(gate, line, page)
-        await until(lambda: shows(page, TEXTS[-1]), "the whole answer is shown")
-        assert await text(page) == "".join(TEXTS)
+        await answered_in_halves(gate, line, page, two_choices(), "END ")
+        await until(lambda: shows(page, TEXTS[-1] + "END "), "the whole answer is shown")
+        assert await text(page) == "".join([*TEXTS[:2], "END ", *TEXTS[2:], "END "])
         assert len(tickets) == 2
         assert seen[:3] == [200, 401, 200]
+
+
+async def test_a_page_that_stops_following_opens_nothing_more() -> None:
+    """Neither when its ticket comes nor when a pause is over: a component may be gone before it was connected."""
+    async with site({"/": CLOSING % HOWTO["javascript"]}) as port, browser_page() as page:
+        await page.goto(f"http://127.0.0.1:{port}/")
+        waiting = "tickets[0].resolve('t')"
+        assert await page.evaluate(CLOSED % ("", waiting)) == [1, 0, 0]
+        await page.reload()
+        pausing = "tickets[0].reject(); await done()"
+        assert await page.evaluate(CLOSED % (pausing, "timers[0]()")) == [1, 1, 0]
 
 
 def keyed(folder: Path) -> TicketAuthorizer:

@@ -9,10 +9,10 @@ from typing import Any, Literal
 import msgspec
 import pytest
 import pytest_asyncio
-from playwright.async_api import expect
+from playwright.async_api import Locator, Page, Route, expect
 
 from tests.support.browser import shared_browser
-from tests.support.inspecting import opened
+from tests.support.inspecting import link, opened
 from tests.support.stage import until
 from tokenmill.inspector.lines import about
 from tokenmill.inspector.playground import Recording
@@ -163,18 +163,57 @@ async def test_what_is_wrong_is_said_in_the_server_s_words() -> None:
         await expect(page.get_by_role("alert")).to_contain_text("formt")
 
 
+TYPE = "(field, text) => { field.value = text; field.dispatchEvent(new Event('input')) }"
+"""Types into a field, also into one that is folded away."""
+
+
 async def test_two_formats_are_compared() -> None:
-    """Rows that differ are marked, and counted."""
+    """Rows that differ are marked, and counted. Where one side has no events, nothing is said of both."""
     fields = {"a": playing(), "b": playing(format="plain")}
     async with opened("compare", fields) as page:
-        await expect(page.get_by_test_id("compared")).to_have_text(re.compile(r"\d+ of \d+ rows differ"))
+        compared, rows = page.get_by_test_id("compared"), page.get_by_test_id("compared-row")
+        await expect(compared).to_have_text(re.compile(r"\d+ of \d+ rows differ"))
         assert await page.locator("[data-testid=compared-row][data-same=false]").count() > 0
+        await rows.first.click()
+        await page.get_by_label("B", exact=True).get_by_label("Options of the message").evaluate(TYPE, "{")
+        await expect(page.get_by_role("alert")).to_have_text(["", re.compile("not JSON")])
+        await expect(compared).to_be_empty()
+        await expect(rows).to_have_count(0)
+        await expect(page.get_by_test_id("compare-detail")).to_be_empty()
 
 
 async def test_two_cuts_are_compared() -> None:
     """Nothing differs, as nothing may."""
     async with opened("compare", {"a": playing(cuts=[15]), "b": playing(chunk=1)}) as page:
         await expect(page.get_by_test_id("compared")).to_have_text(re.compile(r"^0 of \d+ rows differ"))
+
+
+async def test_integers_stay_as_long_as_they_are() -> None:
+    """In events, cards, a comparison and a test case. JavaScript's numbers would round them."""
+    number, call = 12345678901234567890, '<tool_call>{"name":"f","arguments":{"id":%d}}</tool_call>'
+    tools = [{"type": "function", "function": {"name": "f", "parameters": {"maximum": number}}}]
+    part = {"part": {"kind": "x", "value": number}}
+    async with opened("play", playing(text=call % number, tools=tools)) as page:
+        row = page.locator("[data-testid=event][data-type=tool-call]")
+        await row.click()
+        for place in (
+            row,
+            page.get_by_test_id("event-detail"),
+            page.get_by_test_id("call").get_by_role("definition").last,
+        ):
+            await expect(place).to_contain_text(str(number))
+        await page.get_by_text("Make this a test case").click()
+        case = page.get_by_label("JSON line")
+        assert json.loads(await case.input_value())["tools"] == tools
+        await link(page, "play", {"records": json.dumps(part)})
+        await expect(page.get_by_test_id("events")).to_contain_text(str(number))
+        assert json.loads(await case.input_value())["chunks"] == [part]
+        await link(page, "compare", {"a": playing(text=call % number), "b": playing(text=call % (number + 1))})
+        differing = page.locator("[data-testid=compared-row][data-same=false]")
+        await expect(differing).to_have_count(2)  # the call's source, and the call
+        await differing.last.click()
+        for found in (number, number + 1):
+            await expect(page.get_by_test_id("compare-detail")).to_contain_text(str(found))
 
 
 async def test_a_recorded_stream_is_shown() -> None:
@@ -261,4 +300,30 @@ async def test_a_person_sees_all_that_a_word_is_about() -> None:
         await expect(waiting).to_have_count(66)
         await expect(waiting.filter(has_text="1234567890123456789")).to_have_count(64)
         await expect(waiting.filter(has_text="delete")).to_contain_text('"path": "/"')
-        await expect(waiting.first.get_by_role("button", name="Approve")).to_be_visible()
+        await says_a_word_once(page, waiting.first)
+
+
+async def says_a_word_once(page: Page, call: Locator) -> None:
+    """Nothing more is sent while a word is on its way; one that was refused may be said again."""
+    words: list[Route] = []
+
+    def held(word: Route) -> None:
+        words.append(word)
+
+    approve, refuse = call.get_by_role("button", name="Approve"), call.get_by_role("button", name="Refuse")
+    await page.route("**/api/words", held)
+    await approve.click()
+    for button in (approve, refuse, approve):
+        await expect(button).to_have_attribute("aria-disabled", "true")
+        await button.dispatch_event("click")
+    await until(lambda: words, "the word is on its way")
+    await words[0].fulfill(status=409, json={"detail": "too late"})
+    await expect(page.get_by_text("too late")).to_be_visible()
+    await expect(refuse).to_have_attribute("aria-disabled", "false")
+    await refuse.click()
+    await until(lambda: len(words) > 1, "another word is on its way")
+    await words[1].fulfill(status=204)
+    await expect(page.get_by_text("too late")).to_have_count(0)
+    await expect(approve).to_have_attribute("aria-disabled", "true")
+    assert [json.loads(word.request.post_data or "")["granted"] for word in words] == [True, False]
+    await page.unroute("**/api/words")

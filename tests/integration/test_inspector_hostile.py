@@ -7,7 +7,6 @@ import json
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
-from urllib.parse import quote
 
 import pytest
 import pytest_asyncio
@@ -15,7 +14,7 @@ from playwright.async_api import Page, expect
 
 from tests.support.browser import shared_browser
 from tests.support.hostile import HIDDEN, HOSTILE
-from tests.support.inspecting import opened
+from tests.support.inspecting import link, opened
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
 
@@ -75,11 +74,6 @@ WALK = """async () => {
 
 
 FORGET = "document.querySelectorAll('[data-testid=status]').forEach((each) => each.replaceChildren())"
-
-
-async def link(page: Page, view: str, fields: Any) -> None:
-    """Follow a link."""
-    await page.evaluate("(hash) => { location.hash = hash }", f"{view}={quote(json.dumps(fields))}")
 
 
 async def look(page: Page, view: str, fields: Any) -> None:

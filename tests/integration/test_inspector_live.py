@@ -92,10 +92,13 @@ async def test_one_goes_back_pauses_and_comes_again(stage: Stage) -> None:
         await expect(page.locator(".strip")).to_contain_text("five")
         await page.get_by_label("Message").select_option(index=0)
         await expect(page.locator(".strip")).to_contain_text("One two three four")
-        await page.get_by_role("button", name="Disconnect").click()
+        disconnect, reconnect = (page.get_by_role("button", name=name) for name in ("Disconnect", "Reconnect"))
+        await disconnect.press("Enter")
         await expect(page.get_by_test_id("live-status")).to_have_text("You left.")
-        await page.get_by_role("button", name="Reconnect").click()
+        await expect(reconnect).to_be_focused()
+        await reconnect.press("Enter")
         await following(page)
+        await expect(disconnect).to_be_focused()
         await expect(page.get_by_test_id("position")).to_contain_text("2 answers")
 
 
@@ -115,8 +118,19 @@ async def test_an_answer_whose_beginning_is_not_read_is_shown_as_such(stage: Sta
         await expect(page.get_by_label("Message")).to_have_text("m")
 
 
+NOTE_ALERTS = """() => {
+  window.alerts = 0;
+  const alert = [...document.querySelectorAll("[role=alert]")].find((each) => each.textContent.includes("Put aside"));
+  new MutationObserver(() => window.alerts++).observe(alert, { childList: true, subtree: true });
+}"""
+"""Counts how often a screen reader announces what was put aside."""
+
+
 async def test_a_conversation_is_found_by_its_id(stage: Stage) -> None:
-    """In the page; the link then has it. Of others nothing is shown, nor what a worker puts aside of them."""
+    """In the page; the link then has it. Of others nothing is shown, nor what a worker puts aside of them.
+
+    What is put aside is announced when it comes, and not again whenever something else does.
+    """
     await answer(stage, "other", "m", "not this one")
     await stage.send("c", {"message_id": "m", "open": {"formt": "hermes"}, "delta": "x"})
     await answer(stage, "c", "n", "this one")
@@ -125,9 +139,15 @@ async def test_a_conversation_is_found_by_its_id(stage: Stage) -> None:
         await page.get_by_role("button", name="Follow").click()
         await following(page)
         await expect(page.get_by_text("Put aside")).to_contain_text("formt")
+        await page.evaluate(NOTE_ALERTS)
         await expect(page.locator(".strip")).to_contain_text("this one")
         await expect(page.locator(".strip")).not_to_contain_text("not this one")
         await page.wait_for_url("**conversation%22%3A%22c%22**")
+        await answer(stage, "c", "n", "more of it")
+        await expect(page.locator(".strip")).to_contain_text("more of it")
+        await stage.send("c", {"message_id": "m", "open": {"formt": "hermes"}, "delta": "x"})
+        await expect(page.get_by_text("Put aside")).to_have_count(2)
+        assert await page.evaluate("alerts") == 1
 
 
 async def test_what_was_seen_is_saved_and_shown_again(stage: Stage, tmp_path: Path) -> None:
@@ -252,6 +272,17 @@ async def test_whatever_is_told_stays_text() -> None:
             await events_of(page).first.click()
         assert await page.evaluate("window.hit") is None
         assert set(await page.evaluate(kinds)) & foreign <= {"form", "svg"}  # the view's own form, and plots
+
+
+async def test_a_recording_may_end_without_a_line_break() -> None:
+    """Its last line counts. A result may be without a value, or one that JavaScript's numbers can't hold."""
+    result = {"type": "tool-result", "name": "f", "message_id": "m", "choice": 0}
+    records = [{**result, "id": "a"}, {**result, "id": "b", "result": 12345678901234567890}]
+    lines = msgspec.json.Encoder().encode_lines([{"line": "said", "record": record} for record in records])
+    async with page_at("live", None) as page:
+        recording = FilePayload(name="recording.jsonl", mimeType="", buffer=lines.removesuffix(b"\n"))
+        await page.get_by_label("Open a recording").set_input_files(recording)
+        await expect(page.get_by_test_id("tool")).to_contain_text(["null", "12345678901234567890"])
 
 
 @pytest.mark.parametrize("width", [360, 1280])

@@ -18,6 +18,8 @@ from tokenmill.formats import FORMATS
 
 PACKAGE = CHECKOUT / "deploy" / "npm"
 
+REPOSITORY = "git+https://forge.example.com/someone/tokenmill.git"
+
 RUN_S = 120
 
 READS = """
@@ -49,7 +51,9 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     node()  # or the test is left out
     npm = shutil.which("npm")
     assert npm is not None
-    packed = run(PACKAGE, npm, "pack", "--json", "--pack-destination", str(folder))
+    released = shutil.copytree(PACKAGE, folder / "released")
+    run(released, npm, "pkg", "set", f"repository.url={REPOSITORY}")  # as the page on releases has it
+    packed = run(released, npm, "pack", "--json", "--pack-destination", str(folder))
     (archive,) = folder.glob("*.tgz")
     assert {file["path"] for file in json.loads(packed)[0]["files"]} == {each.name for each in PACKAGE.iterdir()}
     (folder / "package.json").write_text('{"type": "module", "private": true}')
@@ -93,6 +97,13 @@ def test_events_are_read_in_node(home: Path) -> None:
     assert known
     assert found.count("5") == len(FORMATS)
     assert "get_weather" in found
+
+
+def test_the_package_has_its_license_and_the_repository_of_its_release(home: Path) -> None:
+    """The license asks for the one, npm for the other: it compares provenance with it."""
+    installed = home / "node_modules" / "tokenmill-events"
+    assert (installed / "LICENSE").read_bytes() == (CHECKOUT / "LICENSE").read_bytes()
+    assert json.loads((installed / "package.json").read_text())["repository"] == {"url": REPOSITORY}
 
 
 def test_a_field_that_not_every_event_has_is_refused(home: Path) -> None:

@@ -77,7 +77,7 @@ def grown(tmp_path_factory: pytest.TempPathFactory) -> Path:
     checkout = tmp_path_factory.mktemp("checkout")
     for name in ("service", "tests", "docs", "deploy", "helm"):
         shutil.copytree(CHECKOUT / name, checkout / name, ignore=LEFT_OUT)
-    for name in ("pyproject.toml", "README.md", "CHANGELOG.md"):
+    for name in ("pyproject.toml", "README.md", "CHANGELOG.md", "LICENSE"):
         shutil.copy(CHECKOUT / name, checkout / name)
     (checkout / "docs" / "pictures").symlink_to(CHECKOUT / "docs" / "pictures")
     add(checkout, "format", "acme", block("python").text)

@@ -66,3 +66,8 @@ async def opened(
             yield page
             assert await page.evaluate("refused") == []
         assert seen.problems == []
+
+
+async def link(page: Page, view: str, fields: Any) -> None:
+    """Follow a link."""
+    await page.evaluate("(hash) => { location.hash = hash }", f"{view}={quote(json.dumps(fields))}")

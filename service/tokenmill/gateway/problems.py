@@ -68,6 +68,10 @@ KINDS = (
 )
 
 
+PASSING = frozenset({429, 503})
+"""Statuses after which the same request may be answered soon."""
+
+
 class Refused(Exception):
     """A request that is answered with a problem; `detail` says what to change."""
 

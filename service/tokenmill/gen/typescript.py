@@ -8,6 +8,7 @@
 import json
 from collections.abc import Callable, Collection
 from importlib.metadata import version
+from pathlib import Path
 
 import msgspec
 from msgspec import inspect
@@ -19,6 +20,8 @@ PARTS: tuple[type[msgspec.Struct], ...] = (DeclaredTool, Request, TokenCounts)
 """Objects inside events."""
 
 HEAD = "// Generated from the code by `make gen`.\n"
+
+CHECKOUT = Path(__file__).resolve().parents[3]
 
 NAMES: dict[type[inspect.Type], str] = {
     inspect.AnyType: "unknown",
@@ -41,7 +44,7 @@ def package() -> str:
         "sideEffects": False,
         "exports": {".": {"types": "./index.d.ts", "default": "./index.js"}},
         "types": "./index.d.ts",
-        "files": ["index.d.ts", "index.js", "README.md"],
+        "files": ["index.d.ts", "index.js", "README.md", "LICENSE"],
         "engines": {"node": ">=20"},
     }
     return json.dumps(whole, indent=2) + "\n"
@@ -96,6 +99,9 @@ stream.onmessage = ({ data }) => {
 ```
 
 An event of a type that this version does not know is `undefined`: skip it.
+
+Numbers are those of `JSON.parse`: an integer beyond `Number.MAX_SAFE_INTEGER` in `arguments` or `result`, such as an id
+of 19 digits, loses its last digits. Where tools use such ids, read the payload with a parser that keeps them.
 """
 
 
@@ -176,6 +182,7 @@ export declare function parseEvent(payload: string): AnyEvent | undefined;
 def files() -> dict[str, Callable[[], str]]:
     """Return path in the checkout → function that makes the file's text."""
     return {
+        "deploy/npm/LICENSE": (CHECKOUT / "LICENSE").read_text,
         "deploy/npm/README.md": readme,
         "deploy/npm/index.d.ts": types,
         "deploy/npm/index.js": code,

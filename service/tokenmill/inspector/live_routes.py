@@ -12,12 +12,14 @@ import msgspec
 from aiohttp import web
 
 from tokenmill.config import Config
+from tokenmill.dialects.json_text import json_bytes
 from tokenmill.errors import NOT_JSON, Unavailable
 from tokenmill.gateway.auth.admission import Admission
 from tokenmill.gateway.auth.grant import Held, must_allow
 from tokenmill.gateway.http.request_body import whole_body
 from tokenmill.gateway.http.request_values import conversation_id
 from tokenmill.gateway.problems import BAD_REQUEST, CONFLICT, UNSUPPORTED, Refused
+from tokenmill.gateway.streams.framing import STREAM_HEADERS
 from tokenmill.gateway.streams.http_pipe import end_is_seen
 from tokenmill.inspector.lines import Ended, Line
 from tokenmill.inspector.live_log import LiveLog
@@ -37,7 +39,8 @@ BACK_S = 7 * 86_400.0
 STALL_S = 10.0
 """For how long a page may take nothing."""
 
-_encode = msgspec.json.Encoder().encode_lines
+STREAM = {**HEADERS, **STREAM_HEADERS}
+"""Headers of the lines."""
 
 
 class Word(msgspec.Struct, forbid_unknown_fields=True):
@@ -74,7 +77,7 @@ class LiveRoutes:
         held = self._admission.held(grant)
         with self._admission.slot(grant):
             log = LiveLog(self._config, conversation, _back(request.query.get("back", "600")))
-            response = web.StreamResponse(headers=HEADERS)
+            response = web.StreamResponse(headers=STREAM)
             response.content_type = "application/x-ndjson"
             end_is_seen(request, response)
             await response.prepare(request)
@@ -126,7 +129,7 @@ async def _tell(response: web.StreamResponse, log: LiveLog, held: Held) -> None:
 
 async def _write(response: web.StreamResponse, lines: Iterable[Line]) -> None:
     async with asyncio.timeout(STALL_S):
-        await response.write(_encode(lines))
+        await response.write(b"".join(json_bytes(line) + b"\n" for line in lines))
 
 
 def _back(text: str) -> float:

@@ -56,6 +56,7 @@ ASSETS: tuple[str, ...] = (
     "hidden.js",
     "input.js",
     "joined.js",
+    "json.js",
     "layout.js",
     "list.js",
     "listbox.js",

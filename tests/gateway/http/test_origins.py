@@ -112,12 +112,14 @@ SDKS = [
     "idempotency-key",
     "openai-organization",
     "tm-resumable",
+    "user-agent",
     "x-api-key",
     "x-conversation-id",
     "x-stainless-arch",
     "x-stainless-retry-count",
 ]
-"""What clients of a front send, those of OpenAI's and Anthropic's SDKs among them."""
+"""What clients of a front send, those of OpenAI's and Anthropic's SDKs among them. Chromium drops their `user-agent`;
+Firefox and Safari ask for it."""
 
 
 async def may_send(session: aiohttp.ClientSession, origin: str, asked: str) -> list[str]:

@@ -3,38 +3,58 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from functools import partial
 from typing import Any
 
 import httpx
 import pytest
 
+from tests.structure.pages import _blocks
+from tests.structure.tree import DOCS
 from tests.support.gateways import Gate, admission, answer, listening, payloads, shown
-from tests.support.judging import run_node
+from tests.support.judging import run_node, serving, sse
 from tests.support.stage import until
-from tokenmill.gateway.routes.ai_sdk import AiSdkRoutes
+from tokenmill.gateway.auth.authorizer import AllowAll, TicketAuthorizer
+from tokenmill.gateway.auth.grant import Credentials
+from tokenmill.gateway.auth.tickets import Tickets
+from tokenmill.gateway.routes.ai_sdk import VERSION, AiSdkRoutes
 
 pytestmark = pytest.mark.integration
+
+PAGE = DOCS / "howto" / "show-an-answer-in-a-browser.md"
+
+(TRANSPORT,) = (block.text for block in _blocks(PAGE) if block.language == "js")
+
+AUTHORIZER = TicketAuthorizer(AllowAll(), Tickets("", 60))
+"""Lets everybody in who has no ticket, and those whose ticket is good."""
 
 
 @pytest.fixture
 async def gate(kafka: str, unique: str) -> AsyncIterator[Gate]:
     """A gateway with this route."""
-    async with listening(kafka, unique, lambda serving: AiSdkRoutes(serving, admission()).routes()) as gate:
+    async with listening(kafka, unique, lambda serving: AiSdkRoutes(serving, admission(AUTHORIZER)).routes()) as gate:
         yield gate
 
 
 async def test_the_sdk_goes_on_where_it_was_cut(gate: Gate) -> None:
-    """Cut in the middle, twice: it shows the whole message, and asks no more when nothing is open."""
+    """With the how-to's transport, which posts to another server. Cut in the middle, twice: it shows the whole message,
+    and asks no more when nothing is open.
+    """
     records = answer("c", "m", ["<think>why</think>", "Hel", "lo ", "wor", "ld"], format="deepseek_r1")
     await gate.say([*answer("c", "m0", ["before"]), *records[:5]])
-    page: asyncio.Task[Any] = asyncio.create_task(asyncio.to_thread(run_node, "resume_ai_sdk.mjs", gate.url))
-    for number in (5, 7):
+    ticket = AUTHORIZER.ticket(await AUTHORIZER.grant(Credentials({})), "c", "read")
+    with serving(sse(shown(answer("c", "m0", ["before"]), "ai_sdk_ui")), VERSION) as site:
+        script = partial(run_node, "resume_ai_sdk.mjs", gate.url, site, ticket, stdin=TRANSPORT)
+        page: asyncio.Task[Any] = asyncio.create_task(asyncio.to_thread(script))
+        for number in (5, 7):
+            await gate.attended()
+            await gate.say(records[number : number + 2])
+            await gate.cut()
         await gate.attended()
-        await gate.say(records[number : number + 2])
-        await gate.cut()
-    await gate.attended()
-    await gate.say(records[9:])
-    *cut, whole = await page
+        await gate.say(records[9:])
+        seen = await page
+    assert [part["text"] for part in seen["sent"]["message"]["parts"] if "text" in part] == ["before"]
+    *cut, whole = seen["visits"]
     assert len(cut) == 2
     texts = [[part["text"] for part in visit["message"]["parts"] if "text" in part] for visit in (*cut, whole)]
     assert texts[-1] == ["why", "Hello world"]

@@ -16,6 +16,7 @@ from tokenmill.gateway.auth.authorizer import TicketAuthorizer
 from tokenmill.gateway.auth.grant import Authorizer, Credentials, Grant, unauthenticated
 from tokenmill.gateway.auth.tickets import Tickets
 from tokenmill.gateway.event_log.log_readers import ClientLogReader, LogReaders
+from tokenmill.gateway.problems import UNVERIFIABLE, Refused
 from tokenmill.limits import KIB
 
 pytestmark = pytest.mark.integration
@@ -70,8 +71,35 @@ async def test_whoever_says_nothing_is_told_to(stand: Stand, monkeypatch: pytest
     assert "in a frame within" in messages[0]["data"]["detail"]
 
 
+class Unverifiable(Authorizer):
+    """Credentials can't be checked for three seconds."""
+
+    async def grant(self, credentials: Credentials) -> Grant:  # noqa: ARG002 -- they are not looked at
+        raise Refused(UNVERIFIABLE, "come again", headers={"retry-after": "3"})
+
+
+async def test_a_client_is_sent_back_for_what_passes(kafka: str, unique: str) -> None:
+    """With a pause and 1013, which does not mean that it did something wrong."""
+    async with stood(kafka, unique) as full:
+        limits = full.sockets._shared.admission._limits
+        while limits.taken_now < 100:
+            limits.take("")
+        error, retry = await _sent_back(full)
+        assert (error["status"], 2_000 <= retry["retry_ms"] <= 10_000) == (429, True)
+    async with stood(kafka, unique, Unverifiable()) as blind:
+        error, retry = await _sent_back(blind)
+        assert (error["status"], retry["retry_ms"]) == (503, 3_000)
+
+
+async def _sent_back(stand: Stand) -> list[dict[str, Any]]:
+    async with stand.open("/v1/conversations/c/ws?from=now") as socket:
+        messages, code = await heard(socket)
+    assert ([each["event"] for each in messages], code) == (["error", "retry"], 1013)
+    return [each["data"] for each in messages]
+
+
 async def test_a_client_that_answers_no_ping_is_gone(stand: Stand, monkeypatch: pytest.MonkeyPatch) -> None:
-    """After two."""
+    """After two. It may have slept: 1013."""
     monkeypatch.setattr("tokenmill.gateway.websocket.session.PING_S", 0.1)
     reader, writer = await asyncio.open_connection("127.0.0.1", stand.gate.port)
     writer.write(HANDSHAKE)
@@ -80,7 +108,8 @@ async def test_a_client_that_answers_no_ping_is_gone(stand: Stand, monkeypatch: 
         came = await reader.read()
     writer.close()
     assert came.count(b"\x89\x00") == 2
-    assert b"pings were not answered" in came
+    assert b'"event":"retry"' in came
+    assert came.endswith(b"\x03\xf5pings were not answered")
     async with stand.open("/v1/conversations/c/ws?from=now") as socket:
         await stand.gate.attended()
         await asyncio.sleep(0.5)  # five times the silence, in which this client answers
@@ -190,6 +219,7 @@ async def test_frames_that_nobody_should_send_end_in_a_close(
             came = await read_all(reader)
         writer.close()
         assert says is None or says in came, name
+        assert b"\x03\xf5" not in came, "it is not told to come back"
         await until(lambda: len(stand.gate.serving.flusher.streams) == 1, "only the other one is left")
         records = answer("c", "m", ["a"])
         await stand.gate.say(records)

@@ -25,7 +25,7 @@ ANY: Final = "*"
 
 METHODS: Final = "GET, POST, DELETE, OPTIONS"
 REQUEST_HEADERS: Final = (
-    "authorization, content-type, if-none-match, last-event-id, idempotency-key, x-api-key, "
+    "authorization, content-type, if-none-match, last-event-id, idempotency-key, x-api-key, user-agent, "
     "producer-id, producer-epoch, producer-seq, tm-open, tm-resumable, x-conversation-id, traceparent, tracestate"
 )
 SDKS: Final = ("x-stainless-", "openai-", "anthropic-")

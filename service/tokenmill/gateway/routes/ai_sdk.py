@@ -4,7 +4,8 @@
    letter. The SDK sends no place, and drops ids.
 2. It shows one answer: the open one, the latest if there are several. Without one it gets 204, also after a stop: a
    page must not resume what its user ended.
-3. Its transport has two addresses, one to send and one to come back. Sending is for the front.
+3. Its transport posts messages to one address, the site's own server, and comes back to another, which
+   `prepareReconnectToStreamRequest` names: this one.
 """
 
 from aiohttp import web

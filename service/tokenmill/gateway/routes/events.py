@@ -18,7 +18,7 @@ from tokenmill.errors import Unavailable
 from tokenmill.gateway.auth.admission import Admission
 from tokenmill.gateway.event_log.reading import Reading
 from tokenmill.gateway.http.request_values import identifier
-from tokenmill.gateway.problems import BAD_REQUEST, NOT_FOUND, UNAVAILABLE, Refused, shown
+from tokenmill.gateway.problems import BAD_REQUEST, NOT_FOUND, PASSING, UNAVAILABLE, Refused, shown
 from tokenmill.gateway.streams.service import StreamService
 from tokenmill.gateway.streams.stream_request import LAST_EVENT_ID, read_request
 
@@ -26,9 +26,6 @@ log = logging.getLogger(__name__)
 
 CONVERSATION = "/v1/conversations/{conversation}/events"
 MESSAGE = "/v1/conversations/{conversation}/messages/{message}/events"
-
-PASSES = frozenset({429, 503})
-"""Statuses after which the same request may be answered soon."""
 
 MISSING = "the log has no such message as far back as is looked; with wait=true it is waited for"
 
@@ -61,7 +58,7 @@ class EventRoutes:
             return await answer
         except (Refused, Unavailable) as problem:
             kind = problem.kind if isinstance(problem, Refused) else UNAVAILABLE
-            if kind.status not in PASSES or not _comes_back_by_itself(request):
+            if kind.status not in PASSING or not _comes_back_by_itself(request):
                 raise
             log.warning("an EventSource of %s is sent back: %s", shown(request.path), problem)
             self._serving.counts.refused(kind)

@@ -5,8 +5,8 @@
 2. `/v1/ws` reads several conversations, each with its own place: `subscribe` and `unsubscribe`. The other address reads
    one, and is closed with it: with 1000 after the end of the answer, if `until` is `finish`.
 3. 1001 means that the process ends, 1008 that something is not allowed or not understood, after an `error` message,
-   1009 that a frame is too large, 1012 that the topic has grown, 1013 that the client was too slow or Kafka does not
-   answer: come back later.
+   1009 that a frame is too large, 1012 that the topic has grown, 1013 that the client should come back later: it was
+   too slow or silent, or was refused for what passes (429, 503).
 4. `stop` and `tool_result` are written as posts are; the answer is a message with the same name as `event`.
 """
 

@@ -17,7 +17,7 @@ from tokenmill.gateway.auth.admission import Admission
 from tokenmill.gateway.auth.authorizer import TICKET
 from tokenmill.gateway.auth.grant import Action, Grant, must_allow, unauthenticated
 from tokenmill.gateway.http.request_values import conversation_id
-from tokenmill.gateway.problems import BAD_REQUEST, CONFLICT, NOT_FOUND, TOO_MANY, UNAVAILABLE, Refused, shown
+from tokenmill.gateway.problems import BAD_REQUEST, CONFLICT, NOT_FOUND, PASSING, TOO_MANY, UNAVAILABLE, Refused, shown
 from tokenmill.gateway.streams.framing import drawn_retry_ms
 from tokenmill.gateway.streams.service import StreamService
 from tokenmill.gateway.streams.stream_request import StreamRequest
@@ -116,7 +116,7 @@ class WebSocketSession:
     def send_back(self, ending: CloseReason) -> None:
         """Close it, and say before when to come back."""
         if not self._ended.done():
-            self._say(self._framing("").goodbye(drawn_retry_ms()))
+            self._come_back(drawn_retry_ms())
             self.end(ending)
 
     async def run(self) -> None:
@@ -142,25 +142,28 @@ class WebSocketSession:
 
     async def _listen(self) -> CloseReason:
         try:
-            await self._first()
-            while (ending := await self._next()) is None:
-                pass
+            ending = await self._first()
+            while ending is None:
+                ending = await self._next()
         except Refused as refusal:
             self._refuse(refusal, "")
-            return NOT_ALLOWED
+            return self._turned_away(refusal)
         return ending
 
-    async def _first(self) -> None:
+    async def _first(self) -> CloseReason | None:
+        """Take frames until the client reads something. Raises `Refused`."""
         # A ticket, like `authorization`, identifies the client, and is not about what it wants.
         query = {name: value for name, value in self._request.query.items() if name != TICKET}
         if query and self._conversation is not None:
             await self._subscribe(read_subscribe(query))
-            return
+            return None
         self._slot.enter_context(self._shared.admission.unnamed_slot())
         try:
             async with asyncio.timeout(FIRST_S):
-                while not self._reads and await self._next() is None:
-                    pass
+                ending = None
+                while ending is None and not self._reads:
+                    ending = await self._next()
+                return ending
         except TimeoutError:
             raise Refused(BAD_REQUEST, f"say what you want in the URL, or in a frame within {FIRST_S:g} s") from None
 
@@ -174,10 +177,14 @@ class WebSocketSession:
                     self._pipe.write(PING)
             else:
                 return await self._took(message)
+        self._come_back(drawn_retry_ms())
         return SILENT
 
     async def _took(self, message: WSMessage) -> CloseReason | None:
-        self._count()
+        if self._is_flooded():
+            detail = f"at most {FRAMES_PER_WINDOW} frames within {WINDOW_S:g} s, pings included"
+            self._refuse(Refused(TOO_MANY, detail), "")
+            return NOT_ALLOWED
         if message.type is WSMsgType.TEXT:
             await self._said(message.data)
         elif message.type is WSMsgType.PING:
@@ -188,13 +195,13 @@ class WebSocketSession:
             return LEFT
         return None
 
-    def _count(self) -> None:
+    def _is_flooded(self) -> bool:
+        """Count a frame, and return whether it is one too many."""
         now = asyncio.get_running_loop().time()
         if now - self._window > WINDOW_S:
             self._window, self._frames = now, 0
         self._frames += 1
-        if self._frames > FRAMES_PER_WINDOW:
-            raise Refused(TOO_MANY, f"at most {FRAMES_PER_WINDOW} frames within {WINDOW_S:g} s, pings included")
+        return self._frames > FRAMES_PER_WINDOW
 
     async def _said(self, content: str) -> None:
         """Do what a frame asks for. Raises `Refused` for one that is not understood, or ends the socket."""
@@ -292,11 +299,9 @@ class WebSocketSession:
                 finished = prepared.nothing_comes(asked)
                 outcome = "finished" if finished else await serving.attend(asked, prepared, self._pipe, held)
         except Refused as refusal:
-            self._refuse(refusal, conversation)
-            self._over(conversation, NOT_ALLOWED)
+            self._refuse_reading(refusal, conversation)
         except Unavailable:
-            self._refuse(Refused(UNAVAILABLE, "try again in a moment"), conversation)
-            self._over(conversation, LATER)
+            self._refuse_reading(Refused(UNAVAILABLE, "try again in a moment"), conversation)
         except TimeoutError:
             self.end(SLOW)
         except ConnectionError:
@@ -316,13 +321,16 @@ class WebSocketSession:
         else:
             if self._conversation is None:
                 self._notice("finished", {}, conversation)
-            self._over(conversation, FINISHED)
+            self._stopped(conversation)
+            if self._conversation is not None:
+                self.end(FINISHED)
 
-    def _over(self, conversation: str, ending: CloseReason) -> None:
+    def _refuse_reading(self, refusal: Refused, conversation: str) -> None:
         """Stop reading a conversation, which ends a socket that has no other."""
+        self._refuse(refusal, conversation)
         self._stopped(conversation)
         if self._conversation is not None:
-            self.end(ending)
+            self.end(self._turned_away(refusal))
 
     def _unsubscribe(self, conversation: str) -> None:
         task = self._stopped(conversation)
@@ -350,6 +358,18 @@ class WebSocketSession:
             self.end(SLOW)
         else:
             self._pipe.write(data)
+
+    def _come_back(self, retry_ms: int) -> None:
+        """Tell the client before the close when to come back."""
+        self._say(self._framing("").goodbye(retry_ms))
+
+    def _turned_away(self, refusal: Refused) -> CloseReason:
+        """Return why a refused client's socket is closed; for what passes, tell it when to come back."""
+        if refusal.kind.status not in PASSING:
+            return NOT_ALLOWED
+        after_s = refusal.headers.get("retry-after")
+        self._come_back(int(after_s) * 1000 if after_s else drawn_retry_ms())
+        return LATER
 
     def _refuse(self, refusal: Refused, conversation: str) -> None:
         self._notice("error", msgspec.json.decode(refusal.body()), conversation)

@@ -47,7 +47,7 @@ export class Calls {
       call.arguments !== undefined && longText(call.text || JSON.stringify(call.arguments, null, 2), "code", state === "waits"),
       call.word && h("p", {}, `${call.word.granted ? "Approved" : "Refused"} by ${plainly(call.word.by || "nobody named")}. ${plainly(call.word.why)}`),
       call.progress && !call.result && h("p", {}, `${call.progress.progress}${call.progress.total ? ` of ${call.progress.total}` : ""} ${plainly(call.progress.message ?? "")}`),
-      call.result && longText(call.result.error ?? JSON.stringify(call.result.result, null, 2), "code"),
+      call.result && longText(call.result.error ?? JSON.stringify(call.result.result ?? null, null, 2), "code"),
       state === "waits" && this.conversation() && this.#words(call));
     this.#drawn.set(call.key, { said, element });
     return element;
@@ -56,13 +56,21 @@ export class Calls {
   /** @param {Call} call */
   #words(call) {
     const why = h("input", { id: `why-${call.approval}` });
-    return h("div", { class: "bar" }, button("Approve", () => this.#say(call, true, "")), labelled("Why not", why), button("Refuse", () => this.#say(call, false, why.value)));
+    const bar = h("div", { class: "bar" }, button("Approve", () => void this.#say(bar, call, true, "")), labelled("Why not", why), button("Refuse", () => void this.#say(bar, call, false, why.value)));
+    return bar;
   }
 
-  /** @param {Call} call @param {boolean} granted @param {string} why */
-  async #say({ approval }, granted, why) {
+  /** Sends a word once: its record draws the card again. @param {HTMLElement} bar @param {Call} call @param {boolean} granted @param {string} why */
+  async #say(bar, { approval }, granted, why) {
+    const buttons = [...bar.querySelectorAll("button")];
+    const wait = (/** @type {boolean} */ waits) => buttons.forEach((each) => each.setAttribute("aria-disabled", String(waits)));
+    if (buttons[0].getAttribute("aria-disabled") === "true") return;
     this.problem.textContent = "";
-    await ask("api/words", { conversation: this.conversation(), approval, granted, why }).catch(({ message }) => (this.problem.textContent = message));
+    wait(true);
+    await ask("api/words", { conversation: this.conversation(), approval, granted, why }).catch(({ message }) => {
+      this.problem.textContent = message;
+      wait(false);
+    });
   }
 }
 

@@ -4,6 +4,7 @@
 import { pieces } from "./cuts.js";
 import { button, h, labelled } from "./dom.js";
 import { escaped } from "./hidden.js";
+import { parse } from "./json.js";
 import { jsonFields, oneOrMany } from "./state.js";
 
 /** A field with the line, and a button that copies it. */
@@ -43,5 +44,5 @@ function caseOf(input) {
   const line = { format: oneOrMany(formats), open: {}, ...jsonFields(input.state) };
   if (!codec) return { ...line, chunks: [...pieces(input.points, input.cuts()), ...(finish === "stop" ? [] : [{ finish_reason: finish }])] };
   const records = text.split("\n").filter(Boolean);
-  return { ...line, codec, chunks: codec === "native" ? records.map((record) => JSON.parse(record)) : records };
+  return { ...line, codec, chunks: codec === "native" ? records.map(parse) : records };
 }

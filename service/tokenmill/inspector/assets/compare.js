@@ -7,6 +7,7 @@ import { compared } from "./diff.js";
 import { plainly } from "./hidden.js";
 import { Input } from "./input.js";
 import { JoinedRun } from "./joined.js";
+import { parse } from "./json.js";
 import { ListBox } from "./listbox.js";
 import { longText } from "./long.js";
 
@@ -33,10 +34,10 @@ export class Compare {
   }
 
   #draw() {
-    if (!this.left.lines || !this.right.lines) return;
-    this.#pairs = compared(this.left.lines, this.right.lines);
+    const [left, right] = [this.left.lines, this.right.lines];
+    this.#pairs = left && right ? compared(left, right) : [];
     const other = this.#pairs.filter(({ same }) => !same).length;
-    this.said.textContent = `${other} of ${this.#pairs.length} rows differ.`;
+    this.said.textContent = left && right ? `${other} of ${this.#pairs.length} rows differ.` : "";
     this.detail.replaceChildren();
     this.rows.show(this.#pairs.length, true);
   }
@@ -57,7 +58,7 @@ export class Compare {
 
   /** @param {number} row */
   #choose(row) {
-    const whole = (/** @type {string} */ line) => (line ? longText(JSON.stringify(JSON.parse(line), null, 2), "code") : h("p", {}, "none"));
+    const whole = (/** @type {string} */ line) => (line ? longText(JSON.stringify(parse(line), null, 2), "code") : h("p", {}, "none"));
     this.detail.replaceChildren(...this.#lines(row).map(whole));
   }
 }
@@ -69,15 +70,15 @@ class Side {
 
   /**
    * @param {string} id @param {string} name @param {Choices} choices
-   * @param {() => void} changed @param {() => void} answered
+   * @param {() => void} changed @param {() => void} draw
    */
-  constructor(id, name, choices, changed, answered) {
+  constructor(id, name, choices, changed, draw) {
     this.input = new Input(id, choices, () => (this.asked.soon(), changed()));
     this.asked = new Asked(() => this.input.state, (run) => {
       this.input.answered(run);
       this.lines = /** @type {JoinedRun} */ (run).lines();
-      answered();
-    }, () => (this.lines = null), JoinedRun);
+      draw();
+    }, () => ((this.lines = null), draw()), JoinedRun);
     this.element = h("section", { "aria-label": name }, h("h2", {}, name), this.input.element, this.asked.problem, this.asked.status);
   }
 

@@ -32,7 +32,7 @@ export class Answer extends Run {
 
   /** A record. @param {{steps: (Step & {made: Made[]})[], time: number, seen: number | null}} line */
   piece({ steps, time, seen }) {
-    const record = this.came.push({ time, seen }) - 1;
+    const record = this.came.push({ time: Number(time), seen }) - 1;
     for (const { made, ...step } of steps) {
       const first = this.made.length;
       for (const each of made) Object.assign(each, { payloads: [], sent: false });

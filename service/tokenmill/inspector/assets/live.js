@@ -26,6 +26,7 @@ export class Live {
   #chosen = false;
   #paused = false;
   #reads = false;
+  #rejected = 0;
   /** The conversation that is followed; empty for a recording. */
   #followed = "";
 
@@ -111,6 +112,7 @@ export class Live {
     this.#chosen = this.#paused = false;
     this.#reads = true;
     this.problem.textContent = "";
+    this.#rejected = 0;
     this.which.replaceChildren();
     this.draw();
   }
@@ -149,8 +151,7 @@ export class Live {
 
   #draw() {
     const answers = this.#answers();
-    this.leave.hidden = !this.#reads;
-    this.again.hidden = this.#reads || !this.#followed;
+    this.#offer();
     for (const each of [this.pause, ...this.saves]) each.hidden = !answers.length;
     this.pause.textContent = this.#paused ? "Go on" : "Pause";
     this.#say(answers);
@@ -165,13 +166,23 @@ export class Live {
     else this.#grow(this.#answer);
   }
 
+  /** Shows the button that fits, with the focus of the one whose place it takes. */
+  #offer() {
+    const focused = [this.leave, this.again].some((each) => each === document.activeElement);
+    this.leave.hidden = !this.#reads;
+    this.again.hidden = this.#reads || !this.#followed;
+    if (focused) (this.#reads ? this.leave : this.again).focus();
+  }
+
   /** @param {Answer[]} answers */
   #say(answers) {
     const { position, rejected } = this.#told;
     if (this.#reads && position) this.status.textContent = position.behind ? "Reading what is in the log …" : this.#paused ? "Paused; what comes is kept." : "Following.";
     const events = answers.reduce((sum, { made }) => sum + made.length, 0);
     this.place.textContent = position ? `Partition ${position.partition}: tokens to ${position.tokens}, events to ${position.events}. ${count(answers.length, "answer")}, ${count(events, "event")}.` : "";
-    if (rejected.length) this.problem.replaceChildren(...rejected.slice(-5).map((text) => h("p", {}, plainly(`Put aside: ${text}`))));
+    // Whatever is put here is announced, also if it was here before.
+    if (rejected.length !== this.#rejected) this.problem.replaceChildren(...rejected.slice(-5).map((text) => h("p", {}, plainly(`Put aside: ${text}`))));
+    this.#rejected = rejected.length;
   }
 
   /** @param {Answer[]} answers */

@@ -1,6 +1,7 @@
 // @ts-check
 /** Starts a saved page: the live view over the lines that the page has in itself. */
 
+import { parse } from "./json.js";
 import { Live } from "./live.js";
 
 const AT_ONCE = 2000;
@@ -11,7 +12,7 @@ document.querySelector("main")?.append(view.element);
 
 /** @param {number} first */
 function take(first) {
-  view.take(lines.slice(first, first + AT_ONCE).map((line) => JSON.parse(line)));
+  view.take(lines.slice(first, first + AT_ONCE).map(parse));
   if (first < lines.length) requestAnimationFrame(() => take(first + AT_ONCE));
 }
 take(0);

@@ -2,6 +2,7 @@
 /** What a view holds, as a fragment, which stays in the browser, and as a request. */
 
 import { every, inOrder } from "./cuts.js";
+import { parse } from "./json.js";
 import { Points } from "./points.js";
 
 const LONGEST_LINK = 1_000_000;
@@ -22,15 +23,15 @@ export function fromLink(fields) {
   return {
     input: textOf(records ?? text ?? ""),
     codec: textOf(codec ?? (records === undefined ? "" : "native")),
-    choice: choice > 0 ? Math.floor(choice) : 0,
+    choice: choice > 0 ? Math.floor(Number(choice)) : 0,
     formats: formats.length ? formats : ["plain"],
     dialect: textOf(dialect ?? "native"),
     tools: textOf(tools ?? ""),
     open: textOf(open ?? ""),
     finish: textOf(finish ?? "stop"),
     cuts: Array.isArray(cuts) ? inOrder(cuts.filter(Number.isInteger), Infinity) : null,
-    chunk: chunk > 0 ? Math.floor(chunk) : 0,
-    step: step > 0 ? Math.floor(step) : 0,
+    chunk: chunk > 0 ? Math.floor(Number(chunk)) : 0,
+    step: step > 0 ? Math.floor(Number(step)) : 0,
   };
 }
 
@@ -49,7 +50,7 @@ export function fragment(view, fields) {
 export function readFragment(hash) {
   const [view, text = "null"] = hash.slice(1).split("=");
   try {
-    const fields = JSON.parse(decodeURIComponent(text));
+    const fields = parse(decodeURIComponent(text));
     return { view, fields: typeof fields === "object" ? fields : null };
   } catch {
     return { view, fields: null };
@@ -73,7 +74,7 @@ export function cutsOf({ cuts, chunk }, { length }) {
 export function jsonFields({ tools, open }) {
   return Object.fromEntries(Object.entries({ tools, open }).filter(([, text]) => text.trim()).map(([name, text]) => {
     try {
-      return [name, JSON.parse(text)];
+      return [name, parse(text)];
     } catch (problem) {
       throw new Error(`The ${name === "open" ? "options" : name} are not JSON: ${/** @type {Error} */ (problem).message}`);
     }

@@ -1,6 +1,8 @@
 // @ts-check
 /** The thread that asks the server: what comes is handed over in batches, so that none stalls the page. */
 
+import { parse } from "./json.js";
+
 const BATCH = 1000;
 const port = /** @type {Worker} */ (/** @type {unknown} */ (self)); // this end looks like the other one
 
@@ -18,7 +20,7 @@ port.onmessage = async (/** @type {MessageEvent} */ { data: { id, url, body, fil
   try {
     const answer = file ? new Response(file, { headers: { "content-type": "application/x-ndjson" } }) : await fetched(url, body, key, control.signal);
     if (answer.headers.get("content-type") === "application/x-ndjson") await handOn(id, answer, control.signal);
-    else handOver(id, await answer.json().catch(() => ({})));
+    else handOver(id, await answer.text().then(parse).catch(() => ({})));
   } catch (problem) {
     const { message, status } = /** @type {Error & {status?: number}} */ (problem);
     if (!control.signal.aborted) port.postMessage({ id, problem: message, status });
@@ -42,6 +44,12 @@ async function fetched(url, body, key, signal) {
 async function handOn(id, { body }, signal) {
   /** @type {string[]} */
   const own = (kept = []);
+  const take = (/** @type {string[]} */ lines) => {
+    if (lines.length) own.push(`${lines.join("\n")}\n`);
+    for (let first = 0; first < lines.length; first += BATCH) {
+      port.postMessage({ id, lines: lines.slice(first, first + BATCH).filter(Boolean).map(parse) });
+    }
+  };
   let rest = "";
   const decoder = new TextDecoder();
   const reader = /** @type {ReadableStream<Uint8Array>} */ (body).getReader();
@@ -49,11 +57,9 @@ async function handOn(id, { body }, signal) {
     if (signal.aborted) return reader.cancel();
     const lines = (rest + decoder.decode(piece.value, { stream: true })).split("\n");
     rest = /** @type {string} */ (lines.pop());
-    if (lines.length) own.push(`${lines.join("\n")}\n`);
-    for (let first = 0; first < lines.length; first += BATCH) {
-      port.postMessage({ id, lines: lines.slice(first, first + BATCH).filter(Boolean).map((line) => JSON.parse(line)) });
-    }
+    take(lines);
   }
+  if (rest) take([rest]); // a file may end without a line break
   port.postMessage({ id, done: true });
 }
 
