@@ -88,8 +88,21 @@ async def test_no_page_of_others_may_ask(origin: str) -> None:
         async with client.get("/inspect/api/choices", headers=foreign) as answer:
             assert answer.status == 403
             assert "access-control-allow-origin" not in answer.headers
+            assert "only pages of this address may" in await answer.text()
         async with client.get("/inspect/api/choices", headers={"sec-fetch-site": "same-origin"}) as answer:
             assert answer.status == 200
+
+
+@pytest.mark.parametrize(("origin", "status"), [("https://box.lan", 200), ("*", 421)])
+async def test_a_listed_host_is_a_name_of_this_one(origin: str, status: int) -> None:
+    """Its own pages are found there, as the gateway is; a name that anybody could point here is not."""
+    app = inspector_app(None, IdleConnections(), gateway=Gateway(origins=[origin]))
+    named = {"host": "box.lan:8096", "sec-fetch-site": "same-origin"}
+    async with (
+        TestClient(TestServer(app)) as client,
+        client.get("/inspect/api/choices", headers=named) as answer,
+    ):
+        assert answer.status == status
 
 
 async def status(client: ClientSession, url: str, key: str = "") -> int:

@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-import msgspec
 from aiohttp import web
 
 from tokenmill.config import Config
@@ -73,5 +72,5 @@ def inspector_app(
         readers, words = (Admission(authorizer, ConnectionLimits(READERS, READERS_EACH)) for _ in range(2))
         parts.insert(0, LiveRoutes(live, readers, words, writes=gateway.writes))
     routes = [route for part in parts for route in part.routes()]
-    origins = Origins(msgspec.structs.replace(gateway, origins=[]))  # pages of others are for the gateway's own port
+    origins = Origins(gateway, others=False)  # pages of others are for the gateway's own port
     return client_app(routes, Counts(), origins, watch, BODY_BYTES)

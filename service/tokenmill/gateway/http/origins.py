@@ -54,12 +54,13 @@ _OTHERS: Final = frozenset({"cross-site", "same-site"})
 
 
 class Origins:
-    """The pages that `gateway.origins` names."""
+    """The pages that `gateway.origins` names; without `others` they may not, but their hosts are names of this one."""
 
-    def __init__(self, gateway: Gateway) -> None:
-        self._listed = frozenset(_as_sent(origin) for origin in gateway.origins)
+    def __init__(self, gateway: Gateway, *, others: bool = True) -> None:
+        self._others = others
+        self._listed = frozenset(_as_sent(origin) for origin in gateway.origins) if others else frozenset()
         self._any = ANY in self._listed
-        self._names = frozenset(urlsplit(origin).hostname for origin in self._listed)
+        self._names = frozenset(urlsplit(origin).hostname for origin in gateway.origins)
         self._open = gateway.auth == "none" and not self._any
         """Who reaches the port may do everything, but not every page may."""
 
@@ -108,7 +109,8 @@ class Origins:
         elif not (self.allowed(origin) or _is_own(request, origin)):
             safe = request.method in _SAFE and "upgrade" not in request.headers and not asks(request)
             if self._open or not safe:
-                raise Refused(FOREIGN_ORIGIN, f"gateway.origins does not list {shown(origin)}")
+                why = "gateway.origins does not list" if self._others else "only pages of this address may, none of"
+                raise Refused(FOREIGN_ORIGIN, f"{why} {shown(origin)}")
 
     def _check_load(self, request: web.Request) -> None:
         """Raises `Refused` for what a page loads without saying its origin, as an image; a link may be followed."""
