@@ -180,6 +180,21 @@ def test_a_record_that_is_none_is_refused_and_the_answer_goes_on() -> None:
     assert "tool-call" in {json.loads(payload)["type"] for payload in conversion.feed(CHUNKS[1])}
 
 
+def test_tools_are_those_that_were_passed() -> None:
+    """A caller that changes its list later changes neither this answer nor the next one."""
+
+    def tool() -> dict[str, Any]:
+        schema = {"type": "object", "properties": {"a": {"type": "integer"}}}
+        return {"function": {"name": "f", "parameters": schema}}
+
+    passed = tool()
+    first = Conversion("text", "native", format="hermes", tools=[passed])
+    passed["function"]["parameters"]["properties"]["a"]["type"] = "string"
+    for conversion in (first, Conversion("text", "native", format="hermes", tools=[tool()])):
+        types = [json.loads(payload)["type"] for payload in conversion.feed(CALL)]
+        assert ("tool-call" in types, "error" in types) == (True, False)
+
+
 @pytest.mark.parametrize(
     ("codec", "dialect", "options", "error"),
     [

@@ -148,6 +148,22 @@ def test_a_tool_that_can_not_be_kept_is_refused(value: object, problem: str) -> 
             Parser(format_, tools=tools)
 
 
+@pytest.mark.parametrize("own_format", [None, HERMES], ids=["by name", "by object"])
+def test_tools_are_those_that_were_passed(own_format: Format | None) -> None:
+    """A caller that changes its list later changes neither this parser nor the next one."""
+
+    def tool() -> dict[str, Any]:
+        schema = {"type": "object", "properties": {"a": {"type": "integer"}}}
+        return {"function": {"name": "changed", "parameters": schema}}
+
+    passed = tool()
+    parser = Parser(own_format or "hermes", [passed])
+    passed["function"]["parameters"]["properties"]["a"]["type"] = "string"
+    call = CALL.replace('"f"', '"changed"')
+    for each in (parser, Parser(own_format or "hermes", [tool()])):
+        assert [event.type for event in each.feed(call) if event.type in ("error", "tool-call")] == ["tool-call"]
+
+
 @pytest.mark.parametrize(
     "data",
     [

@@ -62,7 +62,7 @@ class Conversion:
     ) -> None:
         names = format if isinstance(format, str) else list(format)
         read = read_options({"format": names, "tools": list(tools), **options})
-        compile_grammar(read)
+        read = compile_grammar(read).options
         settings = PartitionSettings(
             defaults=read, codec=find_codec(codec).name, outputs=(OutputSpec(_OUT, dialect),), dlq=_REFUSED
         )
