@@ -93,6 +93,82 @@ def test_native_chunks_of_several_messages_are_all_ended() -> None:
     assert len({event["message_id"] for event in map(json.loads, conversion.end()) if event["type"] == "finish"}) == 2
 
 
+def begun(codec: str, count: int) -> Conversion:
+    """An answer of which this many records have come; the parser holds the beginning of a marker."""
+    conversion = Conversion(codec, "native", format="hermes", message_id="given")
+    for text in ("a ", "<tool")[:count]:
+        conversion.feed(text if codec == "text" else {"id": "x", "choices": [{"index": 0, "delta": {"content": text}}]})
+    return conversion
+
+
+@pytest.mark.parametrize("codec", ["openai", "text"])
+@pytest.mark.parametrize("count", [0, 2])
+def test_an_answer_can_fail(codec: str, count: int) -> None:
+    """Held text comes out, then the error and the end, under the provider's id or, before any, the given one."""
+    conversion = begun(codec, count)
+    first, *others, finish = map(json.loads, conversion.fail("it broke off"))
+    assert first.get("delta", first["type"]) == ("<tool" if count else "message-start")
+    assert [event["message"] for event in others if event["type"] == "error"] == ["it broke off"]
+    assert (finish["type"], finish["reason"]) == ("finish", "error")
+    assert finish["message_id"] == ("x" if codec == "openai" and count else "given")
+    assert conversion.end() == conversion.fail("again") == []
+    with pytest.raises(MessageEnded):
+        conversion.feed("a")
+
+
+@pytest.mark.parametrize("count", [0, 2])
+def test_an_answer_can_be_cancelled(count: int) -> None:
+    """Held text comes out; there is no error."""
+    events = list(map(json.loads, begun("openai", count).cancel()))
+    assert "error" not in {event["type"] for event in events}
+    assert (events[-1]["type"], events[-1]["reason"]) == ("finish", "cancelled")
+
+
+def test_all_choices_of_an_answer_fail() -> None:
+    """Each that is open; those that are complete stay as they are."""
+    conversion = Conversion("native", "native")
+    for choice, reason in ((0, None), (1, "stop"), (2, None)):
+        conversion.feed({"message_id": "x", "choice": choice, "delta": "a", "finish_reason": reason})
+    ends = [json.loads(payload) for payload in conversion.fail("gone")]
+    assert [end.get("choice", 0) for end in ends if end["type"] == "finish"] == [0, 2]
+
+
+def test_a_complete_answer_does_not_fail() -> None:
+    """Nothing follows its end."""
+    conversion = Conversion("openai", "native")
+    conversion.feed({"id": "x", "choices": [{"index": 0, "delta": {"content": "a"}, "finish_reason": "stop"}]})
+    conversion.feed("[DONE]")
+    assert conversion.fail("gone") == []
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_a_source_that_raises_fails_the_answer(*, asynchronous: bool) -> None:
+    """Clients see its end, and the caller the error."""
+    payloads: list[bytes] = []
+
+    def records() -> Any:
+        yield from CHUNKS[:1]
+        raise ValueError("cut off")
+
+    async def waited() -> AsyncIterator[Any]:
+        for record in records():
+            yield record
+
+    async def collect() -> None:
+        async for payload in convert_async(waited(), "openai", "anthropic"):
+            payloads.append(payload)
+
+    def run() -> None:
+        if asynchronous:
+            asyncio.run(collect())
+        else:
+            payloads.extend(convert(records(), "openai", "anthropic"))
+
+    with pytest.raises(ValueError, match="cut off"):
+        run()
+    assert json.loads(payloads[-1])["error"]["message"] == "ValueError: cut off"
+
+
 def test_all_at_once() -> None:
     """From records to payloads, and the same when they are waited for."""
 
@@ -193,6 +269,16 @@ def test_tools_are_those_that_were_passed() -> None:
     for conversion in (first, Conversion("text", "native", format="hermes", tools=[tool()])):
         types = [json.loads(payload)["type"] for payload in conversion.feed(CALL)]
         assert ("tool-call" in types, "error" in types) == (True, False)
+
+
+def test_what_a_refused_record_has_made_is_not_lost() -> None:
+    """Its other chunks count, as in a worker; their payloads come with the next call."""
+    good = b'data: {"message_id": "a", "delta": "x"}\n\n'
+    bad = b'data: {"message_id": "b", "open": {"colour": "red"}}\n\n'
+    conversion = Conversion("sse+native", "native")
+    with pytest.raises(BadOpen):
+        conversion.feed(good + bad)
+    assert [json.loads(payload).get("delta") for payload in conversion.fail("refused")][2] == "x"
 
 
 @pytest.mark.parametrize(

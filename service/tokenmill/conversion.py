@@ -7,7 +7,7 @@
 """
 
 import secrets
-from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias, Unpack
 
 import msgspec
@@ -35,6 +35,9 @@ UNNAMED = 1 << 48
 """Range of the random number in the ids of messages that native chunks do not name."""
 
 _OUT, _REFUSED = "out", "refused"
+
+_NATIVE = (("tm-codec", b"native"),)
+"""Header of the chunks that end an answer, whatever its codec is."""
 
 _PROBLEMS: dict[bytes, type[RecordError]] = {each.code.encode(): each for each in RECORD_ERRORS}
 
@@ -69,42 +72,74 @@ class Conversion:
         find_dialect(dialect)
         identity = secrets.token_hex(IDENTITY_BYTES) if message_id is None else message_id
         self._key = conversation_id.encode()
+        self._identity = identity
         self._headers = [("tm-message-id", identity.encode())]
         self._native = settings.codec == "native"
         self._partition = Partition(settings, "in", secrets.randbelow(UNNAMED))
         self._ended = False
+        self._kept: list[bytes] = []
+        """Payloads of a refused record, which the next call returns."""
 
     def feed(self, record: Raw, time: int = 0) -> list[bytes]:
-        """The payloads of one record. Raises `RecordError` for one that can't be used, `MessageEnded` after `end`."""
+        """The payloads of one record. Raises `RecordError` for one that can't be used, `MessageEnded` after `end`.
+
+        What such a record has made before the fault is returned by the next call.
+        """
         if self._ended:
             raise MessageEnded("the answer has ended; make a new Conversion for the next one")
         return self._processed(_bytes(record), time)
 
     def end(self, time: int = 0) -> list[bytes]:
         """The payloads of the stream's end: none if the records have ended it already, or on a second call."""
+        return self._last(self._ends, time)
+
+    def fail(self, why: str, time: int = 0) -> list[bytes]:
+        """End the answer as failed, for `end` where the provider broke off: text that was held comes out, then an
+        error and the end. An answer that is complete stays as it is.
+        """
+        return self._last(lambda: self._broken_off(error=why, finish_reason="error", end=True), time)
+
+    def cancel(self, time: int = 0) -> list[bytes]:
+        """End the answer as cancelled, as `fail` does, without an error."""
+        return self._last(lambda: self._broken_off(control="cancel"), time)
+
+    def _last(self, ends: Callable[[], Iterable[Chunk | None]], time: int) -> list[bytes]:
+        """The payloads of what ends the answer, unless something has ended it."""
         if self._ended:
             return []
-        self._ended = True
-        return [payload for end in self._ends() for payload in self._processed(end, time)]
+        self._ended, payloads, self._kept = True, self._kept, []
+        for end in ends():
+            value, headers = (None, self._headers) if end is None else (msgspec.json.encode(end), _NATIVE)
+            payloads += self._processed(value, time, headers)
+        return payloads
 
-    def _ends(self) -> Sequence[bytes | None]:
-        """The records that end all open messages: a native stream has no end, so each choice gets a chunk."""
+    def _ends(self) -> Sequence[Chunk | None]:
+        """What ends all open messages: a native stream has no end, so each choice gets a chunk."""
         if not self._native:
             return [None]
-        chunks = [Chunk(message_id=name, choice=choice, end=True) for name, choice in self._partition.going_on()]
-        return [msgspec.json.encode(chunk) for chunk in chunks]
+        return [Chunk(message_id=name, choice=choice, end=True) for name, choice in self._partition.going_on()]
 
-    def _processed(self, value: bytes | None, time: int) -> list[bytes]:
-        out: list[Output] = []
-        record = InputRecord(
-            "in", self._partition.number, self._partition.offset, time, self._key, value, self._headers
-        )
-        self._partition.process((record,), out)
+    def _broken_off(self, **fields: Any) -> Sequence[Chunk]:
+        """What breaks off all open messages. If none was opened, one is, under the answer's id."""
+        chunks = [Chunk(message_id=name, choice=choice, **fields) for name, choice in self._partition.going_on()]
+        if chunks or self._partition.tally.opened:
+            return chunks
+        return [Chunk(message_id=self._identity, open={}), Chunk(message_id=self._identity, **fields)]
+
+    def _processed(
+        self, value: bytes | None, time: int, headers: Sequence[tuple[str, bytes]] | None = None
+    ) -> list[bytes]:
+        out, partition = list[Output](), self._partition
+        given = list(self._headers if headers is None else headers)
+        partition.process((InputRecord("in", partition.number, partition.offset, time, self._key, value, given),), out)
+        payloads, self._kept = self._kept, []
+        payloads += [output.value for output in out if output.topic == _OUT and output.value is not None]
         for output in out:
             if output.topic == _REFUSED:
+                self._kept = payloads
                 code, said = (header(output.headers, name) or b"" for name in ("tm-error-code", "tm-error"))
                 raise _PROBLEMS.get(code, Undecodable)(said.decode())
-        return [output.value for output in out if output.value is not None]
+        return payloads
 
 
 def _bytes(record: Raw) -> bytes:
@@ -125,8 +160,12 @@ def convert(
 ) -> Iterator[bytes]:
     """The payloads of an answer, each as soon as it is certain; see `Conversion`. One record may stand for a list."""
     conversion = Conversion(codec, dialect, format=format, tools=tools, message_id=message_id, **options)
-    for record in (records,) if isinstance(records, bytes | bytearray | memoryview | str | Mapping) else records:
-        yield from conversion.feed(record)
+    try:
+        for record in (records,) if isinstance(records, bytes | bytearray | memoryview | str | Mapping) else records:
+            yield from conversion.feed(record)
+    except Exception as problem:
+        yield from conversion.fail(f"{type(problem).__name__}: {problem}")
+        raise
     yield from conversion.end()
 
 
@@ -142,9 +181,14 @@ async def convert_async(
 ) -> AsyncIterator[bytes]:
     """The same as `convert`, for asynchronous records."""
     conversion = Conversion(codec, dialect, format=format, tools=tools, message_id=message_id, **options)
-    async for record in records:
-        for payload in conversion.feed(record):
+    try:
+        async for record in records:
+            for payload in conversion.feed(record):
+                yield payload
+    except Exception as problem:
+        for payload in conversion.fail(f"{type(problem).__name__}: {problem}"):
             yield payload
+        raise
     for payload in conversion.end():
         yield payload
 
