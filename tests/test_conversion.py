@@ -3,9 +3,12 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator, Sequence
+from functools import partial
 from typing import Any
 
 import pytest
+from openai.types.chat import ChatCompletionChunk
+from openai.types.chat.chat_completion_chunk import Choice, ChoiceDelta
 
 import tokenmill
 from tokenmill import Conversion, convert, convert_async, sse
@@ -14,7 +17,8 @@ from tokenmill.codecs.codec import Codec
 from tokenmill.codecs.native import NATIVE
 from tokenmill.dialects import DIALECTS
 from tokenmill.dialects.dialect import Dialect
-from tokenmill.errors import BadOpen, ConfigError, MessageEnded, Undecodable, UnknownCodec
+from tokenmill.errors import BadOpen, ConfigError, MessageEnded, TooLarge, Undecodable, UnknownCodec
+from tokenmill.limits import MIB, Limits
 from tokenmill.partition import OutputSpec, Partition, PartitionSettings
 from tokenmill.records import InputRecord
 
@@ -155,17 +159,12 @@ def test_a_source_that_raises_fails_the_answer(*, asynchronous: bool) -> None:
             yield record
 
     async def collect() -> None:
-        async for payload in convert_async(waited(), "openai", "anthropic"):
-            payloads.append(payload)
-
-    def run() -> None:
-        if asynchronous:
-            asyncio.run(collect())
-        else:
-            payloads.extend(convert(records(), "openai", "anthropic"))
+        at_once, later = convert(records(), "openai", "anthropic"), convert_async(waited(), "openai", "anthropic")
+        while True:
+            payloads.append(await anext(later) if asynchronous else next(at_once))
 
     with pytest.raises(ValueError, match="cut off"):
-        run()
+        asyncio.run(collect())
     assert json.loads(payloads[-1])["error"]["message"] == "ValueError: cut off"
 
 
@@ -291,9 +290,64 @@ def test_what_a_refused_record_has_made_is_not_lost() -> None:
     ],
 )
 def test_what_is_unknown_is_refused_at_once(codec: str, dialect: str, options: Any, error: type[Exception]) -> None:
-    """Before the first record, by name."""
-    with pytest.raises(error, match=r"nope|colour"):
-        Conversion(codec, dialect, **options)
+    """Before the first record, by name, however it is called."""
+    makes: tuple[Any, ...] = (Conversion, partial(convert, []), partial(convert_async, nothing()))
+    for make in makes:
+        with pytest.raises(error, match=r"nope|colour"):
+            make(codec, dialect, **options)
+
+
+async def nothing() -> AsyncIterator[Any]:
+    for record in list[Any]():
+        yield record
+
+
+def test_an_object_of_an_sdk_is_a_record() -> None:
+    """One, or several; as `publish_stream` takes them."""
+    chunk = ChatCompletionChunk(
+        id="x",
+        choices=[Choice(index=0, delta=ChoiceDelta(content="a"))],
+        created=1,
+        model="m",
+        object="chat.completion.chunk",
+    )
+    expected = list(convert(chunk.model_dump(exclude_unset=True), "openai", "native"))
+    assert list(convert(chunk, "openai", "native")) == list(convert([chunk], "openai", "native")) == expected
+
+
+def test_caps_are_those_that_are_given() -> None:
+    """An answer that never was a record need not fit one."""
+    answer = "x" * 2_000_000
+    with pytest.raises(TooLarge):
+        list(convert(answer, "text", "native"))
+    events = map(json.loads, convert(answer, "text", "native", limits=Limits(record_bytes=4 * MIB)))
+    assert sum(len(event["delta"]) for event in events if event["type"] == "text-delta") == len(answer)
+
+
+def test_names_and_times_are_those_that_are_given() -> None:
+    """In all that `convert` returns."""
+    events = map(json.loads, convert(["a"], "text", "native", conversation_id="c", message_id="m", time=7))
+    assert {(event["conversation_id"], event["message_id"], event["time"]) for event in events} == {("c", "m", 7)}
+
+
+def test_the_source_is_closed_with_the_conversion() -> None:
+    """A client that leaves stops the provider's stream, too."""
+    closed = []
+
+    async def records() -> AsyncIterator[Any]:
+        try:
+            for chunk in CHUNKS:
+                yield chunk
+        finally:
+            closed.append(True)
+
+    async def leave() -> None:
+        payloads = convert_async(records(), "openai", "native")
+        await anext(payloads)
+        await payloads.aclose()
+        assert closed
+
+    asyncio.run(leave())
 
 
 def test_what_comes_behind_the_end_is_refused() -> None:

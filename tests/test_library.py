@@ -198,4 +198,4 @@ def test_events_in_a_dialect() -> None:
     assert (first["id"], first["created"], first["model"]) == ("chatcmpl-1", 1_760_000_000, "m")
     assert first["choices"][0]["delta"] == {"role": "assistant", "content": "Hi"}
     with pytest.raises(ConfigError, match="unknown dialect 'morse'"):
-        list(render(events, "morse", "c", "m"))
+        render(events, "morse", "c", "m")

@@ -7,8 +7,8 @@
 """
 
 import secrets
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeAlias, Unpack
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Generator, Iterable, Mapping, Sequence
+from typing import Any, Protocol, TypeAlias, Unpack
 
 import msgspec
 
@@ -19,15 +19,38 @@ from tokenmill.dialects.server_sent import server_sent
 from tokenmill.errors import RECORD_ERRORS, MessageEnded, RecordError, Undecodable
 from tokenmill.events import Event
 from tokenmill.formats import compile_grammar
+from tokenmill.limits import Limits
 from tokenmill.parser.options import MessageOptions, read_options
 from tokenmill.parser.values.repair import single_halves
 from tokenmill.partition import OutputSpec, Partition, PartitionSettings
 from tokenmill.records import InputRecord, Output, header
 
-Raw: TypeAlias = bytes | bytearray | memoryview | str | Mapping[str, Any]
-"""A record of a provider: its bytes or text, or its JSON as an object."""
+
+class SdkObject(Protocol):
+    """An item of the SDKs of OpenAI and Anthropic."""
+
+    def model_dump_json(self, *, exclude_unset: bool = False) -> str:
+        """Return it as JSON."""
+
+    def model_dump(self, *, exclude_unset: bool = False) -> dict[str, Any]:
+        """Return it as a dictionary."""
+
+
+Raw: TypeAlias = bytes | bytearray | memoryview | str | Mapping[str, Any] | SdkObject
+"""A record of a provider: its bytes or text, or its JSON as an object of Python or of an SDK."""
 
 Tools: TypeAlias = Sequence[Mapping[str, Any]]
+
+
+class ConversionOptions(MessageOptions, total=False):
+    """Every option of a `Conversion` by its name."""
+
+    format: str | Sequence[str]
+    tools: Tools
+    conversation_id: str
+    message_id: str | None
+    limits: Limits | None
+
 
 IDENTITY_BYTES = 12
 
@@ -48,7 +71,8 @@ class Conversion:
     `codec` and `dialect` are names; `sse+` before a codec reads the bytes of a connection, cut anywhere. `format` is
     what the model writes, `tools` an OpenAI tool list, and `options` are those of a message (see
     `tokenmill.parser.Options`). `message_id` is the answer's id if the provider gives none; by default it is random.
-    It does not apply to native chunks, which name their messages themselves; ids of unnamed ones are random.
+    It does not apply to native chunks, which name their messages themselves; ids of unnamed ones are random. `limits`
+    are the caps, by default those of a worker: raise them for whole answers of more than a MiB.
     Raises `UnknownCodec`, `ConfigError` for an unknown dialect, and `BadOpen` for wrong options.
     """
 
@@ -61,13 +85,18 @@ class Conversion:
         tools: Tools = (),
         conversation_id: str = "conversation",
         message_id: str | None = None,
+        limits: Limits | None = None,
         **options: Unpack[MessageOptions],
     ) -> None:
         names = format if isinstance(format, str) else list(format)
         read = read_options({"format": names, "tools": list(tools), **options})
-        read = compile_grammar(read).options
+        caps = limits or Limits()
         settings = PartitionSettings(
-            defaults=read, codec=find_codec(codec).name, outputs=(OutputSpec(_OUT, dialect),), dlq=_REFUSED
+            defaults=compile_grammar(read, caps).options,
+            codec=find_codec(codec).name,
+            outputs=(OutputSpec(_OUT, dialect),),
+            limits=caps,
+            dlq=_REFUSED,
         )
         find_dialect(dialect)
         identity = secrets.token_hex(IDENTITY_BYTES) if message_id is None else message_id
@@ -87,7 +116,7 @@ class Conversion:
         """
         if self._ended:
             raise MessageEnded("the answer has ended; make a new Conversion for the next one")
-        return self._processed(_bytes(record), time)
+        return self._processed(record_bytes(record), time)
 
     def end(self, time: int = 0) -> list[bytes]:
         """The payloads of the stream's end: none if the records have ended it already, or on a second call."""
@@ -142,10 +171,25 @@ class Conversion:
         return payloads
 
 
-def _bytes(record: Raw) -> bytes:
+def record_bytes(record: Raw) -> bytes:
+    """Return a record as a codec reads it. Half a surrogate pair, which can't be encoded, becomes U+FFFD."""
     if isinstance(record, str):
         return single_halves(record).encode()  # type: ignore[no-any-return] # text gives text
-    return bytes(record) if isinstance(record, bytes | bytearray | memoryview) else json_bytes(record)
+    if isinstance(record, bytes | bytearray | memoryview):
+        return bytes(record)
+    return _dumped(record) if hasattr(record, _OF_SDK) else json_bytes(record)
+
+
+_OF_SDK = "model_dump_json"
+"""Attribute that an object of an SDK has."""
+
+
+def _dumped(record: Any) -> bytes:
+    """An object of an SDK, as the SDK writes it, which does not write halves of surrogate pairs."""
+    try:
+        return str(record.model_dump_json(exclude_unset=True)).encode()
+    except ValueError:
+        return json_bytes(record.model_dump(exclude_unset=True))
 
 
 def convert(
@@ -153,56 +197,78 @@ def convert(
     codec: str,
     dialect: str,
     *,
-    format: str | Sequence[str] = "plain",  # noqa: A002 -- the option's name
-    tools: Tools = (),
-    message_id: str | None = None,
-    **options: Unpack[MessageOptions],
-) -> Iterator[bytes]:
-    """The payloads of an answer, each as soon as it is certain; see `Conversion`. One record may stand for a list."""
-    conversion = Conversion(codec, dialect, format=format, tools=tools, message_id=message_id, **options)
+    time: int = 0,
+    **options: Unpack[ConversionOptions],
+) -> Generator[bytes]:
+    """The payloads of an answer, each as soon as it is certain; see `Conversion`. One record may stand for a list.
+
+    If the records raise, or one can't be used, the answer ends as failed before the error is raised.
+    """
+    return _converted(Conversion(codec, dialect, **options), _listed(records), time)
+
+
+def _listed(records: Any) -> Iterable[Raw]:
+    """Return the records, or the one record as a list."""
+    one = isinstance(records, bytes | bytearray | memoryview | str | Mapping) or hasattr(records, _OF_SDK)
+    return [records] if one else records
+
+
+def _converted(conversion: Conversion, records: Iterable[Raw], time: int) -> Generator[bytes]:
     try:
-        for record in (records,) if isinstance(records, bytes | bytearray | memoryview | str | Mapping) else records:
-            yield from conversion.feed(record)
+        for record in records:
+            yield from conversion.feed(record, time)
     except Exception as problem:
-        yield from conversion.fail(f"{type(problem).__name__}: {problem}")
+        yield from conversion.fail(_why(problem), time)
         raise
-    yield from conversion.end()
+    yield from conversion.end(time)
 
 
-async def convert_async(
+def convert_async(
     records: AsyncIterable[Raw],
     codec: str,
     dialect: str,
     *,
-    format: str | Sequence[str] = "plain",  # noqa: A002 -- the option's name
-    tools: Tools = (),
-    message_id: str | None = None,
-    **options: Unpack[MessageOptions],
-) -> AsyncIterator[bytes]:
-    """The same as `convert`, for asynchronous records."""
-    conversion = Conversion(codec, dialect, format=format, tools=tools, message_id=message_id, **options)
+    time: int = 0,
+    **options: Unpack[ConversionOptions],
+) -> AsyncGenerator[bytes]:
+    """The same as `convert`, for asynchronous records. When it ends or is closed, it closes them."""
+    return _converted_async(Conversion(codec, dialect, **options), records, time)
+
+
+async def _converted_async(conversion: Conversion, records: AsyncIterable[Raw], time: int) -> AsyncGenerator[bytes]:
+    source = aiter(records)
     try:
-        async for record in records:
-            for payload in conversion.feed(record):
+        async for record in source:
+            for payload in conversion.feed(record, time):
                 yield payload
     except Exception as problem:
-        for payload in conversion.fail(f"{type(problem).__name__}: {problem}"):
+        for payload in conversion.fail(_why(problem), time):
             yield payload
         raise
-    for payload in conversion.end():
+    finally:
+        if isinstance(source, AsyncGenerator):
+            await source.aclose()
+    for payload in conversion.end(time):
         yield payload
+
+
+def _why(problem: Exception) -> str:
+    return f"{type(problem).__name__}: {problem}"
 
 
 def render(
     events: Iterable[Event], dialect: str, conversation_id: str, message_id: str, choice: int = 0, time: int = 0
-) -> Iterator[bytes]:
+) -> Generator[bytes]:
     """The events of one parser as payloads of a dialect, as a worker would publish them.
 
     `time` is in milliseconds since the epoch, for the dialects that show one. Raises `ConfigError` for an unknown
     dialect.
     """
-    renderer = Renderer(find_dialect(dialect))
     who = {"conversation_id": conversation_id, "message_id": message_id, "choice": choice, "time": time}
+    return _rendered(events, Renderer(find_dialect(dialect)), who)
+
+
+def _rendered(events: Iterable[Event], renderer: Renderer, who: dict[str, Any]) -> Generator[bytes]:
     for seq, event in enumerate(events):
         yield from renderer.render(msgspec.structs.replace(event, seq=seq, **who))
 

@@ -85,7 +85,7 @@ async def test_a_reader_that_breaks_off_continues_with_the_next_record(
     """The rest of what was fetched with its last record is not lost, and nothing comes twice."""
     await write_topic(kafka, topic, [delta("c1", seq) for seq in range(5)])
     follower = Follower(Connection(kafka), topic=topic, from_beginning=True, until_end=until_end, repeats=Repeats())
-    got: list[int] = []
+    got: list[object] = []
     async with follower, asyncio.timeout(30):
         while len(got) < 5:
             async for event in follower.events():

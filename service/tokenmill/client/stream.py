@@ -19,9 +19,9 @@ from uuid import uuid4
 
 from tokenmill.client.publish import Publisher
 from tokenmill.codecs import Codec, find_codec
+from tokenmill.conversion import record_bytes
 from tokenmill.dialects.json_text import json_bytes
 from tokenmill.errors import RecordError, UnknownCodec
-from tokenmill.parser.values.repair import single_halves
 from tokenmill.records import InputRecord
 
 Source: TypeAlias = AsyncIterable[Any] | Iterable[Any]
@@ -129,7 +129,7 @@ class _Answer:
         if isinstance(item, str) and self._codec == TEXT:
             await self._native({"delta": item})
         elif not _says_again(item):
-            value = _value_of(item)
+            value = record_bytes(item)
             await self._begin(value, raw=isinstance(item, _Raw))
             await self._send(value)
 
@@ -223,20 +223,3 @@ def _codec_of(item: Any) -> str:
 def _says_again(item: Any) -> bool:
     """Whether it is an event of OpenAI's accumulator that tells what a chunk told."""
     return not isinstance(item, Mapping) and getattr(item, "type", "").startswith(_SAID_AGAIN)
-
-
-def _value_of(item: Any) -> bytes:
-    """The record of an item."""
-    if isinstance(item, bytes | bytearray | memoryview):
-        return bytes(item)
-    if isinstance(item, str):
-        return single_halves(item).encode()  # type: ignore[no-any-return] # of a text it is a text
-    return _dumped(item) if hasattr(item, "model_dump_json") else json_bytes(item)
-
-
-def _dumped(item: Any) -> bytes:
-    """An object of an SDK, as that one writes it; halves of surrogate pairs it does not write."""
-    try:
-        return str(item.model_dump_json(exclude_unset=True)).encode()
-    except ValueError:
-        return json_bytes(item.model_dump(exclude_unset=True))
