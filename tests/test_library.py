@@ -1,6 +1,8 @@
 """The parser as a library."""
 
 import json
+import subprocess
+import sys
 from typing import Any
 
 import msgspec
@@ -162,6 +164,42 @@ def test_tools_are_those_that_were_passed(own_format: Format | None) -> None:
     call = CALL.replace('"f"', '"changed"')
     for each in (parser, Parser(own_format or "hermes", [tool()])):
         assert [event.type for event in each.feed(call) if event.type in ("error", "tool-call")] == ["tool-call"]
+
+
+FIRST_USES = """
+import msgspec._utils
+from tokenmill import Parser, convert
+from tokenmill.codecs import CODECS
+from tokenmill.formats import FORMATS
+from tokenmill.plugins import load_plugins
+
+load_plugins()
+seen = []
+
+
+def noted(kind, look=msgspec._utils._get_class_mro_and_typevar_mappings):
+    seen.append(kind)
+    return look(kind)
+
+
+msgspec._utils._get_class_mro_and_typevar_mappings = noted
+for codec in CODECS:
+    list(convert([record.value for record in codec.sample if record.value is not None], codec.name, "native"))
+for name in "qwen3_xml functiongemma lfm2 minimax_m3 json_mix morph_xml autobyteus_json autobyteus_xml".split():
+    parser, sample = Parser(name), FORMATS.find(name).sample
+    for at in range(0, len(sample), 8):
+        parser.feed(sample[at : at + 8])
+        parser = Parser.restore(parser.snapshot())
+Parser("hf", response_template={"fields": {"thinking": {"open": "<think>", "close": "</think>"}}})
+print(seen)
+"""
+"""Uses each kind of body, all codecs and a template, and shows the types that msgspec looks at only then."""
+
+
+def test_types_are_looked_at_on_import() -> None:
+    """Two threads that use one for the first time crash msgspec 0.22."""
+    run = subprocess.run([sys.executable, "-c", FIRST_USES], capture_output=True, text=True, timeout=60, check=False)
+    assert (run.returncode, run.stdout, run.stderr) == (0, "[]\n", "")
 
 
 @pytest.mark.parametrize(

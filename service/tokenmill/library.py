@@ -36,6 +36,9 @@ class _Snapshot(msgspec.Struct):
     state: bytes
 
 
+_snapshots = msgspec.msgpack.Decoder(_Snapshot)
+
+
 class Parser(parser.MessageParser):
     """Parses one message of a model.
 
@@ -103,7 +106,7 @@ class Parser(parser.MessageParser):
     def restore(cls, data: bytes, format: Format | None = None) -> "Parser":  # noqa: A002 # the option's name
         """The parser that made the snapshot; pass `format` again if it was your own. Raises `SnapshotError`."""
         try:
-            snapshot = msgspec.msgpack.decode(data, type=_Snapshot)
+            snapshot = _snapshots.decode(data)
             if snapshot.version != SNAPSHOT_VERSION:
                 raise SnapshotError(f"the snapshot is of version {snapshot.version}, this is {SNAPSHOT_VERSION}")
             grammar = (
