@@ -1,8 +1,11 @@
 """The parser as a library."""
 
+import copy
 import json
+import pickle
 import subprocess
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -41,6 +44,42 @@ def test_snapshot_in_the_middle_of_a_call(own_format: object) -> None:
     parser.feed(begin)
     restored = Parser.restore(parser.snapshot(), own_format)  # type: ignore[arg-type] # of the table
     assert restored.feed(rest) + restored.finish() == parser.feed(rest) + parser.finish()
+
+
+def pickled(parser: Parser) -> Parser:
+    """The parser that comes out of its pickle."""
+    loaded: Parser = pickle.loads(pickle.dumps(parser))  # noqa: S301 -- it was made here
+    return loaded
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickled])
+def test_a_copy_is_a_parser_of_its_own(copied: Callable[[Parser], Parser]) -> None:
+    """Both continue from the same place, neither affects the other."""
+    tool = {"function": {"name": "f", "parameters": {"type": "object", "properties": {"a": {"type": "integer"}}}}}
+    parser = Parser("hermes", [tool])
+    parser.feed(CALL + CALL[:30])
+    other = copied(parser)
+    expected = parser.feed(CALL[30:]) + parser.finish()
+    assert other.feed(CALL[30:]) + other.finish() == expected
+
+
+def test_a_parser_of_an_own_format_can_be_copied_but_not_pickled() -> None:
+    """A pickle can't find the format again; the error says what can."""
+    parser = Parser(HERMES)
+    assert copy.deepcopy(parser).feed("a") == parser.feed("a")
+    for mine in (parser, Parser.restore(parser.snapshot(), HERMES)):
+        with pytest.raises(TypeError, match="snapshot"):
+            pickle.dumps(mine)
+
+
+def test_an_own_format_is_compiled_once() -> None:
+    """For the same options and caps; another format of the same name is another one."""
+    other = msgspec.structs.replace(HERMES, summary="another")
+    parsers = [
+        Parser(format_, limits=limits) for format_ in (HERMES, HERMES, other) for limits in (None, Limits(calls=1))
+    ]
+    assert len({parser.grammar for parser in parsers}) == 4
+    assert parsers[0].grammar is parsers[2].grammar
 
 
 def ids_of(parser: Parser) -> list[str]:
