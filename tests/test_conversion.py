@@ -145,6 +145,18 @@ def test_a_complete_answer_does_not_fail() -> None:
     assert conversion.fail("gone") == []
 
 
+def test_one_choice_of_an_answer_can_be_picked_out() -> None:
+    """A client of Anthropic's protocol could not tell two apart."""
+    chunks = [
+        {"id": "x", "choices": [{"index": index, "delta": {"content": text}} for index in range(2)]} for text in "ab"
+    ]
+    one = [{"id": "x", "choices": [{"index": 0, "delta": {"content": text}}]} for text in "ab"]
+    assert list(convert(chunks, "openai", "anthropic", choice=0)) == list(convert(one, "openai", "anthropic"))
+    (message, *_), both = convert(chunks, "openai", "anthropic", choice=1), list(convert(chunks, "openai", "native"))
+    assert json.loads(message)["message"]["id"] == "x-1"
+    assert len(both) == 2 * len(list(convert(chunks, "openai", "native", choice=1)))
+
+
 @pytest.mark.parametrize("asynchronous", [False, True])
 def test_a_source_that_raises_fails_the_answer(*, asynchronous: bool) -> None:
     """Clients see its end, and the caller the error."""

@@ -12,7 +12,9 @@ import msgspec
 import pytest
 
 from tests.support.parsing import merged
-from tokenmill import Parser, render
+from tokenmill import Conversion, Parser, options_for, render
+from tokenmill.dialects import DIALECTS
+from tokenmill.dialects.dialect import Dialect
 from tokenmill.errors import BadOpen, ConfigError, MessageEnded, SnapshotError
 from tokenmill.events import ToolCall
 from tokenmill.formats.hermes import HERMES
@@ -276,3 +278,29 @@ def test_events_in_a_dialect() -> None:
     assert first["choices"][0]["delta"] == {"role": "assistant", "content": "Hi"}
     with pytest.raises(ConfigError, match="unknown dialect 'morse'"):
         render(events, "morse", "c", "m")
+
+
+@pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
+def test_events_become_what_a_worker_publishes(dialect: Dialect) -> None:
+    """In every dialect: a worker streams arguments and describes tools where the dialect shows them."""
+    tool = {"function": {"name": "f", "description": "d", "parameters": {"properties": {"a": {"type": "string"}}}}}
+    call = "<tool_call>\n<function=f>\n<parameter=a>\nlong text\n</parameter>\n</function>\n</tool_call>"
+    texts = ["<think>Hm.</think>Hi", *call]
+    options = options_for(dialect.name, model="m")
+    parser = Parser("qwen3_xml", [tool], identity="c\nm\n0", **options)
+    events = [event for text in texts for event in parser.feed(text)] + parser.finish(None)
+    worker = Conversion(
+        "text", dialect.name, format="qwen3_xml", tools=[tool], conversation_id="c", message_id="m", model="m"
+    )
+    payloads = [payload for text in texts for payload in worker.feed(text)] + worker.end()
+    assert list(render(events, dialect.name, "c", "m")) == payloads
+
+
+def test_a_stream_of_several_choices_ends_with_the_last() -> None:
+    """The caller knows how many others are still open."""
+    ends = []
+    for choice, left in ((0, 1), (1, 0)):
+        parser = Parser()
+        events = [*parser.feed("a"), *parser.finish()]
+        ends.append(list(render(events, "openai", "c", "m", choice, choices_left=left))[-1])
+    assert (b"finish_reason" in ends[0], ends[1]) == (True, b"[DONE]")

@@ -8,7 +8,7 @@
 
 import secrets
 from collections.abc import AsyncGenerator, AsyncIterable, Callable, Generator, Iterable, Mapping, Sequence
-from typing import Any, Protocol, TypeAlias, Unpack
+from typing import Any, Protocol, TypeAlias, Unpack, cast
 
 import msgspec
 
@@ -17,7 +17,7 @@ from tokenmill.dialects import Renderer, find_dialect
 from tokenmill.dialects.json_text import json_bytes
 from tokenmill.dialects.server_sent import server_sent
 from tokenmill.errors import RECORD_ERRORS, MessageEnded, RecordError, Undecodable
-from tokenmill.events import Event
+from tokenmill.events import Event, Finish
 from tokenmill.formats import compile_grammar
 from tokenmill.limits import Limits
 from tokenmill.parser.options import MessageOptions, read_options
@@ -50,6 +50,7 @@ class ConversionOptions(MessageOptions, total=False):
     conversation_id: str
     message_id: str | None
     limits: Limits | None
+    choice: int | None
 
 
 IDENTITY_BYTES = 12
@@ -73,6 +74,8 @@ class Conversion:
     `tokenmill.parser.Options`). `message_id` is the answer's id if the provider gives none; by default it is random.
     It does not apply to native chunks, which name their messages themselves; ids of unnamed ones are random. `limits`
     are the caps, by default those of a worker: raise them for whole answers of more than a MiB.
+    `choice` is the only alternative answer whose payloads are returned; by default those of all are. Most dialects have
+    one stream for each, in which clients can't tell them apart: make a `Conversion` for each choice.
     Raises `UnknownCodec`, `ConfigError` for an unknown dialect, and `BadOpen` for wrong options.
     """
 
@@ -86,6 +89,7 @@ class Conversion:
         conversation_id: str = "conversation",
         message_id: str | None = None,
         limits: Limits | None = None,
+        choice: int | None = None,
         **options: Unpack[MessageOptions],
     ) -> None:
         names = format if isinstance(format, str) else list(format)
@@ -105,6 +109,7 @@ class Conversion:
         self._headers = [("tm-message-id", identity.encode())]
         self._native = settings.codec == "native"
         self._partition = Partition(settings, "in", secrets.randbelow(UNNAMED))
+        self._choice = choice
         self._ended = False
         self._kept: list[bytes] = []
         """Payloads of a refused record, which the next call returns."""
@@ -162,13 +167,17 @@ class Conversion:
         given = list(self._headers if headers is None else headers)
         partition.process((InputRecord("in", partition.number, partition.offset, time, self._key, value, given),), out)
         payloads, self._kept = self._kept, []
-        payloads += [output.value for output in out if output.topic == _OUT and output.value is not None]
+        payloads += [output.value for output in out if output.value is not None and self._wanted(output)]
         for output in out:
             if output.topic == _REFUSED:
                 self._kept = payloads
                 code, said = (header(output.headers, name) or b"" for name in ("tm-error-code", "tm-error"))
                 raise _PROBLEMS.get(code, Undecodable)(said.decode())
         return payloads
+
+    def _wanted(self, output: Output) -> bool:
+        choice = self._choice
+        return output.topic == _OUT and (choice is None or int(header(output.headers, "tm-choice") or 0) == choice)
 
 
 def record_bytes(record: Raw) -> bytes:
@@ -256,21 +265,47 @@ def _why(problem: Exception) -> str:
     return f"{type(problem).__name__}: {problem}"
 
 
-def render(
-    events: Iterable[Event], dialect: str, conversation_id: str, message_id: str, choice: int = 0, time: int = 0
-) -> Generator[bytes]:
-    """The events of one parser as payloads of a dialect, as a worker would publish them.
+def options_for(dialect: str, **options: Unpack[MessageOptions]) -> MessageOptions:
+    """Return the options for a `Parser` whose events `render` turns into this dialect: with those that a worker adds.
 
-    `time` is in milliseconds since the epoch, for the dialects that show one. Raises `ConfigError` for an unknown
-    dialect.
+    Some dialects show the text of arguments as it arrives, or describe the tools; others need no events of calls that
+    grow. Raises `ConfigError` for an unknown
+    dialect, and `BadOpen` for wrong options.
+    """
+    find_dialect(dialect)
+    read = read_options(options)
+    worker = PartitionSettings(outputs=(OutputSpec(_OUT, dialect),)).resolved(read)
+    added = {name: getattr(worker, name) for name in _ADDED if getattr(worker, name) != getattr(read, name)}
+    return cast(MessageOptions, {**options, **added})
+
+
+_ADDED = ("stream_tool_input", "describe_tools", "content_arguments")
+"""Options that a worker sets for the dialects of its outputs."""
+
+
+def render(
+    events: Iterable[Event],
+    dialect: str,
+    conversation_id: str,
+    message_id: str,
+    choice: int = 0,
+    time: int = 0,
+    choices_left: int = 0,
+) -> Generator[bytes]:
+    """The events of one parser as payloads of a dialect: those of a worker, if the parser has `options_for` it.
+
+    `time` is in milliseconds since the epoch, for the dialects that show one. `choices_left` is the number of other
+    choices of the message that are still open at the end of this one: dialects that hold all choices in one stream end
+    it with the last. Raises `ConfigError` for an unknown dialect.
     """
     who = {"conversation_id": conversation_id, "message_id": message_id, "choice": choice, "time": time}
-    return _rendered(events, Renderer(find_dialect(dialect)), who)
+    return _rendered(events, Renderer(find_dialect(dialect)), who, choices_left)
 
 
-def _rendered(events: Iterable[Event], renderer: Renderer, who: dict[str, Any]) -> Generator[bytes]:
+def _rendered(events: Iterable[Event], renderer: Renderer, who: dict[str, Any], choices_left: int) -> Generator[bytes]:
     for seq, event in enumerate(events):
-        yield from renderer.render(msgspec.structs.replace(event, seq=seq, **who))
+        last = {"choices_left": choices_left} if isinstance(event, Finish) else {}
+        yield from renderer.render(msgspec.structs.replace(event, seq=seq, **who, **last))
 
 
 def sse(payload: bytes, dialect: str) -> bytes:
