@@ -18,6 +18,7 @@ from tokenmill.codecs.native import NATIVE
 from tokenmill.dialects import DIALECTS
 from tokenmill.dialects.dialect import Dialect
 from tokenmill.errors import BadOpen, ConfigError, MessageEnded, TooLarge, Undecodable, UnknownCodec
+from tokenmill.formats.hermes import HERMES
 from tokenmill.limits import MIB, Limits
 from tokenmill.partition import OutputSpec, Partition, PartitionSettings
 from tokenmill.records import InputRecord
@@ -307,6 +308,12 @@ def test_what_is_unknown_is_refused_at_once(codec: str, dialect: str, options: A
     for make in makes:
         with pytest.raises(error, match=r"nope|colour"):
             make(codec, dialect, **options)
+
+
+def test_a_format_without_a_name_is_refused() -> None:
+    """With what to do instead."""
+    with pytest.raises(TypeError, match="use a Parser"):
+        Conversion("text", "native", format=HERMES)  # type: ignore[arg-type] # that is the mistake
 
 
 async def nothing() -> AsyncIterator[Any]:

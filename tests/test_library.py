@@ -267,6 +267,18 @@ def test_a_snapshot_of_another_version_is_refused() -> None:
         Parser.restore(data)
 
 
+def test_caps_that_lose_text_are_refused() -> None:
+    """All of them, by name, wherever they are passed."""
+    wrong = Limits(delta_chars=-1, calls=0)
+    makes: tuple[Callable[[], object], ...] = (
+        lambda: Parser("hermes", limits=wrong),
+        lambda: Conversion("text", "native", limits=wrong),
+    )
+    for make in makes:
+        with pytest.raises(ConfigError, match=r"limits\.calls: must be at least 1\nlimits\.delta_chars"):
+            make()
+
+
 def test_events_in_a_dialect() -> None:
     """The payloads are those that a worker publishes of the message."""
     parser = Parser("hermes", model="m")

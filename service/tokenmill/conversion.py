@@ -19,8 +19,10 @@ from tokenmill.dialects.server_sent import server_sent
 from tokenmill.errors import RECORD_ERRORS, MessageEnded, RecordError, Undecodable
 from tokenmill.events import Event, Finish
 from tokenmill.formats import compile_grammar
+from tokenmill.library import checked_limits
 from tokenmill.limits import Limits
 from tokenmill.parser.options import MessageOptions, read_options
+from tokenmill.parser.spec import Format
 from tokenmill.parser.values.repair import single_halves
 from tokenmill.partition import OutputSpec, Partition, PartitionSettings
 from tokenmill.records import InputRecord, Output, header
@@ -76,7 +78,7 @@ class Conversion:
     are the caps, by default those of a worker: raise them for whole answers of more than a MiB.
     `choice` is the only alternative answer whose payloads are returned; by default those of all are. Most dialects have
     one stream for each, in which clients can't tell them apart: make a `Conversion` for each choice.
-    Raises `UnknownCodec`, `ConfigError` for an unknown dialect, and `BadOpen` for wrong options.
+    Raises `UnknownCodec`, `ConfigError` for an unknown dialect or a cap below 1, and `BadOpen` for wrong options.
     """
 
     def __init__(
@@ -92,9 +94,13 @@ class Conversion:
         choice: int | None = None,
         **options: Unpack[MessageOptions],
     ) -> None:
+        if isinstance(format, Format):
+            raise TypeError(
+                "a Conversion finds formats by name: register yours as a plug-in, or use a Parser and render its events"
+            )
         names = format if isinstance(format, str) else list(format)
         read = read_options({"format": names, "tools": list(tools), **options})
-        caps = limits or Limits()
+        caps = checked_limits(limits)
         settings = PartitionSettings(
             defaults=compile_grammar(read, caps).options,
             codec=find_codec(codec).name,

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from tokenmill import parser
-from tokenmill.errors import BadOpen, MessageEnded, SnapshotError
+from tokenmill.errors import BadOpen, ConfigError, MessageEnded, SnapshotError
 from tokenmill.events import AnyEvent
 from tokenmill.formats import GRAMMARS_BYTES, GRAMMARS_KEPT, compile_grammar
 from tokenmill.limits import Limits
@@ -58,13 +58,22 @@ _recent: Recent[tuple[int, str, Limits], tuple[Format, Grammar]] = Recent(GRAMMA
 _of_own_formats: WeakSet[Grammar] = WeakSet()
 
 
+def checked_limits(limits: Limits | None) -> Limits:
+    """Return these caps, or the default ones. Raises `ConfigError` for caps below 1: text would be lost."""
+    caps = limits or Limits()
+    if problems := [problem for _, problem in caps.problems()]:
+        raise ConfigError(problems)
+    return caps
+
+
 class Parser(parser.MessageParser):
     """Parses one message of a model.
 
     `format` is a name, several names that live at once, or a `Format` of your own; `tools` is an OpenAI tool list;
     `options` are those of a message (see `tokenmill.parser.Options`). `limits` are the caps, and `identity` is the text
     from which ids of calls are derived: the same text gives the same ids. By default each parser has its own ids.
-    Raises `BadOpen` for a wrong option, and `MessageEnded` when it is fed after `finish`; model output never raises.
+    Raises `BadOpen` for a wrong option, `ConfigError` for a cap below 1, and `MessageEnded` when it is fed after
+    `finish`; model output never raises.
     """
 
     __slots__ = ()
@@ -80,7 +89,7 @@ class Parser(parser.MessageParser):
     ) -> None:
         name = format.name if isinstance(format, Format) else format if isinstance(format, str) else list(format)
         read = read_options({"format": name, "tools": list(tools or ()), **options})
-        grammar = _compiled(read, limits or Limits(), format if isinstance(format, Format) else None)
+        grammar = _compiled(read, checked_limits(limits), format if isinstance(format, Format) else None)
         known = secrets.token_hex(IDENTITY_BYTES) if identity is None else identity
         self.grammar, self.state, self.chars, self.quick = grammar, State(known, grammar.start), 0, None
 
