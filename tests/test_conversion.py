@@ -3,9 +3,12 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator, Sequence
+from functools import partial
 from typing import Any
 
 import pytest
+from openai.types.chat import ChatCompletionChunk
+from openai.types.chat.chat_completion_chunk import Choice, ChoiceDelta
 
 import tokenmill
 from tokenmill import Conversion, convert, convert_async, sse
@@ -14,7 +17,9 @@ from tokenmill.codecs.codec import Codec
 from tokenmill.codecs.native import NATIVE
 from tokenmill.dialects import DIALECTS
 from tokenmill.dialects.dialect import Dialect
-from tokenmill.errors import BadOpen, ConfigError, MessageEnded, Undecodable, UnknownCodec
+from tokenmill.errors import BadOpen, ConfigError, MessageEnded, TooLarge, Undecodable, UnknownCodec
+from tokenmill.formats.hermes import HERMES
+from tokenmill.limits import MIB, Limits
 from tokenmill.partition import OutputSpec, Partition, PartitionSettings
 from tokenmill.records import InputRecord
 
@@ -91,6 +96,89 @@ def test_native_chunks_of_several_messages_are_all_ended() -> None:
     with pytest.raises(Undecodable):
         conversion.feed({"message_id": 5})
     assert len({event["message_id"] for event in map(json.loads, conversion.end()) if event["type"] == "finish"}) == 2
+
+
+def begun(codec: str, count: int) -> Conversion:
+    """An answer of which this many records have come; the parser holds the beginning of a marker."""
+    conversion = Conversion(codec, "native", format="hermes", message_id="given")
+    for text in ("a ", "<tool")[:count]:
+        conversion.feed(text if codec == "text" else {"id": "x", "choices": [{"index": 0, "delta": {"content": text}}]})
+    return conversion
+
+
+@pytest.mark.parametrize("codec", ["openai", "text"])
+@pytest.mark.parametrize("count", [0, 2])
+def test_an_answer_can_fail(codec: str, count: int) -> None:
+    """Held text comes out, then the error and the end, under the provider's id or, before any, the given one."""
+    conversion = begun(codec, count)
+    first, *others, finish = map(json.loads, conversion.fail("it broke off"))
+    assert first.get("delta", first["type"]) == ("<tool" if count else "message-start")
+    assert [event["message"] for event in others if event["type"] == "error"] == ["it broke off"]
+    assert (finish["type"], finish["reason"]) == ("finish", "error")
+    assert finish["message_id"] == ("x" if codec == "openai" and count else "given")
+    assert conversion.end() == conversion.fail("again") == []
+    with pytest.raises(MessageEnded):
+        conversion.feed("a")
+
+
+@pytest.mark.parametrize("count", [0, 2])
+def test_an_answer_can_be_cancelled(count: int) -> None:
+    """Held text comes out; there is no error."""
+    events = list(map(json.loads, begun("openai", count).cancel()))
+    assert "error" not in {event["type"] for event in events}
+    assert (events[-1]["type"], events[-1]["reason"]) == ("finish", "cancelled")
+
+
+def test_all_choices_of_an_answer_fail() -> None:
+    """Each that is open; those that are complete stay as they are."""
+    conversion = Conversion("native", "native")
+    for choice, reason in ((0, None), (1, "stop"), (2, None)):
+        conversion.feed({"message_id": "x", "choice": choice, "delta": "a", "finish_reason": reason})
+    ends = [json.loads(payload) for payload in conversion.fail("gone")]
+    assert [end.get("choice", 0) for end in ends if end["type"] == "finish"] == [0, 2]
+
+
+def test_a_complete_answer_does_not_fail() -> None:
+    """Nothing follows its end."""
+    conversion = Conversion("openai", "native")
+    conversion.feed({"id": "x", "choices": [{"index": 0, "delta": {"content": "a"}, "finish_reason": "stop"}]})
+    conversion.feed("[DONE]")
+    assert conversion.fail("gone") == []
+
+
+def test_one_choice_of_an_answer_can_be_picked_out() -> None:
+    """A client of Anthropic's protocol could not tell two apart."""
+    chunks = [
+        {"id": "x", "choices": [{"index": index, "delta": {"content": text}} for index in range(2)]} for text in "ab"
+    ]
+    one = [{"id": "x", "choices": [{"index": 0, "delta": {"content": text}}]} for text in "ab"]
+    assert list(convert(chunks, "openai", "anthropic", choice=0)) == list(convert(one, "openai", "anthropic"))
+    (message, *_), both = convert(chunks, "openai", "anthropic", choice=1), list(convert(chunks, "openai", "native"))
+    assert json.loads(message)["message"]["id"] == "x-1"
+    assert len(both) == 2 * len(list(convert(chunks, "openai", "native", choice=1)))
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_a_source_that_raises_fails_the_answer(*, asynchronous: bool) -> None:
+    """Clients see its end, and the caller the error."""
+    payloads: list[bytes] = []
+
+    def records() -> Any:
+        yield from CHUNKS[:1]
+        raise ValueError("cut off")
+
+    async def waited() -> AsyncIterator[Any]:
+        for record in records():
+            yield record
+
+    async def collect() -> None:
+        at_once, later = convert(records(), "openai", "anthropic"), convert_async(waited(), "openai", "anthropic")
+        while True:
+            payloads.append(await anext(later) if asynchronous else next(at_once))
+
+    with pytest.raises(ValueError, match="cut off"):
+        asyncio.run(collect())
+    assert json.loads(payloads[-1])["error"]["message"] == "ValueError: cut off"
 
 
 def test_all_at_once() -> None:
@@ -180,6 +268,31 @@ def test_a_record_that_is_none_is_refused_and_the_answer_goes_on() -> None:
     assert "tool-call" in {json.loads(payload)["type"] for payload in conversion.feed(CHUNKS[1])}
 
 
+def test_tools_are_those_that_were_passed() -> None:
+    """A caller that changes its list later changes neither this answer nor the next one."""
+
+    def tool() -> dict[str, Any]:
+        schema = {"type": "object", "properties": {"a": {"type": "integer"}}}
+        return {"function": {"name": "f", "parameters": schema}}
+
+    passed = tool()
+    first = Conversion("text", "native", format="hermes", tools=[passed])
+    passed["function"]["parameters"]["properties"]["a"]["type"] = "string"
+    for conversion in (first, Conversion("text", "native", format="hermes", tools=[tool()])):
+        types = [json.loads(payload)["type"] for payload in conversion.feed(CALL)]
+        assert ("tool-call" in types, "error" in types) == (True, False)
+
+
+def test_what_a_refused_record_has_made_is_not_lost() -> None:
+    """Its other chunks count, as in a worker; their payloads come with the next call."""
+    good = b'data: {"message_id": "a", "delta": "x"}\n\n'
+    bad = b'data: {"message_id": "b", "open": {"colour": "red"}}\n\n'
+    conversion = Conversion("sse+native", "native")
+    with pytest.raises(BadOpen):
+        conversion.feed(good + bad)
+    assert [json.loads(payload).get("delta") for payload in conversion.fail("refused")][2] == "x"
+
+
 @pytest.mark.parametrize(
     ("codec", "dialect", "options", "error"),
     [
@@ -190,9 +303,70 @@ def test_a_record_that_is_none_is_refused_and_the_answer_goes_on() -> None:
     ],
 )
 def test_what_is_unknown_is_refused_at_once(codec: str, dialect: str, options: Any, error: type[Exception]) -> None:
-    """Before the first record, by name."""
-    with pytest.raises(error, match=r"nope|colour"):
-        Conversion(codec, dialect, **options)
+    """Before the first record, by name, however it is called."""
+    makes: tuple[Any, ...] = (Conversion, partial(convert, []), partial(convert_async, nothing()))
+    for make in makes:
+        with pytest.raises(error, match=r"nope|colour"):
+            make(codec, dialect, **options)
+
+
+def test_a_format_without_a_name_is_refused() -> None:
+    """With what to do instead."""
+    with pytest.raises(TypeError, match="use a Parser"):
+        Conversion("text", "native", format=HERMES)  # type: ignore[arg-type] # that is the mistake
+
+
+async def nothing() -> AsyncIterator[Any]:
+    for record in list[Any]():
+        yield record
+
+
+def test_an_object_of_an_sdk_is_a_record() -> None:
+    """One, or several; as `publish_stream` takes them."""
+    chunk = ChatCompletionChunk(
+        id="x",
+        choices=[Choice(index=0, delta=ChoiceDelta(content="a"))],
+        created=1,
+        model="m",
+        object="chat.completion.chunk",
+    )
+    expected = list(convert(chunk.model_dump(exclude_unset=True), "openai", "native"))
+    assert list(convert(chunk, "openai", "native")) == list(convert([chunk], "openai", "native")) == expected
+
+
+def test_caps_are_those_that_are_given() -> None:
+    """An answer that never was a record need not fit one."""
+    answer = "x" * 2_000_000
+    with pytest.raises(TooLarge):
+        list(convert(answer, "text", "native"))
+    events = map(json.loads, convert(answer, "text", "native", limits=Limits(record_bytes=4 * MIB)))
+    assert sum(len(event["delta"]) for event in events if event["type"] == "text-delta") == len(answer)
+
+
+def test_names_and_times_are_those_that_are_given() -> None:
+    """In all that `convert` returns."""
+    events = map(json.loads, convert(["a"], "text", "native", conversation_id="c", message_id="m", time=7))
+    assert {(event["conversation_id"], event["message_id"], event["time"]) for event in events} == {("c", "m", 7)}
+
+
+def test_the_source_is_closed_with_the_conversion() -> None:
+    """A client that leaves stops the provider's stream, too."""
+    closed = []
+
+    async def records() -> AsyncIterator[Any]:
+        try:
+            for chunk in CHUNKS:
+                yield chunk
+        finally:
+            closed.append(True)
+
+    async def leave() -> None:
+        payloads = convert_async(records(), "openai", "native")
+        await anext(payloads)
+        await payloads.aclose()
+        assert closed
+
+    asyncio.run(leave())
 
 
 def test_what_comes_behind_the_end_is_refused() -> None:

@@ -107,6 +107,17 @@ def test_what_is_wrong_with_others_is_said_each_time() -> None:
             registry.find("c")
 
 
+def test_what_is_wrong_with_others_hides_nothing_that_they_bring() -> None:
+    """A name that is there is found the first time, too: one package's fault is not another's."""
+
+    def others() -> None:
+        registry.add(B)
+        raise ConfigError(["entry point 'c': fix the package"])
+
+    registry = Registry([A], others=others)
+    assert [registry.find("b") for _ in range(2)] == [B, B]
+
+
 def test_a_name_that_is_looked_up_in_an_import_waits_for_nobody_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     """The thread that loads may be waiting for that import."""
     monkeypatch.setattr(registry_module, "LOADING_S", 0.05)

@@ -7,9 +7,20 @@ from tokenmill.events import AnyEvent, Event
 from tokenmill.library import Parser
 
 if TYPE_CHECKING:
-    from tokenmill.conversion import Conversion, convert, convert_async, render, sse
+    from tokenmill.conversion import Conversion, convert, convert_async, options_for, render, sse
 
-__all__ = ["AnyEvent", "Conversion", "Event", "Parser", "__version__", "convert", "convert_async", "render", "sse"]
+__all__ = [
+    "AnyEvent",
+    "Conversion",
+    "Event",
+    "Parser",
+    "__version__",
+    "convert",
+    "convert_async",
+    "options_for",
+    "render",
+    "sse",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -4,6 +4,8 @@ A message over a cap gets one `error` event `limit`, and the rest of it becomes 
 the dead-letter topic. Caps of a partition or a worker pause input; they never make events.
 """
 
+from collections.abc import Iterator
+
 import msgspec
 
 KIB = 1024
@@ -27,6 +29,12 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Calls in one message. Parallel calls come by the dozen; more is a model in a loop."""
     delta_chars: int = 64 * KIB
     """One text, reasoning or source delta; longer ones are split. Readers may keep it in one web-socket frame."""
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        """Yield each cap that is below 1, and what is wrong with it."""
+        for name in self.__struct_fields__:
+            if getattr(self, name) < 1:
+                yield name, f"limits.{name}: must be at least 1"
 
     @property
     def payload_bytes(self) -> int:

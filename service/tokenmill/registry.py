@@ -95,12 +95,15 @@ class Registry(Sequence[T]):
             self._by_name.update(dict.fromkeys(names, component))
 
     def find(self, name: str) -> T | None:
-        """The component with this name or alias. Raises what loading the others raises, each time."""
+        """The component with this name or alias. If there is none, raises what loading the others raises, each time."""
         found = self._by_name.get(name) or self._by_name.get(name.lower())
         if found is None:
             held = _LOADING.acquire(timeout=LOADING_S)
             try:
                 self._load_others()
+            except Exception:
+                if name.lower() not in self._by_name:  # a fault of one component is not another's
+                    raise
             finally:
                 if held:
                     _LOADING.release()

@@ -78,6 +78,23 @@ async def test_it_is_known_how_far_the_reader_is(kafka: str, topic: str) -> None
         assert follower.how_far == (0, 0)
 
 
+@pytest.mark.parametrize("until_end", [True, False])
+async def test_a_reader_that_breaks_off_continues_with_the_next_record(
+    kafka: str, topic: str, *, until_end: bool
+) -> None:
+    """The rest of what was fetched with its last record is not lost, and nothing comes twice."""
+    await write_topic(kafka, topic, [delta("c1", seq) for seq in range(5)])
+    follower = Follower(Connection(kafka), topic=topic, from_beginning=True, until_end=until_end, repeats=Repeats())
+    got: list[object] = []
+    async with follower, asyncio.timeout(30):
+        while len(got) < 5:
+            async for event in follower.events():
+                got.append(event.seq)
+                break
+        assert not until_end or [record async for record in follower.records()] == []
+    assert got == list(range(5))
+
+
 async def test_an_empty_topic_is_at_its_end(kafka: str, topic: str) -> None:
     """Nothing to wait for."""
     assert await seen(Follower(Connection(kafka), topic=topic, from_beginning=True, until_end=True)) == []

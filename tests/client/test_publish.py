@@ -130,6 +130,26 @@ async def test_a_refused_record_is_said(publisher: Publisher) -> None:
         await publisher.send("c1", b"x" * 2_000_000)
 
 
+async def test_a_record_that_the_broker_refuses_fails_its_own_key_alone(kafka: str, unique: str) -> None:
+    """Once; the publisher goes on with the others, and with later records of that key."""
+    topic = f"tokens-{unique}"
+    await make_topics(kafka, topic, partitions=1, max_message_bytes="1000")
+    async with Publisher(Connection(kafka), topic=topic) as publisher:
+        await publisher.send("c1", b"x" * 2_000)
+        with pytest.raises(Unavailable, match="MessageSizeTooLarge"):
+            await publisher.flush("c1")
+        for key in ("c2", "c1"):
+            await publisher.send(key, b"{}")
+            await publisher.flush(key)
+        await publisher.send("c1", b"x" * 2_000)
+        await asyncio.wait({publisher._pending["c1", None]})
+        await publisher.send("c2", b"{}")
+        await publisher.flush("c2")
+        with pytest.raises(Unavailable, match="MessageSizeTooLarge"):
+            await publisher.flush()
+    assert [record.key for record in await read_topic(kafka, topic)] == [b"c2", b"c1", b"c2"]
+
+
 async def test_an_unreachable_broker_is_said_at_once() -> None:
     """Nothing listens on port 1."""
     with pytest.raises(Unavailable, match=r"127\.0\.0\.1:1"):

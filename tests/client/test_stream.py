@@ -262,6 +262,40 @@ async def test_a_source_that_is_cancelled_leaves_an_answer_that_was(publisher: P
     assert (done.text, [reason for reason, _ in done.ends]) == ("Hel", ["cancelled"])
 
 
+async def test_a_cancellation_stays_one_though_kafka_is_away(publisher: Publisher) -> None:
+    """Its task must end as cancelled; that the answer could not be ended is logged."""
+    begun = asyncio.Event()
+
+    async def source() -> AsyncIterator[str]:
+        begun.set()
+        await asyncio.Event().wait()
+        yield "never"
+
+    publishing = asyncio.create_task(publish_stream(publisher, "c1", source()))
+    await asyncio.wait_for(begun.wait(), 30)
+    assert publisher._producer is not None
+    await publisher._producer.stop()
+    publishing.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await publishing
+
+
+async def test_a_source_is_closed_when_an_item_of_it_can_t_be_published(publisher: Publisher) -> None:
+    """The model behind it stops, instead of writing for nobody."""
+    closed = []
+
+    async def source() -> AsyncIterator[object]:
+        try:
+            yield object()
+        finally:
+            closed.append(True)
+
+    broken = source()
+    with pytest.raises(TypeError, match="Name its `codec`"):
+        await publish_stream(publisher, "c1", broken)
+    assert closed == [True]
+
+
 NAMED = b'data: {"id":"chatcmpl-1","choices":[{"index":0,"delta":{"content":"Hel"}}]}\n\n'
 HALF = b'data: {"id":"chatcmpl-1","choices":[{"ind'
 FAILED: list[tuple[str, list[Any], str, str]] = [

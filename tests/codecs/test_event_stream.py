@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from tokenmill.codecs import Chunk
@@ -28,7 +29,9 @@ class Words(EventStream[Noted]):
 
 def fed(remembered: bytes, value: bytes | None, *headers: tuple[str, bytes]) -> Words:
     """The stream after a record."""
-    stream = Words(Noted, remembered, InputRecord("tokens", 0, 0, 0, b"c", value, list(headers)))
+    stream = Words(
+        msgspec.msgpack.Decoder(Noted), remembered, InputRecord("tokens", 0, 0, 0, b"c", value, list(headers))
+    )
     stream.read_record(value, "a word")
     return stream
 

@@ -1,7 +1,9 @@
 """Follow a topic of outputs, repeats dropped."""
 
 import time
+from collections import deque
 from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from types import TracebackType
 from typing import Self
 
@@ -69,6 +71,8 @@ class Follower:
         self._ends: dict[TopicPartition, int] = {}
         self._places: dict[TopicPartition, int] = {}
         self._passed = self._offsets = 0
+        self._left: deque[tuple[TopicPartition, ConsumerRecord]] = deque()
+        """Records that were fetched and not yet delivered: a reader may stop reading and start again."""
         self._consumer: AIOKafkaConsumer | None = None
 
     async def __aenter__(self) -> Self:
@@ -85,27 +89,35 @@ class Follower:
             await stopped(self._consumer)
 
     async def records(self) -> AsyncGenerator[ConsumerRecord]:
-        """Records as they come, each partition in order; ends only with `until_end`."""
+        """Records as they come, each partition in order; ends only with `until_end`.
+
+        A reader that breaks off and starts again continues with the next record.
+        """
         consumer, looked = self._started(), time.monotonic()
         end = ToEnd(consumer, self._ends, f"read {self.topic!r}")
-        while not (self._until_end and await end.reached()):
+        while True:
+            while self._left:
+                partition, record = self._left.popleft()
+                if self._wanted(partition, record):
+                    yield record
+            if self._until_end and await end.reached():
+                return
             if not self._until_end and time.monotonic() > looked + GROWTH_S:
                 await self._grow(consumer)
                 looked = time.monotonic()
             batches = await deadline(consumer.getmany(timeout_ms=POLL_MS), f"read {self.topic!r}")
             for partition, batch in batches.items():
                 self._pass(partition, batch[-1].offset + 1)
-                for record in batch:
-                    if self._wanted(partition, record):
-                        yield record
+                self._left += [(partition, record) for record in batch]
 
     async def events(self) -> AsyncGenerator[AnyEvent]:
         """The same as native events. Records of another dialect, and tombstones, are passed over."""
-        async for record in self.records():
-            try:
-                yield decode_event(record.value or b"")
-            except msgspec.DecodeError:
-                continue
+        async with aclosing(self.records()) as records:
+            async for record in records:
+                try:
+                    yield decode_event(record.value or b"")
+                except msgspec.DecodeError:
+                    continue
 
     @property
     def how_far(self) -> tuple[int, int]:

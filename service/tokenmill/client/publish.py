@@ -30,7 +30,9 @@ class Publisher:
             await message.finish("stop")
 
     Sending does not wait for the broker's acknowledgement; `flush` does, and so do `finish` and the end of the block.
-    Raises `Unavailable` when the topic does not exist, and when Kafka refuses a record or does not answer.
+    Raises `Unavailable` when the topic does not exist, and when Kafka refuses a record or does not answer. For a record
+    that was refused, the next call for its key raises, or `flush` without a key; records that the key sent meanwhile
+    may be lost. Other keys, and later records of this one, are not affected.
     """
 
     def __init__(self, connection: Connection | None = None, *, topic: str = "tokens") -> None:
@@ -39,7 +41,11 @@ class Publisher:
         self._producer: AIOKafkaProducer | None = None
         self._pending: dict[tuple[str, int | None], asyncio.Future[Any]] = {}
         """What acknowledges the last record by key and partition: those before it have been acknowledged by then."""
-        self._failure: BaseException | None = None
+        self._failures: dict[str, BaseException] = {}
+        """The first error of each key that has not been raised yet."""
+        self._broken = False
+        """Whether a record was refused: an idempotent producer numbers its records, and may send none after that."""
+        self._replacing = asyncio.Lock()
 
     async def __aenter__(self) -> Self:
         self._producer = await started(self._client, self.connection.connecting, START_DEADLINE_S)
@@ -88,7 +94,9 @@ class Publisher:
         """Send one record as it is, without waiting for its acknowledgement. `partition` only if not by key."""
         if self._producer is None:
             raise RuntimeError("a Publisher sends inside its `async with` block")
-        self._raise_failure()
+        if self._broken:
+            await self._replace()
+        self._raise_failure(key)
         with unavailable(f"publish to {self.topic!r}"):
             future = await self._producer.send(
                 self.topic, value, key=key.encode(), headers=list(headers), partition=partition
@@ -104,18 +112,29 @@ class Publisher:
             with unavailable(f"acknowledge what was published to {self.topic!r}"):
                 async with asyncio.timeout(FLUSH_DEADLINE_S):
                     await asyncio.wait(waited)
-        self._raise_failure()
+        self._raise_failure(key)
+
+    async def _replace(self) -> None:
+        async with self._replacing:
+            if self._broken and self._producer is not None:
+                await stopped(self._producer)
+                self._producer = await started(self._client, self.connection.connecting, START_DEADLINE_S)
+                self._broken = False
 
     def _settle(self, place: tuple[str, int | None], future: asyncio.Future[Any]) -> None:
         if self._pending.get(place) is future:
             del self._pending[place]
-        if not future.cancelled() and self._failure is None:
-            self._failure = future.exception()
+        if not future.cancelled() and (problem := future.exception()) is not None:
+            self._broken = True
+            self._failures.setdefault(place[0], problem)
 
-    def _raise_failure(self) -> None:
-        if self._failure is not None:
+    def _raise_failure(self, key: str | None) -> None:
+        """Raise the error of a key, or the first of all, once."""
+        failed = list(self._failures) if key is None else [key]
+        problems = [problem for each in failed if (problem := self._failures.pop(each, None)) is not None]
+        if problems:
             with unavailable(f"publish to {self.topic!r}"):
-                raise self._failure
+                raise problems[0]
 
 
 class MessagePublisher:

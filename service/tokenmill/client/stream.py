@@ -12,17 +12,21 @@
 """
 
 import asyncio
-from collections.abc import AsyncIterable, AsyncIterator, Collection, Iterable, Mapping
-from contextlib import suppress
+import logging
+from collections.abc import AsyncGenerator, AsyncIterable, Collection, Iterable, Mapping
+from contextlib import aclosing, suppress
+from inspect import isawaitable
 from typing import Any, TypeAlias
 from uuid import uuid4
 
 from tokenmill.client.publish import Publisher
 from tokenmill.codecs import Codec, find_codec
+from tokenmill.conversion import record_bytes
 from tokenmill.dialects.json_text import json_bytes
-from tokenmill.errors import RecordError, UnknownCodec
-from tokenmill.parser.values.repair import single_halves
+from tokenmill.errors import RecordError, Unavailable, UnknownCodec
 from tokenmill.records import InputRecord
+
+log = logging.getLogger(__name__)
 
 Source: TypeAlias = AsyncIterable[Any] | Iterable[Any]
 
@@ -67,15 +71,19 @@ async def publish_stream(
         open: options of the message.
         headers: of every record; `traceparent` and `tracestate` are on all outputs of the message, too.
 
-    Raises what the source raises, `TypeError` for an item of which the codec is not known, and `Unavailable` when Kafka
-    refuses a record or does not answer.
+    An asynchronous source is closed in any case. Raises what the source raises, `TypeError` for an item of which the
+    codec is not known, and `Unavailable` when Kafka refuses a record or does not answer.
     """
     answer = _Answer(publisher, conversation_id, codec, message_id or uuid4().hex, dict(open or {}), list(headers))
     try:
-        async for item in _each(source):
-            await answer.put(item)
+        async with aclosing(_each(source)) as items:
+            async for item in items:
+                await answer.put(item)
     except asyncio.CancelledError:
-        await answer.fail({"control": "cancel"})
+        try:
+            await answer.fail({"control": "cancel"})
+        except Unavailable as problem:  # a cancellation stays one
+            log.warning("an answer of conversation %r was cancelled, but is still open: %s", conversation_id, problem)
         raise
     except Exception as problem:
         await answer.fail({"error": f"{type(problem).__name__}: {problem}", "finish_reason": "error", "end": True})
@@ -83,10 +91,13 @@ async def publish_stream(
     await answer.end()
 
 
-async def _each(source: Source) -> AsyncIterator[Any]:
+async def _each(source: Source) -> AsyncGenerator[Any]:
     if isinstance(source, AsyncIterable):
-        async for item in source:
-            yield item
+        try:
+            async for item in source:
+                yield item
+        finally:
+            await _close(source)
     elif isinstance(source, Collection):  # it is all there
         for item in (source,) if isinstance(source, _Raw | Mapping) else source:
             yield item
@@ -94,6 +105,13 @@ async def _each(source: Source) -> AsyncIterator[Any]:
         items = iter(source)
         while (item := await asyncio.to_thread(next, items, _END)) is not _END:
             yield item
+
+
+async def _close(source: AsyncIterable[Any]) -> None:
+    """Close a generator, or the stream of an SDK: a model must not write for nobody."""
+    close = getattr(source, "aclose", None) or getattr(source, "close", None)
+    if close is not None and isawaitable(closing := close()):
+        await closing
 
 
 class _Answer:
@@ -129,7 +147,7 @@ class _Answer:
         if isinstance(item, str) and self._codec == TEXT:
             await self._native({"delta": item})
         elif not _says_again(item):
-            value = _value_of(item)
+            value = record_bytes(item)
             await self._begin(value, raw=isinstance(item, _Raw))
             await self._send(value)
 
@@ -223,20 +241,3 @@ def _codec_of(item: Any) -> str:
 def _says_again(item: Any) -> bool:
     """Whether it is an event of OpenAI's accumulator that tells what a chunk told."""
     return not isinstance(item, Mapping) and getattr(item, "type", "").startswith(_SAID_AGAIN)
-
-
-def _value_of(item: Any) -> bytes:
-    """The record of an item."""
-    if isinstance(item, bytes | bytearray | memoryview):
-        return bytes(item)
-    if isinstance(item, str):
-        return single_halves(item).encode()  # type: ignore[no-any-return] # of a text it is a text
-    return _dumped(item) if hasattr(item, "model_dump_json") else json_bytes(item)
-
-
-def _dumped(item: Any) -> bytes:
-    """An object of an SDK, as that one writes it; halves of surrogate pairs it does not write."""
-    try:
-        return str(item.model_dump_json(exclude_unset=True)).encode()
-    except ValueError:
-        return json_bytes(item.model_dump(exclude_unset=True))

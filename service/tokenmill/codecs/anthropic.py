@@ -104,9 +104,12 @@ class AnthropicCodec:
 
     def decode(self, state: bytes, record: Record) -> tuple[bytes, Sequence[Chunk]]:
         """The chunks of a record, all or none. Raises `Undecodable`."""
-        stream = _Stream(_State, state, record)
+        stream = _Stream(_states, state, record)
         stream.read_record(record.value, "an event of Anthropic's Messages stream")
         return stream.remembered(), stream.answer.chunks
+
+
+_states = msgspec.msgpack.Decoder(_State)
 
 
 class _Stream(EventStream[_State]):

@@ -32,8 +32,9 @@ _encode = msgspec.msgpack.Encoder().encode
 class EventStream(Generic[StateT]):
     """The state of a stream, and the chunks of a record."""
 
-    def __init__(self, kind: type[StateT], remembered: bytes, record: Record) -> None:
-        self.state = msgspec.msgpack.decode(remembered, type=kind) if remembered else kind()
+    def __init__(self, states: msgspec.msgpack.Decoder[StateT], remembered: bytes, record: Record) -> None:
+        """`states` is made at import: two threads that use a type for the first time crash msgspec 0.22."""
+        self.state: StateT = states.decode(remembered) if remembered else states.type()
         self._default_id = message_id(record) or ""
         self.answer = Answer(self.state.id or self._default_id, is_open=bool(remembered))
 

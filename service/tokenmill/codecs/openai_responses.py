@@ -15,6 +15,8 @@ Rules of this file:
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
+import msgspec
+
 from tokenmill.codecs.chunk import Chunk
 from tokenmill.codecs.event_stream import AnswerState, EventStream
 from tokenmill.codecs.payloads import (
@@ -80,9 +82,12 @@ class OpenAIResponsesCodec:
 
     def decode(self, state: bytes, record: Record) -> tuple[bytes, Sequence[Chunk]]:
         """The chunks of a record, all or none. Raises `Undecodable`."""
-        stream = _Stream(_State, state, record)
+        stream = _Stream(_states, state, record)
         stream.read_record(record.value, "an event of the Responses API")
         return stream.remembered(), stream.answer.chunks
+
+
+_states = msgspec.msgpack.Decoder(_State)
 
 
 class _Stream(EventStream[_State]):

@@ -204,9 +204,8 @@ def _has_port(url: str) -> bool:
 
 def _sizes(config: Config) -> Iterator[Contradiction]:
     limits = config.limits
-    for name in limits.__struct_fields__:
-        if getattr(limits, name) < 1:
-            yield (f"limits.{name}",), f"limits.{name}: must be at least 1"
+    for name, problem in limits.problems():
+        yield (f"limits.{name}",), problem
     if limits.delta_chars * ESCAPED + ENVELOPE_BYTES > limits.output_bytes:
         yield _pair(
             "limits.delta_chars",

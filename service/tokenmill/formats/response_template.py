@@ -76,6 +76,9 @@ class _Template(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     start_anchor_pattern: str | None = None
 
 
+_templates = msgspec.msgpack.Decoder(_Template)
+
+
 def compile_template(format_: Format, template: Mapping[str, Any]) -> Format:
     """Return the format that a template declares. Raises `BadOpen`, which names the field."""
     read = _read(template)
@@ -109,7 +112,7 @@ def _read(template: Mapping[str, Any]) -> _Template:
     if "properties" in template or "x-regex" in template:
         raise BadOpen(f"{_OPTION}: this is a response_schema, whose patterns need the whole answer")
     try:
-        read = msgspec.convert(template, _Template)
+        read = _templates.decode(msgspec.msgpack.encode(template))
     except msgspec.ValidationError as problem:
         raise BadOpen(f"{_OPTION}: {problem}") from None
     if unknown := sorted(read.fields.keys() - set(_KNOWN)):

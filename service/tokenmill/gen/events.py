@@ -31,7 +31,8 @@ def page() -> str:
         "The content of the topic `events` in the dialect `native`: one JSON object per record.\n"
         "The same as a JSON schema: [events.schema.json](events.schema.json); of the input: "
         "[chunk.schema.json](chunk.schema.json). Topics, keys and headers, too: [asyncapi.json](asyncapi.json).\n"
-        "A field with a default may be left out; readers ignore fields that they do not know.",
+        "A field with a default may be left out; in Python, one that is absent is `msgspec.UNSET`. Readers ignore "
+        "fields that they do not know.",
         "## The envelope",
         f"{describe.about(Event)} Besides these, `type` is the event's name.",
         _table(describe.fields(Event)),

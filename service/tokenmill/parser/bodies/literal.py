@@ -39,7 +39,7 @@ from tokenmill.parser.markers import (
 from tokenmill.parser.run.calls import Growth, Reader, Verdict, end_growth, grow, growth_of, send_source, wants
 from tokenmill.parser.run.rules import Rules
 from tokenmill.parser.run.run import Run
-from tokenmill.parser.run.state import OpenCall, State
+from tokenmill.parser.run.state import OpenCall, State, looked_at
 from tokenmill.parser.values.coerce import is_text
 from tokenmill.parser.values.literal import Syntax, read_arguments, unquoted
 
@@ -236,7 +236,7 @@ class Literals(msgspec.Struct, frozen=True):
 
 class _LiteralReader:
     encoding: Encoding = "text"
-    state_type = LiteralState
+    state_type = looked_at(LiteralState)
 
     def __init__(self, literals: Literals, stops: Sequence[Marker]) -> None:
         self._syntax = Syntax(literals.quote.spellings[0], literals.quoted == "typed", literals.loose)

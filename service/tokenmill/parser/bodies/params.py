@@ -20,7 +20,7 @@ from tokenmill.parser.markers import SPACE_CHARS, Finder, Hit, Marker, Scanner, 
 from tokenmill.parser.run.calls import Growth, Reader, Verdict, end_growth, grow, growth_of, send_source, wants
 from tokenmill.parser.run.rules import Rules
 from tokenmill.parser.run.run import Run
-from tokenmill.parser.run.state import OpenCall, State
+from tokenmill.parser.run.state import OpenCall, State, looked_at
 from tokenmill.parser.values.coerce import is_text, read_typed
 from tokenmill.parser.values.repair import decode_json
 
@@ -105,7 +105,7 @@ class ParamsReader:
     """Reads tagged parameters. Bodies with other kinds of tags build on it."""
 
     encoding: Encoding = "xml"
-    state_type = ParamsState
+    state_type = looked_at(ParamsState)
     passes_text = False
     """Whether words may stand before the first parameter. Otherwise they show that this is not a call."""
 

@@ -20,7 +20,7 @@ from tokenmill.parser.markers import REMEMBERED, TOKEN_CHARS, Marker, Scanner, h
 from tokenmill.parser.run.calls import Reader, Verdict, begin, end_growth, grow, send_source, wants
 from tokenmill.parser.run.rules import Rules
 from tokenmill.parser.run.run import Run
-from tokenmill.parser.run.state import OpenCall, State
+from tokenmill.parser.run.state import OpenCall, State, looked_at
 from tokenmill.parser.values.python import (
     ENDINGS,
     Endings,
@@ -91,7 +91,7 @@ class PyCalls(msgspec.Struct, frozen=True):
 
 class _PythonReader:
     encoding: Encoding = "python"
-    state_type = PythonState
+    state_type = looked_at(PythonState)
 
     def __init__(self, separator: Separator, stops: Sequence[Marker]) -> None:
         beyond = [stop for stop in stops if not has_only(stop, _PYTHON)]

@@ -38,7 +38,7 @@ from tokenmill.parser.markers import (
 from tokenmill.parser.run.calls import Reader, Verdict, end_growth, grow, send_source, wants
 from tokenmill.parser.run.rules import Rules
 from tokenmill.parser.run.run import Run
-from tokenmill.parser.run.state import OpenCall, State
+from tokenmill.parser.run.state import OpenCall, State, looked_at
 from tokenmill.parser.values.coerce import is_text
 from tokenmill.parser.values.markup import arguments_of
 
@@ -160,7 +160,7 @@ class Tree(msgspec.Struct, frozen=True):
 
 class _TreeReader:
     encoding: Encoding = "xml"
-    state_type = TreeState
+    state_type = looked_at(TreeState)
 
     def __init__(self, tree: Tree, stops: Sequence[Marker]) -> None:
         self._end_name = tree.end_name

@@ -53,6 +53,8 @@ class Grammar(Rules):
     )
 
     def __init__(self, options: Options, formats: Sequence[Format], limits: Limits, *, traced: bool = False) -> None:
+        encoded = _encoded(options)
+        options = _decoded(encoded)  # the caller may change what it passed, and tools are compiled on their first call
         configured = [format_.configured(format_, options) if format_.configured else format_ for format_ in formats]
         suffixed = [with_suffix(format_, options.markers_suffix) for format_ in configured]
         parsed = _UNPARSED if options.text_mode == "passthrough" else {}
@@ -78,7 +80,6 @@ class Grammar(Rules):
         """Text that is read before the model's first."""
         self.quick_chars = 0 if boundary_chars(options) else limits.delta_chars
         """Characters that a chunk may have to be read without care, if it is nothing but content."""
-        encoded = _encoded(options)
         self.key = _hashed(encoded)
         """Content hash of the options: snapshots intern them by it."""
         said = [options.tools, options.original_schemas, options.response_template]
@@ -125,6 +126,16 @@ def _encoded(options: Options) -> bytes:
         return msgspec.msgpack.encode(options)
     except tuple(_UNKEPT) as problem:
         raise BadOpen(f"the options hold {_UNKEPT[type(problem)]} ({problem})") from problem
+
+
+def _decoded(encoded: bytes) -> Options:
+    try:
+        return _options.decode(encoded)
+    except RecursionError as problem:
+        raise BadOpen(f"the options hold {_UNKEPT[RecursionError]} ({problem})") from problem
+
+
+_options = msgspec.msgpack.Decoder(Options)
 
 
 # Markers with a checkpoint's suffix: `<think>` becomes `<think:6124c78e>`, in all markers of a format.

@@ -5,7 +5,7 @@ grammar, which is the same wherever the message's options are the same.
 """
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 
@@ -224,6 +224,15 @@ def encode_state(state: State) -> bytes:
         return msgspec.msgpack.encode(state)
     except UnicodeEncodeError:
         return msgspec.msgpack.encode(whole_characters(msgspec.to_builtins(state)))
+
+
+StructT = TypeVar("StructT", bound=msgspec.Struct)
+
+
+def looked_at(kind: type[StructT]) -> type[StructT]:
+    """Return a type after msgspec has looked at it: two threads that use one for the first time crash msgspec 0.22."""
+    msgspec.msgpack.Decoder(kind)
+    return kind
 
 
 BodyType: TypeAlias = Callable[[OpenCall], type[msgspec.Struct]]

@@ -35,7 +35,7 @@ from tokenmill.parser.options import Options
 from tokenmill.parser.run.calls import Reader, Verdict, begin, complete
 from tokenmill.parser.run.rules import Rules
 from tokenmill.parser.run.run import Run
-from tokenmill.parser.run.state import JsonState, OpenCall, Source, State
+from tokenmill.parser.run.state import JsonState, OpenCall, Source, State, looked_at
 from tokenmill.parser.spec import Call, Format, Section
 from tokenmill.parser.values.conform import keeps_text
 from tokenmill.parser.values.repair import Spelling, decode_json
@@ -103,7 +103,7 @@ class TaggedJson(msgspec.Struct, frozen=True):
 
 
 class _TaggedReader(JsonReader):
-    state_type = TaggedJsonState
+    state_type = looked_at(TaggedJsonState)
 
     def __init__(self, tags: TaggedJson) -> None:
         foreign = [tag for tag in (tags.close, tags.open) if not _is_own(tag)]

@@ -31,7 +31,7 @@ from tokenmill.parser.options import Options
 from tokenmill.parser.run.calls import Reader
 from tokenmill.parser.run.rules import Rules
 from tokenmill.parser.run.run import Run
-from tokenmill.parser.run.state import OpenCall
+from tokenmill.parser.run.state import OpenCall, looked_at
 from tokenmill.parser.run.tools import read_tools
 from tokenmill.parser.spec import Call, Format, Header, History, Section
 from tokenmill.parser.values.coerce import is_text
@@ -73,7 +73,7 @@ class Markup(msgspec.Struct, frozen=True):
 
 
 class _MarkupReader(ParamsReader):
-    state_type = ChildrenState
+    state_type = looked_at(ChildrenState)
     passes_text = True
 
     def begin(self, call: OpenCall) -> ChildrenState:

@@ -28,7 +28,7 @@ from tokenmill.parser.options import Options
 from tokenmill.parser.run.calls import Reader, Verdict, begin, send_source
 from tokenmill.parser.run.rules import Rules
 from tokenmill.parser.run.run import Run
-from tokenmill.parser.run.state import JsonState, OpenCall, State
+from tokenmill.parser.run.state import JsonState, OpenCall, State, looked_at
 from tokenmill.parser.spec import Call, Format, Section
 from tokenmill.parser.values.repair import decode_json
 
@@ -165,7 +165,7 @@ def profile_of(options: Options) -> Profile:
 
 class _JsonToolReader:
     encoding: Encoding = "text"
-    state_type = WholeJsonState
+    state_type = looked_at(WholeJsonState)
 
     def __init__(self) -> None:
         self._scan = JsonScan(0, Scanner([]))

@@ -22,7 +22,7 @@ from tokenmill.parser.markers import Marker, Scanner, marker
 from tokenmill.parser.run.calls import Reader, Verdict, begin, send_source
 from tokenmill.parser.run.rules import Rules
 from tokenmill.parser.run.run import Run
-from tokenmill.parser.run.state import JsonState, OpenCall, State
+from tokenmill.parser.run.state import JsonState, OpenCall, State, looked_at
 from tokenmill.parser.spec import Call, Format, Section
 from tokenmill.parser.values.repair import decode_json, nested_too_deep
 from tokenmill.systems.autobyteus.autobyteus_json import any_call, object_of
@@ -72,7 +72,7 @@ class Sentinel(msgspec.Struct, frozen=True):
 
 class _SentinelReader:
     encoding: Encoding = "text"
-    state_type = SegmentState
+    state_type = looked_at(SegmentState)
 
     def __init__(self, sentinel: Sentinel) -> None:
         self._sentinel = sentinel

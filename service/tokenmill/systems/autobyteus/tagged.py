@@ -22,7 +22,7 @@ from tokenmill.parser.markers import Marker, Scanner
 from tokenmill.parser.run.calls import Reader, Verdict, begin, grow, send_source, wants
 from tokenmill.parser.run.rules import Rules
 from tokenmill.parser.run.run import Run
-from tokenmill.parser.run.state import OpenCall, State
+from tokenmill.parser.run.state import OpenCall, State, looked_at
 
 
 class TagState(msgspec.Struct, array_like=True, gc=False):
@@ -180,7 +180,7 @@ class Tagged(msgspec.Struct, frozen=True):
 
 class _TaggedReader:
     encoding: Encoding = "xml"
-    state_type = TagState
+    state_type = looked_at(TagState)
 
     def __init__(self, tagged: Tagged) -> None:
         self._tagged = tagged

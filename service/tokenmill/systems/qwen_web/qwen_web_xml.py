@@ -28,7 +28,7 @@ from tokenmill.parser.markers import INNER_SPACE, Finder, Hit, Marker, ahead, ma
 from tokenmill.parser.options import Options
 from tokenmill.parser.run.calls import Reader
 from tokenmill.parser.run.run import Run
-from tokenmill.parser.run.state import OpenCall
+from tokenmill.parser.run.state import OpenCall, looked_at
 from tokenmill.parser.run.tools import read_tools
 from tokenmill.parser.spec import Call, Format, Header, Section
 
@@ -53,7 +53,7 @@ class Children(msgspec.Struct, frozen=True):
 
 
 class _ChildrenReader(ParamsReader):
-    state_type = ChildrenState
+    state_type = looked_at(ChildrenState)
     passes_text = True
 
     def begin(self, call: OpenCall) -> ChildrenState:
