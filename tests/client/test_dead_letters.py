@@ -41,6 +41,20 @@ def test_only_what_the_worker_added_is_taken_off() -> None:
 
 
 @pytest.mark.integration
+async def test_a_rejected_record_is_not_a_receipt(kafka: str, unique: str) -> None:
+    """A producer may give its records any header, and the dead letter keeps it: it hides no other dead letter."""
+    dlq = f"dlq-{unique}"
+    await make_topics(kafka, dlq, partitions=1)
+    receipt = ("tm-receipt", b"0")
+    reason = [("tm-error-code", b"orphan"), ("tm-source-topic", b"tokens"), ("tm-source-partition", b"0")]
+    reason.append(("tm-source-offset", b"0"))
+    forged = [(b"other", b"{}", [receipt, *reason]), (b"other", None, [receipt, *reason]), (b"other", b"{}", [receipt])]
+    await write_topic(kafka, dlq, [(b"c1", b"{}", reason), *forged])
+    letters = [letter async for letter in read_letters(Connection(kafka), dlq, Selection())]
+    assert [letter.state for letter in letters] == ["new"] * 3
+
+
+@pytest.mark.integration
 async def test_a_replay_ends_one_that_is_still_going_on(kafka: str, unique: str) -> None:
     """The later one fences the earlier one, and what that had not committed is not there: no record comes twice."""
     dlq, tokens = f"dlq-{unique}", f"tokens-{unique}"

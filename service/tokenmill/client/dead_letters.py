@@ -122,7 +122,7 @@ async def read_letters(
     receipts = {
         (record.partition, receipt)
         async for record in _records(connection, topic, "reading receipts", progress)
-        if (receipt := header(record.headers, RECEIPT)) is not None
+        if (receipt := _receipt(record)) is not None
     }
     async with aclosing(_records(connection, topic, "reading dead letters", progress)) as records:
         async for record in records:
@@ -132,6 +132,12 @@ async def read_letters(
             letter = _letter(record, code, replayed=(record.partition, b"%d" % record.offset) in receipts)
             if selection.takes(letter):
                 yield letter
+
+
+def _receipt(record: PlacedRecord) -> bytes | None:
+    """Return the offset in a receipt; None for other records. A dead letter has whatever headers its producer chose."""
+    rejected = record.value is not None or header(record.headers, "tm-error-code") is not None
+    return None if rejected else header(record.headers, RECEIPT)
 
 
 async def _records(connection: Connection, topic: str, what: str, progress: Progress) -> AsyncGenerator[PlacedRecord]:
