@@ -16,7 +16,14 @@ from tokenmill.kafka import topics
 from tokenmill.kafka.aiokafka_inside import network
 from tokenmill.kafka.calls import until_available
 from tokenmill.kafka.clients import Admin, make_admin
-from tokenmill.kafka.topics import all_topics, create_topics, largest_records, output_topics, partition_counts
+from tokenmill.kafka.topics import (
+    all_topics,
+    create_topics,
+    largest_records,
+    output_topics,
+    partition_counts,
+    settings_of,
+)
 from tokenmill.limits import Limits
 from tokenmill.servers.kafka import SETTINGS
 
@@ -88,6 +95,15 @@ async def test_what_is_for_those_who_watch_is_kept_for_a_short_time(config: Conf
     assert kept["live"] == {"retention.ms": 3_600_000, "segment.ms": 900_000}
     assert kept["brief"] == {"retention.ms": 60_000, "segment.ms": 60_000}
     assert kept["extra"]["retention.ms"] == int(SETTINGS["log.retention.ms"])
+
+
+async def test_segments_are_closed_well_before_their_records_expire(config: Config) -> None:
+    """Kafka deletes only whole segments, and by default writes to one for a week: prompts would be kept as long."""
+    await create_topics(config, 2)
+    for topic, days in ((config.topics.requests, 1), (config.topics.tool_state, 7)):
+        async with make_admin(config.kafka) as admin:
+            found = await until_available(partial(settings_of, admin, {topic: ("retention.ms", "segment.ms")}), 30)
+        assert found[topic] == {"retention.ms": str(days * 86_400_000), "segment.ms": str(days * 21_600_000)}
 
 
 async def test_what_is_kept_of_answers_has_topics_if_they_have_names(config: Config, unique: str) -> None:

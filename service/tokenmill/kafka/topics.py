@@ -204,10 +204,10 @@ def _settings(config: Config, topic: str) -> dict[str, str]:
         return {"cleanup.policy": "delete", "max.message.bytes": str(longest)}
     if topic == config.topics.requests:
         longest = config.front.body_kib * KIB + SPARE
-        return {"cleanup.policy": "delete", "max.message.bytes": str(longest), "retention.ms": str(ASKED_MS)}
+        return {"cleanup.policy": "delete", "max.message.bytes": str(longest), **_kept(ASKED_MS)}
     if topic == config.topics.tool_state:  # a call, and what became of it
         longest = 2 * config.limits.output_bytes + SPARE
-        return {"cleanup.policy": "compact,delete", "max.message.bytes": str(longest), "retention.ms": str(KEPT_MS)}
+        return {"cleanup.policy": "compact,delete", "max.message.bytes": str(longest), **_kept(KEPT_MS)}
     policy = "compact" if topic == config.topics.sessions else "delete"
     longest = config.limits.output_bytes + SPARE
     settings = {"cleanup.policy": policy, "max.message.bytes": str(longest), TIMESTAMPS: "CreateTime"}
@@ -215,15 +215,20 @@ def _settings(config: Config, topic: str) -> dict[str, str]:
 
 
 def _retention(config: Config, topic: str) -> dict[str, str]:
-    """Return how long an output's topic keeps a record, where that is configured or its dialect shows answers live.
-
-    A segment that is still written to is never deleted, so there are several in that time.
-    """
+    """Return how long an output's topic keeps a record, where that is configured or its dialect shows answers live."""
     for output in config.outputs:
         keep_s = output.retention_s or find_dialect(output.dialect).keep_s
         if output.topic == topic and keep_s:
-            return {"retention.ms": str(keep_s * 1000), "segment.ms": str(max(MIN_SEGMENT_MS, keep_s * 1000 // 4))}
+            return _kept(keep_s * 1000)
     return {}
+
+
+def _kept(keep_ms: int) -> dict[str, str]:
+    """Return the settings that keep a record for this many milliseconds, and at most a quarter longer.
+
+    Only whole segments are deleted, none while it is written to, and by default that may be a week.
+    """
+    return {"retention.ms": str(keep_ms), "segment.ms": str(max(MIN_SEGMENT_MS, keep_ms // 4))}
 
 
 async def _create(
