@@ -15,7 +15,7 @@ from tokenmill.errors import FatalError, Unavailable
 from tokenmill.kafka import topics
 from tokenmill.kafka.aiokafka_inside import network
 from tokenmill.kafka.calls import until_available
-from tokenmill.kafka.clients import Admin, make_admin
+from tokenmill.kafka.clients import Admin, client_options, make_admin
 from tokenmill.kafka.topics import (
     all_topics,
     create_topics,
@@ -47,7 +47,7 @@ class _Early(Admin):
 
 async def test_a_cluster_that_has_just_started_is_waited_for(config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a controller no topic can be made, and that is not passed over in silence."""
-    monkeypatch.setattr(topics, "make_admin", _Early)
+    monkeypatch.setattr(topics, "make_admin", lambda kafka: _Early(client_options(kafka)))
     changes = await create_topics(config, 2)
     assert [(change.topic, change.outcome) for change in changes] == [(name, "created") for name in all_topics(config)]
 

@@ -28,7 +28,9 @@ from tokenmill.client.connection import Connection, unavailable
 from tokenmill.client.follow import START_DEADLINE_S, Follower
 from tokenmill.errors import FatalError, Unavailable
 from tokenmill.kafka.calls import deadline, started, stopped, stopped_on_failure
+from tokenmill.kafka.clients import with_batches
 from tokenmill.kafka.topics import Progress
+from tokenmill.limits import KIB
 from tokenmill.records import Headers, PlacedRecord, header
 
 REPLAYED = "tm-replayed"
@@ -39,6 +41,9 @@ RECEIPT = "tm-receipt"
 
 REASON = frozenset({"tm-error-code", "tm-error", "tm-source-topic", "tm-source-partition", "tm-source-offset"})
 """Headers that the worker adds to a dead letter."""
+
+BATCH_BYTES = 16 * KIB
+"""Bytes of the largest record batch, aiokafka's default: every topic takes it."""
 
 BATCH = 100
 """Records of one transaction: few enough to be held in memory when each is as long as it may be."""
@@ -209,7 +214,7 @@ class Replayer:
 
     def _client(self) -> AIOKafkaProducer:
         return AIOKafkaProducer(
-            **self._connection.producing(),
+            **with_batches(self._connection.producing(), BATCH_BYTES),
             transactional_id=f"tokenmill-replay-{self._topic}",
             max_request_size=self._largest,
         )

@@ -33,6 +33,12 @@ ASKED_MS = 86_400_000
 SPARE = 64 * KIB
 """Bytes that a topic is made to take beyond its longest record."""
 
+LONGEST_BATCH = "max.message.bytes"
+"""Setting of a topic: bytes of its longest batch, and so of its longest record."""
+
+USUAL_BATCH = 1_048_588
+"""Bytes of a topic's longest batch where none is set: Kafka's default."""
+
 FEWER = 3
 """Looks in a row that have to find fewer partitions: a broker that lags behind has not heard of new ones yet."""
 
@@ -182,6 +188,17 @@ async def largest_records(admin: AIOKafkaAdminClient, topics: Iterable[str]) -> 
         log.warning("the broker does not report the longest record (%s); limits.output_bytes must be right", problem)
         return {}
     return {topic: int(said[key]) for topic, said in found.items() if key in said}
+
+
+async def accepted_bytes(admin: AIOKafkaAdminClient, topics: Iterable[str]) -> dict[str, int]:
+    """Return the longest batch that each topic takes: Kafka's default where the broker does not report it."""
+    accepted = dict[str, int]()
+    for topic in topics:  # each alone: one that is missing, or not this user's, says nothing about the others
+        try:
+            accepted |= {topic: USUAL_BATCH} | await largest_records(admin, [topic])
+        except Unavailable as problem:
+            log.warning("%s; records of up to %d bytes are written to it", problem, USUAL_BATCH)
+    return {topic: accepted.get(topic, USUAL_BATCH) for topic in topics}
 
 
 async def settings_of(admin: AIOKafkaAdminClient, asked: Mapping[str, Iterable[str]]) -> dict[str, dict[str, str]]:
