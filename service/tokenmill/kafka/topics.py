@@ -1,7 +1,7 @@
 """Topics: which there are, making them, and how they are set."""
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, NewTopic
@@ -177,34 +177,31 @@ async def _described(admin: AIOKafkaAdminClient, topics: Iterable[str]) -> dict[
     return {topic["topic"]: topic["partitions"] for topic in described if topic["partitions"]}
 
 
-async def largest_records(admin: AIOKafkaAdminClient, topics: Iterable[str]) -> dict[str, int]:
-    """Return the `max.message.bytes` of each topic, its longest batch; empty if the broker does not report it."""
-    key = "max.message.bytes"
-    try:
-        found = await settings_of(admin, dict.fromkeys(topics, (key,)))
-    except Unavailable as problem:
-        if not isinstance(problem.__cause__, IncompatibleBrokerVersion):
-            raise
-        log.warning("the broker does not report the longest record (%s); limits.output_bytes must be right", problem)
-        return {}
-    return {topic: int(said[key]) for topic, said in found.items() if key in said}
+def longest_batches(settings: Mapping[str, Mapping[str, str]]) -> dict[str, int]:
+    """Return the longest batch that each topic takes, in bytes; topics of which it is not reported are left out."""
+    return {topic: int(said[LONGEST_BATCH]) for topic, said in settings.items() if LONGEST_BATCH in said}
 
 
-async def accepted_bytes(admin: AIOKafkaAdminClient, topics: Iterable[str]) -> dict[str, int]:
+async def accepted_bytes(admin: AIOKafkaAdminClient, topics: Collection[str]) -> dict[str, int]:
     """Return the longest batch that each topic takes: Kafka's default where the broker does not report it."""
-    accepted = dict[str, int]()
+    accepted = dict.fromkeys(topics, USUAL_BATCH)
     for topic in topics:  # each alone: one that is missing, or not this user's, says nothing about the others
         try:
-            accepted |= {topic: USUAL_BATCH} | await largest_records(admin, [topic])
+            accepted |= longest_batches(await settings_of(admin, {topic: (LONGEST_BATCH,)}))
         except Unavailable as problem:
             log.warning("%s; records of up to %d bytes are written to it", problem, USUAL_BATCH)
-    return {topic: accepted.get(topic, USUAL_BATCH) for topic in topics}
+    return accepted
 
 
 async def settings_of(admin: AIOKafkaAdminClient, asked: Mapping[str, Iterable[str]]) -> dict[str, dict[str, str]]:
-    """Return the settings of each topic that are asked for, by their keys."""
+    """Return the settings of each topic that are asked for, by their keys; empty if the broker lacks the request."""
     resources = [ConfigResource(ConfigResourceType.TOPIC, name, dict.fromkeys(keys)) for name, keys in asked.items()]
-    responses = await deadline(admin.describe_configs(resources), "describe topics' settings")
+    try:
+        responses = await deadline(admin.describe_configs(resources), "describe topics' settings")
+    except Unavailable as problem:
+        if isinstance(problem.__cause__, IncompatibleBrokerVersion):  # as of the embedded one
+            return {}
+        raise
     found: dict[str, dict[str, str]] = {}
     for response in responses:
         for code, message, _, name, entries in response.resources:
