@@ -44,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (click.Abort, KeyboardInterrupt):
         return stopped
     except TokenmillError as problem:
-        click.echo(f"tokenmill: {problem}", err=True)
+        _report(str(problem))
         return MISUSED if isinstance(problem, ConfigError | BadOpen | UnknownCodec) else FAILED
     except (SystemExit, OSError) as end:
         return _cut_short(end)
@@ -90,13 +90,18 @@ def _cut_short(end: SystemExit | OSError) -> int:
 
 def _refused(problem: OSError) -> int:
     """Report the system's error, such as a full disk or an unreadable file."""
+    where = f"{problem.filename}: " if problem.filename else ""
+    _report(f"{where}{problem.strerror}")
+    return FAILED
+
+
+def _report(sentence: str) -> None:
+    """Print why the command ended, after what it has printed as far as that can be written."""
     try:
         _flush()
     except OSError:
         _forget_stdout()
-    where = f"{problem.filename}: " if problem.filename else ""
-    click.echo(f"tokenmill: {where}{problem.strerror}", err=True)
-    return FAILED
+    click.echo(f"tokenmill: {sentence}", err=True)
 
 
 def _forget_stdout() -> None:

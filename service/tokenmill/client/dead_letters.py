@@ -193,12 +193,18 @@ class Replayer:
     batch was published.
     """
 
-    def __init__(self, connection: Connection, topic: str, target: Target, largest: int) -> None:
-        """`topic` is that of the dead letters, `largest` the bytes that a record may have."""
+    def __init__(
+        self, connection: Connection, topic: str, target: Target, largest: int, prefix: str = "tokenmill"
+    ) -> None:
+        """`topic` is that of the dead letters, `largest` the bytes that a record may have.
+
+        `prefix` is the first part of the transactional id.
+        """
         self._connection = connection
         self._topic = topic
         self._target = target
         self._largest = largest
+        self._transactional_id = f"{prefix}-replay-{topic}"
         self._producer: AIOKafkaProducer | None = None
         self._known: ClusterMetadata | None = None
 
@@ -215,7 +221,7 @@ class Replayer:
     def _client(self) -> AIOKafkaProducer:
         return AIOKafkaProducer(
             **with_batches(self._connection.producing(), BATCH_BYTES),
-            transactional_id=f"tokenmill-replay-{self._topic}",
+            transactional_id=self._transactional_id,
             max_request_size=self._largest,
         )
 
