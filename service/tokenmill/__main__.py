@@ -15,6 +15,7 @@ try:
     import click
 
     from tokenmill.commands import tokenmill
+    from tokenmill.terminal.visible import visible
 except ModuleNotFoundError as missing:
     sys.exit(f"tokenmill: {MissingExtra('the command', missing, 'cli')}")
 
@@ -39,6 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return _run(arguments)
     except click.ClickException as problem:
+        problem.message = visible(problem.message)
         problem.show()
         return problem.exit_code
     except (click.Abort, KeyboardInterrupt):
@@ -96,12 +98,15 @@ def _refused(problem: OSError) -> int:
 
 
 def _report(sentence: str) -> None:
-    """Print why the command ended, after what it has printed as far as that can be written."""
+    """Print why the command ended, after what it has printed as far as that can be written.
+
+    The sentence may quote what others wrote.
+    """
     try:
         _flush()
     except OSError:
         _forget_stdout()
-    click.echo(f"tokenmill: {sentence}", err=True)
+    click.echo(f"tokenmill: {visible(sentence)}", err=True)
 
 
 def _forget_stdout() -> None:
