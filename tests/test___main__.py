@@ -16,6 +16,9 @@ from tokenmill.__main__ import main
 from tokenmill.commands import COMMANDS, EXTRAS, tokenmill
 from tokenmill.errors import FatalError, MissingExtra
 
+HOSTILE = "bad: a\x1b[2J\x9bm\u202eb"
+"""Text that clears a terminal, colors it and turns what follows around."""
+
 
 def test_done_is_0(capsys: pytest.CaptureFixture[str]) -> None:
     """The help names every command."""
@@ -88,6 +91,20 @@ def test_failures_have_their_codes(
     monkeypatch.setattr(tokenmill, "main", lambda **_: fail())
     assert main([]) == code
     assert capsys.readouterr().err == ("tokenmill: broken\n" if code == 1 else "")
+
+
+@pytest.mark.parametrize("problem", [FatalError(HOSTILE), click.ClickException(HOSTILE), click.UsageError(HOSTILE)])
+def test_what_an_error_quotes_acts_on_no_terminal(
+    problem: Exception, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It may be a record, a file or a template of somebody else's."""
+
+    def fail() -> None:
+        raise problem
+
+    monkeypatch.setattr(tokenmill, "main", lambda **_: fail())
+    assert main([]) != 0
+    assert capsys.readouterr().err.endswith(" bad: a<U+001B>[2J<U+009B>m<U+202E>b\n")
 
 
 @pytest.mark.parametrize(

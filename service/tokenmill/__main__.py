@@ -15,6 +15,7 @@ try:
     import click
 
     from tokenmill.commands import tokenmill
+    from tokenmill.terminal.visible import visible
 except ModuleNotFoundError as missing:
     sys.exit(f"tokenmill: {MissingExtra('the command', missing, 'cli')}")
 
@@ -39,12 +40,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return _run(arguments)
     except click.ClickException as problem:
+        problem.message = visible(problem.message)
         problem.show()
         return problem.exit_code
     except (click.Abort, KeyboardInterrupt):
         return stopped
     except TokenmillError as problem:
-        click.echo(f"tokenmill: {problem}", err=True)
+        _report(str(problem))
         return MISUSED if isinstance(problem, ConfigError | BadOpen | UnknownCodec) else FAILED
     except (SystemExit, OSError) as end:
         return _cut_short(end)
@@ -90,13 +92,21 @@ def _cut_short(end: SystemExit | OSError) -> int:
 
 def _refused(problem: OSError) -> int:
     """Report the system's error, such as a full disk or an unreadable file."""
+    where = f"{problem.filename}: " if problem.filename else ""
+    _report(f"{where}{problem.strerror}")
+    return FAILED
+
+
+def _report(sentence: str) -> None:
+    """Print why the command ended, after what it has printed as far as that can be written.
+
+    The sentence may quote what others wrote.
+    """
     try:
         _flush()
     except OSError:
         _forget_stdout()
-    where = f"{problem.filename}: " if problem.filename else ""
-    click.echo(f"tokenmill: {where}{problem.strerror}", err=True)
-    return FAILED
+    click.echo(f"tokenmill: {visible(sentence)}", err=True)
 
 
 def _forget_stdout() -> None:

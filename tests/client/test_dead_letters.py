@@ -41,6 +41,20 @@ def test_only_what_the_worker_added_is_taken_off() -> None:
 
 
 @pytest.mark.integration
+async def test_a_rejected_record_is_not_a_receipt(kafka: str, unique: str) -> None:
+    """A producer may give its records any header, and the dead letter keeps it: it hides no other dead letter."""
+    dlq = f"dlq-{unique}"
+    await make_topics(kafka, dlq, partitions=1)
+    receipt = ("tm-receipt", b"0")
+    reason = [("tm-error-code", b"orphan"), ("tm-source-topic", b"tokens"), ("tm-source-partition", b"0")]
+    reason.append(("tm-source-offset", b"0"))
+    forged = [(b"other", b"{}", [receipt, *reason]), (b"other", None, [receipt, *reason]), (b"other", b"{}", [receipt])]
+    await write_topic(kafka, dlq, [(b"c1", b"{}", reason), *forged])
+    letters = [letter async for letter in read_letters(Connection(kafka), dlq, Selection())]
+    assert [letter.state for letter in letters] == ["new"] * 3
+
+
+@pytest.mark.integration
 async def test_a_replay_ends_one_that_is_still_going_on(kafka: str, unique: str) -> None:
     """The later one fences the earlier one, and what that had not committed is not there: no record comes twice."""
     dlq, tokens = f"dlq-{unique}", f"tokens-{unique}"
@@ -68,6 +82,15 @@ async def test_a_replay_ends_one_that_is_still_going_on(kafka: str, unique: str)
     passes = {what: how_far for what, *how_far in told}
     assert list(passes) == ["reading receipts", "reading dead letters"]
     assert all(0 < done <= offsets for done, offsets in passes.values())
+
+
+@pytest.mark.integration
+async def test_a_replays_batches_are_small(kafka: str, unique: str) -> None:
+    """Whatever the client is told: the topics' limits are not looked up."""
+    for asked, size in (({}, 16_384), ({"max_batch_size": 1_000_000}, 16_384), ({"max_batch_size": 9_000}, 9_000)):
+        async with Replayer(Connection(kafka, producer=asked), f"dlq-{unique}", Target(), 1 << 20) as replayer:
+            assert replayer._producer is not None
+            assert replayer._producer._message_accumulator._batch_size == size
 
 
 @pytest.mark.integration

@@ -10,6 +10,8 @@ import pytest
 from tests.support.topics import PARTITIONS, make_topics, read_topic
 from tokenmill.client import Connection, Publisher, publish
 from tokenmill.errors import Unavailable
+from tokenmill.kafka.topics import SPARE
+from tokenmill.limits import Limits
 
 JAVA_HASHES = {"21": -973932308, "foobar": -790332482, "a-little-bit-long-string": -985981536, "abc": 479470107}
 """Key → murmur2, as in the tests of the Java client."""
@@ -125,8 +127,8 @@ async def test_a_conversation_stays_on_the_partition_that_java_clients_choose(pu
 
 
 async def test_a_refused_record_is_said(publisher: Publisher) -> None:
-    """A record over the broker's limit fails with a sentence, and is not tried again."""
-    with pytest.raises(Unavailable, match="tokens-"):
+    """A record over the topic's limit fails with a sentence that names the limit, and is not tried again."""
+    with pytest.raises(Unavailable, match=r"'tokens-.*' takes 1048588 bytes, its max\.message\.bytes"):
         await publisher.send("c1", b"x" * 2_000_000)
 
 
@@ -134,7 +136,8 @@ async def test_a_record_that_the_broker_refuses_fails_its_own_key_alone(kafka: s
     """Once; the publisher goes on with the others, and with later records of that key."""
     topic = f"tokens-{unique}"
     await make_topics(kafka, topic, partitions=1, max_message_bytes="1000")
-    async with Publisher(Connection(kafka), topic=topic) as publisher:
+    unchecked = Connection(kafka, producer={"max_request_size": 1 << 20})  # as if the topic had been changed since
+    async with Publisher(unchecked, topic=topic) as publisher:
         await publisher.send("c1", b"x" * 2_000)
         with pytest.raises(Unavailable, match="MessageSizeTooLarge"):
             await publisher.flush("c1")
@@ -148,6 +151,25 @@ async def test_a_record_that_the_broker_refuses_fails_its_own_key_alone(kafka: s
         with pytest.raises(Unavailable, match="MessageSizeTooLarge"):
             await publisher.flush()
     assert [record.key for record in await read_topic(kafka, topic)] == [b"c2", b"c1", b"c2"]
+
+
+async def test_the_longest_record_of_the_input_can_be_published(kafka: str, unique: str) -> None:
+    """The topic that `topics create` makes takes it; the client's own limit would not."""
+    longest = Limits().record_bytes
+    await make_topics(kafka, topic := f"tokens-{unique}", max_message_bytes=str(longest + SPARE))
+    async with Publisher(Connection(kafka), topic=topic) as publisher:
+        await publisher.send("c1", b"x" * longest)
+    (record,) = await read_topic(kafka, topic)
+    assert len(record.value) == longest
+
+
+async def test_a_batch_is_never_larger_than_the_topic_takes(kafka: str, unique: str) -> None:
+    """Whatever the client is told: the broker would refuse all of its records, each of which it takes."""
+    await make_topics(kafka, topic := f"tokens-{unique}", max_message_bytes="5000")
+    async with Publisher(Connection(kafka, producer={"max_batch_size": 1_000_000}), topic=topic) as publisher:
+        for _ in range(10):
+            await publisher.send("c1", b"x" * 2_000)
+    assert len(await read_topic(kafka, topic)) == 10
 
 
 async def test_an_unreachable_broker_is_said_at_once() -> None:

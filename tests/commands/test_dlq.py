@@ -1,6 +1,8 @@
 """`tokenmill dlq`, on a real Kafka."""
 
 import asyncio
+import subprocess
+import sys
 import time
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -13,6 +15,8 @@ from click.testing import CliRunner, Result
 
 from tests.support.terminals import OnTerminal
 from tests.support.topics import make_topics, read_topic
+from tokenmill.client.dead_letters import Replayer
+from tokenmill.commands import dlq
 from tokenmill.commands.dlq import command
 from tokenmill.errors import BadKey, FatalError, Orphan, RecordError, Undecodable
 from tokenmill.partition.dead_letters import dead_letter
@@ -303,6 +307,34 @@ def test_records_may_go_elsewhere(letters: Letters, unique: str) -> None:
         letters.run("replay", "--to", f"nowhere-{unique}", "--by-key")
     letters.run("replay", "--to", f"other-{unique}", "--by-key")
     assert [record.key for record in letters.topic(f"other-{unique}", 1)] == [b"c1"]
+
+
+def test_a_replay_that_nobody_reads_is_not_done(letters: Letters) -> None:
+    """It stops at the next line, which is no success; nothing else is printed."""
+    letters.write((letters.record(7), Undecodable("no")))
+    command = [sys.executable, "-m", "tokenmill", "dlq", "replay", "--bootstrap", letters.bootstrap]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.wait(60) == 1
+        said = process.stderr.read().decode()
+    assert said == "tokenmill: nobody reads the output, so the replay stopped; run it again for what is left\n"
+
+
+def test_a_replays_transactions_have_the_configured_prefix(letters: Letters, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The broker's access rules name it."""
+    ids = []
+
+    class Kept(Replayer):
+        def _client(self) -> AIOKafkaProducer:
+            ids.append((made := super()._client())._txn_manager.transactional_id)
+            return made
+
+    monkeypatch.setattr(dlq, "Replayer", Kept)
+    monkeypatch.setenv("TOKENMILL_KAFKA__TRANSACTIONAL_ID_PREFIX", "own")
+    letters.run("replay")
+    assert ids == [f"own-replay-{letters.dlq}"]
 
 
 def test_a_person_sees_how_far_it_is(letters: Letters) -> None:

@@ -9,6 +9,7 @@ from tokenmill.__main__ import main
 from tokenmill.commands.step import asked, print_steps
 from tokenmill.inspector.steps import ParseRequest
 from tokenmill.terminal.console import Terminal
+from tokenmill.terminal.visible import visible
 
 CALL = '<tool_call>\n{"name":"f","arguments":{}}\n</tool_call>'
 
@@ -24,6 +25,17 @@ def test_every_piece_says_what_it_did() -> None:
     assert lines[lines.index('#2 text "<tool"') + 1] == '  held "<tool"'
     assert any(line.startswith("  in text, ") for line in lines)
     assert any(line.startswith("#3 finish") for line in lines)
+
+
+def test_model_text_acts_on_no_terminal() -> None:
+    """JSON escapes neither the second block of control characters nor direction marks. A program gets all unchanged."""
+    request = ParseRequest(text="a\x9b31m\u202eb <tool", format="hermes", dialect="openai")
+    page, file = StringIO(), StringIO()
+    print_steps(Terminal(file=page, force_terminal=True, color_system=None), request)
+    print_steps(Terminal(file=file), request)
+    assert visible(page.getvalue()) == page.getvalue()
+    assert "a<U+009B>31m<U+202E>b" in page.getvalue()
+    assert "a\x9b31m\u202eb" in file.getvalue()
 
 
 def test_a_text_is_cut_as_it_is_read() -> None:

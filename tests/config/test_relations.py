@@ -92,8 +92,8 @@ def test_the_defaults_hold() -> None:
             },
         ),
         (
-            ("kafka.transactional_id_prefix", "worker.delivery"),
-            {"worker": {"delivery": "exactly-once"}, "kafka": {"transactional_id_prefix": ""}},
+            ("kafka.transactional_id_prefix",),
+            {"kafka": {"transactional_id_prefix": ""}},
         ),
         (FRONT_KEPT, {"front": {"remember_s": REQUESTS_S + 1}}),
         (FRONT_KEPT, {"front": {"answer_s": REQUESTS_S}}),

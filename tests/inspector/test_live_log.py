@@ -50,9 +50,10 @@ class Log:
                 out.topic, out.value, out.key, headers=out.headers, timestamp_ms=out.timestamp
             )
 
-    async def say(self, topic: str, record: msgspec.Struct) -> None:
+    async def say(self, topic: str, record: msgspec.Struct, age_s: float = 0.0) -> None:
         """Put a record about a call there."""
-        await self._producer.send_and_wait(topic, msgspec.json.encode(record), b"c")
+        stamp = int((time.time() - age_s) * 1000)
+        await self._producer.send_and_wait(topic, msgspec.json.encode(record), b"c", timestamp_ms=stamp)
 
     @asynccontextmanager
     async def read(self, back_s: float = 600, **gateway: Any) -> AsyncIterator["Told"]:
@@ -141,6 +142,14 @@ async def test_what_is_said_of_calls_is_told(log: Log) -> None:
         await log.say(topics.tool_results, ToolResult("call", "f", result=1, conversation_id="c", message_id="m"))
         said = await told.until(AboutCall, 2)
         assert {type(line.record) for line in said} == {Approval, ToolResult}
+
+
+async def test_a_question_is_told_for_as_long_as_its_runner_may_wait(log: Log) -> None:
+    """That may be longer than `tools.approve_s` of the inspector's own configuration."""
+    await log.say(log.config.topics.tool_control, Approval(approval="x", granted=True), age_s=3_600)
+    async with log.read() as told:
+        (said,) = await told.until(AboutCall)
+        assert said.record.approval == "x"
 
 
 async def test_a_page_is_told_no_more_than_it_can_show(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,5 @@
 """Topics are made once, grow, and never shrink."""
 
-from collections.abc import Iterable, Mapping
 from functools import partial
 
 import msgspec
@@ -9,14 +8,25 @@ from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
 from tests.support.stage import Stage, until
-from tests.support.topics import unmade
-from tokenmill.config import Config
+from tests.support.topics import make_topics, unmade
+from tokenmill.config import Config, Kafka
+from tokenmill.demo.broker import embedded_broker
 from tokenmill.errors import FatalError, Unavailable
 from tokenmill.kafka import topics
 from tokenmill.kafka.aiokafka_inside import network
 from tokenmill.kafka.calls import until_available
-from tokenmill.kafka.clients import Admin, make_admin
-from tokenmill.kafka.topics import all_topics, create_topics, largest_records, output_topics, partition_counts
+from tokenmill.kafka.clients import Admin, client_options, make_admin
+from tokenmill.kafka.topics import (
+    LONGEST_BATCH,
+    USUAL_BATCH,
+    accepted_bytes,
+    all_topics,
+    create_topics,
+    longest_batches,
+    output_topics,
+    partition_counts,
+    settings_of,
+)
 from tokenmill.limits import Limits
 from tokenmill.servers.kafka import SETTINGS
 
@@ -40,7 +50,7 @@ class _Early(Admin):
 
 async def test_a_cluster_that_has_just_started_is_waited_for(config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a controller no topic can be made, and that is not passed over in silence."""
-    monkeypatch.setattr(topics, "make_admin", _Early)
+    monkeypatch.setattr(topics, "make_admin", lambda kafka: _Early(client_options(kafka)))
     changes = await create_topics(config, 2)
     assert [(change.topic, change.outcome) for change in changes] == [(name, "created") for name in all_topics(config)]
 
@@ -67,7 +77,8 @@ async def test_topics_hold_their_longest_record(config: Config) -> None:
     """The input a record of the limit, the outputs one of their cap; a missing topic is left out of the counts."""
     await create_topics(config, 2)
     async with make_admin(config.kafka) as admin:
-        found = await until_available(lambda: largest_records(admin, all_topics(config)), 30)
+        asked = dict.fromkeys(all_topics(config), (LONGEST_BATCH,))
+        found = longest_batches(await until_available(lambda: settings_of(admin, asked), 30))
         counts = await partition_counts(admin, [*all_topics(config), "never-made"])
     assert found[config.topics.tokens] > Limits().record_bytes
     assert all(found[topic] >= Limits().output_bytes for topic in output_topics(config))
@@ -90,6 +101,15 @@ async def test_what_is_for_those_who_watch_is_kept_for_a_short_time(config: Conf
     assert kept["extra"]["retention.ms"] == int(SETTINGS["log.retention.ms"])
 
 
+async def test_segments_are_closed_well_before_their_records_expire(config: Config) -> None:
+    """Kafka deletes only whole segments, and by default writes to one for a week: prompts would be kept as long."""
+    await create_topics(config, 2)
+    for topic, days in ((config.topics.requests, 1), (config.topics.tool_state, 7)):
+        async with make_admin(config.kafka) as admin:
+            found = await until_available(partial(settings_of, admin, {topic: ("retention.ms", "segment.ms")}), 30)
+        assert found[topic] == {"retention.ms": str(days * 86_400_000), "segment.ms": str(days * 21_600_000)}
+
+
 async def test_what_is_kept_of_answers_has_topics_if_they_have_names(config: Config, unique: str) -> None:
     """The last session record of each answer stays for ever; completions expire."""
     names = {"completions": f"completions-{unique}", "sessions": f"sessions-{unique}"}
@@ -109,22 +129,31 @@ async def test_settings_of_a_topic_that_is_not_there_are_unavailable(config: Con
     """It may still come: the start is tried again."""
     async with make_admin(config.kafka) as admin:
         with pytest.raises(Unavailable, match=config.topics.tokens):
-            await largest_records(admin, [config.topics.tokens])
+            await settings_of(admin, {config.topics.tokens: (LONGEST_BATCH,)})
 
 
-async def test_what_the_broker_leaves_out_is_not_known(config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_the_broker_leaves_out_is_not_known() -> None:
     """Some brokers report less of a topic than they are asked for; what they report is used."""
-    await create_topics(config, 2)
-    say = topics.settings_of
+    assert longest_batches({"events": {}, "dlq": {LONGEST_BATCH: "7"}}) == {"dlq": 7}
 
-    async def less(admin: AIOKafkaAdminClient, asked: Mapping[str, Iterable[str]]) -> dict[str, dict[str, str]]:
-        return await say(admin, asked) | {config.topics.events: {}}
 
-    monkeypatch.setattr(topics, "settings_of", less)
+async def test_a_topic_takes_the_usual_batch_where_no_other_is_reported() -> None:
+    """The embedded broker lacks the request; that is no reason to log anything."""
+    with embedded_broker(["t"]) as bootstrap:
+        async with make_admin(Kafka(bootstrap_servers=bootstrap)) as admin:
+            assert await settings_of(admin, {"t": (LONGEST_BATCH,)}) == {}
+            assert await accepted_bytes(admin, ["t"]) == {"t": USUAL_BATCH}
+
+
+async def test_what_one_topic_takes_is_known_though_another_is_missing(
+    config: Config, unique: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The missing one is named in the log."""
+    await make_topics(config.kafka.bootstrap_servers, made := f"made-{unique}", max_message_bytes="5000")
     async with make_admin(config.kafka) as admin:
-        known = config.topics.events, config.topics.dlq
-        found = await until_available(lambda: largest_records(admin, known), 30)
-        assert list(found) == [config.topics.dlq]
+        assert await accepted_bytes(admin, ["missing", made]) == {"missing": USUAL_BATCH, made: 5_000}
+    (line,) = [record.getMessage() for record in caplog.records if "records of up to" in record.getMessage()]
+    assert "topic missing" in line
 
 
 async def test_a_refusal_is_said(config: Config) -> None:

@@ -24,9 +24,9 @@ def test_the_table_of_topics_has_all_with_their_settings() -> None:
     (table,) = re.findall(r"^\| topic \|.+\n\| --- .+\n((?:\|.+\n)+)", text, flags=re.MULTILINE)
     said = dict[str, dict[str, str]]()
     for row in table.splitlines():
-        topics, policy, kept, longest, times = row.strip("| ").split(" | ")
+        topics, policy, kept, segment, longest, times = row.strip("| ").split(" | ")
         settings = {"cleanup.policy": policy.strip("`"), "max.message.bytes": str(LONGEST[longest] + SPARE)}
-        others = {"retention.ms": kept, "message.timestamp.type": times}
+        others = {"retention.ms": kept, "segment.ms": segment, "message.timestamp.type": times}
         settings |= {name: value.strip("`") for name, value in others.items() if value != "the broker's"}
         said |= dict.fromkeys(re.findall("`([^`]+)`", topics), settings)
     assert said == {topic: _settings(CONFIG, topic) for topic in all_topics(CONFIG)}

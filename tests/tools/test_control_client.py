@@ -4,6 +4,7 @@ import time
 
 import msgspec
 import pytest
+from aiokafka import AIOKafkaProducer
 
 from tests.support.topics import make_topics, read_topic
 from tokenmill.config import Config, Kafka, Tools, Topics
@@ -32,6 +33,17 @@ async def test_questions_are_those_without_an_answer(config: Config) -> None:
     approval = Approval(approval=asked["answered"].approval, granted=True)
     await say(config, [*(("c", each) for each in asked.values()), ("c", approval)])
     assert [each.id for each in await questions(config)] == ["soon", "later"]
+
+
+async def test_a_question_waits_for_as_long_as_its_runner_said(config: Config) -> None:
+    """The runner's `tools.approve_s` counts, not that of the person's own configuration."""
+    now_ms = int(time.time() * 1000)
+    asked_ms = now_ms - 10 * 60_000
+    request = request_for(Call("c", "m", 0, 1, "waits", "w__note", {}, asked_ms), "f", now_ms + 3_000_000)
+    kafka, topic = config.kafka.bootstrap_servers, config.topics.tool_control
+    async with AIOKafkaProducer(bootstrap_servers=kafka) as producer:
+        await producer.send_and_wait(topic, msgspec.json.encode(request), b"c", timestamp_ms=asked_ms)
+    assert [each.id for each in await questions(config)] == ["waits"]
 
 
 async def test_words_lie_in_the_partition_of_their_conversation(config: Config) -> None:

@@ -12,10 +12,11 @@ from tests.support.stage import Stage, until
 from tokenmill.config import Config, Redis
 from tokenmill.errors import FatalError
 from tokenmill.kafka.clients import make_admin
+from tokenmill.kafka.topics import settings_of
 from tokenmill.observe import Numbers
 from tokenmill.servers.process import free_port
 from tokenmill.worker.service import WorkerService
-from tokenmill.worker.topic_checks import RETENTION, short_retention
+from tokenmill.worker.topic_checks import RETENTION
 
 pytestmark = pytest.mark.integration
 
@@ -61,7 +62,11 @@ async def test_a_start_warns_of_an_input_that_keeps_too_little(stage: Stage, cap
     topic = config.topics.tokens
     async with make_admin(config.kafka) as admin:
         await admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, topic, {RETENTION: "3600000"})])
-        await until(lambda: short_retention(admin, topic, config.worker.max_age_s), "the input keeps less")
+
+        async def reported() -> bool:
+            return (await settings_of(admin, {topic: (RETENTION,)}))[topic] == {RETENTION: "3600000"}
+
+        await until(reported, "the input keeps less")
     scene = Scene(config)
     await scene.service.start()
     await until(lambda: scene.service.readiness()[0], "ready")

@@ -11,8 +11,8 @@ from aiokafka.errors import TopicAlreadyExistsError
 
 from tokenmill.bench.load import PARTITIONS, Load, Record
 from tokenmill.errors import FatalError, Unavailable
+from tokenmill.kafka.aiokafka_inside import give_plain_records
 from tokenmill.kafka.calls import NO_COORDINATOR, deadline
-from tokenmill.kafka.fetched import unwrap_fetched
 from tokenmill.servers.process import Server
 
 BATCH_BYTES = 256 * 1024
@@ -100,7 +100,7 @@ async def written(bootstrap: str, since: Mapping[TopicPartition, int]) -> int:
             consumer.seek(partition, offset)
         records, ends = 0, await consumer.end_offsets(list(since))
         while any([await consumer.position(partition) < end for partition, end in ends.items()]):
-            unwrap_fetched(consumer)
+            give_plain_records(consumer)
             records += sum(map(len, (await consumer.getmany(timeout_ms=POLL_MS)).values()))
         return records
 

@@ -28,7 +28,9 @@ from tokenmill.client.connection import Connection, unavailable
 from tokenmill.client.follow import START_DEADLINE_S, Follower
 from tokenmill.errors import FatalError, Unavailable
 from tokenmill.kafka.calls import deadline, started, stopped, stopped_on_failure
+from tokenmill.kafka.clients import with_batches
 from tokenmill.kafka.topics import Progress
+from tokenmill.limits import KIB
 from tokenmill.records import Headers, PlacedRecord, header
 
 REPLAYED = "tm-replayed"
@@ -39,6 +41,9 @@ RECEIPT = "tm-receipt"
 
 REASON = frozenset({"tm-error-code", "tm-error", "tm-source-topic", "tm-source-partition", "tm-source-offset"})
 """Headers that the worker adds to a dead letter."""
+
+BATCH_BYTES = 16 * KIB
+"""Bytes of the largest record batch, aiokafka's default: every topic takes it."""
 
 BATCH = 100
 """Records of one transaction: few enough to be held in memory when each is as long as it may be."""
@@ -122,7 +127,7 @@ async def read_letters(
     receipts = {
         (record.partition, receipt)
         async for record in _records(connection, topic, "reading receipts", progress)
-        if (receipt := header(record.headers, RECEIPT)) is not None
+        if (receipt := _receipt(record)) is not None
     }
     async with aclosing(_records(connection, topic, "reading dead letters", progress)) as records:
         async for record in records:
@@ -132,6 +137,12 @@ async def read_letters(
             letter = _letter(record, code, replayed=(record.partition, b"%d" % record.offset) in receipts)
             if selection.takes(letter):
                 yield letter
+
+
+def _receipt(record: PlacedRecord) -> bytes | None:
+    """Return the offset in a receipt; None for other records. A dead letter has whatever headers its producer chose."""
+    rejected = record.value is not None or header(record.headers, "tm-error-code") is not None
+    return None if rejected else header(record.headers, RECEIPT)
 
 
 async def _records(connection: Connection, topic: str, what: str, progress: Progress) -> AsyncGenerator[PlacedRecord]:
@@ -182,12 +193,18 @@ class Replayer:
     batch was published.
     """
 
-    def __init__(self, connection: Connection, topic: str, target: Target, largest: int) -> None:
-        """`topic` is that of the dead letters, `largest` the bytes that a record may have."""
+    def __init__(
+        self, connection: Connection, topic: str, target: Target, largest: int, prefix: str = "tokenmill"
+    ) -> None:
+        """`topic` is that of the dead letters, `largest` the bytes that a record may have.
+
+        `prefix` is the first part of the transactional id.
+        """
         self._connection = connection
         self._topic = topic
         self._target = target
         self._largest = largest
+        self._transactional_id = f"{prefix}-replay-{topic}"
         self._producer: AIOKafkaProducer | None = None
         self._known: ClusterMetadata | None = None
 
@@ -203,8 +220,8 @@ class Replayer:
 
     def _client(self) -> AIOKafkaProducer:
         return AIOKafkaProducer(
-            **self._connection.producing(),
-            transactional_id=f"tokenmill-replay-{self._topic}",
+            **with_batches(self._connection.producing(), BATCH_BYTES),
+            transactional_id=self._transactional_id,
             max_request_size=self._largest,
         )
 

@@ -8,10 +8,14 @@ from typing import Any, Self
 from uuid import uuid4
 
 from aiokafka import AIOKafkaProducer
+from aiokafka.errors import MessageSizeTooLargeError
 
 from tokenmill.client.connection import Connection, unavailable
 from tokenmill.dialects.json_text import json_bytes
+from tokenmill.errors import Unavailable
 from tokenmill.kafka.calls import started, stopped, stopped_on_failure
+from tokenmill.kafka.clients import BATCH_BYTES, Admin, with_batches
+from tokenmill.kafka.topics import USUAL_BATCH, accepted_bytes
 
 START_DEADLINE_S = 30.0
 TOPIC_DEADLINE_S = 10.0
@@ -39,6 +43,7 @@ class Publisher:
         self.connection = connection or Connection()
         self.topic = topic
         self._producer: AIOKafkaProducer | None = None
+        self._largest = USUAL_BATCH
         self._pending: dict[tuple[str, int | None], asyncio.Future[Any]] = {}
         """What acknowledges the last record by key and partition: those before it have been acknowledged by then."""
         self._failures: dict[str, BaseException] = {}
@@ -48,6 +53,8 @@ class Publisher:
         self._replacing = asyncio.Lock()
 
     async def __aenter__(self) -> Self:
+        async with Admin(self.connection.arguments()) as admin:
+            self._largest = (await accepted_bytes(admin, [self.topic]))[self.topic]
         self._producer = await started(self._client, self.connection.connecting, START_DEADLINE_S)
         async with stopped_on_failure(self._producer):
             await self._find_topic(self._producer)
@@ -70,7 +77,8 @@ class Publisher:
 
     def _client(self) -> AIOKafkaProducer:
         # aiokafka's default partitioner is the murmur2 of the Java client; idempotence keeps a partition's order.
-        return AIOKafkaProducer(enable_idempotence=True, **self.connection.producing())
+        options = {"max_request_size": self._largest, **self.connection.producing()}
+        return AIOKafkaProducer(enable_idempotence=True, **with_batches(options, min(BATCH_BYTES, self._largest)))
 
     def message(
         self,
@@ -98,9 +106,13 @@ class Publisher:
             await self._replace()
         self._raise_failure(key)
         with unavailable(f"publish to {self.topic!r}"):
-            future = await self._producer.send(
-                self.topic, value, key=key.encode(), headers=list(headers), partition=partition
-            )
+            try:
+                future = await self._producer.send(
+                    self.topic, value, key=key.encode(), headers=list(headers), partition=partition
+                )
+            except MessageSizeTooLargeError as problem:
+                taken = f"{self.topic!r} takes {self._largest} bytes, its max.message.bytes"
+                raise Unavailable(f"Kafka: publish: the record is too long: {taken}") from problem
         place = key, partition
         self._pending[place] = future
         future.add_done_callback(partial(self._settle, place))

@@ -24,7 +24,7 @@ def check(path: Path, console: Console, *, as_json: bool) -> bool:
     try:
         report = check_template(read_template(path).text)
     except CannotRender as problem:
-        raise click.ClickException(visible(str(problem))) from None
+        raise click.ClickException(str(problem)) from None
     if as_json:
         echo(msgspec.json.encode(report))
     else:

@@ -14,8 +14,8 @@ import msgspec
 from tokenmill.client import Connection
 from tokenmill.client.dead_letters import BATCH, REFUSED, DeadLetter, Replayer, Selection, Target, read_letters
 from tokenmill.commands.settings import configuration, kafka_options, quiet_kafka
-from tokenmill.errors import RECORD_ERRORS
-from tokenmill.limits import KIB
+from tokenmill.errors import RECORD_ERRORS, FatalError
+from tokenmill.kafka.topics import SPARE
 from tokenmill.records import date_of
 from tokenmill.replay import record_to_json
 from tokenmill.terminal.console import Terminal, echo
@@ -139,7 +139,8 @@ def replay(  # noqa: PLR0913 -- one for each option
     quiet_kafka()
     config = configuration(config_path, bootstrap)
     connection, topic = Connection.of(config.kafka), config.topics.dlq
-    replayer = Replayer(connection, topic, Target(to, by_key), config.limits.output_bytes + 64 * KIB)
+    largest, prefix = config.limits.output_bytes + SPARE, config.kafka.transactional_id_prefix
+    replayer = Replayer(connection, topic, Target(to, by_key), largest, prefix)
     selection = _selection(codes, source_topic, source_partition, since)
     states = {"new", "failed again"} if again else {"new"}
     with progress_bar() as bar:
@@ -184,9 +185,14 @@ async def _replay(
 async def _publish(batch: Sequence[DeadLetter], replayer: Replayer | None, bar: Bar) -> None:
     if replayer is not None and batch:
         await replayer.publish(batch)
-    with bar.aside():
-        for letter in batch:
-            click.echo(one_line(f"{letter.name}: {letter.code}, {_from(letter)}"))
+    try:
+        with bar.aside():
+            for letter in batch:
+                click.echo(one_line(f"{letter.name}: {letter.code}, {_from(letter)}"))
+    except BrokenPipeError as problem:
+        if replayer is None:
+            raise  # for a command that only prints it is no error
+        raise FatalError("nobody reads the output, so the replay stopped; run it again for what is left") from problem
 
 
 async def _print_json(letters: AsyncGenerator[DeadLetter], bar: Bar) -> None:

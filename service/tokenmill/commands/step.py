@@ -12,6 +12,7 @@ from tokenmill.inspector.ranges import Made
 from tokenmill.inspector.steps import ParseRequest, parse_in_steps
 from tokenmill.inspector.watched import Step
 from tokenmill.terminal.readable import compact
+from tokenmill.terminal.visible import visible
 
 STYLES = {"piece": "bold", "event": "green", "source": "dim", "held": "yellow", "state": "dim"}
 """Styles of the lines, by kind."""
@@ -36,7 +37,8 @@ def print_steps(console: Console, what: ParseRequest) -> None:
     source = found.source
     for number, step in enumerate(found.steps, 1):
         for kind, line in _lines(source, number, step):
-            console.print(Text(line, style=STYLES[kind] if console.is_terminal else ""), soft_wrap=True)
+            shown = Text(visible(line), style=STYLES[kind]) if console.is_terminal else Text(line)
+            console.print(shown, soft_wrap=True)
     refuse(what.codec, found.rejected)
 
 

@@ -243,6 +243,9 @@ def _kept(config: Config) -> Iterator[Contradiction]:
 
 def _transactions(config: Config) -> Iterator[Contradiction]:
     worker = config.worker
+    if not config.kafka.transactional_id_prefix:
+        key = "kafka.transactional_id_prefix"
+        yield (key,), f"{key}: must not be empty: the broker's access rules are about names that begin with it"
     if worker.transaction_timeout_ms > BROKER_TRANSACTION_MS:  # tool runners always use transactions
         key = "worker.transaction_timeout_ms"
         yield (key,), f"{key}: must be at most {BROKER_TRANSACTION_MS}, the broker's transaction.max.timeout.ms"
@@ -256,8 +259,6 @@ def _transactions(config: Config) -> Iterator[Contradiction]:
         )
     if worker.transaction_timeout_ms >= worker.stall_timeout_s * 1_000:
         yield _pair("worker.transaction_timeout_ms", "worker.stall_timeout_s", "must be shorter than {}")
-    if not config.kafka.transactional_id_prefix:
-        yield _pair("kafka.transactional_id_prefix", "worker.delivery", "is needed where {} is exactly-once")
 
 
 def _tools(config: Config) -> Iterator[Contradiction]:

@@ -66,8 +66,9 @@ class Kafka(Section, frozen=True, kw_only=True):
     request_timeout_ms: PositiveInt = 90_000
     """Timeout of a request. Longer than the rebalance timeout, because joining a group waits for the rebalance."""
     transactional_id_prefix: str = "tokenmill"
-    """With `worker.delivery = "exactly-once"`: first part of the names `<prefix>-<group>-<topic>-<partition>` of the
-    producers, for the broker's access rules. All workers of a group need the same one: it fences a dead owner."""
+    """First part of the names of producers that write in transactions, for the broker's access rules:
+    `<prefix>-<group>-<topic>-<partition>` of tool runners and, with `worker.delivery = "exactly-once"`, of workers;
+    `<prefix>-replay-<topic>` of `dlq replay`. All processes of a group need the same one: it fences a dead owner."""
     startup_timeout_s: Positive = 300
     """How long the process tries to reach the broker at start before it ends with exit code 1."""
     producer: dict[str, str | int] = {}

@@ -26,7 +26,7 @@ from tokenmill.kafka.lookup import assign_at, offsets_since, partition_of
 from tokenmill.limits import MIB
 from tokenmill.partition import PartitionSettings
 from tokenmill.records import header
-from tokenmill.tools.control import read_control
+from tokenmill.tools.control import ASKED_S, read_control
 
 POLL_MS = 200
 """How long one poll waits: the delay with which a reader that left is noticed, not a delay of records."""
@@ -106,7 +106,9 @@ class LiveLog:
             now = time.monotonic()
             yield [line for record in past[first : first + BATCH] for line in watch.event(record, None, now)]
             await asyncio.sleep(0)
-        positions |= await self._starts(consumer, others, self._since - self._asked_ms)
+        for place in others:
+            back_ms = int(ASKED_S * 1000) if place.topic == self._topics.tool_control else self._asked_ms
+            positions |= await self._starts(consumer, [place], self._since - back_ms)
         assign_at(consumer, positions)
         async for told in self._follow(consumer, watch, tokens, events):
             yield told

@@ -157,10 +157,18 @@ def positions(consumer: AIOKafkaConsumer) -> dict[TopicPartition, int | None]:
     return {tp: state._position for tp, state in assignment._tp_state.items()} if assignment else {}
 
 
-def give_plain_records(consumer: AIOKafkaConsumer, convert: Callable[[Any, Any], Any]) -> None:
-    """Have what is fetched, and not yet returned, made into records by `convert`: there is no option for it."""
+def give_plain_records(consumer: AIOKafkaConsumer) -> None:
+    """Have what is fetched, and not yet returned, come as its decoder, in C, gives it: there is no option for it.
+
+    To make a `ConsumerRecord` of each record costs more than all reading before it, and adds only topic and partition.
+    What arrives during the next `getmany` comes as `ConsumerRecord`s, which serve as well.
+    """
     for batch in _fetched(consumer):
-        batch._consumer_record = convert
+        batch._consumer_record = _as_it_is
+
+
+def _as_it_is(_: object, record: Any) -> Any:
+    return record
 
 
 def _fetched(consumer: AIOKafkaConsumer) -> Iterator[Any]:

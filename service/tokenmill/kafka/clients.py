@@ -5,7 +5,7 @@ The values that are fixed here are those that the promises need; what an operato
 
 import asyncio
 import ssl
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from inspect import iscoroutinefunction
@@ -58,6 +58,14 @@ def client_options(kafka: Kafka) -> dict[str, Any]:
 def producer_options(kafka: Kafka) -> dict[str, Any]:
     """Return arguments of a producer that the configuration decides."""
     return {**client_options(kafka), **kafka.producer}
+
+
+def with_batches(options: Mapping[str, Any], largest: int) -> dict[str, Any]:
+    """Return a producer's arguments with batches of at most this many bytes, or fewer if `max_batch_size` asks for it.
+
+    The broker refuses all records of a batch that is too large. One record may still be as long as its topic takes.
+    """
+    return {**options, "max_batch_size": min(largest, options.get("max_batch_size", largest))}
 
 
 def consumer_options(kafka: Kafka) -> dict[str, Any]:
@@ -164,8 +172,7 @@ def make_producer(kafka: Kafka, batch_bytes: int = BATCH_BYTES, **transactions: 
 
     `transactions` are the client's own arguments, for one that publishes in transactions.
     """
-    options = producer_options(kafka)
-    options["max_batch_size"] = min(batch_bytes, options.get("max_batch_size", batch_bytes))
+    options = with_batches(producer_options(kafka), batch_bytes)
     return AIOKafkaProducer(**options, enable_idempotence=True, acks="all", **transactions)
 
 
@@ -191,18 +198,20 @@ def _has(partitions: Collection[int] | None, numbers: Collection[int]) -> bool:
 
 def make_admin(kafka: Kafka) -> "Admin":
     """Return a client for topics and their settings, as a context manager."""
-    return Admin(kafka)
+    return Admin(client_options(kafka))
 
 
 class Admin:
     """`async with make_admin(kafka) as admin`: started and closed with deadlines."""
 
-    def __init__(self, kafka: Kafka) -> None:
-        self._client = AIOKafkaAdminClient(**client_options(kafka))
+    def __init__(self, options: Mapping[str, Any]) -> None:
+        """`options` are arguments that all of aiokafka's clients take."""
+        self._client = AIOKafkaAdminClient(**options)
+        self._connecting = f"connect to {options['bootstrap_servers']}"
 
     async def __aenter__(self) -> AIOKafkaAdminClient:
         try:
-            await deadline(self._client.start(), "connect")
+            await deadline(self._client.start(), self._connecting)
         except BaseException:
             await self.__aexit__()
             raise

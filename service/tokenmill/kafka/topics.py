@@ -1,7 +1,7 @@
 """Topics: which there are, making them, and how they are set."""
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, NewTopic
@@ -32,6 +32,12 @@ ASKED_MS = 86_400_000
 
 SPARE = 64 * KIB
 """Bytes that a topic is made to take beyond its longest record."""
+
+LONGEST_BATCH = "max.message.bytes"
+"""Setting of a topic: bytes of its longest batch, and so of its longest record."""
+
+USUAL_BATCH = 1_048_588
+"""Bytes of a topic's longest batch where none is set: Kafka's default."""
 
 FEWER = 3
 """Looks in a row that have to find fewer partitions: a broker that lags behind has not heard of new ones yet."""
@@ -171,23 +177,31 @@ async def _described(admin: AIOKafkaAdminClient, topics: Iterable[str]) -> dict[
     return {topic["topic"]: topic["partitions"] for topic in described if topic["partitions"]}
 
 
-async def largest_records(admin: AIOKafkaAdminClient, topics: Iterable[str]) -> dict[str, int]:
-    """Return the `max.message.bytes` of each topic, its longest batch; empty if the broker does not report it."""
-    key = "max.message.bytes"
-    try:
-        found = await settings_of(admin, dict.fromkeys(topics, (key,)))
-    except Unavailable as problem:
-        if not isinstance(problem.__cause__, IncompatibleBrokerVersion):
-            raise
-        log.warning("the broker does not report the longest record (%s); limits.output_bytes must be right", problem)
-        return {}
-    return {topic: int(said[key]) for topic, said in found.items() if key in said}
+def longest_batches(settings: Mapping[str, Mapping[str, str]]) -> dict[str, int]:
+    """Return the longest batch that each topic takes, in bytes; topics of which it is not reported are left out."""
+    return {topic: int(said[LONGEST_BATCH]) for topic, said in settings.items() if LONGEST_BATCH in said}
+
+
+async def accepted_bytes(admin: AIOKafkaAdminClient, topics: Collection[str]) -> dict[str, int]:
+    """Return the longest batch that each topic takes: Kafka's default where the broker does not report it."""
+    accepted = dict.fromkeys(topics, USUAL_BATCH)
+    for topic in topics:  # each alone: one that is missing, or not this user's, says nothing about the others
+        try:
+            accepted |= longest_batches(await settings_of(admin, {topic: (LONGEST_BATCH,)}))
+        except Unavailable as problem:
+            log.warning("%s; records of up to %d bytes are written to it", problem, USUAL_BATCH)
+    return accepted
 
 
 async def settings_of(admin: AIOKafkaAdminClient, asked: Mapping[str, Iterable[str]]) -> dict[str, dict[str, str]]:
-    """Return the settings of each topic that are asked for, by their keys."""
+    """Return the settings of each topic that are asked for, by their keys; empty if the broker lacks the request."""
     resources = [ConfigResource(ConfigResourceType.TOPIC, name, dict.fromkeys(keys)) for name, keys in asked.items()]
-    responses = await deadline(admin.describe_configs(resources), "describe topics' settings")
+    try:
+        responses = await deadline(admin.describe_configs(resources), "describe topics' settings")
+    except Unavailable as problem:
+        if isinstance(problem.__cause__, IncompatibleBrokerVersion):  # as of the embedded one
+            return {}
+        raise
     found: dict[str, dict[str, str]] = {}
     for response in responses:
         for code, message, _, name, entries in response.resources:
@@ -204,10 +218,10 @@ def _settings(config: Config, topic: str) -> dict[str, str]:
         return {"cleanup.policy": "delete", "max.message.bytes": str(longest)}
     if topic == config.topics.requests:
         longest = config.front.body_kib * KIB + SPARE
-        return {"cleanup.policy": "delete", "max.message.bytes": str(longest), "retention.ms": str(ASKED_MS)}
+        return {"cleanup.policy": "delete", "max.message.bytes": str(longest), **_kept(ASKED_MS)}
     if topic == config.topics.tool_state:  # a call, and what became of it
         longest = 2 * config.limits.output_bytes + SPARE
-        return {"cleanup.policy": "compact,delete", "max.message.bytes": str(longest), "retention.ms": str(KEPT_MS)}
+        return {"cleanup.policy": "compact,delete", "max.message.bytes": str(longest), **_kept(KEPT_MS)}
     policy = "compact" if topic == config.topics.sessions else "delete"
     longest = config.limits.output_bytes + SPARE
     settings = {"cleanup.policy": policy, "max.message.bytes": str(longest), TIMESTAMPS: "CreateTime"}
@@ -215,15 +229,20 @@ def _settings(config: Config, topic: str) -> dict[str, str]:
 
 
 def _retention(config: Config, topic: str) -> dict[str, str]:
-    """Return how long an output's topic keeps a record, where that is configured or its dialect shows answers live.
-
-    A segment that is still written to is never deleted, so there are several in that time.
-    """
+    """Return how long an output's topic keeps a record, where that is configured or its dialect shows answers live."""
     for output in config.outputs:
         keep_s = output.retention_s or find_dialect(output.dialect).keep_s
         if output.topic == topic and keep_s:
-            return {"retention.ms": str(keep_s * 1000), "segment.ms": str(max(MIN_SEGMENT_MS, keep_s * 1000 // 4))}
+            return _kept(keep_s * 1000)
     return {}
+
+
+def _kept(keep_ms: int) -> dict[str, str]:
+    """Return the settings that keep a record for this many milliseconds, and at most a quarter longer.
+
+    Only whole segments are deleted, none while it is written to, and by default that may be a week.
+    """
+    return {"retention.ms": str(keep_ms), "segment.ms": str(max(MIN_SEGMENT_MS, keep_ms // 4))}
 
 
 async def _create(

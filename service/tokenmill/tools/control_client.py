@@ -10,7 +10,7 @@ from tokenmill.config import Config
 from tokenmill.kafka.calls import deadline, started, stopped
 from tokenmill.kafka.clients import make_producer
 from tokenmill.kafka.topics import find_topic
-from tokenmill.tools.control import Approval, ApprovalRequest, Control
+from tokenmill.tools.control import ASKED_S, Approval, ApprovalRequest, Control
 from tokenmill.tools.control_log import ControlLog
 
 
@@ -24,7 +24,7 @@ async def questions(config: Config) -> list[ApprovalRequest]:
         elif isinstance(control, Approval):
             answered.add(control.approval)
 
-    await _read(ControlLog(config.kafka, config.topics.tool_control, config.tools.approve_s, take))
+    await _read(ControlLog(config.kafka, config.topics.tool_control, ASKED_S, take))
     now = time.time() * 1000
     open_ = (each for each in asked.values() if each.approval not in answered and each.until >= now)
     return sorted(open_, key=lambda each: each.until)

@@ -1,23 +1,19 @@
 """`tokenmill tools run`: the parts of a runner, started and stopped."""
 
 import asyncio
-import logging
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from functools import partial
 
-from aiohttp import web
-
 from tokenmill.config import Config, Tools
+from tokenmill.gateway.host import listening
+from tokenmill.gateway.http.idle_connections import IdleConnections
 from tokenmill.observe import TOOLS_METRICS, Numbers, exposition
 from tokenmill.observe.ops import ops_app
 from tokenmill.observe.telemetry import Telemetry
-from tokenmill.process import EXIT_S, Deadline, bound, run_process
+from tokenmill.process import EXIT_S, Deadline, run_process
 from tokenmill.tools.link import Link, Links
 from tokenmill.tools.runner import Runner
 from tokenmill.tools.server_file import Server
-
-log = logging.getLogger(__name__)
 
 
 def run_tools(config: Config, servers: Sequence[Server]) -> int:
@@ -33,7 +29,9 @@ async def _run(config: Config, servers: Sequence[Server], stop: asyncio.Event, t
     beside.append(asyncio.create_task(_end_in_time(stop, deadline, config.tools), name="the end"))
     try:
         runner = Runner(config, links, numbers, telemetry, deadline)
-        async with _watched(config.tools, ops_app(exposition(numbers), runner.readiness)):
+        watch, at = IdleConnections(), config.tools
+        app = ops_app(exposition(numbers), runner.readiness, [watch.middleware()])
+        async with listening(app, watch, at.bind, at.port, "tools", ""):
             await runner.run(stop)
     finally:
         deadline.start(EXIT_S, "failure")  # unless it has started with the drain
@@ -45,17 +43,3 @@ async def _run(config: Config, servers: Sequence[Server], stop: asyncio.Event, t
 async def _end_in_time(stop: asyncio.Event, deadline: Deadline, settings: Tools) -> None:
     await stop.wait()
     deadline.start(settings.drain_s + 2 * EXIT_S, "drain")
-
-
-@asynccontextmanager
-async def _watched(settings: Tools, app: web.Application) -> AsyncIterator[None]:
-    """Serve metrics and health for the duration of the block."""
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
-    await runner.setup()
-    try:
-        with bound(settings.bind, settings.port, "tools") as sock:
-            await web.SockSite(runner, sock).start()
-            log.info("tools.port: listening on %s port %d", settings.bind, sock.getsockname()[1])
-            yield
-    finally:
-        await runner.cleanup()

@@ -20,9 +20,8 @@ from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError, NoOffsetForPartitionError, OffsetOutOfRangeError
 
 from tokenmill.errors import CLOSED, FatalError, Unavailable
-from tokenmill.kafka.aiokafka_inside import position, positions
+from tokenmill.kafka.aiokafka_inside import give_plain_records, position, positions
 from tokenmill.kafka.calls import stopped
-from tokenmill.kafka.fetched import unwrap_fetched
 from tokenmill.kafka.leader_epochs import LeaderEpochs
 from tokenmill.limits import MIB
 from tokenmill.records import Record
@@ -135,7 +134,7 @@ class Engine:
 
     async def read(self) -> dict[TopicPartition, Sequence[Record]]:
         """Step 1. The client raises here when something is wrong."""
-        unwrap_fetched(self.consumer)
+        give_plain_records(self.consumer)
         before = positions(self.consumer)
         try:
             batch: dict[TopicPartition, Sequence[Record]] = await self.consumer.getmany(

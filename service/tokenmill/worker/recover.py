@@ -19,7 +19,7 @@ from tokenmill.kafka.calls import NO_COORDINATOR, deadline, started, stopped, un
 from tokenmill.kafka.clients import make_admin, make_reader
 from tokenmill.kafka.to_end import ToEnd
 from tokenmill.kafka.topic_log import Extent, extents
-from tokenmill.kafka.topics import largest_records, output_topics, partition_counts
+from tokenmill.kafka.topics import LONGEST_BATCH, longest_batches, output_topics, partition_counts, settings_of
 from tokenmill.partition import Mark, Partition, PartitionSettings
 from tokenmill.records import Output
 from tokenmill.store import Snapshot, SnapshotStore
@@ -85,8 +85,8 @@ async def recoveries(config: Config, store: SnapshotStore | None, number: int | 
     async with make_admin(config.kafka) as admin:
         counts = await partition_counts(admin, [topic, *output_topics(config)])
         count = counts.pop(topic, 0)
-        largest = await largest_records(admin, counts) if counts else {}
-        settings = fitting_limits(PartitionSettings.from_config(config), largest)
+        reported = await settings_of(admin, dict.fromkeys(counts, (LONGEST_BATCH,))) if counts else {}
+        settings = fitting_limits(PartitionSettings.from_config(config), longest_batches(reported))
         committed = await _committed(admin, config.kafka.group_id)
     numbers = range(count) if number is None else [number]
     if not count or any(each >= count for each in numbers):

@@ -13,7 +13,7 @@ from tokenmill.kafka.aiokafka_inside import network
 from tokenmill.kafka.calls import started, until_available
 from tokenmill.kafka.clients import BATCH_BYTES, make_admin, make_consumer, make_producer
 from tokenmill.kafka.topic_log import TopicLog, look, unrecognised
-from tokenmill.kafka.topics import largest_records, output_topics, partition_counts
+from tokenmill.kafka.topics import longest_batches, output_topics, partition_counts, settings_of
 from tokenmill.observe import Hooks, Numbers
 from tokenmill.observe.telemetry import NO_TELEMETRY, Telemetry
 from tokenmill.partition import LogId, PartitionSettings
@@ -30,14 +30,7 @@ from tokenmill.worker.parts import Parts
 from tokenmill.worker.sessions import SessionWriter
 from tokenmill.worker.sizes import batch_bytes, fitting_limits
 from tokenmill.worker.timeouts import AGE_ROUNDS, IDLE_ROUNDS, AgeCloser, IdleCloser
-from tokenmill.worker.topic_checks import (
-    check_topics,
-    cleanup_policy,
-    narrow_times,
-    refuse_compacted,
-    short_retention,
-    stamped_anew,
-)
+from tokenmill.worker.topic_checks import CHECKED, check_topics, refuse_compacted, topic_warnings
 from tokenmill.worker.watch import Pulse, Watch
 
 log = logging.getLogger(__name__)
@@ -124,11 +117,10 @@ class WorkerService(Service):
             topics = [config.topics.tokens, *output_topics(config)]
             counts = await partition_counts(admin, topics)
             check_topics(config, counts)
-            refuse_compacted(config.topics.tokens, await cleanup_policy(admin, config.topics.tokens))
-            self._warn(await stamped_anew(admin, output_topics(config)))
-            self._warn(await narrow_times(admin, config.topics.tokens, output_topics(config)))
-            self._warn(await short_retention(admin, config.topics.tokens, config.worker.max_age_s))
-            largest = await largest_records(admin, topics)
+            reported = await settings_of(admin, dict.fromkeys(topics, CHECKED))
+            refuse_compacted(config.topics.tokens, reported)
+            self._warn(topic_warnings(config, reported))
+            largest = longest_batches(reported)
             input_bytes = largest.pop(config.topics.tokens, BATCH_BYTES)
             settings = fitting_limits(settings, largest)
             log_id = self._identified(await look(network(admin), config.topics.tokens))

@@ -5,17 +5,12 @@ published. Brokers refuse what is too far from their own clock, by settings of e
 refused again after each start, so a worker warns as early as it can.
 """
 
-import logging
-from collections.abc import Collection, Iterable, Mapping
-
-from aiokafka.admin import AIOKafkaAdminClient
-from aiokafka.errors import IncompatibleBrokerVersion
+from collections.abc import Iterable, Mapping
+from typing import TypeAlias
 
 from tokenmill.config import Config
 from tokenmill.errors import FatalError, Unavailable
-from tokenmill.kafka.topics import TIMESTAMPS, altering, output_topics, settings_of
-
-log = logging.getLogger(__name__)
+from tokenmill.kafka.topics import LONGEST_BATCH, TIMESTAMPS, altering, output_topics
 
 CLEANUP = "cleanup.policy"
 """Setting of a topic: what becomes of old records."""
@@ -36,8 +31,52 @@ RETENTION = "retention.ms"
 """Setting of a topic: how long it keeps a record; a negative value means for ever."""
 
 
-def narrow(tokens: str, outputs: Iterable[str], settings: Mapping[str, Mapping[str, str | None]]) -> list[str]:
-    """Return what is wrong with outputs that refuse what the input takes; a setting that is not reported is right.
+CHECKED = (CLEANUP, TIMESTAMPS, AFTER, BEFORE, RETENTION, LONGEST_BATCH)
+"""Settings of the worker's topics that a start asks for."""
+
+Settings: TypeAlias = Mapping[str, Mapping[str, str | None]]
+"""Settings of topics, as far as the broker reports them. One that is not reported is taken to be right."""
+
+
+def check_topics(config: Config, counts: Mapping[str, int]) -> None:
+    """Raise `Unavailable` if a topic is missing; it may still come. One that is too small holds some partitions."""
+    missing = [topic for topic in (config.topics.tokens, *output_topics(config)) if topic not in counts]
+    if missing:
+        raise Unavailable(f"no topic {', '.join(missing)}: `tokenmill topics create` makes them")
+
+
+def refuse_compacted(topic: str, settings: Settings) -> None:
+    """Raise `FatalError` if an input topic is compacted: messages would lack chunks."""
+    policy = settings.get(topic, {}).get(CLEANUP) or ""
+    if policy not in ("", "delete"):
+        raise FatalError(
+            f"topic {topic}: its cleanup.policy is {policy}, which drops all but the last record of a conversation: "
+            f"{altering(topic, 'cleanup.policy=delete')}; what was dropped does not come back"
+        )
+
+
+def topic_warnings(config: Config, settings: Settings) -> list[str]:
+    """Return what is wrong with topics with which a worker can start all the same."""
+    tokens, outputs = config.topics.tokens, output_topics(config)
+    if not settings:
+        unknown = f"{tokens} must not be compacted, and limits.output_bytes must fit all outputs"
+        return [f"the broker does not report how topics are set: {unknown}"]
+    stamped = _stamped_by_broker(outputs, settings)
+    return [*stamped, *_narrow(tokens, outputs, settings), *_short(tokens, settings, config.worker.max_age_s)]
+
+
+def _stamped_by_broker(outputs: Iterable[str], settings: Settings) -> list[str]:
+    """Return what is wrong with outputs whose records get the broker's time."""
+    return [
+        f"topic {topic}: its {TIMESTAMPS} is {APPENDED}, so its records do not have the times of their input: when an "
+        f"offset is set by hand, what was published is found less well: {altering(topic, f'{TIMESTAMPS}=CreateTime')}"
+        for topic in outputs
+        if settings.get(topic, {}).get(TIMESTAMPS) == APPENDED
+    ]
+
+
+def _narrow(tokens: str, outputs: Iterable[str], settings: Settings) -> list[str]:
+    """Return what is wrong with outputs that refuse what the input takes.
 
     Old records must all be taken: between input and output there may be an outage, or offsets are moved back.
     """
@@ -54,8 +93,9 @@ def narrow(tokens: str, outputs: Iterable[str], settings: Mapping[str, Mapping[s
     ]
 
 
-def short(tokens: str, said: Mapping[str, str | None], max_age_s: float) -> list[str]:
+def _short(tokens: str, settings: Settings, max_age_s: float) -> list[str]:
     """Return what is wrong with an input that drops records while their messages may still be open."""
+    said = settings.get(tokens, {})
     if _limit(said, RETENTION, EVER) >= max_age_s * 1000:
         return []
     longer = altering(tokens, f"{RETENTION}={int(2 * max_age_s * 1000)}")
@@ -72,61 +112,3 @@ def _limit(said: Mapping[str, str | None], key: str, otherwise: int) -> int:
 def taking_all(topic: str) -> str:
     """Return the command that lets a topic take records of any time."""
     return altering(topic, f"{AFTER}={EVER},{BEFORE}={EVER}")
-
-
-def check_topics(config: Config, counts: Mapping[str, int]) -> None:
-    """Raise `Unavailable` if a topic is missing; it may still come. One that is too small holds some partitions."""
-    missing = [topic for topic in (config.topics.tokens, *output_topics(config)) if topic not in counts]
-    if missing:
-        raise Unavailable(f"no topic {', '.join(missing)}: `tokenmill topics create` makes them")
-
-
-async def stamped_anew(admin: AIOKafkaAdminClient, topics: Iterable[str]) -> list[str]:
-    """Return what is wrong with topics whose records get the broker's time; nothing if it reports no settings."""
-    found = await _said(admin, dict.fromkeys(topics, (TIMESTAMPS,)))
-    return [
-        f"topic {topic}: its {TIMESTAMPS} is {kind}, so its records do not have the times of their input: when an "
-        f"offset is set by hand, what was published is found less well: {altering(topic, f'{TIMESTAMPS}=CreateTime')}"
-        for topic, said in found.items()
-        if (kind := said.get(TIMESTAMPS)) == APPENDED
-    ]
-
-
-async def narrow_times(admin: AIOKafkaAdminClient, tokens: str, outputs: Collection[str]) -> list[str]:
-    """Return what is wrong with outputs that take fewer times than the input; nothing if it reports no settings."""
-    return narrow(tokens, outputs, await _said(admin, dict.fromkeys([tokens, *outputs], (TIMESTAMPS, AFTER, BEFORE))))
-
-
-async def short_retention(admin: AIOKafkaAdminClient, tokens: str, max_age_s: float) -> list[str]:
-    """Return what is wrong with an input that keeps records for less than `max_age_s`; nothing if it is not known."""
-    return short(tokens, (await _said(admin, {tokens: (RETENTION,)})).get(tokens, {}), max_age_s)
-
-
-async def _said(admin: AIOKafkaAdminClient, asked: Mapping[str, Iterable[str]]) -> dict[str, dict[str, str]]:
-    """Return these settings of topics; empty where the broker does not support the request."""
-    try:
-        return await settings_of(admin, asked)
-    except Unavailable as problem:
-        if not isinstance(problem.__cause__, IncompatibleBrokerVersion):
-            raise
-        return {}
-
-
-async def cleanup_policy(admin: AIOKafkaAdminClient, topic: str) -> str:
-    """Return a topic's cleanup policy; empty if the broker does not report it."""
-    try:
-        return (await settings_of(admin, {topic: (CLEANUP,)})).get(topic, {}).get(CLEANUP, "")
-    except Unavailable as problem:
-        if not isinstance(problem.__cause__, IncompatibleBrokerVersion):
-            raise
-        log.warning("the broker does not report whether topics are compacted (%s); %s must not be", problem, topic)
-        return ""
-
-
-def refuse_compacted(topic: str, policy: str) -> None:
-    """Raise `FatalError` if an input topic is compacted: messages would lack chunks."""
-    if policy not in ("", "delete"):
-        raise FatalError(
-            f"topic {topic}: its cleanup.policy is {policy}, which drops all but the last record of a conversation: "
-            f"{altering(topic, 'cleanup.policy=delete')}; what was dropped does not come back"
-        )

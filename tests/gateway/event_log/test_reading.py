@@ -1,6 +1,7 @@
 """A client's way to the head, over a log in memory: wherever it begins, nothing is missing and nothing comes twice."""
 
 import asyncio
+from contextlib import suppress
 
 import pytest
 from hypothesis import given
@@ -86,6 +87,18 @@ async def test_a_position_that_says_too_much_costs_no_more_than_the_beginning(mo
     assert reading._began == frames[0].offset > bound.records
     for number, each in enumerate(frames, 1):
         assert await shown(reading_of(log), position_of(each), bound) == frames[number:]
+
+
+async def test_a_long_way_is_read_with_rests(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A position may be made up. Where it leads further back than `start`, one follows each turn that finds nothing."""
+    monkeypatch.setattr("tokenmill.gateway.event_log.reading.RESTS", 1e9)
+    log = EventLog([*of("c", spoken("m", TEXT)), *others(60)])
+    reading, start = reading_of(log, window=log.end), Position(0, 0, 0, 0)
+    assert await shown(reading_of(log, window=log.end), start, Lookback(600, log.end)) != []
+    with suppress(TimeoutError):
+        async with asyncio.timeout(0.05):
+            await shown(reading, start, Lookback(600, log.end // 2))
+    assert log.end // 2 < reading._offset < log.end
 
 
 async def test_now_is_what_comes_from_here_on() -> None:

@@ -105,6 +105,18 @@ async def test_a_topic_that_is_not_there_is_said_with_what_makes_it(kafka: str, 
     assert refusal.value.kind.status == 503
 
 
+async def test_a_batch_is_never_larger_than_the_topic_takes(kafka: str, unique: str) -> None:
+    """Whatever `kafka.producer` says: the broker would refuse all of its records, each of which it takes."""
+    await make_topics(kafka, topic := f"small-{unique}", max_message_bytes="5000")
+    producer = Producer(Kafka(bootstrap_servers=kafka, producer={"max_batch_size": 1_000_000}), [topic])
+    await producer.start()
+    try:
+        sent = [await producer.put(topic, 0, b"c", b"x" * 2_000) for _ in range(10)]
+        assert [(await each.placed()).offset for each in sent] == list(range(10))
+    finally:
+        await producer.stop()
+
+
 async def test_a_record_that_the_topic_does_not_take_is_refused_before_it_is_sent(kafka: str, unique: str) -> None:
     """An idempotent producer could not go on behind a record that Kafka refuses."""
     async with admin_of(kafka) as admin:

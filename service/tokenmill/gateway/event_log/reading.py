@@ -15,6 +15,7 @@ by its `tm-opened`. What is read for that alone is not shown.
 """
 
 import asyncio
+import time
 from collections.abc import AsyncGenerator, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -45,6 +46,10 @@ REWINDS = 8
 """How often a reading begins again because a message began earlier. Each time takes a message that was open where the
 one before began."""
 
+RESTS = 4
+"""Rest after a turn that found nothing, as a multiple of its time, on a way that is longer than that of `start` may be:
+a position may be made up, and lead through everything that the log keeps."""
+
 END_OF_RECORD = 1 << 30
 """A part after all parts of a record."""
 
@@ -74,6 +79,7 @@ class Reading:
         "_records",
         "_rewinds",
         "_showing",
+        "_unrested",
         "_whole",
         "found",
         "gap",
@@ -109,6 +115,8 @@ class Reading:
         self._offset = 0
         self._began = 0
         """The offset at which the view began to read."""
+        self._unrested = 0
+        """Records that are read without a rest."""
         self._showing = False
         """Something was shown."""
         self._check: Position | None = None
@@ -123,6 +131,7 @@ class Reading:
 
     async def begin(self, start: Start, lookback: Lookback, now_ms: int) -> None:
         """Find where reading has to begin. Raises `Gone` and `Unavailable`."""
+        self._unrested = lookback.records
         self._from_now = start == "now"
         self._whole = start == "start" or isinstance(start, Since)
         if isinstance(start, Position):
@@ -262,7 +271,12 @@ class Reading:
                 self._begin_at(kept)
         while True:
             while self._offset < self._records.kept_from:
-                yield await self._before_window()
+                began = time.monotonic()
+                shown = await self._before_window()
+                took_s = time.monotonic() - began
+                yield shown
+                if not shown and self._offset - self._began > self._unrested:
+                    await asyncio.sleep(RESTS * took_s)
             came, after = self._records.in_window(self._offset, self._soon)
             if not came:
                 self._offset = max(self._offset, after)

@@ -21,11 +21,10 @@ from tokenmill.config import Kafka
 from tokenmill.errors import FatalError, Unavailable
 from tokenmill.gateway.event_log.entry import Entry, entries
 from tokenmill.gateway.event_log.window import Window, Windows
-from tokenmill.kafka.aiokafka_inside import fresh_metadata
+from tokenmill.kafka.aiokafka_inside import fresh_metadata, give_plain_records
 from tokenmill.kafka.calls import deadline, started, stopped, stopped_on_failure
 from tokenmill.kafka.client_tasks import must_read
 from tokenmill.kafka.clients import make_reader
-from tokenmill.kafka.fetched import unwrap_fetched
 from tokenmill.kafka.lookup import assign_at, partition_of
 from tokenmill.kafka.topics import FewerPartitions
 
@@ -210,7 +209,7 @@ class Tail:
         consumer, loop = self._started(), asyncio.get_running_loop()
         while True:
             must_read(consumer)
-            unwrap_fetched(consumer)
+            give_plain_records(consumer)
             try:
                 found = await deadline(consumer.getmany(timeout_ms=POLL_MS, max_records=BATCH), f"read {self._topic!r}")
             except Unavailable as problem:

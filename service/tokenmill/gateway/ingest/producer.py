@@ -28,7 +28,7 @@ from aiokafka.errors import KafkaError, KafkaTimeoutError
 from aiokafka.partitioner import DefaultPartitioner
 
 from tokenmill.config import Kafka
-from tokenmill.errors import TokenmillError, Unavailable
+from tokenmill.errors import TokenmillError
 from tokenmill.gateway.ingest.in_flight import (
     OF_LATE,
     ByteBudget,
@@ -41,15 +41,12 @@ from tokenmill.gateway.ingest.in_flight import (
 from tokenmill.gateway.problems import TOO_LARGE, Refused
 from tokenmill.kafka.aiokafka_inside import sending_task
 from tokenmill.kafka.calls import started, stopped
-from tokenmill.kafka.clients import BATCH_BYTES, METADATA_MS, make_admin, producer_options
-from tokenmill.kafka.topics import largest_records
+from tokenmill.kafka.clients import BATCH_BYTES, METADATA_MS, make_admin, producer_options, with_batches
+from tokenmill.kafka.topics import accepted_bytes
 from tokenmill.limits import MIB
 from tokenmill.records import Headers
 
 log = logging.getLogger(__name__)
-
-LARGEST_BYTES = 1_048_588
-"""The default of `max.message.bytes`, for brokers that do not tell."""
 
 RECORD_BYTES = 200
 """Bytes that a record takes beside key, value and headers, in memory and in a batch of its own."""
@@ -115,7 +112,8 @@ class Producer:
 
     async def start(self) -> None:
         """Reach Kafka. Raises `Unavailable` if it does not answer; it may be called again then."""
-        self._largest = dict.fromkeys(self._topics, LARGEST_BYTES) | await self._allowed()
+        async with make_admin(self._kafka) as admin:
+            self._largest = await accepted_bytes(admin, self._topics)
         doing = f"start the producer for {', '.join(self._topics)}"
         self._client = await started(self._make, doing, self._bounds.start_s)
         self._ready.set()
@@ -232,24 +230,14 @@ class Producer:
     # Another client
 
     def _make(self) -> AIOKafkaProducer:
-        usual = {"metadata_max_age_ms": METADATA_MS, "max_batch_size": min(BATCH_BYTES, *self._largest.values())}
+        options = {"metadata_max_age_ms": METADATA_MS, **producer_options(self._kafka)}
         return AIOKafkaProducer(
-            **usual | producer_options(self._kafka) | {"request_timeout_ms": self._bounds.request_ms},
+            **with_batches(options, min(BATCH_BYTES, *self._largest.values()))
+            | {"request_timeout_ms": self._bounds.request_ms},
             enable_idempotence=True,
             acks="all",
             max_request_size=max(self._largest.values()),
         )
-
-    async def _allowed(self) -> dict[str, int]:
-        """The largest batch that each topic takes, as far as the broker tells. Raises `Unavailable`."""
-        allowed: dict[str, int] = {}
-        async with make_admin(self._kafka) as admin:
-            for topic in self._topics:
-                try:
-                    allowed |= await largest_records(admin, [topic])
-                except Unavailable as problem:
-                    log.warning("%s; records of up to %d bytes are written to it", problem, LARGEST_BYTES)
-        return allowed
 
     def _replace(self, client: AIOKafkaProducer, problem: BaseException) -> None:
         if client is self._client and self._ready.is_set():
