@@ -43,7 +43,10 @@ class Client(Protocol):
         """Take new frames, as bytes of the channel's framing."""
 
     def send_back(self, opened: int, message: bytes) -> None:
-        """Read again from this time: a record came of a message that began before anything that the view has read."""
+        """Read again from this time, when a message began whose beginning the view may not have read.
+
+        `message` is the one that lacks its beginning, or empty: see `View.misses`.
+        """
 
     def lose(self) -> None:
         """Hear that the log has been replaced by another one."""
