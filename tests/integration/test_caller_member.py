@@ -53,9 +53,11 @@ class Stood(Membership):
 class Running:
     """A caller that runs as long as the block lasts."""
 
-    def __init__(self, desk: Desk, drain_s: float = 0) -> None:
+    def __init__(self, desk: Desk, drain_s: float = 0, name: str | None = None) -> None:
+        """`name`: that of a static member."""
         settings = Settings(group_id=f"callers of {desk.topics.requests}", drain_s=drain_s)
-        kafka = msgspec.structs.replace(desk.config.kafka, session_timeout_ms=6_000, heartbeat_interval_ms=300)
+        times = {"session_timeout_ms": 6_000, "heartbeat_interval_ms": 300}
+        kafka = msgspec.structs.replace(desk.config.kafka, group_instance_id=name, **times)
         config = msgspec.structs.replace(desk.config, caller=settings, kafka=kafka)
         self.numbers = Numbers(CALLER_METRICS)
         self.caller = Caller(config, desk.resources(), Watching().finishes, self.numbers)
@@ -123,6 +125,17 @@ async def test_who_is_told_to_end_leaves_its_partitions_at_once(kafka: str, uniq
         assert ("".join(told["m1"]), "".join(told["m2"])) == (f"{long.text}[stop]", "quick[stop]")
         await until(lambda: second.count("inherited") == 0, "its end is heard of")
         assert sorted(key_of(each.body) for each in model.generations) == ["m1", "m2"]
+
+
+async def test_a_static_member_that_is_replaced_ends_with_the_cause(desk: Desk) -> None:
+    """Another process has its name: both would call models for the same requests."""
+    twins = [Running(desk, name="caller-0") for _ in range(2)]
+    running = [asyncio.create_task(each.caller.run(each.stop)) for each in twins]
+    await asyncio.wait(running, timeout=20, return_when=asyncio.FIRST_COMPLETED)
+    for each in twins:
+        each.stop.set()
+    found = await asyncio.gather(*running, return_exceptions=True)
+    assert "kafka.group_instance_id 'caller-0' must be that of one process alone" in str(found)
 
 
 async def test_a_topic_that_is_away_is_told_of_and_taken_up_when_it_is_back(desk: Desk) -> None:

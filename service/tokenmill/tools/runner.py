@@ -17,10 +17,12 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRebalanceListen
 
 from tokenmill.config import Config
 from tokenmill.errors import FatalError, TokenmillError
+from tokenmill.kafka.aiokafka_inside import generation_of, member_id_of
 from tokenmill.kafka.calls import deadline, started, stopped, until_available
 from tokenmill.kafka.client_tasks import must_read
 from tokenmill.kafka.clients import find_partitions, make_consumer, make_producer, make_reader
 from tokenmill.kafka.group import committed_offsets, still_a_member
+from tokenmill.kafka.static_membership import StaticMembership
 from tokenmill.kafka.to_end import ToEnd
 from tokenmill.kafka.topic_presence import TopicPresence
 from tokenmill.kafka.topics import find_topic
@@ -84,6 +86,7 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
         self._draining = False
         self._failure = Failure()
         self._consumer: AIOKafkaConsumer | None = None
+        self._static_membership = StaticMembership(self._kafka)
         self._read_gauges()
 
     def _read_gauges(self) -> None:
@@ -185,13 +188,18 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
     async def on_partitions_assigned(self, assigned: Iterable[TopicPartition]) -> None:
         """Continue partitions that come back, and take over new ones."""
         consumer, places = self._consumer, set(assigned)
+        assert consumer is not None  # noqa: S101 -- it assigned the partitions
+        try:
+            self._static_membership.joined(member_id_of(consumer), generation_of(consumer))
+        except FatalError as problem:
+            self._failure.tell(problem)
+            return
         gone = self._queues.keys() - places
         for place in places:
             if place not in self._queues:
                 self._queues[place] = self._queue(place)
                 self._work[place] = asyncio.create_task(self._worked(place), name=f"the queue of {place}")
             elif place in self._ready:
-                assert consumer is not None  # noqa: S101 -- it assigned the partition
                 consumer.seek(place, self._queues[place].again())
             if self._draining:
                 self._queues[place].pause()
