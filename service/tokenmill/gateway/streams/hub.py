@@ -13,10 +13,8 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
-import msgspec
-
 from tokenmill.dialects import Dialect
-from tokenmill.events import Finish, decode_event
+from tokenmill.events import Finish, known_event
 from tokenmill.gateway.counts import Counts, SentTotals
 from tokenmill.gateway.event_log.entry import Entry
 from tokenmill.gateway.event_log.view import Frame, View
@@ -170,10 +168,7 @@ class Hub:
         watchers = self._watched.get((entry.key, entry.message))
         if watchers is None:
             return
-        try:
-            event = decode_event(entry.value)
-        except msgspec.DecodeError:
-            return
+        event = known_event(entry.value)
         if isinstance(event, Finish) and not event.choices_left:
             for over in tuple(watchers):
                 over()
