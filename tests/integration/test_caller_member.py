@@ -19,6 +19,8 @@ from tests.support.watching import Watching
 from tokenmill.caller.caller import Caller
 from tokenmill.caller.membership import Membership
 from tokenmill.config import Caller as Settings
+from tokenmill.errors import Unavailable
+from tokenmill.kafka import believed_ends
 from tokenmill.kafka.clients import METADATA_MS
 from tokenmill.observe import CALLER_METRICS, Numbers
 
@@ -149,6 +151,19 @@ async def test_a_topic_that_is_away_is_told_of_and_taken_up_when_it_is_back(desk
         await make_topics(bootstrap, topic, partitions=1)
         await until(lambda: running.caller.readiness()[0], "it is taken up", METADATA_MS / 2_000)
         assert running.count("partitions") == 1
+
+
+async def test_an_end_below_the_commit_is_not_believed_at_once(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A leader that is not up to date would have old requests begun again. A log that lost them is believed later."""
+    async with Running(desk) as running:
+        caller, place = running.caller, TopicPartition(desk.topics.requests, 0)
+        assert caller._consumer is not None
+        await caller._consumer.commit({place: 5})
+        with pytest.raises(Unavailable, match="ends at 0, below what is committed, 5"):
+            await caller._place([place])
+        monkeypatch.setattr(believed_ends, "BELIEF_S", 0)
+        await caller._place([place])
+        assert caller._offsets[place].inherited_until == 0
 
 
 async def of_partition(desk: Desk, running: Running) -> str:

@@ -18,7 +18,7 @@ from tests.support.tool_calls import PARTITIONS, WEATHER, Calls, runner_of
 from tests.support.topics import admin_of, make_topics, read_topic, write_topic
 from tokenmill.config import Config, Kafka, Topics
 from tokenmill.errors import FatalError, Unavailable
-from tokenmill.kafka import transaction
+from tokenmill.kafka import believed_ends, transaction
 from tokenmill.kafka.clients import METADATA_MS, make_producer
 from tokenmill.kafka.transaction import Transaction, transactional_id
 from tokenmill.observe import TOOLS_METRICS, Numbers
@@ -286,6 +286,22 @@ async def test_who_is_stopped_before_it_has_begun_ends_at_once(unique: str) -> N
         await asyncio.sleep(0)
         stop.set()
         await running
+
+
+@pytest.mark.parametrize("where", ["tool-calls", "tool-state"])
+async def test_an_end_below_the_commit_is_not_believed_at_once(
+    kafka: str, unique: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    """A leader that is not up to date would hide claims, and calls would run twice."""
+    async with Calls(tmp_path, kafka, unique) as calls, running(calls) as runner:
+        place = TopicPartition(calls.topics.tool_calls, 0)
+        commit = OffsetAndMetadata(5, "0") if where == "tool-calls" else OffsetAndMetadata(0, "5")
+        assert runner._consumer is not None
+        await runner._consumer.commit({place: commit})
+        with pytest.raises(Unavailable, match="ends at 0, below what is committed, 5"):
+            await runner._take_over(place)
+        monkeypatch.setattr(believed_ends, "BELIEF_S", 0)
+        await runner._take_over(place)
 
 
 async def test_who_takes_over_fences_the_owner_before(kafka: str, unique: str, tmp_path: Path) -> None:

@@ -41,6 +41,7 @@ from tokenmill.caller.tracing import traced
 from tokenmill.config import Config
 from tokenmill.errors import TokenmillError
 from tokenmill.kafka.aiokafka_inside import generation_of, member_id_of
+from tokenmill.kafka.believed_ends import BelievedEnds
 from tokenmill.kafka.calls import deadline, started, stopped, until_available
 from tokenmill.kafka.client_tasks import must_read
 from tokenmill.kafka.clients import make_consumer
@@ -94,6 +95,7 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
         static = config.kafka.group_instance_id is not None
         self._membership = Membership(config.kafka.session_timeout_ms / 1000, static=static)
         self._static_membership = StaticMembership(config.kafka)
+        self._ends = BelievedEnds()
         self._presence = TopicPresence(config.topics.requests)
         self._draining = False
         numbers.read("tokenmill_caller_partitions", lambda: [((), len(self._offsets))])
@@ -283,6 +285,7 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
         committed = await committed_offsets(consumer, places)
         firsts = await deadline(consumer.beginning_offsets(places), "look up the log's beginning")
         ends = await deadline(consumer.end_offsets(places), "look up the log's end")
+        self._ends.believe({place: (ends[place], each.offset) for place, each in committed.items()})
         oldest = int((time.time() - self._config.front.answer_s) * 1000)
         found = await offsets_since(consumer, places, oldest)
         for place in places:

@@ -18,6 +18,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRebalanceListen
 from tokenmill.config import Config
 from tokenmill.errors import FatalError, TokenmillError
 from tokenmill.kafka.aiokafka_inside import generation_of, member_id_of
+from tokenmill.kafka.believed_ends import BelievedEnds
 from tokenmill.kafka.calls import deadline, started, stopped, until_available
 from tokenmill.kafka.client_tasks import must_read
 from tokenmill.kafka.clients import find_partitions, make_consumer, make_producer, make_reader
@@ -82,6 +83,7 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
         self._work: dict[TopicPartition, asyncio.Task[None]] = {}
         self._ready: set[TopicPartition] = set()
         self._openings = asyncio.Semaphore(OPENINGS)
+        self._ends = BelievedEnds()
         self._presence = TopicPresence(config.topics.tool_calls)
         self._draining = False
         self._failure = Failure()
@@ -273,6 +275,7 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
         found = (await committed_offsets(consumer, [place])).get(place)
         beginning = await deadline(consumer.beginning_offsets([place]), "look up the log's beginning")
         end = await deadline(consumer.end_offsets([place]), "look up the log's end")
+        self._ends.believe({place: (end[place], found.offset if found else 0)})
         await self._learn(queue, int(found.metadata or 0) if found else 0)
         offset = max(found.offset if found else 0, beginning[place])
         queue.begin_at(offset, end[place])
@@ -293,6 +296,7 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
         try:
             reader.assign([place])
             end = (await deadline(reader.end_offsets([place]), "look up the end of tool-state"))[place]
+            self._ends.believe({place: (end, needed)})
             first = (await deadline(reader.beginning_offsets([place]), "look up its beginning"))[place]
             if needed > end:
                 log.warning("%s/%d ends at %d, and was to be read from %d: all of it is read", *place, end, needed)
