@@ -43,8 +43,9 @@ REASON = frozenset({"tm-error-code", "tm-error", "tm-source-topic", "tm-source-p
 BATCH = 100
 """Records of one transaction: few enough to be held in memory when each is as long as it may be."""
 
-TRANSACTION_S = 60.0
-"""For one transaction, its acknowledgements included."""
+TRANSACTION_S = 10.0
+"""Seconds for one transaction, its acknowledgements included. Where this process is killed, the broker ends one after
+as long: until then workers see nothing of what follows on the same partition."""
 
 ABORT_S = 5.0
 """For the end of one that did not come through."""
@@ -205,6 +206,7 @@ class Replayer:
         return AIOKafkaProducer(
             **self._connection.producing(),
             transactional_id=f"tokenmill-replay-{self._topic}",
+            transaction_timeout_ms=int(TRANSACTION_S * 1000),
             max_request_size=self._largest,
         )
 
