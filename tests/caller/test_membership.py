@@ -1,6 +1,7 @@
 """What a member of the group knows of its partitions, and for how long."""
 
 import asyncio
+import time
 from typing import Any, cast
 
 import pytest
@@ -97,6 +98,17 @@ async def test_a_static_member_asks_each_time() -> None:
     """Another process with its name gets its place at once, and the group accepts that one's commits from then on."""
     member = Member(static=True)
     assert await member.commit()
+    assert not member.membership.known
+
+
+async def test_a_session_also_ends_while_the_machine_is_suspended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The group counts that time; `time.monotonic` does not."""
+    now, member = 100.0, Member()
+    monkeypatch.setattr(time, "clock_gettime", lambda _: now)
+    member.membership = Membership(10.0)
+    assert await member.commit()
+    assert member.membership.known
+    now += 60
     assert not member.membership.known
 
 

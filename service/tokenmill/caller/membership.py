@@ -11,7 +11,6 @@
 import asyncio
 import logging
 import math
-import time
 from collections.abc import Callable, Mapping
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
@@ -20,6 +19,7 @@ from aiokafka.structs import OffsetAndMetadata
 
 from tokenmill.errors import Unavailable
 from tokenmill.kafka.aiokafka_inside import commit_once, generation_of
+from tokenmill.kafka.boot_clock import boot_clock
 from tokenmill.kafka.calls import deadline
 
 log = logging.getLogger(__name__)
@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 class Membership:
     """The membership of one consumer, as far as its commits have shown it."""
 
-    def __init__(self, session_s: float, now: Callable[[], float] = time.monotonic, *, static: bool = False) -> None:
+    def __init__(self, session_s: float, now: Callable[[], float] = boot_clock, *, static: bool = False) -> None:
         self._session_s = session_s
         self._static = static
         self._now = now
