@@ -328,6 +328,14 @@ def decode_event(data: bytes | str) -> AnyEvent:
         raise msgspec.DecodeError(str(problem)) from problem
 
 
+def known_event(data: bytes | str) -> AnyEvent | None:
+    """Decode a payload likewise; None for what is not an event of this version: a newer worker may publish more."""
+    try:
+        return decode_event(data)
+    except msgspec.DecodeError:
+        return None
+
+
 def _decode_odd(data: bytes | str, problem: msgspec.DecodeError) -> AnyEvent:
     """Decode an event with halves of surrogate pairs: models may write them in arguments, but msgspec refuses them."""
     try:

@@ -73,6 +73,15 @@ async def test_silence_counts_while_somebody_listens(desk: Desk) -> None:
     assert min(each.seconds for each in found) > LEASE_S
 
 
+async def test_silence_is_noticed_however_long_an_empty_fetch_may_wait(desk: Desk) -> None:
+    """The operator's time is one for members of groups: this reader needs Kafka's answers sooner."""
+    waiting = msgspec.structs.replace(desk.config.kafka, consumer={"fetch_max_wait_ms": 5_000, "client_rack": "far"})
+    desk.config = msgspec.structs.replace(desk.config, kafka=waiting)
+    async with asyncio.timeout(10):
+        (found,) = await desk.settled(inherited("m1"))
+    assert found.fate == "called-again"
+
+
 async def test_signs_of_life_count_as_long_as_a_caller_would_write_any(desk: Desk) -> None:
     """Anybody may write them for ever, and the request would hold back what is committed."""
     writer = await desk.wrote("m1", "a")

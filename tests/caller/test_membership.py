@@ -1,11 +1,12 @@
 """What a member of the group knows of its partitions, and for how long."""
 
 import asyncio
+import time
 from typing import Any, cast
 
 import pytest
 from aiokafka import AIOKafkaConsumer, TopicPartition
-from aiokafka.errors import NodeNotReadyError, UnknownMemberIdError
+from aiokafka.errors import IllegalGenerationError, NodeNotReadyError, UnknownMemberIdError
 from aiokafka.structs import OffsetAndMetadata
 
 from tokenmill.caller.membership import Membership
@@ -44,10 +45,10 @@ class Group:
 class Member:
     """Of a group whose sessions take ten seconds, with a clock that goes when it is told to."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, static: bool = False) -> None:
         self.now = 100.0
         self.group = Group()
-        self.membership = Membership(10.0, lambda: self.now)
+        self.membership = Membership(10.0, lambda: self.now, static=static)
 
     async def commit(self) -> bool:
         return await self.membership.commit(cast("AIOKafkaConsumer", cast("Any", self.group)), OFFSETS)
@@ -79,6 +80,36 @@ async def test_a_refusal_tells_nothing() -> None:
         member.group.sent = 0
         assert not await member.commit()
         assert (member.membership.known, member.group.sent) == (False, 1)
+
+
+@pytest.mark.parametrize(
+    ("problem", "known"), [(UnknownMemberIdError(), False), (IllegalGenerationError(), False), (OSError(), True)]
+)
+async def test_a_refusal_ends_what_was_known(problem: Exception, known: bool) -> None:
+    """The partitions are another's, however young the last commit. A group that does not answer changes nothing."""
+    member = Member()
+    assert await member.commit()
+    member.group.problem = problem
+    assert not await member.commit()
+    assert member.membership.known is known
+
+
+async def test_a_static_member_asks_each_time() -> None:
+    """Another process with its name gets its place at once, and the group accepts that one's commits from then on."""
+    member = Member(static=True)
+    assert await member.commit()
+    assert not member.membership.known
+
+
+async def test_a_session_also_ends_while_the_machine_is_suspended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The group counts that time; `time.monotonic` does not."""
+    now, member = 100.0, Member()
+    monkeypatch.setattr(time, "clock_gettime", lambda _: now)
+    member.membership = Membership(10.0)
+    assert await member.commit()
+    assert member.membership.known
+    now += 60
+    assert not member.membership.known
 
 
 @pytest.mark.parametrize("known", [True, False])

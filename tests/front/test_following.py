@@ -182,6 +182,17 @@ async def test_a_wrong_clock_hides_no_message() -> None:
     assert await can_be(log, "m", 0, START_MS + 1_000)
 
 
+async def test_an_answer_opens_with_the_first_event_that_is_known() -> None:
+    """A newer worker may publish others before it."""
+    log = EventLog(of("c", spoken("m", "Hi.")))
+    log.records[1] = log.records[1]._replace(value=b'{"type":"brand-new","choice":0}')
+    reading = reading_of(log)
+    await reading.begin(Since(0), FAR, NOW)
+    following = Following(Hub(), reading, "m")
+    await following.opened(1)
+    assert following.opening.content
+
+
 async def test_the_marker_of_a_transaction_is_the_end_of_a_log(kafka: str, unique: str) -> None:
     """No record comes behind it, and nobody waits for one."""
     async with (

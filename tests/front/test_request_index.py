@@ -81,6 +81,14 @@ def test_a_key_that_comes_when_it_should_be_forgotten_is_new() -> None:
     assert (ids(made.by_key("k", 0)), ids(made.by_key("k")), len(made)) == ("b", "b", 1)
 
 
+def test_a_record_of_a_clock_that_is_ahead_makes_nothing_old() -> None:
+    """All fronts read it, and would call models again for requests that are known."""
+    made = RequestIndex(KEEP_MS, now=lambda: 0.5)
+    for each in (keyed("a", 400), record("b", 400 + 2 * KEEP_MS)):
+        made.take(each)
+    assert ids(made.by_key("k")) == "a"
+
+
 def test_a_retry_means_one_request_or_none() -> None:
     """Two clicks with the same body can't be told apart; an attempt behind a failed one can."""
     assert ids(index(record("a"), record("b", 1)).by_fingerprint("f", 0)) is None

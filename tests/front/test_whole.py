@@ -38,6 +38,16 @@ async def test_all_events_of_an_answer_are_its_object(api: Api) -> None:
     assert b'"Hello"' in body
 
 
+async def test_an_event_of_a_newer_worker_is_skipped() -> None:
+    """Also if it is the last one: what this version knows is shown."""
+    *before, last = frames(answer("c", "m", TEXTS))
+    new = b'{"type":"brand-new","conversation_id":"c","message_id":"m","choice":0}'
+    whole = Whole(CHAT)
+    body = await collected(whole, coming([*before, last._replace(ends=False), last._replace(payload=new)]), 1)
+    assert whole.over
+    assert b'"Hello"' in body
+
+
 async def test_an_answer_that_failed_has_no_object() -> None:
     """Whatever came of it."""
     records = answer("c", "m", TEXTS, finish=False)

@@ -19,6 +19,8 @@ from tests.support.watching import Watching
 from tokenmill.caller.caller import Caller
 from tokenmill.caller.membership import Membership
 from tokenmill.config import Caller as Settings
+from tokenmill.errors import Unavailable
+from tokenmill.kafka import believed_ends
 from tokenmill.kafka.clients import METADATA_MS
 from tokenmill.observe import CALLER_METRICS, Numbers
 
@@ -53,9 +55,11 @@ class Stood(Membership):
 class Running:
     """A caller that runs as long as the block lasts."""
 
-    def __init__(self, desk: Desk, drain_s: float = 0) -> None:
+    def __init__(self, desk: Desk, drain_s: float = 0, name: str | None = None) -> None:
+        """`name`: that of a static member."""
         settings = Settings(group_id=f"callers of {desk.topics.requests}", drain_s=drain_s)
-        kafka = msgspec.structs.replace(desk.config.kafka, session_timeout_ms=6_000, heartbeat_interval_ms=300)
+        times = {"session_timeout_ms": 6_000, "heartbeat_interval_ms": 300}
+        kafka = msgspec.structs.replace(desk.config.kafka, group_instance_id=name, **times)
         config = msgspec.structs.replace(desk.config, caller=settings, kafka=kafka)
         self.numbers = Numbers(CALLER_METRICS)
         self.caller = Caller(config, desk.resources(), Watching().finishes, self.numbers)
@@ -125,6 +129,17 @@ async def test_who_is_told_to_end_leaves_its_partitions_at_once(kafka: str, uniq
         assert sorted(key_of(each.body) for each in model.generations) == ["m1", "m2"]
 
 
+async def test_a_static_member_that_is_replaced_ends_with_the_cause(desk: Desk) -> None:
+    """Another process has its name: both would call models for the same requests."""
+    twins = [Running(desk, name="caller-0") for _ in range(2)]
+    running = [asyncio.create_task(each.caller.run(each.stop)) for each in twins]
+    await asyncio.wait(running, timeout=20, return_when=asyncio.FIRST_COMPLETED)
+    for each in twins:
+        each.stop.set()
+    found = await asyncio.gather(*running, return_exceptions=True)
+    assert "kafka.group_instance_id 'caller-0' must be that of one process alone" in str(found)
+
+
 async def test_a_topic_that_is_away_is_told_of_and_taken_up_when_it_is_back(desk: Desk) -> None:
     """The group gives no partitions of it, which is no reason to be called ready."""
     bootstrap, topic = desk.config.kafka.bootstrap_servers, desk.topics.requests
@@ -136,6 +151,19 @@ async def test_a_topic_that_is_away_is_told_of_and_taken_up_when_it_is_back(desk
         await make_topics(bootstrap, topic, partitions=1)
         await until(lambda: running.caller.readiness()[0], "it is taken up", METADATA_MS / 2_000)
         assert running.count("partitions") == 1
+
+
+async def test_an_end_below_the_commit_is_not_believed_at_once(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A leader that is not up to date would have old requests begun again. A log that lost them is believed later."""
+    async with Running(desk) as running:
+        caller, place = running.caller, TopicPartition(desk.topics.requests, 0)
+        assert caller._consumer is not None
+        await caller._consumer.commit({place: 5})
+        with pytest.raises(Unavailable, match="ends at 0, below what is committed, 5"):
+            await caller._place([place])
+        monkeypatch.setattr(believed_ends, "BELIEF_S", 0)
+        await caller._place([place])
+        assert caller._offsets[place].inherited_until == 0
 
 
 async def of_partition(desk: Desk, running: Running) -> str:

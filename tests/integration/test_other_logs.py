@@ -14,12 +14,12 @@ from tests.support.other_logs import codes_of, committed_as, events_of, spoken
 from tests.support.rig import rigged, said, words
 from tests.support.stage import Chunk, Stage, until
 from tests.support.topics import admin_of, make_anew, write_topic
+from tokenmill.kafka import believed_ends
 from tokenmill.partition import LogId
 from tokenmill.servers import KafkaServer
 from tokenmill.servers.process import free_port
 from tokenmill.servers.worker import WorkerProcess
 from tokenmill.store import MemoryStore
-from tokenmill.worker import positions
 from tokenmill.worker.lane import Phase
 from tokenmill.worker.log_watch import LogWatch
 
@@ -150,7 +150,7 @@ async def test_who_has_not_heard_of_the_leader_that_wrote_what_is_committed_is_n
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its end is below the commit. Nothing is begun before somebody tells of a leader as new as that."""
-    monkeypatch.setattr(positions, "BELIEF_S", 0.1)
+    monkeypatch.setattr(believed_ends, "BELIEF_S", 0.1)
     store = MemoryStore()
     await spoken(stage, store)
     async with rigged(stage, store) as rig:

@@ -10,7 +10,16 @@ from aiokafka.errors import KafkaConnectionError
 from tokenmill.config import Kafka
 from tokenmill.errors import ConfigError, Unavailable
 from tokenmill.kafka.calls import stopped
-from tokenmill.kafka.clients import Tokens, client_options, make_admin, make_consumer, make_producer, make_reader
+from tokenmill.kafka.clients import (
+    READER_WAIT_MS,
+    Tokens,
+    client_options,
+    from_leaders,
+    make_admin,
+    make_consumer,
+    make_producer,
+    make_reader,
+)
 from tokenmill.servers.process import free_port
 
 
@@ -100,3 +109,13 @@ async def test_settings_of_the_client_are_passed_on() -> None:
     assert {(consumer._client_rack, consumer._fetch_max_wait_ms) for consumer in consumers} == {("eu-1a", 7)}
     for client in (*producers, *consumers):
         await stopped(client)
+
+
+async def test_a_setting_may_only_shorten_how_long_a_reader_waits() -> None:
+    """Readers that take silence for a lost broker expect an answer in their time, whatever members of groups have."""
+    kafka = Kafka(consumer={"fetch_max_wait_ms": 5_000, "client_rack": "eu-1a"})
+    readers = make_reader(kafka, 300), make_reader(from_leaders(kafka))
+    assert [reader._fetch_max_wait_ms for reader in readers] == [300, READER_WAIT_MS]
+    assert [reader._client_rack for reader in readers] == ["eu-1a", None]
+    for reader in readers:
+        await stopped(reader)

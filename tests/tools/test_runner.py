@@ -18,7 +18,7 @@ from tests.support.tool_calls import PARTITIONS, WEATHER, Calls, runner_of
 from tests.support.topics import admin_of, make_topics, read_topic, write_topic
 from tokenmill.config import Config, Kafka, Topics
 from tokenmill.errors import FatalError, Unavailable
-from tokenmill.kafka import transaction
+from tokenmill.kafka import believed_ends, transaction
 from tokenmill.kafka.clients import METADATA_MS, make_producer
 from tokenmill.kafka.transaction import Transaction, transactional_id
 from tokenmill.observe import TOOLS_METRICS, Numbers
@@ -288,6 +288,22 @@ async def test_who_is_stopped_before_it_has_begun_ends_at_once(unique: str) -> N
         await running
 
 
+@pytest.mark.parametrize("where", ["tool-calls", "tool-state"])
+async def test_an_end_below_the_commit_is_not_believed_at_once(
+    kafka: str, unique: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    """A leader that is not up to date would hide claims, and calls would run twice."""
+    async with Calls(tmp_path, kafka, unique) as calls, running(calls) as runner:
+        place = TopicPartition(calls.topics.tool_calls, 0)
+        commit = OffsetAndMetadata(5, "0") if where == "tool-calls" else OffsetAndMetadata(0, "5")
+        assert runner._consumer is not None
+        await runner._consumer.commit({place: commit})
+        with pytest.raises(Unavailable, match="ends at 0, below what is committed, 5"):
+            await runner._take_over(place)
+        monkeypatch.setattr(believed_ends, "BELIEF_S", 0)
+        await runner._take_over(place)
+
+
 async def test_who_takes_over_fences_the_owner_before(kafka: str, unique: str, tmp_path: Path) -> None:
     """Which can claim no call any more."""
     async with Calls(tmp_path, kafka, unique) as calls:
@@ -296,6 +312,15 @@ async def test_who_takes_over_fences_the_owner_before(kafka: str, unique: str, t
         async with running(calls):
             assert isinstance(await refusal_of(before, place), FatalError)
         await before.close(5)
+
+
+async def test_the_newcomer_of_two_with_one_name_ends_with_the_cause(kafka: str, unique: str, tmp_path: Path) -> None:
+    """Otherwise they would fence each other for ever."""
+    async with Calls(tmp_path, kafka, unique) as calls:
+        calls.settings["kafka"] |= {"group_instance_id": "runner-0", "heartbeat_interval_ms": 300}
+        async with asyncio.timeout(30):
+            with pytest.raises(FatalError, match=r"kafka.group_instance_id 'runner-0' must be that of one process"):
+                await asyncio.gather(*(runner_of(calls).run(asyncio.Event()) for _ in range(2)))
 
 
 async def test_who_is_no_member_any_more_fences_nobody(kafka: str, unique: str, tmp_path: Path) -> None:

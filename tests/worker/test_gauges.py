@@ -1,7 +1,7 @@
 """Gauges show what the engine holds when they are read."""
 
 import pytest
-from aiokafka import TopicPartition
+from aiokafka import AIOKafkaProducer, TopicPartition
 
 from tests.support.rig import rigged
 from tests.support.stage import Stage, until
@@ -36,3 +36,24 @@ async def test_gauges_follow_the_engine(stage: Stage, monkeypatch: pytest.Monkey
         engine.lanes[place].phase = Phase.REPLAYING
         assert numbers.value("tokenmill_replaying_partitions") == 1
         assert numbers.value("tokenmill_open_messages") == 0
+
+
+async def test_records_of_an_open_transaction_are_shown(stage: Stage) -> None:
+    """They are no lag, as they can't be read: nothing else shows that the partition stands still."""
+    name = f"hangs-{stage.topics.tokens}"
+    client = AIOKafkaProducer(bootstrap_servers=stage.bootstrap, transactional_id=name)
+    async with rigged(stage) as rig, client as producer:
+        read_gauges(rig.engine.numbers, rig.engine)
+        await until(lambda: rig.engine.ready, "every partition is live")
+
+        def shown(metric: str) -> float:
+            return rig.engine.numbers.value(metric, stage.topics.tokens, "0")
+
+        await producer.begin_transaction()
+        await producer.send_and_wait(stage.topics.tokens, b"{}", key=b"c", partition=0)
+        while not shown("tokenmill_uncommitted_records"):
+            await rig.turn()
+        assert shown("tokenmill_consumer_lag_records") == 0
+        await producer.abort_transaction()
+        while shown("tokenmill_uncommitted_records"):
+            await rig.turn()

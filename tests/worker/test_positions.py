@@ -6,8 +6,9 @@ from aiokafka import TopicPartition
 from tests.support.rig import rigged, said, words
 from tests.support.stage import Stage
 from tokenmill.errors import Unavailable
+from tokenmill.kafka.believed_ends import BELIEF_S
 from tokenmill.partition import Mark
-from tokenmill.worker.positions import BELIEF_S, BelievedExtents, Committed, commits
+from tokenmill.worker.positions import BelievedExtents, Committed, commits
 
 pytestmark = pytest.mark.integration
 

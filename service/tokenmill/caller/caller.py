@@ -6,7 +6,8 @@
    owner sees in the log that it is alive, and when it has ended. So does this caller if it gets the partition back, as
    another one may have taken the answer over meanwhile.
 3. The committed offset lies below every request whose answer has no end yet.
-4. A caller that stood still asks the group whether it is a member before it begins what it has read (`membership`).
+4. A caller that stood still, or is a static member, asks the group whether it is a member before it begins what it has
+   read (`membership`).
 5. Of requests with the same `key` and `attempt` the first one counts, as long as fronts know it (`repeated_requests`):
    they are in one partition.
 6. An answer that is over here, but maybe not in the log, is looked after by its partition's owner as an inherited one.
@@ -39,11 +40,14 @@ from tokenmill.caller.running import Over, Running
 from tokenmill.caller.tracing import traced
 from tokenmill.config import Config
 from tokenmill.errors import TokenmillError
+from tokenmill.kafka.aiokafka_inside import generation_of, member_id_of
+from tokenmill.kafka.believed_ends import BelievedEnds
 from tokenmill.kafka.calls import deadline, started, stopped, until_available
 from tokenmill.kafka.client_tasks import must_read
 from tokenmill.kafka.clients import make_consumer
 from tokenmill.kafka.group import committed_offsets
 from tokenmill.kafka.lookup import offsets_since
+from tokenmill.kafka.static_membership import StaticMembership
 from tokenmill.kafka.topic_presence import TopicPresence
 from tokenmill.kafka.topics import find_topic
 from tokenmill.observe import Numbers
@@ -88,7 +92,10 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
         """Requests of our own answers. They are here because Kafka was away, which is not a reason to end."""
         self._repeated = RepeatedRequests(config.front)
         self._consumer: AIOKafkaConsumer | None = None
-        self._membership = Membership(config.kafka.session_timeout_ms / 1000)
+        static = config.kafka.group_instance_id is not None
+        self._membership = Membership(config.kafka.session_timeout_ms / 1000, static=static)
+        self._static_membership = StaticMembership(config.kafka)
+        self._ends = BelievedEnds()
         self._presence = TopicPresence(config.topics.requests)
         self._draining = False
         numbers.read("tokenmill_caller_partitions", lambda: [((), len(self._offsets))])
@@ -257,6 +264,8 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
         """Read each from its committed offset. What was asked for up to now may be under way at another caller."""
         places = sorted(assigned)
         try:
+            assert self._consumer is not None  # noqa: S101 -- it assigned the partitions
+            self._static_membership.joined(member_id_of(self._consumer), generation_of(self._consumer))
             await until_available(lambda: self._place(places), self._kafka.startup_timeout_s)
         except TokenmillError as problem:
             self._failure.tell(problem)
@@ -276,6 +285,7 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
         committed = await committed_offsets(consumer, places)
         firsts = await deadline(consumer.beginning_offsets(places), "look up the log's beginning")
         ends = await deadline(consumer.end_offsets(places), "look up the log's end")
+        self._ends.believe({place: (ends[place], each.offset) for place, each in committed.items()})
         oldest = int((time.time() - self._config.front.answer_s) * 1000)
         found = await offsets_since(consumer, places, oldest)
         for place in places:

@@ -38,7 +38,7 @@ from tokenmill.errors import Unavailable
 from tokenmill.gateway.problems import Refused
 from tokenmill.kafka.calls import deadline, started, stopped
 from tokenmill.kafka.client_tasks import must_read
-from tokenmill.kafka.clients import make_reader
+from tokenmill.kafka.clients import from_leaders, make_reader
 from tokenmill.kafka.lookup import offsets_since
 from tokenmill.observe.caller_table import Fate
 from tokenmill.records import Headers, PlacedRecord, header
@@ -143,7 +143,8 @@ class Inheritance:
             return  # all of it was settled before reading failed
         self._listens_since = time.monotonic()
         self._waiting = {each.who: (each, AnswerProgress(self._listens_since)) for each in inherited}
-        consumer = await started(lambda: make_reader(self._kafka), "read tokens", self._kafka.startup_timeout_s)
+        kafka = from_leaders(self._kafka)  # an old end would count as silence
+        consumer = await started(lambda: make_reader(kafka), "read tokens", kafka.startup_timeout_s)
         try:
             await self._place(consumer, int(min(min(each.time_ms, each.read_ms) for each in inherited)) - EARLIER_MS)
             while self._waiting:

@@ -48,8 +48,9 @@ BATCH_BYTES = 16 * KIB
 BATCH = 100
 """Records of one transaction: few enough to be held in memory when each is as long as it may be."""
 
-TRANSACTION_S = 60.0
-"""For one transaction, its acknowledgements included."""
+TRANSACTION_S = 10.0
+"""Seconds for one transaction, its acknowledgements included. Where this process is killed, the broker ends one after
+as long: until then workers see nothing of what follows on the same partition."""
 
 ABORT_S = 5.0
 """For the end of one that did not come through."""
@@ -222,6 +223,7 @@ class Replayer:
         return AIOKafkaProducer(
             **with_batches(self._connection.producing(), BATCH_BYTES),
             transactional_id=self._transactional_id,
+            transaction_timeout_ms=int(TRANSACTION_S * 1000),
             max_request_size=self._largest,
         )
 

@@ -12,7 +12,7 @@ from contextlib import aclosing, asynccontextmanager
 
 from tokenmill.dialects.native import NATIVE
 from tokenmill.errors import Unavailable
-from tokenmill.events import decode_event
+from tokenmill.events import known_event
 from tokenmill.front.failure import Opening
 from tokenmill.gateway.event_log.reading import Reading, Start
 from tokenmill.gateway.event_log.view import Frame
@@ -89,7 +89,8 @@ class Following:
             if not self._begun:
                 self.start = self.start._replace(partition=self.start.partition, offset=frame.offset, part=0, back=0)
             self._begun = True
-            if self.opening.take(decode_event(frame.payload)):
+            event = known_event(frame.payload)
+            if event is not None and self.opening.take(event):
                 if self.opening.content:
                     self.first_event()
                 return

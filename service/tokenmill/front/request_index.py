@@ -1,5 +1,6 @@
 """The requests of the last minutes at all fronts: a function of the records of `requests`."""
 
+import time
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable
 
@@ -44,10 +45,13 @@ class RequestIndex:
         keep_ms: int,
         read_elsewhere: Callable[[str, str], None] = lambda *_: None,
         left: Callable[[str, str], None] = lambda *_: None,
+        now: Callable[[], float] = time.time,
     ) -> None:
+        """`now` is in seconds since the epoch: a record of a front whose clock is ahead makes nothing old."""
         self._keep_ms = keep_ms
         self._read_elsewhere = read_elsewhere
         self._left = left
+        self._now = now
         self._by_id: OrderedDict[str, KnownRequest] = OrderedDict()
         self._by_key: dict[tuple[str, int], KnownRequest] = {}
         self._latest: dict[str, KnownRequest] = {}
@@ -73,7 +77,7 @@ class RequestIndex:
             self._stop(conversation, request)
         if not isinstance(request, RequestRecord) or request.message_id in self._by_id:
             return
-        self._expire(record.timestamp)
+        self._expire(min(record.timestamp, int(self._now() * 1000)))
         if request.key and (request.key, request.attempt) in self._by_key:
             return  # the first one counts
         known = KnownRequest(

@@ -8,7 +8,7 @@ from tokenmill.apis import Api
 from tokenmill.apis.whole import whole_answer
 from tokenmill.dialects import Renderer, find_dialect
 from tokenmill.dialects.openai_responses import unbegun_response
-from tokenmill.events import Error, Finish, decode_event
+from tokenmill.events import AnyEvent, Error, Finish, known_event
 from tokenmill.front.failure import Failed, Opening, failure_of, late
 from tokenmill.front.request_index import KnownRequest
 from tokenmill.gateway.event_log.view import Frame
@@ -48,8 +48,13 @@ class Whole:
         self.over = False
 
     def take(self, frame: Frame) -> None:
-        """Take the next event."""
-        event = decode_event(frame.payload)
+        """Take the next event; one of a newer worker is skipped."""
+        event = known_event(frame.payload)
+        if event is not None:
+            self._take(event)
+        self.over = frame.ends
+
+    def _take(self, event: AnyEvent) -> None:
         if self._begins is not None and self._opening.take(event):
             if self._opening.content:
                 self._begins()
@@ -62,7 +67,6 @@ class Whole:
             self._errors.append(event)
         if isinstance(event, Finish) and event.reason in ("error", "timeout"):
             self.failure = failure_of(event, self._errors)
-        self.over = frame.ends
 
     def body(self) -> bytes:
         """Return the answer as JSON, once all has come. Raises `Failed`."""

@@ -124,8 +124,15 @@ SATURATION = Row(
     (
         Panel(
             title="Lag by partition",
-            text="One rising line: that partition stands still. All rising: there are too few workers.",
-            queries=(Query(total("tokenmill_consumer_lag_records", "topic, partition"), "{{topic}}/{{partition}}"),),
+            text="One rising line: that partition stands still, or a transaction on it hangs, and what follows is not "
+            "committed. All rising: there are too few workers.",
+            queries=(
+                Query(total("tokenmill_consumer_lag_records", "topic, partition"), "{{topic}}/{{partition}}"),
+                Query(
+                    f"max by (topic, partition) (tokenmill_uncommitted_records{{{WORKERS}}}) > 0",
+                    "{{topic}}/{{partition}}, not committed",
+                ),
+            ),
             width=12,
         ),
         Panel(

@@ -15,6 +15,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.abc import AbstractTokenProvider
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import KafkaConnectionError, KafkaError
+from msgspec import structs
 
 from tokenmill.config import Kafka
 from tokenmill.errors import ConfigError, Unavailable, raised_at
@@ -71,6 +72,11 @@ def with_batches(options: Mapping[str, Any], largest: int) -> dict[str, Any]:
 def consumer_options(kafka: Kafka) -> dict[str, Any]:
     """Return arguments of a consumer that the configuration decides."""
     return {**client_options(kafka), **kafka.consumer}
+
+
+def from_leaders(kafka: Kafka) -> Kafka:
+    """Return settings whose consumers read from leaders: a follower that is cut off from its leader has an old end."""
+    return structs.replace(kafka, consumer={key: kafka.consumer[key] for key in kafka.consumer if key != "client_rack"})
 
 
 def _login(kafka: Kafka) -> dict[str, Any]:
@@ -156,10 +162,13 @@ def make_reader(kafka: Kafka, wait_ms: int = READER_WAIT_MS, reset: str = "earli
     """Make a reader that is in no group, sees what is committed, and has the partitions that it is assigned.
 
     `wait_ms` is how long a fetch of nothing takes: a Kafka ends one as soon as something comes, the embedded broker
-    does not. `reset` is where a reader continues whose offset the log no longer holds; with "none" it gets an error.
+    does not. The configuration may only shorten it, as some readers expect an answer in that time. `reset` is where a
+    reader continues whose offset the log no longer holds; with "none" it gets an error.
     """
+    options = consumer_options(kafka)
+    options["fetch_max_wait_ms"] = min(wait_ms, options.get("fetch_max_wait_ms", wait_ms))
     return AIOKafkaConsumer(
-        **{"fetch_max_wait_ms": wait_ms} | consumer_options(kafka),
+        **options,
         group_id=None,
         enable_auto_commit=False,
         auto_offset_reset=reset,

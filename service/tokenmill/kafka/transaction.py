@@ -16,7 +16,6 @@ Rules; the client enforces none of them:
 """
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -27,6 +26,7 @@ from aiokafka.structs import OffsetAndMetadata
 from tokenmill.config import Kafka
 from tokenmill.errors import FatalError, Unavailable
 from tokenmill.kafka.aiokafka_inside import producer_id, sending_task, try_again_after
+from tokenmill.kafka.boot_clock import boot_clock
 from tokenmill.kafka.calls import deadline, started, stopped, stopped_on_failure
 
 MARKERS_S = 0.004
@@ -81,7 +81,7 @@ class Transaction:
         self.given_up = False
         """It failed in a way that passes: whoever has the partition opens another one."""
         self._used_at = 0.0
-        """The time of the last transaction, or of the opening, in monotonic seconds."""
+        """The time of the last transaction, or of the opening, by the boot clock."""
         self._awaited = ""
         """What the end of the transaction waits for."""
 
@@ -94,7 +94,7 @@ class Transaction:
             producer = await started(self._make, f"InitProducerId of {self.name}", self._seconds)
             async with stopped_on_failure(producer):
                 await deadline(producer.begin_transaction(), f"begin a transaction of {self.name}")
-            self.producer, self._used_at = producer, time.monotonic()
+            self.producer, self._used_at = producer, boot_clock()
         number, epoch = producer_id(self.producer)
         return number << EPOCH_BITS | epoch
 
@@ -142,13 +142,13 @@ class Transaction:
                 self._awaited = "its end"
                 await producer.commit_transaction()
                 await producer.begin_transaction()
-                self._used_at = time.monotonic()
+                self._used_at = boot_clock()
         except Exception as problem:  # also assertions, which the client raises when it is in another state
             raise self._told(problem) from problem
 
     async def _renew(self) -> None:
         """Replace a producer that has been idle for long. Raises what `owned` does, and `Unavailable`."""
-        if self._owned is None or self.producer is None or time.monotonic() - self._used_at < RENEW_S:
+        if self._owned is None or self.producer is None or boot_clock() - self._used_at < RENEW_S:
             return
         await self._owned()
         idle, self.producer = self.producer, None

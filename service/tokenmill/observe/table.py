@@ -135,6 +135,12 @@ METRICS: tuple[Metric, ...] = (
         "Records between the last processed one and the end of the partition.",
         ("topic", "partition"),
     ),
+    Metric(
+        "tokenmill_uncommitted_records",
+        "gauge",
+        "Records at the end of a partition that are hidden until their transaction is committed. They are no lag.",
+        ("topic", "partition"),
+    ),
     Metric("tokenmill_assigned_partitions", "gauge", "Input partitions that this worker owns."),
     Metric("tokenmill_replaying_partitions", "gauge", "Owned partitions whose state is not restored yet."),
     Metric(

@@ -17,10 +17,13 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRebalanceListen
 
 from tokenmill.config import Config
 from tokenmill.errors import FatalError, TokenmillError
+from tokenmill.kafka.aiokafka_inside import generation_of, member_id_of
+from tokenmill.kafka.believed_ends import BelievedEnds
 from tokenmill.kafka.calls import deadline, started, stopped, until_available
 from tokenmill.kafka.client_tasks import must_read
 from tokenmill.kafka.clients import find_partitions, make_consumer, make_producer, make_reader
 from tokenmill.kafka.group import committed_offsets, still_a_member
+from tokenmill.kafka.static_membership import StaticMembership
 from tokenmill.kafka.to_end import ToEnd
 from tokenmill.kafka.topic_presence import TopicPresence
 from tokenmill.kafka.topics import find_topic
@@ -80,10 +83,12 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
         self._work: dict[TopicPartition, asyncio.Task[None]] = {}
         self._ready: set[TopicPartition] = set()
         self._openings = asyncio.Semaphore(OPENINGS)
+        self._ends = BelievedEnds()
         self._presence = TopicPresence(config.topics.tool_calls)
         self._draining = False
         self._failure = Failure()
         self._consumer: AIOKafkaConsumer | None = None
+        self._static_membership = StaticMembership(self._kafka)
         self._read_gauges()
 
     def _read_gauges(self) -> None:
@@ -185,13 +190,18 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
     async def on_partitions_assigned(self, assigned: Iterable[TopicPartition]) -> None:
         """Continue partitions that come back, and take over new ones."""
         consumer, places = self._consumer, set(assigned)
+        assert consumer is not None  # noqa: S101 -- it assigned the partitions
+        try:
+            self._static_membership.joined(member_id_of(consumer), generation_of(consumer))
+        except FatalError as problem:
+            self._failure.tell(problem)
+            return
         gone = self._queues.keys() - places
         for place in places:
             if place not in self._queues:
                 self._queues[place] = self._queue(place)
                 self._work[place] = asyncio.create_task(self._worked(place), name=f"the queue of {place}")
             elif place in self._ready:
-                assert consumer is not None  # noqa: S101 -- it assigned the partition
                 consumer.seek(place, self._queues[place].again())
             if self._draining:
                 self._queues[place].pause()
@@ -265,6 +275,7 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
         found = (await committed_offsets(consumer, [place])).get(place)
         beginning = await deadline(consumer.beginning_offsets([place]), "look up the log's beginning")
         end = await deadline(consumer.end_offsets([place]), "look up the log's end")
+        self._ends.believe({place: (end[place], found.offset if found else 0)})
         await self._learn(queue, int(found.metadata or 0) if found else 0)
         offset = max(found.offset if found else 0, beginning[place])
         queue.begin_at(offset, end[place])
@@ -285,6 +296,7 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
         try:
             reader.assign([place])
             end = (await deadline(reader.end_offsets([place]), "look up the end of tool-state"))[place]
+            self._ends.believe({place: (end, needed)})
             first = (await deadline(reader.beginning_offsets([place]), "look up its beginning"))[place]
             if needed > end:
                 log.warning("%s/%d ends at %d, and was to be read from %d: all of it is read", *place, end, needed)

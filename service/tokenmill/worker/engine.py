@@ -232,6 +232,11 @@ class Engine:
         high: int | None = self.consumer.highwater(tp)
         return stable if stable is not None and stable >= 0 else high
 
+    def uncommitted(self, tp: TopicPartition) -> int | None:
+        """Return how many records after `end` wait for the end of a transaction; None while that is not known."""
+        high, end = self.consumer.highwater(tp) if tp in self.consumer.assignment() else None, self.end(tp)
+        return None if high is None or end is None else max(0, high - end)
+
     def caught_up(self, tp: TopicPartition) -> bool:
         """Whether everything that can be read is read."""
         end = self.end(tp)

@@ -23,10 +23,17 @@ def read_gauges(numbers: Numbers, engine: Engine) -> None:
                 done = max(lane.partition.offset, engine.position(tp))
                 yield (tp.topic, str(tp.partition)), max(0, end - done)
 
+    def uncommitted() -> Iterable[tuple[tuple[str, ...], float]]:
+        for tp in engine.lanes:
+            hidden = engine.uncommitted(tp)
+            if hidden is not None:
+                yield (tp.topic, str(tp.partition)), hidden
+
     numbers.read("tokenmill_open_messages", lambda: [((), sum(each.open_messages for each in live()))])
     numbers.read("tokenmill_state_bytes", lambda: [((), size_of(live()))])
     numbers.read("tokenmill_state_limit_bytes", lambda: [((), engine.config.worker.state_mib * MIB)])
     numbers.read("tokenmill_consumer_lag_records", lag)
+    numbers.read("tokenmill_uncommitted_records", uncommitted)
     numbers.read("tokenmill_assigned_partitions", lambda: [((), len(engine.lanes))])
     numbers.read(
         "tokenmill_replaying_partitions",

@@ -21,6 +21,7 @@ from tokenmill.garbage import gc_paused
 from tokenmill.kafka.aiokafka_inside import generation_of, member_id_of
 from tokenmill.kafka.calls import until_available
 from tokenmill.kafka.group import still_a_member
+from tokenmill.kafka.static_membership import StaticMembership
 from tokenmill.kafka.topic_log import Extent
 from tokenmill.partition import DISAGREES, Partition
 from tokenmill.records import Output, Record
@@ -32,7 +33,6 @@ from tokenmill.worker.moved import report_move, understand
 from tokenmill.worker.parts import Parts
 from tokenmill.worker.positions import BelievedExtents, Committed, commits
 from tokenmill.worker.restore import Plan, rebuild, still_committed
-from tokenmill.worker.static_membership import StaticMembership
 
 log = logging.getLogger(__name__)
 

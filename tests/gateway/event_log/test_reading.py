@@ -55,6 +55,25 @@ def test_what_a_worker_repeats_is_shown_once_wherever_a_reading_begins(data: st.
     assert got == whole
 
 
+async def test_what_is_published_again_from_far_back_is_shown_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a worker that begins at an old commit, before everything that a client that comes back has to read."""
+    monkeypatch.setattr("tokenmill.gateway.event_log.reading.REPEATS_BEHIND", 5)
+    log = EventLog([*of("c", spoken("old", "Rain.")), *others(20), *of("c", spoken("new", "Hi."))])
+    log.repeat(0, len(log.records))
+    for window in (0, None):
+        assert await shown(reading_of(log, NATIVE, window), position_of(frames_of(log.entries(), NATIVE)[-1])) == []
+
+
+@pytest.mark.parametrize("start", ["start", Position(0, 0, 0, 0)])
+async def test_a_message_that_seems_older_than_the_one_before_it_is_shown_whole(start: Start) -> None:
+    """The clocks of producers differ; that is no repeat, nor a gap."""
+    log, ahead = EventLog(of("c", spoken("behind", "Rain."))), EventLog([*others(1), *of("c", spoken("ahead", TEXT))])
+    log.records = [*ahead.records, *(each._replace(offset=each.offset + ahead.end) for each in log.records)]
+    reading = reading_of(log, OPENAI)
+    frames = await shown(reading, start)
+    assert ([frame.message for frame in frames if frame.first], reading.gap) == ([b"ahead", b"behind"], False)
+
+
 def talk_said() -> list[Said]:
     return woven(of("c", spoken("one", "Rain.")), others(3), [*of("c", spoken("two", "Hi.")), *others(2)])
 

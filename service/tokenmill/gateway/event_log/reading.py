@@ -11,7 +11,7 @@ Where to begin is one of:
   what is left of the record: nothing where another dialect makes fewer frames of it.
 
 Wherever it begins, everything is read that the view has to know: a record whose message began earlier leads back there
-by its `tm-opened`. What is read for that alone is not shown.
+by its `tm-opened`, and so does one that a worker may have published again. What is read for that alone is not shown.
 """
 
 import asyncio
@@ -40,7 +40,8 @@ class Since(NamedTuple):
 Start: TypeAlias = Literal["now", "start", "message"] | Position | Since
 
 REPEATS_BEHIND = 1_000
-"""Records before a position that are read because a worker may publish them again: those of one commit, in 10 ms."""
+"""Records before a position that are read because a worker may publish them again: those of one commit, in 10 ms. The
+view notices repeats from further back."""
 
 REWINDS = 8
 """How often a reading begins again because a message began earlier. Each time takes a message that was open where the
@@ -249,7 +250,10 @@ class Reading:
         await self._records.come_to_end()
 
     async def go_back(self, place: tuple[int, int], opened: int, message: bytes) -> None:
-        """Begin again, for a message that began at this time; everything up to `place` was shown."""
+        """Begin again, for a message that began at this time; everything up to `place` was shown.
+
+        `message` is the one that lacks its beginning, or empty.
+        """
         self.place, self._muted, self._rewinds, self._began = place, frozenset(), 0, self._records.end
         self._lacks_beginning(message)
         if not await self._rewind(opened):
@@ -321,7 +325,7 @@ class Reading:
             self._showing, self.place = True, frames[-1].place
 
     async def _without_beginning(self, opened: int, offset: int) -> None:
-        """A record came whose message began before the view did."""
+        """A record came whose message began before the view did, or may have."""
         message = self.view.misses
         if await self._rewind(opened):
             self._lacks_beginning(message)
@@ -332,8 +336,8 @@ class Reading:
         self.gap |= needed and self._wants(message)
 
     def _wants(self, message: bytes) -> bool:
-        """Whether the message is to be shown: two answers may be under way at once."""
-        return self._message in (b"", message)
+        """Whether a message is to be shown: two answers may be under way at once. False if there is none."""
+        return bool(message) and self._message in (b"", message)
 
     def _lacks_beginning(self, message: bytes) -> None:
         """A message began before what was shown: where it is to be shown whole, it can't be any more."""

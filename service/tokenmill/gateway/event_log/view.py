@@ -6,6 +6,8 @@
 2. A dialect's state begins with a message's first event. A record of a message that began before what was read sets
    `missing`: its reader goes back to that time. If the log no longer has it, the message is given up: clients are told
    of the gap, and get what can be rendered without the beginning.
+   So does the first event of an unknown message that began before the newest one that is known: a worker may publish it
+   again from far back. If nothing earlier is found, the clocks of producers differ, and it is shown.
 3. A frame is the last one (`last`) when no message of the conversation is open after it. Where a dialect has no words
    for the end of a message, the frame has no payload: it moves the client's place, and marks the end.
 """
@@ -91,7 +93,19 @@ class _Known(msgspec.Struct):
 class View:
     """Takes the records of a conversation in order, and makes frames of a dialect of them."""
 
-    __slots__ = ("_given_up", "_known", "_missing", "_open", "_renderer", "_skips", "jumped", "partition", "repeated")
+    __slots__ = (
+        "_given_up",
+        "_known",
+        "_missing",
+        "_newest",
+        "_open",
+        "_renderer",
+        "_skips",
+        "jumped",
+        "misses",
+        "partition",
+        "repeated",
+    )
 
     def __init__(self, dialect: Dialect, partition: int, given_up: frozenset[Attempt] = frozenset()) -> None:
         self.partition = partition
@@ -99,7 +113,11 @@ class View:
         self._skips = dialect.ignores_pieces
         self._known: OrderedDict[Who, _Known] = OrderedDict()
         self._open: dict[Who, _Known] = {}
+        self._newest = -1
+        """When the newest message began."""
         self._missing: Attempt | None = None
+        self.misses = b""
+        """Which message lacks its beginning; empty if none does, as where a record may only repeat a beginning."""
         self._given_up = given_up
         self.jumped = False
         """Whether events are missing before the record that was taken last."""
@@ -114,16 +132,11 @@ class View:
         """
         return None if self._missing is None else self._missing[2]
 
-    @property
-    def misses(self) -> bytes:
-        """Which message that is; empty if none."""
-        return b"" if self._missing is None else self._missing[0]
-
     def give_up(self) -> None:
         """Continue without what is missing, as it can't be had. Its record has to be taken once more."""
         if self._missing is not None:
             self._given_up |= {self._missing}
-            self._missing = None
+            self._missing, self.misses = None, b""
 
     @property
     def given_up(self) -> frozenset[Attempt]:
@@ -223,8 +236,9 @@ class View:
         return known
 
     def _new(self, who: Who, entry: Entry, before: tuple[int, ...]) -> _Known | None:
-        if not entry.starts and (attempt := (*who, entry.opened)) not in self._given_up:
-            self._missing = attempt
+        may_lack = not entry.starts or entry.opened < self._newest
+        if may_lack and (attempt := (*who, entry.opened)) not in self._given_up:
+            self._missing, self.misses = attempt, b"" if entry.starts else entry.message
             return None
         before = tuple(opened for opened in before if opened != entry.opened)
         known = _Known(entry.opened, entry.seq, entry.offset, adopted=not entry.starts, before=before)
@@ -232,6 +246,7 @@ class View:
 
     def _remember(self, who: Who, known: _Known) -> _Known:
         self._known[who] = self._open[who] = known
+        self._newest = max(self._newest, known.opened)
         self._known.move_to_end(who)
         if len(self._known) > ENDED_KEPT + len(self._open):
             self._known.pop(next(name for name, each in self._known.items() if each.over))

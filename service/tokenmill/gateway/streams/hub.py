@@ -13,10 +13,8 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
-import msgspec
-
 from tokenmill.dialects import Dialect
-from tokenmill.events import Finish, decode_event
+from tokenmill.events import Finish, known_event
 from tokenmill.gateway.counts import Counts, SentTotals
 from tokenmill.gateway.event_log.entry import Entry
 from tokenmill.gateway.event_log.view import Frame, View
@@ -43,7 +41,10 @@ class Client(Protocol):
         """Take new frames, as bytes of the channel's framing."""
 
     def send_back(self, opened: int, message: bytes) -> None:
-        """Read again from this time: a record came of a message that began before anything that the view has read."""
+        """Read again from this time, when a message began whose beginning the view may not have read.
+
+        `message` is the one that lacks its beginning, or empty: see `View.misses`.
+        """
 
     def lose(self) -> None:
         """Hear that the log has been replaced by another one."""
@@ -167,10 +168,7 @@ class Hub:
         watchers = self._watched.get((entry.key, entry.message))
         if watchers is None:
             return
-        try:
-            event = decode_event(entry.value)
-        except msgspec.DecodeError:
-            return
+        event = known_event(entry.value)
         if isinstance(event, Finish) and not event.choices_left:
             for over in tuple(watchers):
                 over()

@@ -74,7 +74,7 @@ class Stream:
         self.opened = -1
         """With the outcome `back`: the time from which it has to read again."""
         self.missing = b""
-        """With the outcome `back`: the message that began then."""
+        """With the outcome `back`: the message that lacks its beginning; empty if none does."""
         self.over: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
 
     def tell(self, frames: Sequence[Frame], data: bytes) -> None:
@@ -94,7 +94,7 @@ class Stream:
             self.end("finished")
 
     def send_back(self, opened: int, message: bytes) -> None:
-        """Read again from this time on, when this message began."""
+        """Read again from this time on; this message lacks its beginning, or none does."""
         self.opened, self.missing = opened, message
         self.end("back")
 

@@ -10,6 +10,7 @@ member whose session ran out comes back in a new one.
    for long, as when one of them was suspended.
 """
 
+import time
 from collections import deque
 from collections.abc import Callable
 
@@ -27,7 +28,7 @@ newcomer that ends, and is started again with growing pauses, comes less often."
 class StaticMembership:
     """This process's place in the group."""
 
-    def __init__(self, kafka: Kafka, clock: Callable[[], float]) -> None:
+    def __init__(self, kafka: Kafka, clock: Callable[[], float] = time.monotonic) -> None:
         self._instance_id = kafka.group_instance_id
         self._session_s = kafka.session_timeout_ms / 1000
         self._window_s = HEARTBEATS * kafka.heartbeat_interval_ms / 1000

@@ -4,7 +4,7 @@ import pytest
 
 from tokenmill.config import Kafka
 from tokenmill.errors import FatalError
-from tokenmill.worker.static_membership import HEARTBEATS, REPLACEMENTS, StaticMembership
+from tokenmill.kafka.static_membership import HEARTBEATS, REPLACEMENTS, StaticMembership
 
 STATIC = Kafka(group_instance_id="pod-0", session_timeout_ms=30_000, heartbeat_interval_ms=3_000)
 SESSION_S, HEARTBEAT_S = 30, 3

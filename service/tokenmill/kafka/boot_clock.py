@@ -1,0 +1,10 @@
+"""A clock for what others count down meanwhile: sessions, and the time for which Kafka keeps an id."""
+
+import time
+
+_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+
+
+def boot_clock() -> float:
+    """Return monotonic seconds that include suspensions of the machine: on Linux `time.monotonic` leaves them out."""
+    return time.clock_gettime(_CLOCK)
