@@ -92,8 +92,15 @@ async def test_a_call_is_told_by_the_names_that_its_client_knows(kafka: str, uni
             (whole,) = (await response.json())["output"]
         async with front.post("/v1/responses", body | {"stream": True}) as response:
             events = [event for event in await told(response) if isinstance(event, dict)]
+        later = body | {"background": True}
+        async with front.post("/v1/responses", later, idempotency_key="k") as response:
+            begun = (await response.json())["id"]
+        async with front.session.get(f"{front.url}/v1/responses/{begun}?stream=true") as response:
+            await response.read()  # until it is over
+        async with front.post("/v1/responses", later, idempotency_key="k") as response:
+            (again,) = (await response.json())["output"]
         items = [event["item"] for event in events if "item" in event]
-        for item in (whole, *items, events[-1]["response"]["output"][0]):
+        for item in (whole, again, *items, events[-1]["response"]["output"][0]):
             assert (item["type"], item["namespace"], item["name"]) == ("function_call", "mcp__words", "lookup")
         assert msgspec.json.decode(whole["arguments"]) == {"word": "mill"}
         assert "mcp__words__lookup" not in repr(events)

@@ -165,7 +165,7 @@ class Posts:
         context, ask = self._context, asked.ask
         if not ask.stream and ask.background:
             reader.done = True
-            return await self._as_it_is(known, following, again=again)
+            return await self._as_it_is(asked, known, following, again=again)
         with _placed(known):
             if not ask.stream:
                 return await self._whole(asked, known, following, reader, again=again)
@@ -194,18 +194,24 @@ class Posts:
                     return None
             raise
         reader.done = True
-        if namespaces := asked.ask.namespaces:
-            body = told_apart(body, namespaces)
-        return web.Response(body=body, content_type=JSON, headers=place_of(known.conversation, known.message_id))
+        return _in_one_piece(asked, known, body)
 
-    async def _as_it_is(self, known: KnownRequest, following: Following, *, again: bool) -> web.Response:
+    async def _as_it_is(
+        self, asked: ApiRequest, known: KnownRequest, following: Following, *, again: bool
+    ) -> web.Response:
         """A response in the background, as it is now: `queued` until a caller has taken it."""
         whole = Whole(RESPONSES)
         for frame in await following.past() if again else ():
             whole.take(frame)
         response = whole.so_far() or unbegun(known, stopped=self._context.requests.stopped(known))
-        headers = place_of(known.conversation, known.message_id)
-        return web.Response(body=msgspec.json.encode(response), content_type=JSON, headers=headers)
+        return _in_one_piece(asked, known, msgspec.json.encode(response))
+
+
+def _in_one_piece(asked: ApiRequest, known: KnownRequest, body: bytes) -> web.Response:
+    """Return a whole answer, with tools under the names that the client gave them."""
+    if namespaces := asked.ask.namespaces:
+        body = told_apart(body, namespaces)
+    return web.Response(body=body, content_type=JSON, headers=place_of(known.conversation, known.message_id))
 
 
 @contextmanager
