@@ -1,5 +1,6 @@
 """The prompt of a request: rendered here, or by the server that completes it."""
 
+import asyncio
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -91,6 +92,26 @@ async def test_a_developer_is_the_system_where_a_template_does_not_know_the_role
     (tmp_path / "t.jinja").write_text(f"{knows}{{% for m in messages %}}<{{{{ m.role }}}}>{{% endfor %}}")
     plan = await prompt("completions", "", renderer, chat(*HISTORY[1:3]), template_file=str(tmp_path / "t.jinja"))
     assert plan.prompt == f"<{role}><user>"
+
+
+ENDLESS = "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"
+
+
+async def test_a_prompt_that_is_not_rendered_in_time_is_refused_as_one_too_many(
+    tmp_path: Path, renderer: Renderer
+) -> None:
+    """It waits for other prompts of its template no longer than for a place."""
+    (tmp_path / "t.jinja").write_text(ENDLESS)
+    settings = {"template_file": str(tmp_path / "t.jinja"), "queue_s": 0.01}
+    first = asyncio.create_task(prompt("completions", "", renderer, chat(), **settings))
+    await asyncio.sleep(0)
+    try:
+        with pytest.raises(NotAsked, match="could not be rendered within") as problem:
+            await prompt("completions", "", renderer, chat(), **settings)
+        assert (problem.value.status, problem.value.kind, problem.value.again) == (429, "full", False)
+    finally:
+        first.cancel()
+        await asyncio.wait((first,))
 
 
 ONE_SYSTEM = (

@@ -5,12 +5,12 @@ from collections.abc import Mapping
 import msgspec
 
 from tokenmill.apis.ask import Json
-from tokenmill.caller.failure import NotAsked, UpstreamFailed
+from tokenmill.caller.failure import TOO_MANY, NotAsked, UpstreamFailed
 from tokenmill.caller.http import Http
 from tokenmill.caller.kinds import Plan
 from tokenmill.caller.kinds.arguments import read_arguments, reasoning_of, text_of
 from tokenmill.caller.kinds.raw_text import DEVELOPER, one_system, template_variables
-from tokenmill.caller.renderer import Renderer
+from tokenmill.caller.renderer import NoTurn, Renderer
 from tokenmill.caller.served import Served
 from tokenmill.templates.rendering import CannotRender, Template
 
@@ -45,7 +45,10 @@ async def _rendered(template: Template, plan: Plan, renderer: Renderer) -> str:
         further = {**further, "reasoning_effort": ask.reasoning_effort}
     messages = one_system([for_template(each) for each in ask.messages], knows_developer=DEVELOPER in template.text)
     try:
-        return await renderer.render(template, messages, plan.tools, further)
+        return await renderer.render(template, messages, plan.tools, further, plan.upstream.queue_s)
+    except NoTurn:
+        detail = f"the prompt could not be rendered within {plan.upstream.queue_s:g} s, after others; try again later"
+        raise NotAsked(detail, "full", TOO_MANY, again=False) from None
     except CannotRender as problem:
         logged = "the chat template does not render"  # its own words may be the prompt's
         raise NotAsked(str(problem), "refused", BAD_REQUEST, again=False, logged=logged) from problem
