@@ -12,6 +12,7 @@ from tests.support.fronts import WORDS, Asked, another, answered, fronting, told
 from tests.support.stage import until
 from tokenmill.apis import APIS
 from tokenmill.config import Gateway
+from tokenmill.front.posts import BODY_VALUES
 from tokenmill.servers.process import free_port
 
 pytestmark = pytest.mark.integration
@@ -109,7 +110,7 @@ async def test_a_call_is_told_by_the_names_that_its_client_knows(kafka: str, uni
 @pytest.mark.parametrize("path", BODIES)
 async def test_what_is_wrong_is_refused_in_the_object_of_the_api(path: str, kafka: str, unique: str) -> None:
     """With the place, before anything is written."""
-    async with fronting(kafka, unique, body_kib=16) as front:
+    async with fronting(kafka, unique, body_kib=100) as front:
         wrong: list[tuple[Any, int]] = [
             (b"{", 400),
             (b"[]", 400),
@@ -118,6 +119,7 @@ async def test_what_is_wrong_is_refused_in_the_object_of_the_api(path: str, kafk
             (BODIES[path] | {"metadata": {"conversation_id": "c" * 9_999}}, 400),
             (b'{"x":' + b"[" * 300 + b"]" * 300 + b"}", 400),
             (b'{"x":' + b"[" * 5_000 + b"]" * 5_000 + b"}", 400),
+            (msgspec.json.encode(BODIES[path] | {"x": [0] * BODY_VALUES}), 400),
         ]
         for body, status in wrong:
             async with front.post(path, body) as response:
@@ -128,7 +130,7 @@ async def test_what_is_wrong_is_refused_in_the_object_of_the_api(path: str, kafk
             assert response.status == 405
         async with front.session.get(f"{front.url}/v1/nothing") as response:
             assert (response.status, "error" in await response.json()) == (404, True)
-        async with front.post(path, BODIES[path] | {"user": "u" * 17_000}) as response:
+        async with front.post(path, BODIES[path] | {"user": "u" * 103_000}) as response:
             assert response.status == 413
             assert "front.body_kib" in (await response.json())["error"]["message"]
         assert front.asked == []

@@ -20,7 +20,7 @@ from aiohttp import web
 from tokenmill.apis import APIS, RESPONSES, Api, BadAsk
 from tokenmill.apis.ask import Json
 from tokenmill.apis.namespaces import Namespaces, told_apart
-from tokenmill.apis.reading import is_deeper
+from tokenmill.apis.reading import holds_more, is_deeper
 from tokenmill.caller.served import unknown_model
 from tokenmill.dialects import Dialect
 from tokenmill.front.failure import Failed
@@ -47,6 +47,10 @@ BODY_S = 60.0
 BODY_DEPTH = 2 * JSON_DEPTH
 """Nesting that a body may have: that of arguments in a history, and of what stands around them. Its later readers can
 read as much."""
+
+BODY_VALUES = 50_000
+"""Values that a body may have. A long conversation with many tools has some thousands. One of lists alone has 350,000
+in a megabyte, which take 26 times its bytes once they are decoded, here and in the caller."""
 
 JSON = "application/json"
 
@@ -232,13 +236,19 @@ def _object(body: bytes) -> Json:
         raise _too_deep() from None
     except (msgspec.DecodeError, UnicodeDecodeError) as problem:
         raise BadAsk(f"the body is no JSON object: {problem}") from problem
-    if _brackets(body) > BODY_DEPTH and is_deeper(said, BODY_DEPTH):
+    brackets = _brackets(body)
+    if brackets > BODY_DEPTH and is_deeper(said, BODY_DEPTH):
         raise _too_deep()
+    if brackets + body.count(b",") > BODY_VALUES and holds_more(said, BODY_VALUES):
+        raise BadAsk(f"the body holds more than {BODY_VALUES:,} values")
     return said
 
 
 def _brackets(body: bytes) -> int:
-    """Count the brackets that open: a body with few is not deep, and need not be walked."""
+    """Count the brackets that open: a body with few is not deep, and need not be walked.
+
+    With the commas they are as many as its values, or more: each value is the first of its list, or follows a comma.
+    """
     return body.count(b"{") + body.count(b"[")
 
 
