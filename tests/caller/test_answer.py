@@ -1,6 +1,7 @@
 """One answer: a model server is called, and what it says becomes chunks, up to an end."""
 
 import asyncio
+import gc
 import logging
 from typing import Any
 
@@ -21,6 +22,7 @@ from tokenmill.apis.ask import Json
 from tokenmill.caller import answer as module
 from tokenmill.caller import trying
 from tokenmill.caller.answer import Answer
+from tokenmill.caller.kinds import Plan
 from tokenmill.caller.writing import RANGE
 from tokenmill.codecs import Chunk
 from tokenmill.events import ToolCall
@@ -75,6 +77,18 @@ async def test_an_answer_is_opened_before_it_has_a_place() -> None:
         await until(lambda: at.pool.waiting == 1, "it waits")
         assert [chunk.get("open", {}).get("model") for chunk in at.written.chunks] == ["m"]
         assert server.generations == []
+        at.pool.give_back(place, failed=None)
+        assert (await run)[1] == "finished"
+
+
+async def test_an_answer_that_waits_for_a_place_keeps_its_request_as_it_came() -> None:
+    """What is read of it takes several times its bytes, and hundreds may wait."""
+    async with Vllm(lambda _: Script("Hello")) as server, desk("vllm", server.url, calls=1) as at:
+        place = await at.pool.take()
+        run = asyncio.create_task(at.run(chat(user="waiting")))
+        await until(lambda: at.pool.waiting == 1, "it waits")
+        kept = [each for each in gc.get_objects() if isinstance(each, Plan) and each.body.get("user") == "waiting"]
+        assert kept == []
         at.pool.give_back(place, failed=None)
         assert (await run)[1] == "finished"
 
