@@ -2,10 +2,12 @@
 
 import asyncio
 import time
+import tracemalloc
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.support.calling import HI, HISTORY, TOOL, chat, model, plan_of
@@ -17,7 +19,7 @@ from tests.support.raw_server import answer, raw_server
 from tokenmill.apis.ask import Json
 from tokenmill.caller.failure import NotAsked, UpstreamFailed
 from tokenmill.caller.http import Http
-from tokenmill.caller.kinds import Plan
+from tokenmill.caller.kinds import Plan, find_kind
 from tokenmill.caller.prompting import OVERLAP_CHARS, for_template, prompted, unsaid
 from tokenmill.caller.renderer import Renderer
 
@@ -167,6 +169,27 @@ async def test_a_server_that_does_not_say_its_prompt_is_told_of(kind: str, said:
         with pytest.raises(UpstreamFailed, match="template_file") as problem:
             await prompt(kind, server.url, renderer, chat())
     assert (problem.value.status, problem.value.again) == (502, False)
+
+
+@pytest.mark.parametrize("body", [b"", b"Hello", b"\xff", b'{"a":' * 50_000, b'{"prompt":"half', b'{"prompt":"\xff"}'])
+async def test_a_server_that_answers_no_json_is_told_of(body: bytes, renderer: Renderer) -> None:
+    """Whatever it answers."""
+    async with raw_server(answer(200, body)) as server:
+        with pytest.raises(UpstreamFailed, match="no JSON") as problem:
+            await prompt("llama.cpp", server.url, renderer, chat())
+    assert problem.value.kind == "unreadable"
+
+
+@pytest.mark.parametrize("kind", ["llama.cpp", "ollama"])
+def test_of_an_answer_with_a_prompt_nothing_else_is_decoded(kind: str) -> None:
+    """A server's long answer would take many times its bytes."""
+    said = msgspec.json.encode({"prompt": "P", "_debug_info": {"rendered_template": "P"}, "x": [[]] * 100_000})
+    tracemalloc.start()
+    try:
+        assert find_kind(kind).prompt_of(said) == "P"
+        assert tracemalloc.get_traced_memory()[1] < len(said)
+    finally:
+        tracemalloc.stop()
 
 
 async def test_a_server_that_refuses_to_render_says_why(renderer: Renderer) -> None:

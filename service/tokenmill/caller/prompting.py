@@ -12,6 +12,7 @@ from tokenmill.caller.kinds.arguments import read_arguments, reasoning_of, text_
 from tokenmill.caller.kinds.raw_text import DEVELOPER, one_system, template_variables
 from tokenmill.caller.renderer import NoTurn, Renderer
 from tokenmill.caller.served import Served
+from tokenmill.errors import NOT_JSON
 from tokenmill.templates.rendering import CannotRender, Template
 
 BAD_REQUEST = 400
@@ -28,7 +29,11 @@ async def prompted(
     if served.template:
         prompt = await _rendered(served.template, plan, renderer)
     elif (call := served.kind.rendering(plan)) is not None:
-        found = served.kind.prompt_of(await http.whole(url, call, headers, served.upstream))
+        answer = await http.whole(url, call, headers, served.upstream)
+        try:
+            found = served.kind.prompt_of(answer)
+        except NOT_JSON as problem:
+            raise UpstreamFailed("the model's server answered no JSON", "unreadable") from problem
         if found is None:
             detail = "the model's server does not say its prompt; give the upstream a template_file"
             raise UpstreamFailed(detail, "unreadable", again=False)
