@@ -28,6 +28,8 @@ from tokenmill.caller.pool import Place, Pool
 from tokenmill.caller.prompting import BAD_REQUEST, prompted
 from tokenmill.caller.renderer import Renderer
 from tokenmill.caller.served import Served
+from tokenmill.caller.server_parsers import Watched
+from tokenmill.observe.caller_table import Sign
 from tokenmill.records import Headers
 
 log = logging.getLogger(__name__)
@@ -131,11 +133,13 @@ class Tries:
             logged = "the request can't be made"  # the reason may quote it
             raise NotAsked(str(problem), "refused", BAD_REQUEST, again=False, logged=logged) from problem
         begins, tell = "" if self._goes_on else plan.begins, partial(self._began, served.pool, place)
-        generation = Generation(call.codec, plan.ask.n, begins, self._taker, tell=tell)
+        watched = Watched(self._taker, served.parsers.saw if kind.raw else _ignored)
+        generation = Generation(call.codec, plan.ask.n, begins, watched, tell=tell)
         try:
             streamed = self._http.streamed(url, call, headers, upstream, lambda: generation.whole)
             async with aclosing(streamed) as pieces:
                 await generation.read(pieces)
+            watched.over()
         except asyncio.CancelledError:
             if (abort := kind.abort(call)) is not None:
                 await self._http.abort(url, abort, headers, upstream)
@@ -148,6 +152,10 @@ class Tries:
         self._refused.pop(place.url, None)  # it has changed its mind
         for other in self._refused.values():
             pool.refused(other)
+
+
+def _ignored(_sign: Sign) -> None:
+    """A server that is not asked for raw text may parse it."""
 
 
 def _counts(problem: UpstreamFailed) -> bool | None:
