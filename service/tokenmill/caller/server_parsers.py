@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 WARNINGS: dict[Sign, str] = {
     "calls": "parses calls itself: start it without --tool-call-parser and --enable-auto-tool-choice",
     "reasoning": "parses reasoning itself: start it without --reasoning-parser",
-    "nothing": "wrote tokens but no text, as if it removed a call: start it without --tool-call-parser and "
+    "nothing": "wrote tokens but no text: if it parses calls itself, start it without --tool-call-parser and "
     "--enable-auto-tool-choice",
 }
 """What the log says of each."""
