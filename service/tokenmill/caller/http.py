@@ -123,6 +123,7 @@ class Http:
         """
         until, begun = time.monotonic() + upstream.first_byte_s, False
         async with self._answered(url, call, headers, upstream, over) as response:
+            del call  # its body was sent
             with _Failing(), closing(ResettableTimeout(_left(until))) as limit:
                 while True:
                     with limit:
@@ -161,6 +162,7 @@ class Http:
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         """A response that is no refusal, once its head is there; closed in the end, whatever is left of it."""
         request = self._post(url, call, headers, upstream)
+        del call
         with _Failing():
             async with asyncio.timeout(upstream.first_byte_s):
                 response = await request

@@ -135,13 +135,14 @@ class Tries:
         begins, tell = "" if self._goes_on else plan.begins, partial(self._began, served.pool, place)
         watched = Watched(self._taker, served.parsers.saw if kind.raw else _ignored)
         generation = Generation(call.codec, plan.ask.n, begins, watched, tell=tell)
+        abort, streamed = kind.abort(call), self._http.streamed(url, call, headers, upstream, lambda: generation.whole)
+        del plan, call  # they take several times their bytes, and the answer takes its time
         try:
-            streamed = self._http.streamed(url, call, headers, upstream, lambda: generation.whole)
             async with aclosing(streamed) as pieces:
                 await generation.read(pieces)
             watched.over()
         except asyncio.CancelledError:
-            if (abort := kind.abort(call)) is not None:
+            if abort is not None:
                 await self._http.abort(url, abort, headers, upstream)
             raise
 
