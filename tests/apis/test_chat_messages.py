@@ -12,7 +12,7 @@ from tests.apis.bodies import URL, ask, refusal
     [
         {"role": "user", "content": ""},
         {"role": "assistant", "content": ""},
-        {"role": "assistant", "reasoning": "Hm"},
+        {"role": "assistant", "content": "", "reasoning": "Hm"},
         {"role": "assistant", "refusal": "No"},
         {"role": "assistant", "content": "a", "tool_calls": []},
         {"role": "assistant", "tool_calls": [{"id": "k", "function": {"name": "f", "arguments": "{"}}]},
@@ -25,11 +25,18 @@ def test_messages_stay_as_they_are(message: dict[str, Any]) -> None:
     assert ask("chat", messages=[{**message, "audio": None}]).messages == [message]
 
 
+@pytest.mark.parametrize("message", [{"role": "tool", "tool_call_id": "k"}, {"role": "assistant"}])
 @pytest.mark.parametrize("content", [None, [], ""])
-def test_a_tool_may_answer_nothing(content: Any) -> None:
-    """However a client says so: templates read a text."""
-    message = {"role": "tool", "tool_call_id": "k", "content": content}
-    assert ask("chat", messages=[message]).messages == [message | {"content": ""}]
+def test_an_answer_may_be_empty(content: Any, message: dict[str, Any]) -> None:
+    """Templates read a text, however a client writes that there is none."""
+    assert ask("chat", messages=[message | {"content": content}]).messages == [message | {"content": ""}]
+
+
+def test_an_empty_list_beside_a_call_is_an_empty_text() -> None:
+    """Null stays absent: the call stands in the place of a content."""
+    call = {"role": "assistant", "tool_calls": [{"id": "k", "function": {"name": "f", "arguments": "{}"}}]}
+    assert ask("chat", messages=[call | {"content": []}]).messages == [call | {"content": ""}]
+    assert ask("chat", messages=[call | {"content": None}]).messages == [call]
 
 
 @pytest.mark.parametrize(
@@ -62,7 +69,7 @@ def test_a_tool_may_answer_nothing(content: Any) -> None:
             ".content[0].type",
             "unsupported_value",
         ),
-        ({"role": "assistant"}, ".content", "missing_required_parameter"),
+        ({"role": "assistant", "content": 3}, ".content", "invalid_type"),
         ({"role": "assistant", "content": "a", "function_call": {}}, ".function_call", "unsupported_parameter"),
         ({"role": "assistant", "content": "a", "audio": {"id": "x"}}, ".audio", "unsupported_parameter"),
         ({"role": "assistant", "content": "a", "reasoning_content": 3}, ".reasoning_content", "invalid_type"),

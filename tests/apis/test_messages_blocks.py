@@ -54,6 +54,9 @@ def test_results_are_messages_of_their_own(blocks: list[Json], expected: list[Js
     ("blocks", "expected"),
     [
         ("a", {"content": "a"}),
+        ("", {"content": ""}),
+        ([], {"content": ""}),
+        (None, {"content": ""}),
         ([text("a"), text("b")], {"content": "ab"}),
         ([{"type": "redacted_thinking", "data": "x"}], {"content": ""}),
         ([{"type": "thinking", "thinking": "x", "signature": ""}], {"content": "", "reasoning_content": "x"}),

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tokenmill.apis.ask import BadAsk
-from tokenmill.apis.reading import MOST, PATH_CHARS, Node, is_deeper, numbers, printable, shown
+from tokenmill.apis.reading import MOST, PATH_CHARS, Node, holds_more, is_deeper, numbers, printable, shown
 
 
 def refused(read: Callable[[], Any]) -> BadAsk:
@@ -102,3 +102,13 @@ def test_numbers_are_read_by_their_ranges() -> None:
 def test_how_deep_a_value_is_nested(value: object, deep: int) -> None:
     """Lists and objects count, as many as lie in each other."""
     assert (is_deeper(value, deep), is_deeper(value, deep - 1)) == (False, deep > 0)
+
+
+@pytest.mark.parametrize(
+    ("value", "count"),
+    [([1, 2], 2), ({"a": 1, "b": [2, {"c": []}]}, 5), ([[], [[]], {}], 4)],
+)
+def test_values_are_counted_at_every_depth(value: Any, count: int) -> None:
+    """Those of lists and of objects, and what they hold."""
+    assert not holds_more("a", 0)
+    assert (holds_more(value, count), holds_more(value, count - 1)) == (False, True)

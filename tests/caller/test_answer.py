@@ -1,6 +1,7 @@
 """One answer: a model server is called, and what it says becomes chunks, up to an end."""
 
 import asyncio
+import gc
 import logging
 from typing import Any
 
@@ -12,6 +13,7 @@ from tests.support.answering import Narrow, desk, request
 from tests.support.calling import HI, SHAPE, TOOL, chat
 from tests.support.model_servers.anthropic import Anthropic
 from tests.support.model_servers.llama_cpp import LlamaCpp
+from tests.support.model_servers.openai_like import OpenAiLike
 from tests.support.model_servers.sglang import Sglang
 from tests.support.model_servers.speech import Script
 from tests.support.model_servers.vllm import Vllm
@@ -21,6 +23,7 @@ from tokenmill.apis.ask import Json
 from tokenmill.caller import answer as module
 from tokenmill.caller import trying
 from tokenmill.caller.answer import Answer
+from tokenmill.caller.kinds import Call, Plan
 from tokenmill.caller.writing import RANGE
 from tokenmill.codecs import Chunk
 from tokenmill.events import ToolCall
@@ -77,6 +80,30 @@ async def test_an_answer_is_opened_before_it_has_a_place() -> None:
         assert server.generations == []
         at.pool.give_back(place, failed=None)
         assert (await run)[1] == "finished"
+
+
+def kept(user: str) -> list[Any]:
+    """What is in memory of a request that was read: its plan, and what its server is asked."""
+    read = [each for each in gc.get_objects() if isinstance(each, Plan | Call)]
+    return [each for each in read if each.body.get("user") == user]
+
+
+@pytest.mark.parametrize("kind", ["vllm", "openai"])
+async def test_a_request_is_kept_as_it_came(kind: str) -> None:
+    """What is read of it takes several times its bytes: hundreds may wait for a place, and answers take minutes."""
+    settings: Json = {"calls": 1, "format": "hermes" if kind == "vllm" else ""}
+    async with OpenAiLike(lambda _: SLOW) as server, desk(kind, server.url, **settings) as at:
+        place = await at.pool.take()
+        answer = at.answer(chat(user=kind))
+        run = asyncio.create_task(answer.run())
+        await until(lambda: at.pool.waiting == 1, "it waits")
+        assert kept(kind) == []
+        at.pool.give_back(place, failed=None)
+        await until(lambda: answer.first_s is not None, "it has begun")
+        assert server.generations[0].body["user"] == kind
+        assert kept(kind) == []
+        answer.stop(run)
+        assert await run == "stopped"
 
 
 async def test_each_of_several_choices_has_its_end() -> None:

@@ -1,10 +1,13 @@
 """The prompt of a request: rendered here, or by the server that completes it."""
 
+import asyncio
 import time
+import tracemalloc
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.support.calling import HI, HISTORY, TOOL, chat, model, plan_of
@@ -16,7 +19,7 @@ from tests.support.raw_server import answer, raw_server
 from tokenmill.apis.ask import Json
 from tokenmill.caller.failure import NotAsked, UpstreamFailed
 from tokenmill.caller.http import Http
-from tokenmill.caller.kinds import Plan
+from tokenmill.caller.kinds import Plan, find_kind
 from tokenmill.caller.prompting import OVERLAP_CHARS, for_template, prompted, unsaid
 from tokenmill.caller.renderer import Renderer
 
@@ -93,6 +96,26 @@ async def test_a_developer_is_the_system_where_a_template_does_not_know_the_role
     assert plan.prompt == f"<{role}><user>"
 
 
+ENDLESS = "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"
+
+
+async def test_a_prompt_that_is_not_rendered_in_time_is_refused_as_one_too_many(
+    tmp_path: Path, renderer: Renderer
+) -> None:
+    """It waits for other prompts of its template no longer than for a place."""
+    (tmp_path / "t.jinja").write_text(ENDLESS)
+    settings = {"template_file": str(tmp_path / "t.jinja"), "queue_s": 0.01}
+    first = asyncio.create_task(prompt("completions", "", renderer, chat(), **settings))
+    await asyncio.sleep(0)
+    try:
+        with pytest.raises(NotAsked, match="could not be rendered within") as problem:
+            await prompt("completions", "", renderer, chat(), **settings)
+        assert (problem.value.status, problem.value.kind, problem.value.again) == (429, "full", False)
+    finally:
+        first.cancel()
+        await asyncio.wait((first,))
+
+
 ONE_SYSTEM = (
     "{% for m in messages %}{% if m.role == 'system' and not loop.first %}"
     "{{ raise_exception('System message must be at the beginning.') }}{% endif %}"
@@ -146,6 +169,27 @@ async def test_a_server_that_does_not_say_its_prompt_is_told_of(kind: str, said:
         with pytest.raises(UpstreamFailed, match="template_file") as problem:
             await prompt(kind, server.url, renderer, chat())
     assert (problem.value.status, problem.value.again) == (502, False)
+
+
+@pytest.mark.parametrize("body", [b"", b"Hello", b"\xff", b'{"a":' * 50_000, b'{"prompt":"half', b'{"prompt":"\xff"}'])
+async def test_a_server_that_answers_no_json_is_told_of(body: bytes, renderer: Renderer) -> None:
+    """Whatever it answers."""
+    async with raw_server(answer(200, body)) as server:
+        with pytest.raises(UpstreamFailed, match="no JSON") as problem:
+            await prompt("llama.cpp", server.url, renderer, chat())
+    assert problem.value.kind == "unreadable"
+
+
+@pytest.mark.parametrize("kind", ["llama.cpp", "ollama"])
+def test_of_an_answer_with_a_prompt_nothing_else_is_decoded(kind: str) -> None:
+    """A server's long answer would take many times its bytes."""
+    said = msgspec.json.encode({"prompt": "P", "_debug_info": {"rendered_template": "P"}, "x": [[]] * 100_000})
+    tracemalloc.start()
+    try:
+        assert find_kind(kind).prompt_of(said) == "P"
+        assert tracemalloc.get_traced_memory()[1] < len(said)
+    finally:
+        tracemalloc.stop()
 
 
 async def test_a_server_that_refuses_to_render_says_why(renderer: Renderer) -> None:

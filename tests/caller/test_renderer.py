@@ -1,11 +1,14 @@
 """Prompts by a model's own chat template."""
 
+import asyncio
 import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import pytest
 
-from tokenmill.caller.renderer import Renderer, template_of
+from tokenmill.caller.renderer import NoTurn, Renderer, template_of
 from tokenmill.errors import ConfigError
 from tokenmill.templates.rendering import CannotRender, Template
 
@@ -62,6 +65,37 @@ async def test_a_template_that_does_not_render_says_why_and_the_next_one_does(te
         assert await renderer.render(TEMPLATE, MESSAGES, [], {}) == "<user>Zürich 🙂?<assistant>"
     finally:
         await renderer.close()
+
+
+@asynccontextmanager
+async def busy_with(renderer: Renderer, template: str) -> AsyncIterator["asyncio.Task[str]"]:
+    """A renderer that is at work on this template inside the block."""
+    task = asyncio.create_task(renderer.render(Template(template), MESSAGES, [], {}))
+    await asyncio.sleep(0)  # it has its turn
+    try:
+        yield task
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError, CannotRender):
+            await task
+        await renderer.close()
+
+
+async def test_a_slow_template_does_not_delay_another_model_s() -> None:
+    """Each template has its own process: one client's long history holds up no model but the one that it asks."""
+    renderer = Renderer(render_s=2)
+    async with busy_with(renderer, ENDLESS) as slow:
+        assert await renderer.render(TEMPLATE, MESSAGES, [], {}) == "<user>Zürich 🙂?<assistant>"
+        assert not slow.done()
+
+
+async def test_a_turn_is_waited_for_so_long_and_no_longer() -> None:
+    """The prompt that is rendered meanwhile is not disturbed."""
+    renderer = Renderer(render_s=30)
+    async with busy_with(renderer, ENDLESS) as slow:
+        with pytest.raises(NoTurn):
+            await renderer.render(Template(ENDLESS), MESSAGES, [], {}, 0.01)
+        assert not slow.done()
 
 
 def test_a_file_without_a_template_is_named_by_its_setting(tmp_path: Path) -> None:

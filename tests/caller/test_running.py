@@ -119,6 +119,14 @@ async def test_a_failure_is_counted_by_its_kind() -> None:
         assert now.numbers.value("tokenmill_caller_failures_total", "refused") == 1
 
 
+async def test_an_answer_that_its_server_has_parsed_is_counted() -> None:
+    """By the sign of it."""
+    async with scene(Script("Hello")) as now:
+        assert now.numbers.value("tokenmill_caller_parsed_total", "nothing") == 0
+        now.at.resources.models["m"].parsers.saw("nothing")
+        assert now.numbers.value("tokenmill_caller_parsed_total", "nothing") == 1
+
+
 async def test_a_mistake_of_ours_ends_the_answer_and_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     """Behind what was said; nobody waits for it for ever."""
     async with scene(Script("")) as now:

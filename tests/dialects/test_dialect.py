@@ -3,6 +3,7 @@
 import msgspec
 import pytest
 
+from tests.support.scenarios import SCENARIOS, rendered
 from tokenmill.dialects import DIALECTS, Dialect, Envelope, find_dialect
 from tokenmill.dialects.dialect import Handlers, failure_text, handled, voids, warns
 from tokenmill.errors import ConfigError
@@ -113,3 +114,13 @@ def test_a_further_piece_of_a_text_leaves_the_state(dialect: Dialect, piece: Tex
     before = msgspec.msgpack.encode(state)
     dialect.encode(state, envelope, piece, 3, 1_000)
     assert msgspec.msgpack.encode(state) == before
+
+
+@pytest.mark.parametrize("dialect", ["openai", "openai_completion", "anthropic", "anthropic_message"])
+def test_calls_are_not_the_reason_of_an_answer_that_shows_none(dialect: str) -> None:
+    """A provider ended with a call that could not be read: a client that looks for calls to run would find none."""
+    said = b"".join(rendered(SCENARIOS["a provider's broken call"], dialect).payloads)
+    assert b'"end_turn"' in said or b'"finish_reason":"stop"' in said
+    assert b"tool_" not in said
+    shown = b"".join(rendered(SCENARIOS["calls side by side"], dialect).payloads)
+    assert b'"stop_reason":"tool_use"' in shown or b'"finish_reason":"tool_calls"' in shown

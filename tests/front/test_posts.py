@@ -12,6 +12,7 @@ from tests.support.fronts import WORDS, Asked, another, answered, fronting, told
 from tests.support.stage import until
 from tokenmill.apis import APIS
 from tokenmill.config import Gateway
+from tokenmill.front.posts import BODY_VALUES
 from tokenmill.servers.process import free_port
 
 pytestmark = pytest.mark.integration
@@ -92,8 +93,15 @@ async def test_a_call_is_told_by_the_names_that_its_client_knows(kafka: str, uni
             (whole,) = (await response.json())["output"]
         async with front.post("/v1/responses", body | {"stream": True}) as response:
             events = [event for event in await told(response) if isinstance(event, dict)]
+        later = body | {"background": True}
+        async with front.post("/v1/responses", later, idempotency_key="k") as response:
+            begun = (await response.json())["id"]
+        async with front.session.get(f"{front.url}/v1/responses/{begun}?stream=true") as response:
+            await response.read()  # until it is over
+        async with front.post("/v1/responses", later, idempotency_key="k") as response:
+            (again,) = (await response.json())["output"]
         items = [event["item"] for event in events if "item" in event]
-        for item in (whole, *items, events[-1]["response"]["output"][0]):
+        for item in (whole, again, *items, events[-1]["response"]["output"][0]):
             assert (item["type"], item["namespace"], item["name"]) == ("function_call", "mcp__words", "lookup")
         assert msgspec.json.decode(whole["arguments"]) == {"word": "mill"}
         assert "mcp__words__lookup" not in repr(events)
@@ -102,7 +110,7 @@ async def test_a_call_is_told_by_the_names_that_its_client_knows(kafka: str, uni
 @pytest.mark.parametrize("path", BODIES)
 async def test_what_is_wrong_is_refused_in_the_object_of_the_api(path: str, kafka: str, unique: str) -> None:
     """With the place, before anything is written."""
-    async with fronting(kafka, unique, body_kib=16) as front:
+    async with fronting(kafka, unique, body_kib=100) as front:
         wrong: list[tuple[Any, int]] = [
             (b"{", 400),
             (b"[]", 400),
@@ -111,6 +119,7 @@ async def test_what_is_wrong_is_refused_in_the_object_of_the_api(path: str, kafk
             (BODIES[path] | {"metadata": {"conversation_id": "c" * 9_999}}, 400),
             (b'{"x":' + b"[" * 300 + b"]" * 300 + b"}", 400),
             (b'{"x":' + b"[" * 5_000 + b"]" * 5_000 + b"}", 400),
+            (msgspec.json.encode(BODIES[path] | {"x": [0] * BODY_VALUES}), 400),
         ]
         for body, status in wrong:
             async with front.post(path, body) as response:
@@ -121,7 +130,7 @@ async def test_what_is_wrong_is_refused_in_the_object_of_the_api(path: str, kafk
             assert response.status == 405
         async with front.session.get(f"{front.url}/v1/nothing") as response:
             assert (response.status, "error" in await response.json()) == (404, True)
-        async with front.post(path, BODIES[path] | {"user": "u" * 17_000}) as response:
+        async with front.post(path, BODIES[path] | {"user": "u" * 103_000}) as response:
             assert response.status == 413
             assert "front.body_kib" in (await response.json())["error"]["message"]
         assert front.asked == []

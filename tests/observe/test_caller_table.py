@@ -6,7 +6,7 @@ from tokenmill.observe.caller_table import CALLER_METRICS
 def test_labels_are_names_of_lists() -> None:
     """A model, its URL or a client is none."""
     labels = {label for metric in CALLER_METRICS for label in metric.labels}
-    assert labels == {"outcome", "kind", "fate", "version", "python"}
+    assert labels == {"outcome", "kind", "fate", "sign", "version", "python"}
 
 
 def test_all_names_tell_whose_they_are() -> None:

@@ -84,7 +84,7 @@ async def prompt_from(server: FakeModelServer, kind: Kind, plan: Plan) -> Plan:
         session.post(server.url + call.path, data=msgspec.json.encode(call.body)) as reply,
     ):
         assert reply.status == 200, await reply.text()
-        prompt = kind.prompt_of(await reply.json())
+        prompt = kind.prompt_of(await reply.read())
     assert prompt is not None
     return msgspec.structs.replace(plan, prompt=prompt)
 

@@ -98,6 +98,9 @@ SCENARIOS: dict[str, Scenario] = {
             {"finish_reason": "tool_calls"},
         ]
     ),
+    "a provider's broken call": Scenario(
+        [_native(0, name="get_weather", arguments='{"city": "P", oops}'), {"finish_reason": "tool_calls"}]
+    ),
     "content filtered": Scenario([*_text("No"), {"finish_reason": "content_filter"}]),
     "parts of a provider": Scenario(
         [

@@ -29,15 +29,25 @@ def _message(node: Node) -> Json:
         node.maybe(name, Node.text)
     node.maybe("tool_calls", _calls)
     check(node)
-    silent = role.value == "tool" and node.at("content").value in _NOTHING
-    return node.members() | ({"content": ""} if silent else {})
+    return node.members() | ({"content": ""} if _is_empty(node) else {})
 
 
 _TEXTS = ("name", "refusal", "reasoning_content", "reasoning", "tool_call_id")
 """Members that are texts, whichever message has them: what translates a conversation reads them in any role."""
 
 _NOTHING: tuple[Any, ...] = (None, [], "")
-"""Contents of an empty answer of a tool: templates read a text."""
+"""Contents of an empty answer of a tool or an assistant. Clients send their answers back as their SDK built them."""
+
+_INSTEAD = ("tool_calls", "refusal")
+"""Members of an assistant's message that may stand in the place of a content."""
+
+
+def _is_empty(node: Node) -> bool:
+    """Whether a message has an empty content, which templates and servers read as a text."""
+    content = node.at("content").value
+    if node.at("role").value not in ("assistant", "tool") or content not in _NOTHING:
+        return False
+    return content is not None or not any(node.at(name).value for name in _INSTEAD)
 
 
 def _text(node: Node) -> None:
@@ -79,11 +89,8 @@ def _assistant(node: Node) -> None:
     for name, instead in (("function_call", "use `tool_calls`."), ("audio", "answers have no sound here.")):
         if not (member := node.at(name)).absent:
             raise member.bad(f"is not supported: {instead}", "unsupported_parameter")
-    said = [node.at(name).value for name in ("tool_calls", "refusal", "reasoning_content", "reasoning")]
-    if not (content := node.at("content")).absent:
+    if (content := node.at("content")).value not in _NOTHING:
         _content(content, {"text": _text, "refusal": _refusal})
-    elif not any(said):
-        raise content.bad("is missing, and there are no `tool_calls`.", "missing_required_parameter")
 
 
 def _calls(node: Node) -> None:

@@ -35,7 +35,8 @@ def read_messages(node: Node) -> list[Json]:
     for turn in turns:
         turn.only("role", "content")
         role = turn.need("role")
-        found += _ROLES[role.word(*_ROLES)](turn.need("content"))
+        read = _ROLES[role.word(*_ROLES)]
+        found += read(turn.at("content") if read is _assistant else turn.need("content"))
     if last.at("role").value == "assistant":
         told = "can't be assistant in the last message: an answer is not continued. End with a message of the user."
         raise last.at("role").bad(told, "unsupported_value")
@@ -103,8 +104,8 @@ def _spoken(parts: list[Json]) -> list[Json]:
 
 
 def _assistant(node: Node) -> list[Json]:
-    if isinstance(node.value, str):
-        return [{"role": "assistant", "content": node.filled()}]
+    if isinstance(node.value, str) or node.value in (None, []):  # clients send empty answers back, too
+        return [{"role": "assistant", "content": node.value or ""}]
     found: dict[str, list[Any]] = {"content": [], "reasoning_content": [], "tool_calls": []}
     for read in (_block(each, _ASSISTANT) for each in _listed(node)):
         for name, value in read.items():

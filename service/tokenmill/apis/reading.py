@@ -182,6 +182,19 @@ def is_deeper(value: Any, most: int) -> bool:
     return bool(level)
 
 
+def holds_more(value: Any, most: int) -> bool:
+    """Whether a JSON value holds more values than that, in all its lists and objects together."""
+    found, inner = 0, [value]
+    while inner:
+        item = inner.pop()
+        if isinstance(item, dict | list):
+            found += len(item)
+            if found > most:
+                return True
+            inner += item.values() if isinstance(item, dict) else item
+    return False
+
+
 def numbers(body: Node, ranges: Mapping[str, tuple[float, float]]) -> dict[str, Any]:
     """Return the numbers in the body, each within the range of its name."""
     return {name: node.number(*ranges[name]) for name in ranges if not (node := body.at(name)).absent}

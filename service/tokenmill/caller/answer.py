@@ -272,17 +272,14 @@ class Answer:
 
     async def _answered(self) -> Outcome:
         try:
-            served, plan = self.read()
+            served, model = await self._open_as_asked()
+            await self._tries.generate(served, model, lambda: self.read()[1])
         except BadAsk as problem:
             await self._open({}, 1)
             await self._fail(str(problem), NOT_FOUND if problem.code == "model_not_found" else BAD_REQUEST)
             return "refused"
-        self._choices = plan.ask.n
-        try:
-            await self._open(served.options(plan.ask, begins=bool(plan.begins)), plan.ask.n)
-            await self._tries.generate(served, plan)
         except Refused as problem:  # a record that is larger than Kafka takes
-            await self._open({}, plan.ask.n)
+            await self._open({}, self._choices)
             await self._fail(problem.detail, problem.kind.status)
             return "failed" if self.first_s is not None else "refused"
         except UpstreamFailed as problem:
@@ -290,6 +287,16 @@ class Answer:
             await self._fail(str(problem), problem.status, problem.raw)
             return "failed" if self.first_s is not None else "refused"
         return "finished"
+
+    async def _open_as_asked(self) -> tuple[Served, str]:
+        """Open it, and return the model and its name at the server. Raises `BadAsk`, and `Refused` as the writer does.
+
+        The request is not kept as it was read: that takes several times its bytes, and a place may be far.
+        """
+        served, plan = self.read()
+        self._choices = plan.ask.n
+        await self._open(served.options(plan.ask, begins=bool(plan.begins)), plan.ask.n)
+        return served, plan.model
 
     def read(self) -> tuple[Served, Plan]:
         """Return the model and what is asked of it. The front read it too, but maybe with another configuration.

@@ -22,7 +22,6 @@ import aiohttp
 import msgspec
 from aiohttp.hdrs import ACCEPT_ENCODING, CONTENT_ENCODING
 
-from tokenmill.apis.ask import Json
 from tokenmill.caller.failure import (
     AGAIN,
     BAD_GATEWAY,
@@ -36,7 +35,6 @@ from tokenmill.caller.failure import (
 from tokenmill.caller.kinds import Call
 from tokenmill.caller.resettable_timeout import ResettableTimeout
 from tokenmill.config import Upstream
-from tokenmill.errors import NOT_JSON
 from tokenmill.limits import MIB
 
 PROMPT_BYTES = 16 * MIB
@@ -104,16 +102,12 @@ class Http:
         if self._session is not None:
             await self._session.close()
 
-    async def whole(self, url: str, call: Call, headers: Mapping[str, str], upstream: Upstream) -> Json:
-        """The JSON object that a call is answered with. Raises `UpstreamFailed`."""
+    async def whole(self, url: str, call: Call, headers: Mapping[str, str], upstream: Upstream) -> bytes:
+        """All that a call is answered with, up to `PROMPT_BYTES`. Raises `UpstreamFailed`."""
         async with self._answered(url, call, headers, upstream, _never) as response:
             with _Failing():
                 async with asyncio.timeout(upstream.silence_s):
-                    body = await _beginning(response, PROMPT_BYTES)
-        try:
-            return msgspec.json.decode(body, type=dict[str, Any])
-        except NOT_JSON as problem:
-            raise UpstreamFailed("the model's server answered no JSON", "unreadable") from problem
+                    return await _beginning(response, PROMPT_BYTES)
 
     async def streamed(
         self,
@@ -129,6 +123,7 @@ class Http:
         """
         until, begun = time.monotonic() + upstream.first_byte_s, False
         async with self._answered(url, call, headers, upstream, over) as response:
+            del call  # its body was sent
             with _Failing(), closing(ResettableTimeout(_left(until))) as limit:
                 while True:
                     with limit:
@@ -167,6 +162,7 @@ class Http:
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         """A response that is no refusal, once its head is there; closed in the end, whatever is left of it."""
         request = self._post(url, call, headers, upstream)
+        del call
         with _Failing():
             async with asyncio.timeout(upstream.first_byte_s):
                 response = await request

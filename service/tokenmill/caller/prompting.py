@@ -5,13 +5,14 @@ from collections.abc import Mapping
 import msgspec
 
 from tokenmill.apis.ask import Json
-from tokenmill.caller.failure import NotAsked, UpstreamFailed
+from tokenmill.caller.failure import TOO_MANY, NotAsked, UpstreamFailed
 from tokenmill.caller.http import Http
 from tokenmill.caller.kinds import Plan
 from tokenmill.caller.kinds.arguments import read_arguments, reasoning_of, text_of
 from tokenmill.caller.kinds.raw_text import DEVELOPER, one_system, template_variables
-from tokenmill.caller.renderer import Renderer
+from tokenmill.caller.renderer import NoTurn, Renderer
 from tokenmill.caller.served import Served
+from tokenmill.errors import NOT_JSON
 from tokenmill.templates.rendering import CannotRender, Template
 
 BAD_REQUEST = 400
@@ -28,7 +29,11 @@ async def prompted(
     if served.template:
         prompt = await _rendered(served.template, plan, renderer)
     elif (call := served.kind.rendering(plan)) is not None:
-        found = served.kind.prompt_of(await http.whole(url, call, headers, served.upstream))
+        answer = await http.whole(url, call, headers, served.upstream)
+        try:
+            found = served.kind.prompt_of(answer)
+        except NOT_JSON as problem:
+            raise UpstreamFailed("the model's server answered no JSON", "unreadable") from problem
         if found is None:
             detail = "the model's server does not say its prompt; give the upstream a template_file"
             raise UpstreamFailed(detail, "unreadable", again=False)
@@ -45,7 +50,10 @@ async def _rendered(template: Template, plan: Plan, renderer: Renderer) -> str:
         further = {**further, "reasoning_effort": ask.reasoning_effort}
     messages = one_system([for_template(each) for each in ask.messages], knows_developer=DEVELOPER in template.text)
     try:
-        return await renderer.render(template, messages, plan.tools, further)
+        return await renderer.render(template, messages, plan.tools, further, plan.upstream.queue_s)
+    except NoTurn:
+        detail = f"the prompt could not be rendered within {plan.upstream.queue_s:g} s, after others; try again later"
+        raise NotAsked(detail, "full", TOO_MANY, again=False) from None
     except CannotRender as problem:
         logged = "the chat template does not render"  # its own words may be the prompt's
         raise NotAsked(str(problem), "refused", BAD_REQUEST, again=False, logged=logged) from problem

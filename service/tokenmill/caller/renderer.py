@@ -1,7 +1,9 @@
-"""Prompts by a model's own chat template: rendered in a process of their own, one at a time, each within its time.
+"""Prompts by a model's own chat template: rendered in other processes, one for each template, each within its time.
 
-A template is a program of somebody else (see `templates.sandbox`). One that takes too long, or too much memory, costs
-its process, and the next prompt gets a new one.
+1. A template is a program of somebody else (see `templates.sandbox`). One that takes too long or too much memory costs
+   its process, and the next prompt gets a new one.
+2. A process renders one prompt at a time. A long history can take a template seconds, since some take a time that grows
+   with the square of its length: that delays prompts of the same template, for as long as they may wait.
 """
 
 import asyncio
@@ -26,18 +28,24 @@ LINE_BYTES = 64 * MIB
 """Of a prompt as JSON."""
 
 
+class NoTurn(Exception):
+    """Other prompts of the same template took all of the time that this one could wait."""
+
+
 class Renderer:
-    """Renders prompts in one process, which is started when it is needed."""
+    """Renders prompts, in processes that are started when they are needed."""
 
     def __init__(self, render_s: float = RENDER_S) -> None:
         self._render_s = render_s
-        self._process: asyncio.subprocess.Process | None = None
-        self._turn = asyncio.Lock()
+        self._processes = dict[str, _RenderingProcess]()
+        """By the text of the template."""
 
-    async def render(self, template: Template, messages: list[Json], tools: list[Json], further: Json) -> str:
+    async def render(
+        self, template: Template, messages: list[Json], tools: list[Json], further: Json, wait_s: float | None = None
+    ) -> str:
         """The prompt for an answer to these messages. `further` are variables of the template.
 
-        Raises `CannotRender` that says why.
+        Raises `CannotRender` that says why, and `NoTurn` if its turn does not come within `wait_s`.
         """
         conversation = {
             **template.variables,
@@ -47,19 +55,44 @@ class Renderer:
             "add_generation_prompt": True,
         }
         request = {"template": template.text, "conversations": [conversation], "time": time.time()}
-        async with self._turn:
-            try:
-                async with asyncio.timeout(self._render_s):
-                    answer = await self._asked(request)
-            except TimeoutError:
-                await self.close()
-                raise CannotRender(f"the chat template did not end within {self._render_s:g} s") from None
-            except BaseException:
-                await self.close()  # half an answer may be on its way
-                raise
+        process = self._processes.setdefault(template.text, _RenderingProcess(self._render_s))
+        answer = await process.rendered(request, wait_s)
         if answer.text is None:
             raise CannotRender(f"the chat template does not render: {answer.problem}")
         return template.without_bos(answer.text)
+
+    async def close(self) -> None:
+        """End the processes."""
+        for process in self._processes.values():
+            await process.close()
+
+
+class _RenderingProcess:
+    """A process that renders one prompt at a time, and the turns of those that wait."""
+
+    def __init__(self, render_s: float) -> None:
+        self._render_s = render_s
+        self._process: asyncio.subprocess.Process | None = None
+        self._turn = asyncio.Lock()
+
+    async def rendered(self, request: dict[str, Any], wait_s: float | None) -> Rendering:
+        """Wait for the turn, and return what the process makes of a request. Raises as `Renderer.render` does."""
+        try:
+            async with asyncio.timeout(wait_s):
+                await self._turn.acquire()
+        except TimeoutError:
+            raise NoTurn from None
+        try:
+            async with asyncio.timeout(self._render_s):
+                return await self._asked(request)
+        except TimeoutError:
+            await self.close()
+            raise CannotRender(f"the chat template did not end within {self._render_s:g} s") from None
+        except BaseException:
+            await self.close()  # half an answer may be on its way
+            raise
+        finally:
+            self._turn.release()
 
     async def _asked(self, request: dict[str, Any]) -> Rendering:
         process = await self._running()

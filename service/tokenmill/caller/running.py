@@ -5,16 +5,19 @@ What is over here says nothing of the answer: another caller may have taken it o
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, Protocol
 
 from tokenmill.caller.answer import Answer, Resources
 from tokenmill.caller.finishes import Finishes
 from tokenmill.caller.inheritance import Inherited
+from tokenmill.caller.server_parsers import WARNINGS
 from tokenmill.caller.writing import ChunkWriter
 from tokenmill.errors import Unavailable
 from tokenmill.observe import Numbers
 from tokenmill.observe.caller_table import Outcome
+from tokenmill.observe.numbers import Reading
 
 log = logging.getLogger(__name__)
 
@@ -59,6 +62,13 @@ class Running:
         numbers.read("tokenmill_caller_running", lambda: [((), self.count)])
         numbers.read("tokenmill_caller_waiting", lambda: [((), sum(pool.waiting for pool in self._pools()))])
         numbers.read("tokenmill_caller_urls_left_alone", lambda: [((), sum(pool.closed for pool in self._pools()))])
+        numbers.read("tokenmill_caller_parsed_total", self._parsed)
+
+    def _parsed(self) -> Reading:
+        found = Counter[str]()
+        for parsers in {id(served.parsers): served.parsers for served in self._resources.models.values()}.values():
+            found.update(parsers.answers)
+        return [((sign,), found[sign]) for sign in WARNINGS]
 
     def _pools(self) -> Iterable[Any]:
         return {id(served.pool): served.pool for served in self._resources.models.values()}.values()

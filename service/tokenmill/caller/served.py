@@ -12,6 +12,7 @@ from tokenmill.caller.kinds.kind import text_only
 from tokenmill.caller.kinds.raw_text import check_end, check_shape
 from tokenmill.caller.pool import Pool
 from tokenmill.caller.renderer import template_of
+from tokenmill.caller.server_parsers import ServerParsers
 from tokenmill.codecs.plain import check_plain
 from tokenmill.config import Config, Upstream
 from tokenmill.config.upstreams import written_format
@@ -37,13 +38,16 @@ which choices are open already. It is 64 KiB of tools for each of 128."""
 class Served:
     """A model, or several of one upstream that write in the same format."""
 
-    def __init__(self, upstream: Upstream, format_: Format, pool: Pool, template: Template | None) -> None:
+    def __init__(
+        self, upstream: Upstream, format_: Format, pool: Pool, template: Template | None, parsers: ServerParsers
+    ) -> None:
         self.upstream = upstream
         self.kind: Kind = find_kind(upstream.kind)
         self.format = format_
         self.pool = pool
         self.template = template
         """None: the server renders."""
+        self.parsers = parsers
         self.opens_reasoning = self.kind.raw and _opens_reasoning(upstream, format_)
         self._markers = marker_texts(format_)
         self._short_ids = format_.name.startswith(MISTRAL) or (template is not None and NINE in template.text)
@@ -136,11 +140,11 @@ def served(config: Config) -> Mapping[str, Served]:
 
 
 def _models(number: int, upstream: Upstream) -> Iterator[tuple[str, Served]]:
-    pool, template = Pool(upstream), None
+    pool, template, parsers = Pool(upstream), None, ServerParsers(", ".join(upstream.models))
     if upstream.template_file:
         template = template_of(f"upstreams[{number}]", upstream.template_file, upstream.template_tokens)
     for name in upstream.models:
-        yield name, Served(upstream, find_format(written_format(upstream, name)), pool, template)
+        yield name, Served(upstream, find_format(written_format(upstream, name)), pool, template, parsers)
 
 
 def unknown_model(name: str, models: Mapping[str, Served]) -> BadAsk:

@@ -12,7 +12,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from contextlib import aclosing
 from functools import partial
 from urllib.parse import urlsplit
@@ -28,6 +28,8 @@ from tokenmill.caller.pool import Place, Pool
 from tokenmill.caller.prompting import BAD_REQUEST, prompted
 from tokenmill.caller.renderer import Renderer
 from tokenmill.caller.served import Served
+from tokenmill.caller.server_parsers import Watched
+from tokenmill.observe.caller_table import Sign
 from tokenmill.records import Headers
 
 log = logging.getLogger(__name__)
@@ -77,16 +79,19 @@ class Tries:
         self._refused = dict[str, Place]()
         """Where it was refused, by URL."""
 
-    async def generate(self, served: Served, plan: Plan) -> None:
-        """Try until something comes, and go on with that to its end. Raises `UpstreamFailed`."""
+    async def generate(self, served: Served, model: str, read: Callable[[], Plan]) -> None:
+        """Try until something comes, and go on with that to its end. Raises `UpstreamFailed`.
+
+        `read` reads the request, for each try when it has its place. `model` is the name at the server, for the log.
+        """
         avoided = set[str]()
         for number in range(1, served.upstream.tries + 1):
-            place = await self._place(served, plan, avoided)
+            place = await self._place(served, model, avoided)
             avoided.add(place.url)
             try:
-                return await self._tried(served, plan, place, number)
+                return await self._tried(served, read, place, number)
             except UpstreamFailed as problem:
-                _tell(plan, problem, place.url)
+                _tell(model, problem, place.url)
                 alone = all(each.url in avoided for each in served.pool.replicas)
                 again = problem.again or (problem.said in ELSEWHERE and not alone)
                 pause = _pause(problem, number, alone=alone)
@@ -97,18 +102,18 @@ class Tries:
         return None
 
     @staticmethod
-    async def _place(served: Served, plan: Plan, avoided: Collection[str]) -> Place:
+    async def _place(served: Served, model: str, avoided: Collection[str]) -> Place:
         try:
             return await served.pool.take(avoided)
         except UpstreamFailed as problem:
-            _tell(plan, problem)
+            _tell(model, problem)
             raise
 
-    async def _tried(self, served: Served, plan: Plan, place: Place, number: int) -> None:
+    async def _tried(self, served: Served, read: Callable[[], Plan], place: Place, number: int) -> None:
         """Ask one server, and give its place back. Raises `UpstreamFailed`."""
         failed: bool | None = None
         try:
-            await self._asked(served, plan, place, number)
+            await self._asked(served, read(), place, number)
             failed = False
         except UpstreamFailed as problem:
             failed = _counts(problem)
@@ -128,13 +133,16 @@ class Tries:
             logged = "the request can't be made"  # the reason may quote it
             raise NotAsked(str(problem), "refused", BAD_REQUEST, again=False, logged=logged) from problem
         begins, tell = "" if self._goes_on else plan.begins, partial(self._began, served.pool, place)
-        generation = Generation(call.codec, plan.ask.n, begins, self._taker, tell=tell)
+        watched = Watched(self._taker, served.parsers.saw if kind.raw else _ignored)
+        generation = Generation(call.codec, plan.ask.n, begins, watched, tell=tell)
+        abort, streamed = kind.abort(call), self._http.streamed(url, call, headers, upstream, lambda: generation.whole)
+        del plan, call  # they take several times their bytes, and the answer takes its time
         try:
-            streamed = self._http.streamed(url, call, headers, upstream, lambda: generation.whole)
             async with aclosing(streamed) as pieces:
                 await generation.read(pieces)
+            watched.over()
         except asyncio.CancelledError:
-            if (abort := kind.abort(call)) is not None:
+            if abort is not None:
                 await self._http.abort(url, abort, headers, upstream)
             raise
 
@@ -145,6 +153,10 @@ class Tries:
         self._refused.pop(place.url, None)  # it has changed its mind
         for other in self._refused.values():
             pool.refused(other)
+
+
+def _ignored(_sign: Sign) -> None:
+    """A server that is not asked for raw text may parse it."""
 
 
 def _counts(problem: UpstreamFailed) -> bool | None:
@@ -160,9 +172,9 @@ def _pause(problem: UpstreamFailed, number: int, *, alone: bool) -> float:
     return max(asked, PAUSES_S[min(number, len(PAUSES_S)) - 1])
 
 
-def _tell(plan: Plan, problem: UpstreamFailed, url: str = "") -> None:
+def _tell(model: str, problem: UpstreamFailed, url: str = "") -> None:
     """Log a failure. Those of one kind at one server have one wording: of many, some are said (see `observe.logs`)."""
-    where = f"{plan.model} at {bare(url)}" if url else plan.model
+    where = f"{model} at {bare(url)}" if url else model
     wording = f"no answer of {where} ({problem.kind})".replace("%", "%%")
     log.warning(wording + ": %s", problem.logged)  # noqa: G003 -- the wording is what repeats are told by
 

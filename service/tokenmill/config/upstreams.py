@@ -34,8 +34,9 @@ class Upstream(Section, frozen=True, kw_only=True):
     open: dict[str, Any] = {}
     """Additional options of its messages, as in `[parser]`: `start = "reasoning"` where the prompt opens it."""
     template_file: str = ""
-    """The model's chat template (Jinja2, or a `tokenizer_config.json`): if set, the prompt is rendered here. Needed
-    for `completions`; without one, `ollama` is asked for the prompt by an undocumented switch."""
+    """The model's chat template (Jinja2, or a `tokenizer_config.json`): if set, the prompt is rendered here, one
+    at a time, in a process of about 30 MB for each template. Needed for `completions`; without one, `ollama` is asked
+    for the prompt by an undocumented switch."""
     template_tokens: dict[str, str] = {}
     """Special tokens that the template writes, if `template_file` is not a `tokenizer_config.json` that has them:
     `{ eos_token = "</s>" }`. A `bos_token` at the start of a prompt is left out, because servers add it."""
@@ -64,7 +65,7 @@ class Upstream(Section, frozen=True, kw_only=True):
     queue: Annotated[int, Meta(ge=0)] = 256
     """Requests that may wait for a place. More are told to come back later (429)."""
     queue_s: Positive = 30
-    """How long a request waits for a place."""
+    """How long a request waits for a place, and then for its turn to be rendered, if it has a `template_file`."""
     connect_s: Positive = 5
     """How long a connection may take."""
     first_byte_s: Positive = 600

@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET
 
 from tokenmill.dialects.arguments import GrowingArguments, whole
 from tokenmill.dialects.dialect import Dialect, Envelope, Handlers, Payloads, failure_text, handled, voids
@@ -84,6 +84,8 @@ class AnthropicState(msgspec.Struct, array_like=True, gc=False):
     """The provider's words when it failed."""
     cut: bool = False
     """Whether the block of text belongs to a call that was cut off."""
+    called: bool = False
+    """Whether a call has begun in the answer."""
 
     @property
     def memory(self) -> int:
@@ -200,6 +202,7 @@ def _grow(state: AnthropicState, envelope: Envelope, event: ToolInputDelta | Arg
 
 def _begin_use(state: AnthropicState, call_id: str, name: str, out: Payloads) -> int:
     _end_block(state, out)
+    state.called = True
     return _begin_block(state, {"type": "tool_use", "id": call_id, "name": name, "input": {}}, out)
 
 
@@ -273,8 +276,7 @@ def _error(state: AnthropicState, _envelope: Envelope, event: Error, out: Payloa
 
 def _finish(state: AnthropicState, _envelope: Envelope, event: Finish, out: Payloads) -> None:
     _end_block(state, out)
-    reason = STOP_REASONS.get(event.reason)
-    if reason is None:
+    if event.reason not in STOP_REASONS:
         out.append(_failed(event.reason, failure_text(event.reason, state.failure)))
         return
     counts = tokens(event.usage) if event.usage is not UNSET else tokens({})
@@ -286,18 +288,19 @@ def _finish(state: AnthropicState, _envelope: Envelope, event: Finish, out: Payl
         usage |= {"cache_read_input_tokens": counts.cached, "cache_creation_input_tokens": counts.cache_written}
     if counts.reasoning:
         usage["output_tokens_details"] = {"thinking_tokens": counts.reasoning}
-    out.append(json_bytes({"type": "message_delta", "delta": _why(event, reason), "usage": usage}))
+    out.append(json_bytes({"type": "message_delta", "delta": _why(state, event), "usage": usage}))
     out.append(b'{"type":"message_stop"}')
 
 
-def _why(event: Finish, reason: str) -> dict[str, Any]:
+def _why(state: AnthropicState, event: Finish) -> dict[str, Any]:
     """Return why the answer stops, and at which text. A call takes precedence over the provider's words: see
-    `_RAW_REASONS`.
+    `_RAW_REASONS`. Without one, calls are no reason: a client has nothing to run.
     """
-    said: str | UnsetType | None = None
-    if event.reason == "stop" and event.stop_sequence is not UNSET:
+    known = "stop" if event.reason == "tool-calls" and not state.called else event.reason
+    reason, said = STOP_REASONS[known], None
+    if known == "stop" and event.stop_sequence is not UNSET:
         reason, said = "stop_sequence", event.stop_sequence
-    elif event.reason != "tool-calls" and event.raw_reason in _RAW_REASONS:
+    elif known != "tool-calls" and event.raw_reason in _RAW_REASONS:
         reason = str(event.raw_reason)
     return {"stop_reason": reason, "stop_sequence": said}
 

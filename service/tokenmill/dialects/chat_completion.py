@@ -10,9 +10,12 @@ from tokenmill.dialects.dialect import Envelope, failure_text
 from tokenmill.events import Error, FinishReason
 from tokenmill.usage import tokens
 
+CALLED = "tool_calls"
+"""The reason that has a client run calls."""
+
 FINISH_REASONS: dict[FinishReason, str] = {
     "stop": "stop",
-    "tool-calls": "tool_calls",
+    "tool-calls": CALLED,
     "length": "length",
     "content-filter": "content_filter",
     "cancelled": "stop",
@@ -23,6 +26,16 @@ FAILED_CALLS = frozenset({"malformed-call", "unfinished-call", "limit"})
 """Codes of errors after which a call's text may follow."""
 
 _PREFIX = "chatcmpl-"
+
+
+def finish_of(reason: FinishReason, *, called: bool) -> str | None:
+    """Return the reason as this shape has it; None if it has none. `called` is whether a call is in the answer.
+
+    A provider may give calls as its reason though none could be read. A client that waits for their results then has
+    nothing to run.
+    """
+    found = FINISH_REASONS.get(reason)
+    return FINISH_REASONS["stop"] if found == CALLED and not called else found
 
 
 def completion_id(envelope: Envelope) -> str:

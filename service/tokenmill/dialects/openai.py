@@ -20,7 +20,7 @@ import msgspec
 from msgspec import UNSET
 
 from tokenmill.dialects.arguments import GrowingArguments, whole
-from tokenmill.dialects.chat_completion import FAILED_CALLS, FINISH_REASONS, error_of, head, usage_of
+from tokenmill.dialects.chat_completion import FAILED_CALLS, error_of, finish_of, head, usage_of
 from tokenmill.dialects.dialect import Dialect, Envelope, Handlers, Payloads, handled, voids
 from tokenmill.dialects.json_text import json_bytes, pieces
 from tokenmill.dialects.said_again import DETAILS, EXTRA, CallExtras, Places
@@ -197,7 +197,7 @@ def _error(state: OpenAIState, envelope: Envelope, event: Error, out: Payloads) 
 def _finish(state: OpenAIState, envelope: Envelope, event: Finish, out: Payloads) -> None:
     if text := state.trimming.end():
         _chunk(state, envelope, b'"content":' + json_bytes(text), out)
-    reason = FINISH_REASONS.get(event.reason)
+    reason = finish_of(event.reason, called=state.calls > 0)
     if reason is None:
         out.append(json_bytes({"error": error_of(envelope, event.reason, state.failure)}))
     else:

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from tokenmill.dialects.arguments import whole
-from tokenmill.dialects.chat_completion import FAILED_CALLS, FINISH_REASONS, error_of, head, usage_of
+from tokenmill.dialects.chat_completion import FAILED_CALLS, error_of, finish_of, head, usage_of
 from tokenmill.dialects.dialect import Dialect, Envelope
 from tokenmill.dialects.json_text import beginning, json_bytes, json_size
 from tokenmill.dialects.said_again import DETAILS, EXTRA, CallExtras, ReasoningDetails
@@ -159,7 +159,7 @@ def _completion(state: CompletionState, envelope: Envelope, event: Finish) -> by
         message["tool_calls"] = [state.shown(entry) for entry in state.calls]
     if state.details.known and state.size + state.details.size <= room_of(envelope):
         message[DETAILS] = state.details.plain()
-    reason = FINISH_REASONS.get(event.reason)
+    reason = finish_of(event.reason, called=bool(state.calls))
     choice = {"index": envelope.choice, "message": message, "finish_reason": reason or LENGTH}
     answer = {**head(envelope, "chat.completion"), "choices": [choice], "usage": usage_of(event.usage)}
     if reason is None:

@@ -20,7 +20,7 @@ from aiohttp import web
 from tokenmill.apis import APIS, RESPONSES, Api, BadAsk
 from tokenmill.apis.ask import Json
 from tokenmill.apis.namespaces import Namespaces, told_apart
-from tokenmill.apis.reading import is_deeper
+from tokenmill.apis.reading import holds_more, is_deeper
 from tokenmill.caller.served import unknown_model
 from tokenmill.dialects import Dialect
 from tokenmill.front.failure import Failed
@@ -47,6 +47,10 @@ BODY_S = 60.0
 BODY_DEPTH = 2 * JSON_DEPTH
 """Nesting that a body may have: that of arguments in a history, and of what stands around them. Its later readers can
 read as much."""
+
+BODY_VALUES = 50_000
+"""Values that a body may have. A long conversation with many tools has some thousands. One of lists alone has 350,000
+in a megabyte, which take 26 times its bytes once they are decoded, here and in the caller."""
 
 JSON = "application/json"
 
@@ -165,7 +169,7 @@ class Posts:
         context, ask = self._context, asked.ask
         if not ask.stream and ask.background:
             reader.done = True
-            return await self._as_it_is(known, following, again=again)
+            return await self._as_it_is(asked, known, following, again=again)
         with _placed(known):
             if not ask.stream:
                 return await self._whole(asked, known, following, reader, again=again)
@@ -194,18 +198,24 @@ class Posts:
                     return None
             raise
         reader.done = True
-        if namespaces := asked.ask.namespaces:
-            body = told_apart(body, namespaces)
-        return web.Response(body=body, content_type=JSON, headers=place_of(known.conversation, known.message_id))
+        return _in_one_piece(asked, known, body)
 
-    async def _as_it_is(self, known: KnownRequest, following: Following, *, again: bool) -> web.Response:
+    async def _as_it_is(
+        self, asked: ApiRequest, known: KnownRequest, following: Following, *, again: bool
+    ) -> web.Response:
         """A response in the background, as it is now: `queued` until a caller has taken it."""
         whole = Whole(RESPONSES)
         for frame in await following.past() if again else ():
             whole.take(frame)
         response = whole.so_far() or unbegun(known, stopped=self._context.requests.stopped(known))
-        headers = place_of(known.conversation, known.message_id)
-        return web.Response(body=msgspec.json.encode(response), content_type=JSON, headers=headers)
+        return _in_one_piece(asked, known, msgspec.json.encode(response))
+
+
+def _in_one_piece(asked: ApiRequest, known: KnownRequest, body: bytes) -> web.Response:
+    """Return a whole answer, with tools under the names that the client gave them."""
+    if namespaces := asked.ask.namespaces:
+        body = told_apart(body, namespaces)
+    return web.Response(body=body, content_type=JSON, headers=place_of(known.conversation, known.message_id))
 
 
 @contextmanager
@@ -226,13 +236,19 @@ def _object(body: bytes) -> Json:
         raise _too_deep() from None
     except (msgspec.DecodeError, UnicodeDecodeError) as problem:
         raise BadAsk(f"the body is no JSON object: {problem}") from problem
-    if _brackets(body) > BODY_DEPTH and is_deeper(said, BODY_DEPTH):
+    brackets = _brackets(body)
+    if brackets > BODY_DEPTH and is_deeper(said, BODY_DEPTH):
         raise _too_deep()
+    if brackets + body.count(b",") > BODY_VALUES and holds_more(said, BODY_VALUES):
+        raise BadAsk(f"the body holds more than {BODY_VALUES:,} values")
     return said
 
 
 def _brackets(body: bytes) -> int:
-    """Count the brackets that open: a body with few is not deep, and need not be walked."""
+    """Count the brackets that open: a body with few is not deep, and need not be walked.
+
+    With the commas they are as many as its values, or more: each value is the first of its list, or follows a comma.
+    """
     return body.count(b"{") + body.count(b"[")
 
 

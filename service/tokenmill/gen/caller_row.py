@@ -49,6 +49,14 @@ CALLERS = Row(
             width=4,
         ),
         Panel(
+            title="Parsed by their servers",
+            text="Answers of the last hour. A parser of their server is on, and may remove calls: see the log.",
+            queries=(Query(f"sum(increase(tokenmill_caller_parsed_total{{{WORKERS}}}[1h]))"),),
+            kind="stat",
+            width=4,
+            red=1,
+        ),
+        Panel(
             title="Outcome of requests",
             text="A whole answer, a part, nothing; late; or no longer wanted.",
             queries=(Query(rate("tokenmill_caller_answers_total", "outcome"), "{{outcome}}"),),

@@ -17,6 +17,9 @@ Fate: TypeAlias = Literal["over", "called-again", "continued", "failed", "stoppe
 """What became of a request that another caller may have begun: it had ended, another caller has it, or only its end was
 missing; nothing had come of it; it was continued; it could not be; it was stopped before it had begun."""
 
+Sign: TypeAlias = Literal["calls", "reasoning", "nothing"]
+"""What shows that a server of raw text parses it: calls or reasoning beside the text; tokens, but no text."""
+
 FIRST_BUCKETS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
 """Upper bounds in seconds: a short prompt takes tenths of one, a long one minutes."""
 
@@ -34,6 +37,13 @@ CALLER_METRICS: tuple[Metric, ...] = (
         "Answers that a model server finally failed to give, by kind of failure.",
         ("kind",),
         known=each(get_args(FailureKind)),
+    ),
+    Metric(
+        "tokenmill_caller_parsed_total",
+        "counter",
+        "Answers that a server of raw text has parsed itself, by the sign of it. Its flags are wrong: see the log.",
+        ("sign",),
+        known=each(get_args(Sign)),
     ),
     Metric(
         "tokenmill_caller_first_token_seconds",

@@ -126,7 +126,7 @@ def test_a_kind_without_wishes_needs_one_request() -> None:
     upstream = Upstream(models=["m"], urls=["http://a"])
     plan, base = Plan(ask=Ask(model="m", messages=[HI]), upstream=upstream), find_kind("completions")
     base.check(plan)
-    assert (base.rendering(plan), base.prompt_of({"prompt": "P"}), base.abort(Call("/", {}))) == (None, None, None)
+    assert (base.rendering(plan), base.prompt_of(b'{"prompt": "P"}'), base.abort(Call("/", {}))) == (None, None, None)
     assert (base.headers("k"), base.headers("")) == ({"authorization": "Bearer k"}, {})
 
 

@@ -130,7 +130,7 @@ def test_other_apis_ask_the_same() -> None:
 @pytest.mark.parametrize("answer", [{}, {"prompt": None}, {"prompt": ["P"]}, {"error": "no"}])
 def test_an_answer_without_a_prompt_has_none(answer: Json) -> None:
     """Whatever a broken server says."""
-    assert LLAMA_CPP.prompt_of(answer) is None
+    assert LLAMA_CPP.prompt_of(msgspec.json.encode(answer)) is None
 
 
 async def test_the_server_takes_both_and_hides_no_marker() -> None:

@@ -150,7 +150,7 @@ def test_other_apis_ask_the_same() -> None:
 )
 def test_an_answer_without_a_prompt_has_none(said: Json) -> None:
     """As of another version: the field is not documented."""
-    assert OLLAMA.prompt_of(said) is None
+    assert OLLAMA.prompt_of(msgspec.json.encode(said)) is None
 
 
 def test_the_key_is_a_bearer_s() -> None:

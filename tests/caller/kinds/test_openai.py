@@ -147,7 +147,8 @@ def test_the_server_hears_what_was_thought_by_the_name_that_it_takes(
 
 def test_a_chat_s_own_word_for_what_was_thought_stays_unless_the_server_has_another() -> None:
     """One of both names, and only in what the assistant said; a turn of thoughts alone has nothing left."""
-    messages = [HI | {"reasoning": "mine"}, SAID | {"reasoning": THOUGHT}, LONE, {"role": "assistant", "content": ""}]
+    lone, silent = LONE | {"content": ""}, {"role": "assistant", "content": ""}
+    messages = [HI | {"reasoning": "mine"}, SAID | {"reasoning": THOUGHT}, lone, silent]
 
     def told(field: str) -> list[Json]:
         plan = plan_of("openai", chat(*messages), reasoning_field=field)

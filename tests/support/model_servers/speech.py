@@ -41,6 +41,8 @@ class Script(msgspec.Struct):
     status: int = 500
     """Of a refusal."""
     retry_after: int | None = None
+    hidden: int = 0
+    """Tokens of a text that the server has removed, and counts."""
     reasoning: str = ""
     """For servers that have it beside the text: hosted ones."""
     calls: list[Call] = []
@@ -108,7 +110,7 @@ def speech(script: Script, rules: Rules) -> Speech:
     if rules.native and script.calls:
         pieces += _calls(script)
         finish = "tool_calls" if finish == "stop" else finish
-    return Speech(pieces, finish, matched, len(pieces) + (finish != "length"))
+    return Speech(pieces, finish, matched, len(pieces) + (finish != "length") + script.hidden)
 
 
 def _tokens(script: Script, special: Sequence[str]) -> Iterator[Piece]:

@@ -101,7 +101,7 @@ class Vllm(FakeModelServer):
         if not self._auto_tools or body.get("tool_choice") != "none":
             return scripts
         calls = re.compile("(?s)" + ".*?".join(map(re.escape, self._markers)))
-        return [msgspec.structs.replace(script, text=calls.sub("", script.text), pieces=None) for script in scripts]
+        return [_without(calls, script) for script in scripts]
 
     def _know(self, body: Body) -> None:
         model = body.get("model", self.model)
@@ -143,6 +143,13 @@ class Vllm(FakeModelServer):
 
     async def _version(self, _: web.Request) -> web.StreamResponse:
         return await self.answer_json({"version": "0.33.0"})
+
+
+def _without(calls: re.Pattern[str], script: Script) -> Script:
+    """A script whose calls are gone from its text, but not from the count of tokens."""
+    text = calls.sub("", script.text)
+    gone = (len(script.text) - len(text)) // script.cut
+    return msgspec.structs.replace(script, text=text, pieces=None, hidden=gone)
 
 
 def _checked(body: Body) -> Any:

@@ -94,7 +94,7 @@ def _spoken(message: Json) -> Json | None:
 
     The assistant's is without what its model wrote and this API refuses: blank texts, and thinking that nobody signed.
     """
-    content = message["content"]
+    content = message.get("content") or []
     if isinstance(content, str):
         return message if content.strip() or message["role"] != "assistant" else None
     blocks = [_with_fit_id(block) for block in content if message["role"] != "assistant" or _is_taken(block)]

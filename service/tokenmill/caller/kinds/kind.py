@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -11,6 +11,8 @@ from tokenmill.apis.api import Fields
 from tokenmill.apis.ask import Ask, BadAsk, Json
 from tokenmill.caller.kinds.arguments import images_of
 from tokenmill.config import Upstream
+
+Found = TypeVar("Found")
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,8 +90,8 @@ class Kind(ABC):
         """Return the request that has it render the prompt, if it can and has to."""
         return None
 
-    def prompt_of(self, answer: Json) -> str | None:  # noqa: ARG002 -- of those that render
-        """Return the prompt in the answer to that request; None if there is none."""
+    def prompt_of(self, answer: bytes) -> str | None:  # noqa: ARG002 -- of those that render
+        """Return the prompt in the answer to that request; None if there is none. Raises `NOT_JSON`."""
         return None
 
     @abstractmethod
@@ -107,6 +109,17 @@ class Kind(ABC):
 
 HINTS = frozenset({"user", "prompt_cache_key", "safety_identifier", "verbosity"})
 """Fields that may help a server. Those that do not know them get none: an answer is right without them."""
+
+
+def found_in(answer: bytes, wanted: type[Found]) -> Found | None:
+    """The members of an answer that this type has; None if they are of other types. Raises `NOT_JSON`.
+
+    Nothing else of it is kept: decoded whole, an answer may take many times its bytes.
+    """
+    try:
+        return msgspec.json.decode(answer, type=wanted)
+    except msgspec.ValidationError:
+        return None
 
 
 def unsupported(plan: Plan, field: str, server: str) -> BadAsk:

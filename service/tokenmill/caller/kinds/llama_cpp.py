@@ -6,12 +6,20 @@ among `preserved_tokens`, so the format's markers are. Its last event repeats th
 say what is wanted of it.
 """
 
+import msgspec
+
 from tokenmill.apis.ask import Json
-from tokenmill.caller.kinds.kind import Call, Kind, Plan, given, single, text_only
+from tokenmill.caller.kinds.kind import Call, Kind, Plan, found_in, given, single, text_only
 from tokenmill.caller.kinds.raw_text import template_messages, template_variables
 
 LAST_EVENT = ("content", "stop", "stop_type", "stopping_word", "tokens_predicted", "tokens_evaluated")
 """What its codec reads of the last event: with a long prompt in it, it would be longer than an event may be."""
+
+
+class _Rendered(msgspec.Struct):
+    """An answer that is a prompt."""
+
+    prompt: str | None = None
 
 
 class LlamaCpp(Kind):
@@ -35,10 +43,10 @@ class LlamaCpp(Kind):
         }
         return Call("/apply-template", body)
 
-    def prompt_of(self, answer: Json) -> str | None:
+    def prompt_of(self, answer: bytes) -> str | None:
         """As it says it."""
-        prompt = answer.get("prompt")
-        return prompt if isinstance(prompt, str) else None
+        found = found_in(answer, _Rendered)
+        return found.prompt if found else None
 
     def call(self, plan: Plan) -> Call:
         """The completion."""

@@ -7,10 +7,12 @@ completes a prompt as it is, special tokens included; the prompt comes from the 
 
 from collections.abc import Mapping
 
+import msgspec
+
 from tokenmill.apis.ask import BadAsk, Json
 from tokenmill.apis.chat import NO_EFFORT
 from tokenmill.caller.kinds.arguments import images_of, read_arguments, reasoning_of, text_of
-from tokenmill.caller.kinds.kind import HINTS, Call, Kind, Plan, given, single, unsupported
+from tokenmill.caller.kinds.kind import HINTS, Call, Kind, Plan, found_in, given, single, unsupported
 from tokenmill.caller.kinds.raw_text import one_system, thinks
 
 OPTIONS = frozenset({"top_k", "min_p", "typical_p", "repeat_penalty", "repeat_last_n", "num_ctx", "num_keep"})
@@ -18,6 +20,18 @@ OPTIONS = frozenset({"top_k", "min_p", "typical_p", "repeat_penalty", "repeat_la
 
 VARIABLES = frozenset({"chat_template_kwargs"})
 """The variables of a template that is rendered here; Ollama's own has none."""
+
+
+class _Info(msgspec.Struct):
+    """What Ollama adds to an answer that is only rendered."""
+
+    rendered_template: str | None = None
+
+
+class _Rendered(msgspec.Struct):
+    """An answer that has the prompt."""
+
+    info: _Info | None = msgspec.field(default=None, name="_debug_info")
 
 
 class Ollama(Kind):
@@ -53,11 +67,10 @@ class Ollama(Kind):
             },
         )
 
-    def prompt_of(self, answer: Json) -> str | None:
+    def prompt_of(self, answer: bytes) -> str | None:
         """Where it stands."""
-        said = answer.get("_debug_info")
-        prompt = said.get("rendered_template") if isinstance(said, dict) else None
-        return prompt if isinstance(prompt, str) else None
+        found = found_in(answer, _Rendered)
+        return found.info.rendered_template if found and found.info else None
 
     def call(self, plan: Plan) -> Call:
         """The completion."""
