@@ -136,6 +136,15 @@ def _names_and_patterns(size: int) -> dict[str, Any]:
 
 _BRANCH = {"properties": {"l": {"anyOf": [{"$ref": f"#/anyOf/{n}"} for n in (0, 1)]}}, "required": ["l"]}
 
+_BARE_CALL = {
+    "open_pattern": r"<c:(?P<name>[\s\w]+)[\s]*",
+    "close": "</c>",
+    "content": "json",
+    "transform": {"type": "function", "function": {"name": "{name}", "arguments": "{content}"}},
+    "content_args": {"string_delims": [["|", "|"]], "unquoted_keys": True},
+}
+"""A client's declaration whose parts all match white space."""
+
 BOMBS: dict[str, Bomb] = {
     "nested JSON in a record": Bomb(lambda size: b'{"part":' + b"[" * size),
     "nested JSON objects in a record": Bomb(lambda size: b'{"a":' * (size // 5)),
@@ -202,6 +211,11 @@ BOMBS: dict[str, Bomb] = {
     "names beside alternatives of a schema": _tool(_names_and_nothing),
     "names that lead to alternatives of a schema": _tool(_all_to_all),
     "names beside patterns of a schema": _tool(_names_and_patterns),
+    "white space in the header of a declared call": _text(
+        lambda size: "<c:" + " " * (size // 384) + "!{}</c>",
+        "hf",
+        response_template={"fields": {"tool_calls": _BARE_CALL}},
+    ),
     "nested tags": _text(_flood("<a><b c='d'>"), "autobyteus_xml"),
 }
 

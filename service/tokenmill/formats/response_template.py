@@ -187,14 +187,14 @@ def _well_marked(texts: tuple[str, ...], *, needed: bool = False) -> None:
 
 
 def _header(opening: Named, body: Body, closed: tuple[str, ...]) -> Header:
-    pattern = rf"\s*(?P<name>{opening.group}){opening.rest}"
+    pattern = rf"\s*+(?P<name>{opening.group}){opening.rest}"
     if isinstance(body, Literals):
         if opening.after:
             raise ValueError("bare keys must follow the name immediately")
-        return Header(until=marker("{"), pattern=rf"{pattern}\s*")
+        return Header(until=marker("{"), pattern=rf"{pattern}\s*+")
     if opening.after:
         return Header(until=marker(*opening.after), pattern=pattern)
-    return Header(until=marker(*closed) if closed else marker("\n"), before=marker("{"), pattern=rf"{pattern}\s*")
+    return Header(until=marker(*closed) if closed else marker("\n"), before=marker("{"), pattern=rf"{pattern}\s*+")
 
 
 def _function(field: Field) -> Any:
