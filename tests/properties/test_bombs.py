@@ -16,6 +16,7 @@ import pytest
 from tokenmill.formats import FORMATS
 from tokenmill.limits import KIB, MIB
 from tokenmill.parser import Format
+from tokenmill.parser.options import CHARS
 from tokenmill.partition import Partition, PartitionSettings
 from tokenmill.records import InputRecord, Output
 
@@ -263,6 +264,21 @@ def test_a_bomb_takes_its_memory_and_no_more(name: str) -> None:
         "text-end",
         "finish",
     ]
+
+
+def _output_bytes(**options: str) -> int:
+    """The bytes of all output of a record with the shortest of calls."""
+    value = _chunk("[" + "f()," * 500 + "f()]", "pythonic", text_mode="placeholder", **options)
+    partition, out = Partition(SETTINGS, "tokens", 0), list[Output]()
+    partition.process([InputRecord("tokens", 0, 0, 1, b"c", value)], out)
+    return sum(len(output.value or b"") for output in out)
+
+
+@pytest.mark.parametrize("chars", [None, 16_000])
+@pytest.mark.parametrize("option", CHARS)
+def test_what_each_call_repeats_is_short(option: str, chars: int | None) -> None:
+    """No option multiplies the output: it is as long as it may be, or refused."""
+    assert _output_bytes(**{option: "x" * (chars or CHARS[option])}) < 2 * _output_bytes()
 
 
 @pytest.mark.parametrize("format_", FORMATS, ids=lambda format_: format_.name)
