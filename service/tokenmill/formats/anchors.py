@@ -8,11 +8,11 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-SPELLINGS = 32
-"""Texts that one pattern may match."""
+SPELLINGS = 8
+"""Texts that one side of a field may have: those of tags, which follow each other, are compiled in all combinations."""
 
-CHARS = 256
-"""Characters of each of them."""
+CHARS = 64
+"""Characters of each of them, twice the longest known."""
 
 NESTED = 16
 """Groups in a pattern."""
@@ -126,7 +126,7 @@ class _Reader:
             item = self._item()
             texts = [text + more for text in texts for more in item]
             if len(found) + len(texts) > SPELLINGS or any(len(text) > CHARS for text in texts):
-                raise ValueError(f"the pattern {self._pattern!r} has more than {SPELLINGS} spellings")
+                raise ValueError(f"the pattern {self._pattern!r} is more than {SPELLINGS} texts of {CHARS} characters")
         return list(dict.fromkeys([*found, *texts]))
 
     def _item(self) -> list[str]:
