@@ -268,6 +268,15 @@ def test_many_tools_have_a_cap() -> None:
     assert len(msgspec.json.encode(most)) <= TOOLS_BYTES
 
 
+def test_types_for_which_there_is_no_room_are_not_read() -> None:
+    """A list of a megabyte has as many parameters as take seconds."""
+    schema = {"properties": {f"p{n:05}": {"type": "string"} for n in range(8_000)}}
+    tools = [tool("f", schema), tool("g", schema)]
+    compiled = compile_grammar(read_options({"tools": tools}))
+    assert request(tools=tools).tools == {"f": DeclaredTool(), "g": DeclaredTool()}
+    assert not compiled.tools["g"]._types
+
+
 def test_each_part_counts() -> None:
     """Keys, values and what holds them, at any depth."""
     assert weight(1, 10) == 10 * BYTE + SCALAR_BYTES

@@ -172,6 +172,9 @@ def _suffixed(node: Any, suffix: str, *, keep: bool = False) -> Any:
 TOOLS_BYTES = 64 * KIB
 """Bytes of all tools without descriptions: some hundred large ones. A reader gets them with each message."""
 
+TYPES_BYTES = len('"":[]')
+"""Bytes of a parameter without types, at least, beside its name."""
+
 DESCRIBED_BYTES = 64 * KIB
 """Bytes of one tool with its description and schema. A call's arguments must fit an output record next to it."""
 
@@ -191,8 +194,8 @@ def request_of(options: Options, tools: Mapping[str, Tool], limits: Limits) -> R
 
 
 def _declared(options: Options, tools: Mapping[str, Tool], room: int) -> dict[str, DeclaredTool]:
-    plain = {name: DeclaredTool(_types(tool), tool.others) for name, tool in tools.items()}
-    if _size(plain) > room:
+    plain = _plain(tools, room)
+    if plain is None or _size(plain) > room:
         plain = _by_name(tools, room)
     elif options.describe_tools:
         described = _described(options, plain)
@@ -201,8 +204,19 @@ def _declared(options: Options, tools: Mapping[str, Tool], room: int) -> dict[st
     return plain
 
 
-def _types(tool: Tool) -> dict[str, list[str]]:
-    return {name: sorted(tool.types(name)) for name in sorted(tool.parameters) if tool.has(name)}
+def _plain(tools: Mapping[str, Tool], room: int) -> dict[str, DeclaredTool] | None:
+    """Return the types of all parameters; None, as soon as it is certain that there is no room for them."""
+    plain = {}
+    for name, tool in tools.items():
+        types = {}
+        for parameter in sorted(tool.parameters):
+            if tool.has(parameter):
+                types[parameter] = sorted(tool.types(parameter))
+                room -= len(parameter) + TYPES_BYTES
+            if room < 0:
+                return None
+        plain[name] = DeclaredTool(types, tool.others)
+    return plain
 
 
 def _by_name(tools: Mapping[str, Tool], room: int) -> dict[str, DeclaredTool]:
