@@ -102,6 +102,23 @@ def test_an_opening_at_the_beginning_begins_there() -> None:
         ({"fields": {"citations": {"open": "<c>"}}}, "field 'citations': known are"),
         ({"fields": {"content": {"close": ""}}}, "must not be empty"),
         ({"fields": {"content": {"close": "END"}}}, "the word 'END'"),
+        (
+            {
+                "fields": {
+                    "tool_calls": {
+                        "open_pattern": r"<c:(?P<name>\w+)>",
+                        "close": ["<" * 60] * 5,
+                        "transform": CALL,
+                        "content": "xml-inline",
+                        "content_args": {"tag_pattern": TAG},
+                    }
+                }
+            },
+            "more than 256 characters in all",
+        ),
+        ({"fields": {"content": {"close": ["<>"] * 9}}}, "more than 8 texts of 64 characters"),
+        ({"fields": {"content": {"close": "<" * 65}}}, "more than 8 texts of 64 characters"),
+        ({"fields": {}, "start_anchor": ["<>"] * 9}, "'start_anchor': what opens or closes is more than 8 texts"),
         ({"fields": {"content": {"transform": "{x}"}}}, "its content must be text"),
         ({"fields": {"thinking": {"open": "<t>"}}}, "reasoning needs an open and a close"),
         ({"fields": {"tool_calls": {"content": "json"}}}, "calls need an open"),

@@ -1,10 +1,14 @@
 """Finding markers, holding back exactly what can still become one, and the enumerations of the short paths."""
 
 from enum import Enum, IntEnum
+from typing import Any
 
 import pytest
 
+from tokenmill.errors import BadOpen
+from tokenmill.parser import markers as markers_module
 from tokenmill.parser.markers import (
+    ATOMS,
     INNER_CHARS,
     SPACE_CHARS,
     Hit,
@@ -15,6 +19,7 @@ from tokenmill.parser.markers import (
     marker,
     plain_members,
 )
+from tokenmill.recent import Recent
 
 OVERLAPPING = Scanner([(marker("<a>"), "short"), (marker("<a>b"), "long"), (marker("</ f>", spaces=True), "spaced")])
 
@@ -148,6 +153,24 @@ def test_patterns_are_made_once() -> None:
     assert one.doubt == other.doubt
     found = [scanner.find("<a>", 0, final=False) for scanner in (one, other)]
     assert [hit and hit.value for hit in found] == ["one", "other"]
+
+
+def test_patterns_that_are_kept_have_a_cap(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By what they weigh: the longest unused go."""
+    made: Recent[Any, Any] = Recent(100, 20_000)
+    monkeypatch.setattr(markers_module, "_made", made)
+    for number in range(20):
+        Scanner([(marker(f"<{number}{'a' * 20}>"), None)])
+    assert 1 < len(made) < 20
+    assert made.bytes <= 20_000
+
+
+@pytest.mark.parametrize("length", [ATOMS + 1, 4_000])
+def test_a_long_marker_is_refused(length: int) -> None:
+    """Also one that is short, but something long must follow."""
+    for mark in (marker("<" * length), before(marker("<"), [("a",) * (length - 1)])):
+        with pytest.raises(BadOpen, match=f"{length} characters long, with what follows; at most {ATOMS}"):
+            Scanner([(mark, None)])
 
 
 FAR = Scanner([(marker("[", ahead=[ahead(" { x")]), "list"), (marker("<a >", spaces=True), "tag")])

@@ -5,10 +5,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.support.parsing import all_cuts, codes_of, grammar, merged, named, parse, text_of
+from tests.support.parsing import all_cuts, codes_of, grammar, merged, named, parse, reasoning_of, text_of
 from tokenmill.errors import SnapshotError
 from tokenmill.events import Error, Finish, MessageStart, Part, ReasoningDelta, TextDelta, ToolCall
 from tokenmill.formats import find_format
+from tokenmill.formats.history import format_call
 from tokenmill.limits import RAW_CHARS, Limits
 from tokenmill.parser import Call, Format, Grammar, MessageParser, Options, Section
 from tokenmill.parser.bodies import JsonCall
@@ -151,6 +152,28 @@ def test_content_beside_the_text_comes_in_its_place() -> None:
         TextDelta("t2", "_call>b"),
         Error("upstream", "overloaded"),
     ]
+
+
+@pytest.mark.parametrize("format_", ["minimax_m2", "hermes", "gemma4", "harmony"])
+def test_reasoning_from_the_provider_ends_what_the_prompt_opened(format_: str) -> None:
+    """A server that separates the reasoning keeps what closes it to itself; all text is the answer's."""
+    call = format_call(find_format(format_), "f", {"a": 1})
+    function = {"name": "f", "parameters": {"properties": {"a": {"type": "integer"}}}}
+    compiled = grammar(format_, start="reasoning", tools=[{"function": function}])
+    parser = MessageParser.of(compiled, "identity")
+    events = parser.reasoning("why") + parser.feed("") + parser.reasoning("!")
+    parser = MessageParser.of_state(compiled, parser.encode_state())
+    events += parser.feed("so" + call) + parser.finish()
+    assert reasoning_of(events) == "why!"
+    assert text_of(events).strip() == "so"
+    assert [(each.name, each.arguments) for each in named(events, ToolCall)] == [("f", {"a": 1})]
+
+
+def test_reasoning_from_the_provider_changes_nothing_once_there_is_text() -> None:
+    """What closes the reasoning of the text is in the text. Empty reasoning is none."""
+    parser = MessageParser.of(grammar("minimax_m2"), "identity")
+    events = parser.reasoning("") + parser.feed("a") + parser.reasoning("b") + parser.feed("c</think>d")
+    assert (reasoning_of(events), text_of(events)) == ("abc", "d")
 
 
 def test_a_failure_keeps_what_the_server_said_of_it() -> None:

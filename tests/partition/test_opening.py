@@ -11,11 +11,11 @@ from tokenmill.codecs import CODECS, Chunk, find_codec
 from tokenmill.errors import BadKey, BadOpen, Undecodable
 from tokenmill.events import AnyEvent, MessageStart, ToolCall
 from tokenmill.limits import KEY_BYTES
-from tokenmill.parser.compile.grammar import Recent
 from tokenmill.partition import OutputSpec, Partition, PartitionSettings
 from tokenmill.partition import opening as opening_module
 from tokenmill.partition.low_water import LowWater
 from tokenmill.partition.opening import OPEN, Opened, Opener
+from tokenmill.recent import Recent
 from tokenmill.records import InputRecord
 
 

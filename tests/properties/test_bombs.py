@@ -16,6 +16,7 @@ import pytest
 from tokenmill.formats import FORMATS
 from tokenmill.limits import KIB, MIB
 from tokenmill.parser import Format
+from tokenmill.parser.options import REPEATED_CHARS
 from tokenmill.partition import Partition, PartitionSettings
 from tokenmill.records import InputRecord, Output
 
@@ -30,6 +31,9 @@ back over all it holds takes sixteen times as long, and the machine's noise."""
 
 FLOOR_S = 0.05
 """Below it a time says nothing."""
+
+COMPILED_S = 0.8
+"""Seconds for the options of one message: five times what they take."""
 
 MEMORY = 60
 """Bytes at the peak for each byte of a bomb."""
@@ -136,6 +140,15 @@ def _names_and_patterns(size: int) -> dict[str, Any]:
 
 _BRANCH = {"properties": {"l": {"anyOf": [{"$ref": f"#/anyOf/{n}"} for n in (0, 1)]}}, "required": ["l"]}
 
+_BARE_CALL = {
+    "open_pattern": r"<c:(?P<name>[\s\w]+)[\s]*",
+    "close": "</c>",
+    "content": "json",
+    "transform": {"type": "function", "function": {"name": "{name}", "arguments": "{content}"}},
+    "content_args": {"string_delims": [["|", "|"]], "unquoted_keys": True},
+}
+"""A client's declaration whose parts all match white space."""
+
 BOMBS: dict[str, Bomb] = {
     "nested JSON in a record": Bomb(lambda size: b'{"part":' + b"[" * size),
     "nested JSON objects in a record": Bomb(lambda size: b'{"a":' * (size // 5)),
@@ -202,6 +215,11 @@ BOMBS: dict[str, Bomb] = {
     "names beside alternatives of a schema": _tool(_names_and_nothing),
     "names that lead to alternatives of a schema": _tool(_all_to_all),
     "names beside patterns of a schema": _tool(_names_and_patterns),
+    "white space in the header of a declared call": _text(
+        lambda size: "<c:" + " " * (size // 384) + "!{}</c>",
+        "hf",
+        response_template={"fields": {"tool_calls": _BARE_CALL}},
+    ),
     "nested tags": _text(_flood("<a><b c='d'>"), "autobyteus_xml"),
 }
 
@@ -249,6 +267,53 @@ def test_a_bomb_takes_its_memory_and_no_more(name: str) -> None:
         "text-end",
         "finish",
     ]
+
+
+def _followed(spellings: int) -> dict[str, Any]:
+    """A declaration of calls in which any of several texts may follow any of several others, again and again."""
+
+    def one_of(sign: str) -> str:
+        return "(?:" + "|".join(sign + chr(ord("a") + number) * 19 for number in range(spellings)) + ")"
+
+    tag = f"{one_of('<')}(?P<key>\\w+){one_of('=')}(?P<value>.*?){one_of('!')}"
+    opening = f"{one_of('<')}(?P<name>\\w+){one_of('>')}"
+    closings = [f"</{'x' * number}>" for number in range(spellings)]
+    arguments = {"content_args": {"tag_pattern": tag}, "content": "xml-inline"}
+    call = {"open_pattern": opening, "close": closings, "transform": _BARE_CALL["transform"], **arguments}
+    return {"format": "hf", "response_template": {"fields": {"tool_calls": call}}}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"format": "hunyuan_kv", "markers_suffix": "q" * 64},
+        {"format": "hunyuan_kv", "markers_suffix": "q" * 16},
+        {"format": "json_mix", "start_tag": "<" * 10_000},
+        {"format": "autobyteus_json", "json_patterns": ["{" * 10_000]},
+        _followed(8),
+    ],
+    ids=["a long suffix", "the longest suffix", "a long tag", "a long pattern", "what follows each other"],
+)
+def test_markers_of_a_clients_own_are_soon_compiled(options: dict[str, Any]) -> None:
+    """Or refused, with the record: none costs what a thousand others do."""
+    begun = time.process_time()
+    Partition(SETTINGS, "tokens", 0).process([InputRecord("tokens", 0, 0, 1, b"c", _chunk("x", **options))], [])
+    assert time.process_time() - begun < COMPILED_S
+
+
+def _output_bytes(**options: str) -> int:
+    """The bytes of all output of a record with the shortest of calls."""
+    value = _chunk("[" + "f()," * 500 + "f()]", "pythonic", text_mode="placeholder", **options)
+    partition, out = Partition(SETTINGS, "tokens", 0), list[Output]()
+    partition.process([InputRecord("tokens", 0, 0, 1, b"c", value)], out)
+    return sum(len(output.value or b"") for output in out)
+
+
+@pytest.mark.parametrize("chars", [None, 16_000])
+@pytest.mark.parametrize("option", REPEATED_CHARS)
+def test_what_each_call_repeats_is_short(option: str, chars: int | None) -> None:
+    """No option multiplies the output: it is as long as it may be, or refused."""
+    assert _output_bytes(**{option: "x" * (chars or REPEATED_CHARS[option])}) < 2 * _output_bytes()
 
 
 @pytest.mark.parametrize("format_", FORMATS, ids=lambda format_: format_.name)

@@ -10,8 +10,8 @@ import pytest
 
 from tokenmill import formats as formats_module
 from tokenmill.parser import Options
-from tokenmill.parser.compile.grammar import Recent
 from tokenmill.partition import OutputSpec, Partition, PartitionSettings, size_of
+from tokenmill.recent import Recent
 from tokenmill.records import InputRecord
 
 MESSAGES = 20
@@ -129,6 +129,15 @@ def test_the_size_is_what_is_taken(name: str) -> None:
 def test_tools_of_a_message_s_own_are_counted(name: str) -> None:
     """A small message with a list of its own takes what its list does, many times as long as it is written."""
     _check(NATIVE, lambda message: _records(message, ["hello"], tools=_tools(message, PARAMETERS[name])), LISTS)
+
+
+def test_markers_of_a_message_s_own_are_counted() -> None:
+    """Their patterns take far more than they are written."""
+    _check(
+        NATIVE,
+        lambda message: _records(message, ["hello"], format="json_mix", start_tag=f"<a tool's call number {message}>"),
+        messages=4,
+    )
 
 
 @pytest.mark.parametrize("size", [0, 200_000])

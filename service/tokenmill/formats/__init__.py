@@ -67,9 +67,10 @@ from tokenmill.formats.think import THINK
 from tokenmill.formats.think_append import THINK_APPEND
 from tokenmill.formats.xlam import XLAM
 from tokenmill.limits import MIB, Limits
-from tokenmill.parser.compile.grammar import Grammar, Recent, options_key
+from tokenmill.parser.compile.grammar import Grammar, options_key
 from tokenmill.parser.options import Options
 from tokenmill.parser.spec import Format
+from tokenmill.recent import Recent
 from tokenmill.registry import Registry
 
 BY_PROVIDER: dict[str, dict[str, str]] = {

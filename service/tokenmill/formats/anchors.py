@@ -8,11 +8,11 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-SPELLINGS = 32
-"""Texts that one pattern may match."""
+SPELLINGS = 8
+"""Texts that one side of a field may have: those of tags, which follow each other, are compiled in all combinations."""
 
-CHARS = 256
-"""Characters of each of them."""
+CHARS = 64
+"""Characters of each of them, twice the longest known."""
 
 NESTED = 16
 """Groups in a pattern."""
@@ -33,7 +33,10 @@ class Spelled(NamedTuple):
 
 
 class Named(NamedTuple):
-    """A pattern with one group: a text before it, what it looks like, and what ends it."""
+    """A pattern with one group: a text before it, what it looks like, and what ends it.
+
+    The group and the rest give back nothing that they have matched: a client's pattern takes linear time.
+    """
 
     before: tuple[str, ...]
     group: str
@@ -64,7 +67,14 @@ def named(pattern: str, group: str) -> Named:
     rest = next((rest for rest in _leading(after) if _spells(after[len(rest) :])), None)
     if rest is None:
         raise ValueError(f"in the pattern {pattern!r} a text must follow the group {group!r}")
-    return Named(spelled(before).texts, name, rest, spelled(after[len(rest) :]).texts)
+    if rest and (name.endswith("?") or "+" in rest[-2:]):  # what they share would be the other's
+        raise ValueError(f"in {pattern!r} the group {group!r} must take all it can, and {rest!r} be optional")
+    return Named(spelled(before).texts, _possessive(name), _possessive(rest), spelled(after[len(rest) :]).texts)
+
+
+def _possessive(repeated: str) -> str:
+    """Return the pattern of repeated characters such that it gives back none of them."""
+    return repeated and f"{repeated.removesuffix('?')}+"
 
 
 def _leading(after: str) -> Iterator[str]:
@@ -84,7 +94,7 @@ def _spells(pattern: str) -> bool:
 
 
 def _is_repeated(pattern: str) -> bool:
-    """Whether a pattern is one kind of character, any number of times: it is matched in linear time."""
+    """Whether a pattern is one kind of character, any number of times."""
     kind = pattern.removesuffix("?")
     if kind[-1:] not in ("*", "+"):
         return False
@@ -116,7 +126,7 @@ class _Reader:
             item = self._item()
             texts = [text + more for text in texts for more in item]
             if len(found) + len(texts) > SPELLINGS or any(len(text) > CHARS for text in texts):
-                raise ValueError(f"the pattern {self._pattern!r} has more than {SPELLINGS} spellings")
+                raise ValueError(f"the pattern {self._pattern!r} is more than {SPELLINGS} texts of {CHARS} characters")
         return list(dict.fromkeys([*found, *texts]))
 
     def _item(self) -> list[str]:

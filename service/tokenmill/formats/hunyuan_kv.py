@@ -3,10 +3,13 @@
 Checkpoints may add a suffix to all tags: that of the public ones is known, others are set by `markers_suffix`.
 """
 
+import msgspec
+
 from tokenmill.formats.notations import tags_history
 from tokenmill.formats.pairs import NAME, pairs
 from tokenmill.parser.compile.grammar import with_suffix_or_not
 from tokenmill.parser.markers import marker
+from tokenmill.parser.options import Options
 from tokenmill.parser.spec import Call, Format, Header, Region, Section
 
 _TAGS = Format(
@@ -46,4 +49,12 @@ _TAGS = Format(
     calls_in_reasoning="honour",
 )
 
-HUNYUAN_KV = with_suffix_or_not(_TAGS, ":opensource")
+_KNOWN = with_suffix_or_not(_TAGS, ":opensource")
+
+
+def _configured(format_: Format, options: Options) -> Format:
+    """Return the format without the public checkpoints' suffix, if the options set another."""
+    return _TAGS if options.markers_suffix else format_
+
+
+HUNYUAN_KV = msgspec.structs.replace(_KNOWN, configured=_configured)

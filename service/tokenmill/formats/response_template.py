@@ -16,7 +16,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 from tokenmill.errors import BadOpen
-from tokenmill.formats.anchors import Named, Spelled, named, spelled
+from tokenmill.formats.anchors import CHARS, SPELLINGS, Named, Spelled, named, spelled
 from tokenmill.formats.shapes import json_calls
 from tokenmill.parser.bodies import Body, JsonArguments, JsonCall, Literals, Params
 from tokenmill.parser.bodies.params import Trim, Untyped
@@ -26,6 +26,10 @@ from tokenmill.parser.spec import Call, Format, Header, Region, Section
 _REASONING = ("thinking", "reasoning_content", "reasoning")
 _KNOWN = (*_REASONING, "content", "tool_calls")
 _TAG = re.compile(r"<(\w[\w:.\-]*)")
+_TAGS_CHARS = 256
+"""Characters of all texts of a call with tags, twice as many as checkpoints declare. Any of them may follow any other,
+so their combinations take up to half a second to compile."""
+
 _OPTION = "option 'response_template'"
 
 Texts: TypeAlias = str | list[str] | None
@@ -83,9 +87,13 @@ def compile_template(format_: Format, template: Mapping[str, Any]) -> Format:
     """Return the format that a template declares. Raises `BadOpen`, which names the field."""
     read = _read(template)
     regions: list[Region] = []
-    noise = [marker(text) for text in _listed(read.start_anchor) if _is_marked(text)]
+    noise: list[Marker] = []
     sections: list[Section] = []
     at_start = False
+    try:
+        noise += (marker(text) for text in _listed(read.start_anchor) if _is_marked(text))
+    except ValueError as problem:
+        raise BadOpen(f"{_OPTION}: 'start_anchor': {problem}") from None
     for name, field in read.fields.items():
         try:
             if name in _REASONING:
@@ -131,7 +139,11 @@ def _anchor(texts: Texts, pattern: str | None) -> Spelled:
 
 
 def _listed(texts: Texts) -> list[str]:
-    return [texts] if isinstance(texts, str) else texts or []
+    """Return the texts of one side. Raises `ValueError` for more than one side may have."""
+    listed = [texts] if isinstance(texts, str) else texts or []
+    if len(listed) > SPELLINGS or any(len(text) > CHARS for text in listed):
+        raise ValueError(f"what opens or closes is more than {SPELLINGS} texts of {CHARS} characters")
+    return listed
 
 
 def _is_marked(text: str) -> bool:
@@ -190,14 +202,14 @@ def _well_marked(texts: tuple[str, ...], *, needed: bool = False) -> None:
 
 
 def _header(opening: Named, body: Body, closed: tuple[str, ...]) -> Header:
-    pattern = rf"\s*(?P<name>{opening.group}){opening.rest}"
+    pattern = rf"\s*+(?P<name>{opening.group}){opening.rest}"
     if isinstance(body, Literals):
         if opening.after:
             raise ValueError("bare keys must follow the name immediately")
-        return Header(until=marker("{"), pattern=rf"{pattern}\s*")
+        return Header(until=marker("{"), pattern=rf"{pattern}\s*+")
     if opening.after:
         return Header(until=marker(*opening.after), pattern=pattern)
-    return Header(until=marker(*closed) if closed else marker("\n"), before=marker("{"), pattern=rf"{pattern}\s*")
+    return Header(until=marker(*closed) if closed else marker("\n"), before=marker("{"), pattern=rf"{pattern}\s*+")
 
 
 def _function(field: Field) -> Any:
@@ -262,11 +274,15 @@ def _params(options: _Arguments, call: Named, closed: tuple[str, ...]) -> Params
     if not found or inside not in (".*?", ".+?", "[^<]*", "[^<]+"):
         raise ValueError("'tag_pattern' must have a group 'value' of anything")
     opening = named(before.removesuffix(r"\s*").removesuffix(r"\n?").removesuffix(r"\n"), "key")
+    close = spelled(after.removeprefix(r"\s*").removeprefix(r"\n?").removeprefix(r"\n")).texts
+    texts = (*call.before, *call.after, *opening.before, *opening.after, *close, *closed)
+    if sum(map(len, texts)) > _TAGS_CHARS:
+        raise ValueError(f"the tags of its calls are more than {_TAGS_CHARS} characters in all")
     trim, untyped = _reading(options, before, after)
     return Params(
         open=marker(*opening.before),
         tag_end=marker(*opening.after),
-        close=marker(*spelled(after.removeprefix(r"\s*").removeprefix(r"\n?").removeprefix(r"\n")).texts),
+        close=marker(*close),
         end=marker(*closed),
         calls=marker(*call.before),
         key=rf"(?P<key>{opening.group}){opening.rest}",

@@ -13,11 +13,14 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
 from functools import lru_cache
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar, cast
+from sys import getsizeof
+from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar, cast
 
 import msgspec
 
-from tokenmill.limits import KIB
+from tokenmill.errors import BadOpen
+from tokenmill.limits import KIB, MIB, NAME_CHARS
+from tokenmill.recent import Recent
 
 INNER_SPACE = r"\s{0,8}"
 """White space allowed between a marker's words: models that write `< parameter = k >` use one or two."""
@@ -44,8 +47,17 @@ REMEMBERED = 4096
 """Chunks whose effects are remembered, for each scanner: about a megabyte. The effect of a chunk depends only on it and
 on what is open before it, and few chunks contain a bracket or a marker's character."""
 
-SCANS = 1024
+PATTERNS = 1024
 """Sets of markers whose patterns are kept, more than all formats have: a message with tools of its own costs little."""
+
+PATTERNS_BYTES = 16 * MIB
+"""Bytes of all of them, more than twice what all formats have: clients may have markers of their own."""
+
+ATOMS = NAME_CHARS + 64
+"""Characters of a marker, which may be the name of a tool, with what follows it: `re` recurses twice into each."""
+
+SCANS = 64
+"""Scanners of bodies that are kept, more than all formats have."""
 
 NO_SIGN = "\uffff"
 """A character that texts do not have, for places where nothing can be found."""
@@ -150,7 +162,7 @@ class Scanner(Generic[T]):
     __slots__ = ("_full", "_space", "_values", "begun", "doubt", "first", "firsts")
 
     def __init__(self, live: Sequence[tuple[Marker, T]], *, leading_space: bool = False) -> None:
-        patterns = _patterns(tuple(mark for mark, _ in live), leading_space)
+        patterns = _patterns(tuple(mark for mark, _ in live), leading_space=leading_space)
         self._full = patterns.full
         self._space = patterns.space
         self._values = [live[number][1] for number in patterns.numbers]
@@ -224,25 +236,45 @@ class _Patterns(NamedTuple):
     space: Callable[..., re.Match[str] | None]
     """Whether a text ends in white space that may continue."""
     firsts: str
+    memory: int
+    """Bytes that the patterns take."""
 
 
-@lru_cache(SCANS)
-def _patterns(marks: tuple[Marker, ...], leading_space: bool) -> _Patterns:  # noqa: FBT001 -- a part of the key
+_Set: TypeAlias = tuple[tuple[Marker, ...], bool]
+_made: Recent[_Set, _Patterns] = Recent(PATTERNS, PATTERNS_BYTES)
+
+
+def _patterns(marks: tuple[Marker, ...], *, leading_space: bool) -> _Patterns:
+    """Return the patterns of these markers. Raises `BadOpen` for one that is too long."""
+    key = marks, leading_space
+    if (known := _made.get(key)) is None:
+        known = _compiled(marks, leading_space=leading_space)
+        _made.put(key, known, known.memory)
+    return known
+
+
+def _compiled(marks: tuple[Marker, ...], *, leading_space: bool) -> _Patterns:
     written = [
         (atoms, mark, number)
         for number, mark in enumerate(marks)
         for atoms in spelled(mark, leading_space=leading_space)
     ]
     written.sort(key=lambda entry: -len(entry[0]))
-    whole = [f"({''.join(atoms)}){_follows(mark)}" for atoms, mark, _ in written]
     sequences = [[*atoms, *after] for atoms, mark, _ in written for after in mark.ahead or [()]]
+    if (longest := max(map(len, sequences), default=0)) > ATOMS:
+        raise BadOpen(f"markers of these options are {longest} characters long, with what follows; at most {ATOMS}")
+    whole = [f"({''.join(atoms)}){_follows(mark)}" for atoms, mark, _ in written]
+    full = re.compile("|".join(whole) or _NOWHERE)
+    kinds = (_as_beginning, _as_whole_or_beginning, _as_far_as_space)
+    begun, doubt, space = (re.compile(_any_of(sequences, ends)) for ends in kinds)
     return _Patterns(
-        full=re.compile("|".join(whole) or _NOWHERE),
+        full=full,
         numbers=tuple(number for _, _, number in written),
-        begun=re.compile(_any_of(sequences, _as_beginning)).match,
-        doubt=re.compile(_any_of(sequences, _as_whole_or_beginning)).search,
-        space=re.compile(_any_of(sequences, _as_far_as_space)).match,
+        begun=begun.match,
+        doubt=doubt.search,
+        space=space.match,
         firsts="".join(sorted({sign for mark in marks for text in mark.spellings for sign in _firsts(mark, text)})),
+        memory=sum(getsizeof(pattern) + len(pattern.pattern) for pattern in (full, begun, doubt, space)),
     )
 
 

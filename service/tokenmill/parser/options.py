@@ -39,14 +39,14 @@ class Options(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
     parse: Literal["all", "tools", "reasoning", "none"] = "all"
     """Which layers are parsed; the markers of the others stay text."""
     start_tag: str | None = None
-    """Opening of a call, for the formats whose tags are configured: `json_mix`."""
+    """Opening of a call, for the formats whose tags are configured: `json_mix`. At most 64 characters."""
     end_tag: str | None = None
-    """Closing of a call, for the same formats."""
+    """Closing of a call, for the same formats; at most 64 characters."""
     response_template: dict[str, Any] = {}
     """The checkpoint's declaration of its answers, for the format `hf`: the key of this name in
     `tokenizer_config.json`."""
     markers_suffix: str = ""
-    """Checkpoint suffix inside every marker, as in `<think:6124c78e>`."""
+    """Checkpoint suffix inside every marker, as in `<think:6124c78e>`; at most 16 characters."""
     on_broken: Literal["text", "drop"] = "text"
     """What becomes of the source of a call that can't be read, up to what closes it, after its `error`."""
     on_unfinished: Literal["text", "drop"] = "text"
@@ -74,7 +74,7 @@ class Options(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
     max_buffer_chars: int = 200
     """With `smart`, text of this many characters does not wait for an end."""
     placeholder_text: str = "[Working...]"
-    """With `placeholder`, the text sent after each call."""
+    """With `placeholder`, the text sent after each call; at most 256 characters."""
     json_patterns: list[str] = []
     """Beginnings of JSON that the format `autobyteus_json` takes for a call; white space is ignored. Empty: eight
     beginnings that are in use."""
@@ -82,7 +82,8 @@ class Options(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
     """Where that JSON has name and arguments: `default`, `openai` or `gemini`. Empty: as the provider's models write
     it."""
     id_prefix: str = ""
-    """Prefix of every id that is made here, of calls and of segments. Ids of the provider stay unchanged."""
+    """Prefix of every id that is made here, of calls and of segments; at most 64 characters. Ids of the provider stay
+    unchanged."""
     include_usage: bool = True
     """Whether the dialect `openai` sends counts of tokens, in a chunk of their own. Its clients ask for them."""
     segment_end_metadata: bool = False
@@ -131,6 +132,16 @@ FORMATS_AT_ONCE = 8
 BUFFER_CHARS = 4096
 """Maximum of `max_buffer_chars`: text that waits longer is not streamed, and waiting text is moved with each chunk."""
 
+REPEATED_CHARS = {"placeholder_text": 256, "id_prefix": 64}
+"""Maximum of characters of options that each call repeats in the output: a sentence, and more than a UUID. A record of
+some KiB may hold the most calls of a message."""
+
+MARKER_CHARS = {"markers_suffix": 16, "start_tag": 64, "end_tag": 64}
+"""Maximum of characters of options that make markers, about twice the longest known: each is compiled as often as
+markers follow each other in a format."""
+
+_CHARS = REPEATED_CHARS | MARKER_CHARS
+
 _LARGE = frozenset({"tools", "original_schemas"})
 """Options that may be as large as a record."""
 
@@ -175,6 +186,8 @@ def refused(key: str, value: Any) -> list[str]:
         return [f"option 'format': at most {FORMATS_AT_ONCE} formats live at once, these are {len(value)}"]
     if key == "max_buffer_chars" and value > BUFFER_CHARS:
         return [f"option {key!r}: at most {BUFFER_CHARS}"]
+    if key in _CHARS and value and len(value) > _CHARS[key]:
+        return [f"option {key!r}: longer than {_CHARS[key]} characters"]
     if key not in _LARGE and len(repr(value)) > DETAIL_BYTES:
         return [f"option {key!r}: longer than {DETAIL_BYTES} characters"]
     return []

@@ -110,7 +110,13 @@ class MessageParser:
         return run.out
 
     def reasoning(self, text: str) -> list[AnyEvent]:
-        """Return the events of reasoning that the provider separated itself."""
+        """Return the events of reasoning that the provider separated itself.
+
+        Before any text it ends the reasoning that the prompt opened: the provider has removed what closes that.
+        """
+        grammar, state = self.grammar, self.state
+        if text and not self.chars and grammar.is_reasoning(state.mode):
+            state.mode = grammar.behind(state.mode)
         run = self._beside()
         run.put(text, reasoning=True)
         return self._events(run)

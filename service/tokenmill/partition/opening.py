@@ -10,13 +10,14 @@ from tokenmill.errors import BadKey, BadOpen, Undecodable
 from tokenmill.formats import compile_grammar
 from tokenmill.limits import KEY_BYTES, MIB
 from tokenmill.parser import Grammar, MessageParser, Options, read_options
-from tokenmill.parser.compile.grammar import Recent, weight
+from tokenmill.parser.compile.grammar import weight
 from tokenmill.partition.identity import choice_index
 from tokenmill.partition.low_water import LowWater, Root
 from tokenmill.partition.message import Choice, Message
 from tokenmill.partition.packed import Packed
 from tokenmill.partition.settings import PartitionSettings
 from tokenmill.partition.trace_context import TraceContext, trace_context
+from tokenmill.recent import Recent
 from tokenmill.records import Record, header
 
 OPEN = "tm-open"

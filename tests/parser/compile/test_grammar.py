@@ -27,13 +27,13 @@ from tokenmill.parser.compile.grammar import (
     DESCRIBED_BYTES,
     SCALAR_BYTES,
     TOOLS_BYTES,
-    Recent,
     weight,
     with_suffix,
     with_suffix_or_not,
 )
 from tokenmill.parser.markers import marker
 from tokenmill.parser.run.state import JsonState, OpenCall, Source
+from tokenmill.recent import Recent
 
 TOOL = {"function": {"name": "f", "parameters": {"properties": {"a": {"type": "integer"}}}}}
 
@@ -86,6 +86,12 @@ def test_a_grammar_says_what_it_takes() -> None:
     one, many = (compile_grammar(Options(format="hermes", tools=each)) for each in ([TOOL], tools))
     assert one.memory < 20_000
     assert many.memory > 100_000
+
+
+def test_patterns_of_its_own_count() -> None:
+    """Markers that the options set are not those of the format's other messages."""
+    own = grammar("glm_kv", markers_suffix=":7f").memory
+    assert own - grammar("glm_kv").memory > 100_000
 
 
 def test_key_is_a_hash_of_the_content() -> None:
@@ -262,6 +268,15 @@ def test_many_tools_have_a_cap() -> None:
     assert len(msgspec.json.encode(most)) <= TOOLS_BYTES
 
 
+def test_types_for_which_there_is_no_room_are_not_read() -> None:
+    """A list of a megabyte has as many parameters as take seconds."""
+    schema = {"properties": {f"p{n:05}": {"type": "string"} for n in range(8_000)}}
+    tools = [tool("f", schema), tool("g", schema)]
+    compiled = compile_grammar(read_options({"tools": tools}))
+    assert request(tools=tools).tools == {"f": DeclaredTool(), "g": DeclaredTool()}
+    assert not compiled.tools["g"]._types
+
+
 def test_each_part_counts() -> None:
     """Keys, values and what holds them, at any depth."""
     assert weight(1, 10) == 10 * BYTE + SCALAR_BYTES
@@ -274,36 +289,3 @@ def test_depth_has_no_end() -> None:
     for _ in range(10_000):
         value = [value]
     assert weight(value, 0) == 10_000 * CONTAINER_BYTES + SCALAR_BYTES
-
-
-def test_the_longest_unused_goes_first() -> None:
-    """Where there are too many."""
-    recent: Recent[str, int] = Recent(2, 100)
-    recent.put("a", 1, 1)
-    recent.put("b", 2, 1)
-    assert recent.get("a") == 1
-    recent.put("c", 3, 1)
-    assert [recent.get(key) for key in "abc"] == [1, None, 3]
-    assert (len(recent), recent.bytes) == (2, 2)
-
-
-def test_what_is_kept_has_a_cap_in_bytes() -> None:
-    """Few large ones take the place of many; one that is too large alone is not kept, and the others stay."""
-    recent: Recent[str, int] = Recent(100, 100)
-    for number, key in enumerate("abcd"):
-        recent.put(key, number, 10)
-    recent.put("e", 4, 80)
-    assert [recent.get(key) for key in "abcde"] == [None, None, 2, 3, 4]
-    assert recent.bytes == 100
-    recent.put("f", 5, 101)
-    assert (len(recent), recent.bytes) == (3, 100)
-    recent.put("e", 6, 101)
-    assert (recent.get("e"), len(recent)) == (None, 2)
-
-
-def test_a_value_that_is_put_again_counts_once() -> None:
-    """With its new size."""
-    recent: Recent[str, int] = Recent(100, 100)
-    recent.put("a", 1, 50)
-    recent.put("a", 2, 60)
-    assert (recent.get("a"), recent.bytes) == (2, 60)

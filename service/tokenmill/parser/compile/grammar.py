@@ -3,13 +3,14 @@
 Made once for all messages with the same options, and never changed.
 """
 
+import gc
 import re
-from collections import OrderedDict
-from collections.abc import Hashable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from itertools import accumulate
-from typing import Any, Generic, TypeVar
+from sys import getsizeof
+from types import BuiltinMethodType, MethodType
+from typing import Any
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -84,8 +85,10 @@ class Grammar(Rules):
         """Content hash of the options: snapshots intern them by it."""
         said = [options.tools, options.original_schemas, options.response_template]
         parameters = sum(len(tool.parameters) for tool in self.tools.values())
-        self.memory = GRAMMAR_BYTES + weight(said, len(encoded)) + parameters * PARAMETER_BYTES
-        """About how many bytes the whole grammar takes."""
+        own = any(used is not format_ for used, format_ in zip(suffixed, formats, strict=True))
+        patterns = pattern_bytes(self.modes) if own else 0
+        self.memory = GRAMMAR_BYTES + weight(said, len(encoded)) + parameters * PARAMETER_BYTES + patterns
+        """About how many bytes the whole grammar takes. Patterns that all messages of a format share do not count."""
         names = self.format_names = [format_.name for format_ in formats]
         format_ = names[0] if len(names) == 1 else names
         self.message_start = MessageStart(options.model, format_, request_of(options, self.tools, limits))
@@ -180,6 +183,9 @@ def _suffixed(node: Any, suffix: str, *, keep: bool = False) -> Any:
 TOOLS_BYTES = 64 * KIB
 """Bytes of all tools without descriptions: some hundred large ones. A reader gets them with each message."""
 
+TYPES_BYTES = len('"":[]')
+"""Bytes of a parameter without types, at least, beside its name."""
+
 DESCRIBED_BYTES = 64 * KIB
 """Bytes of one tool with its description and schema. A call's arguments must fit an output record next to it."""
 
@@ -199,8 +205,8 @@ def request_of(options: Options, tools: Mapping[str, Tool], limits: Limits) -> R
 
 
 def _declared(options: Options, tools: Mapping[str, Tool], room: int) -> dict[str, DeclaredTool]:
-    plain = {name: DeclaredTool(_types(tool), tool.others) for name, tool in tools.items()}
-    if _size(plain) > room:
+    plain = _plain(tools, room)
+    if plain is None or _size(plain) > room:
         plain = _by_name(tools, room)
     elif options.describe_tools:
         described = _described(options, plain)
@@ -209,8 +215,19 @@ def _declared(options: Options, tools: Mapping[str, Tool], room: int) -> dict[st
     return plain
 
 
-def _types(tool: Tool) -> dict[str, list[str]]:
-    return {name: sorted(tool.types(name)) for name in sorted(tool.parameters) if tool.has(name)}
+def _plain(tools: Mapping[str, Tool], room: int) -> dict[str, DeclaredTool] | None:
+    """Return the types of all parameters; None, as soon as it is certain that there is no room for them."""
+    plain = {}
+    for name, tool in tools.items():
+        types = {}
+        for parameter in sorted(tool.parameters):
+            if tool.has(parameter):
+                types[parameter] = sorted(tool.types(parameter))
+                room -= len(parameter) + TYPES_BYTES
+            if room < 0:
+                return None
+        plain[name] = DeclaredTool(types, tool.others)
+    return plain
 
 
 def _by_name(tools: Mapping[str, Tool], room: int) -> dict[str, DeclaredTool]:
@@ -281,50 +298,19 @@ def weight(value: Any, encoded: int) -> int:
     return int(encoded * BYTE) + scalars * SCALAR_BYTES + containers * CONTAINER_BYTES
 
 
-# Grammars and other things that were made recently and may be needed again.
-
-K = TypeVar("K", bound=Hashable)
-V = TypeVar("V")
+_LEADS_ON = (list, tuple, dict, MethodType, BuiltinMethodType)
 
 
-class Recent(Generic[K, V]):
-    """Values by key, bounded by number and by bytes: the least recently used goes first.
-
-    Threads may share it: each step is one operation of the dictionary, and no sum is kept beside it.
-    """
-
-    def __init__(self, most: int, most_bytes: int) -> None:
-        self._most = most
-        self._most_bytes = most_bytes
-        self._kept: OrderedDict[K, tuple[V, int]] = OrderedDict()
-
-    def __len__(self) -> int:
-        return len(self._kept)
-
-    @property
-    def bytes(self) -> int:
-        """Bytes of all values that are kept."""
-        return sum(size for _, size in list(self._kept.values()))
-
-    def get(self, key: K) -> V | None:
-        """Return the value, if it is kept."""
-        found = self._kept.get(key)
-        if found is None:
-            return None
-        with suppress(KeyError):  # another thread may have dropped it
-            self._kept.move_to_end(key)
-        return found[0]
-
-    def put(self, key: K, value: V, size: int) -> None:
-        """Keep a value that takes about `size` bytes. A value above the bound of all is not kept, and displaces no
-        other.
-        """
-        self._kept.pop(key, None)
-        if size > self._most_bytes:
-            return
-        self._kept[key] = value, size
-        excess = self.bytes - self._most_bytes
-        with suppress(KeyError):  # other threads may have dropped all
-            while excess > 0 or len(self._kept) > self._most:
-                _, (_, freed) = self._kept.popitem(last=False)
-                excess -= freed
+def pattern_bytes(root: object) -> int:
+    """Return the bytes of all compiled patterns that modes and their readers keep."""
+    size, seen, stack = 0, set[int](), [root]
+    while stack:
+        item = stack.pop()
+        if id(item) in seen:
+            continue
+        seen.add(id(item))
+        if isinstance(item, re.Pattern):
+            size += getsizeof(item) + len(item.pattern)
+        elif isinstance(item, _LEADS_ON) or type(item).__module__.startswith("tokenmill."):
+            stack += gc.get_referents(item)
+    return size

@@ -95,7 +95,8 @@ def compile_modes(options: Options, formats: Sequence[Format], limits: Limits) -
     start, first = _beginning(options, formats, layout, limits, len(modes) + len(answers))
     modes += [*answers, *first]
     reasons = [mode for compiled in layout.channels for mode in compiled.reasons]
-    reasoning = frozenset([*(layout.regions if is_parsed else ()), *reasons])
+    labels = [start] if is_parsed and any(isinstance(mode, LabelMode) for mode in first) else []
+    reasoning = frozenset([*(layout.regions if is_parsed else ()), *reasons, *labels])
     names = [layout.names.get(number, "text") for number in range(len(modes))]
     return Compiled(modes, start, reasoning, frozenset(range(layout.answer, layout.answer + len(answers))), names)
 
