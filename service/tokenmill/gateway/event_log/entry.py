@@ -51,8 +51,7 @@ class Entry(msgspec.Struct, gc=False):
 
 
 def entries(partition: int, records: Iterable[Record]) -> list[Entry]:
-    """Return the native events among records; those that no worker wrote (no key or value, other headers) are
-    skipped."""
+    """Return the native events among records; others (no key, no value, headers that no worker writes) are skipped."""
     made = (_entry(partition, record, record.key or b"", record.value or b"") for record in records)
     return [entry for entry in made if entry is not None]
 
