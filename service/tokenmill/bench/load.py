@@ -21,7 +21,8 @@ OPEN_AT_ONCE = 1_000
 
 PLAIN_CHARS = 640
 CALL_CHARS = 160
-"""Characters of a call's argument: a message is about 200 chunks, a quarter of them in a tool call, as in an agent's turn."""
+"""Characters of a call's argument. A message is about 200 chunks, a quarter of them in a call, as in an agent's
+turn."""
 
 SHAPE_MESSAGES = 50
 """Whole messages from which the mean number and size of outputs is taken."""

@@ -39,7 +39,7 @@ class FairSemaphore:
             if turn.cancelled():
                 self._leave(name, turn)
             else:
-                self.release()  # the turn was given, and nobody uses it
+                self.release()  # the turn was given, but its caller has left
             raise
 
     def release(self) -> None:

@@ -38,7 +38,7 @@ class _Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     keys: tuple[_Row, ...]
-    """An empty list (`keys = []`) lets nobody in; a file without `keys` counts as truncated."""
+    """An empty list (`keys = []`) admits no client; a file without `keys` counts as truncated."""
 
 
 class Key(NamedTuple):

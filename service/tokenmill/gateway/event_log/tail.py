@@ -1,6 +1,6 @@
-"""The one reader of the log's head: fills the windows and tells the hub, for the partitions that clients wait on.
+"""The one reader of the log's head: fills the windows and notifies the hub, for the partitions that clients wait on.
 
-1. It has no group, so it disturbs nobody and commits nothing. It sees only what is committed.
+1. It has no group, so it disturbs no other consumer and commits nothing. It sees only what is committed.
 2. All partitions are assigned; those without readers are paused. A requested partition is read from its end on;
    `LogReaders` reads the records before. A partition without readers for a minute is paused again, and its window
    dropped.

@@ -1,4 +1,4 @@
-"""What clients write besides chunks, and the answers: the bodies of requests and responses, as JSON.
+"""The JSON bodies of clients' writes besides chunks, and of all answers to writes.
 
 A stop names its message: one that comes late must not end the next answer.
 """

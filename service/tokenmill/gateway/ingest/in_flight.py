@@ -69,7 +69,7 @@ class ByteBudget:
 
 
 class WrittenAt(NamedTuple):
-    """Where a record is in its topic."""
+    """The place of a record in its topic."""
 
     partition: int
     offset: int

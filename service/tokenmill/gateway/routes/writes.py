@@ -1,4 +1,4 @@
-"""What clients write: chunks, stops and results of tools. Each is answered when it is in the log, on all replicas.
+"""Clients' writes: chunks, stops and results of tools. Each is answered when it is in the log, on all replicas.
 
 Rules of this file:
 
