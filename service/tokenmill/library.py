@@ -18,11 +18,12 @@ from tokenmill.errors import BadOpen, ConfigError, MessageEnded, SnapshotError
 from tokenmill.events import AnyEvent
 from tokenmill.formats import GRAMMARS_BYTES, GRAMMARS_KEPT, compile_grammar
 from tokenmill.limits import Limits
-from tokenmill.parser.compile.grammar import Grammar, Recent, options_key
+from tokenmill.parser.compile.grammar import Grammar, options_key
 from tokenmill.parser.options import MessageOptions, Options, read_options
 from tokenmill.parser.run.state import State
 from tokenmill.parser.spec import Format
 from tokenmill.parser.values.repair import single_halves
+from tokenmill.recent import Recent
 
 SNAPSHOT_VERSION = 5
 

@@ -1,8 +1,8 @@
 """How long clients wait for a gateway: to come back to the middle of an answer, to join late, to stop one.
 
 A worker and two gateways share a Kafka: the first runs while the answers are written, and has them in its window; the
-second starts after them and reads the log. One client asks at a time, over a connection of its own each time, with
-the standard library; what that takes by itself is in the row of who asks for what there is nothing of.
+second starts after them and reads the log. One client asks at a time, over a connection of its own each time, with the
+standard library; the time that this takes by itself is in the first row, where there is nothing to read.
 """
 
 import asyncio

@@ -29,8 +29,8 @@ TOLERANCE = 1.25
 1.07 times their median."""
 
 ELSEWHERE = 1.6
-"""The same on another processor, or with another Python: figures of `bench parser` on an AMD EPYC were 1.2 to 1.35
-times those on an Intel Xeon. And for whole workers, whose batch sizes vary."""
+"""Factor that is tolerated on another processor, with another Python, or for whole workers, whose batch sizes vary:
+figures of `bench parser` on an AMD EPYC were 1.2 to 1.35 times those on an Intel Xeon."""
 
 COSTS_MORE = "costs more"
 

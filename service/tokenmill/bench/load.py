@@ -21,7 +21,8 @@ OPEN_AT_ONCE = 1_000
 
 PLAIN_CHARS = 640
 CALL_CHARS = 160
-"""A message is about 200 chunks, a quarter of them in a tool call: what an agent's turn looks like."""
+"""Characters of a call's argument. A message is about 200 chunks, a quarter of them in a call, as in an agent's
+turn."""
 
 SHAPE_MESSAGES = 50
 """Whole messages from which the mean number and size of outputs is taken."""
@@ -48,7 +49,7 @@ def _growing(partitions: int, values: Sequence[bytes]) -> Iterator[Record]:
     for time in count():
         for conversation, start in enumerate(starts):
             if start > time:
-                break  # nor have the others begun
+                break  # the other conversations have not begun either
             generation, step = divmod(time - start, chunks)
             yield conversation % partitions, b"conversation-%d-%d" % (generation, conversation), values[step]
 

@@ -24,7 +24,7 @@ The exponent is that of the total time over the length, from 10,000 characters o
 
 
 def page(report: Report, conditions: Mapping[str, str]) -> str:
-    """The page. `conditions` are what the figures depend on besides the code: versions, processor."""
+    """Return the page. `conditions` are what the figures depend on besides the code: versions, processor."""
     sizes = sorted({line.chars for line in report.lines})
     long = [LONG] if LONG in sizes else []
     exponents = {(growth.grammar, growth.text): f"{growth.exponent:.2f}" for growth in report.growth}

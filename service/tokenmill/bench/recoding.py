@@ -20,7 +20,7 @@ from tokenmill.bench.passthrough import Job, PassThrough, pass_through
 from tokenmill.kafka.batches import Batch
 
 EVENT = b'{"type":"text-delta","id":"t0","delta":%b,"conversation_id":"%b","message_id":"%b","seq":%d,"time":%d}'
-"""The load's names need no escapes."""
+"""Template of an event, without escapes, as the load's names need none."""
 
 
 class Chunk(msgspec.Struct):

@@ -16,7 +16,7 @@ from tokenmill.parser.markers import marker
 from tokenmill.parser.spec import Format, Section
 
 CHUNK_CHARS = 4
-"""About one token."""
+"""Characters in a chunk: about one token."""
 
 PLAIN = "The quick brown fox jumps over the lazy dog, again and again. "
 
@@ -24,7 +24,7 @@ RICH = "If a < b and <b>c</b> < d, then [1] {x} is a `<tool>`, as f(x) says. "
 """Characters with which markers begin, but no marker."""
 
 FILE = "def area(r):\n    return 3.14 * r * r  # of a circle\n"
-"""What agents write most is files."""
+"""A file, which is what agents write most."""
 
 CODE = "if (a < b[0]) { printf(\"<p>%s</p>\\n\", 'x'); }\n"
 """Text with every character that bodies look for: quotes, brackets, escapes, tags."""

@@ -1,4 +1,4 @@
-"""A server of tools for the benchmark: one tool does nothing, the other says what that has cost here.
+"""A server of tools for the benchmark: one tool does nothing, the other returns this process's processor time.
 
 Run as `python -m tokenmill.bench.tool_server`.
 """
@@ -18,7 +18,7 @@ async def nothing(number: int) -> int:
 
 @SERVER.tool()
 async def spent() -> float:
-    """Seconds of processor time that this process has used."""
+    """Return the seconds of processor time that this process has used."""
     return time.process_time()
 
 

@@ -1,7 +1,7 @@
-"""What a call of a tool costs that a runner makes, beside one that a program makes with the protocol's SDK.
+"""The cost of a tool call through a runner, compared with a call that a program makes with the protocol's SDK.
 
-Both sides call the same tool, which does nothing, of a server of their own, at the same times. Processor time counts,
-of the process that makes the call and of the server; the broker's is not counted.
+Both sides call the same tool, which does nothing, of a server of their own, at the same times. What counts is the
+processor time of the calling process and of the server, not the broker's.
 """
 
 import asyncio
@@ -29,10 +29,10 @@ from tokenmill.tools.connection import connected
 from tokenmill.tools.server_file import Program
 
 A_SECOND = 10_000 / 60
-"""Calls: ten thousand a minute."""
+"""Calls per second: ten thousand a minute."""
 
 SIDE_BY_SIDE = 16
-"""As many as a runner makes at one server."""
+"""Concurrent calls: as many as a runner makes at one server."""
 
 WARM_UP = 200
 
@@ -48,23 +48,23 @@ Call = Callable[[int], Awaitable[None]]
 """Makes the call of this number, and ends when its result is there."""
 
 Spent = Callable[[], Awaitable[tuple[float, float]]]
-"""Seconds of processor time so far: of who makes calls, and of the server."""
+"""Returns the seconds of processor time so far: of the calling process, and of the server."""
 
 
 class Side(msgspec.Struct, frozen=True):
     """What calls cost in one round."""
 
     caller_ms: float
-    """Processor time for each, of the process that makes it."""
+    """Milliseconds of processor time per call, of the calling process."""
     server_ms: float
-    """Likewise, of the server."""
+    """Milliseconds of processor time per call, of the server."""
     p50_ms: float
     p99_ms: float
-    """From asking for it until its result can be read."""
+    """Milliseconds from the time at which a call is due until its result can be read."""
 
     @property
     def cost_ms(self) -> float:
-        """Processor time for each call."""
+        """Return the milliseconds of processor time per call."""
         return self.caller_ms + self.server_ms
 
 
@@ -77,7 +77,7 @@ class Report(msgspec.Struct, frozen=True):
 
     @property
     def ratio(self) -> float:
-        """What a runner's call costs, in calls of the SDK: the median of all rounds."""
+        """Return the cost of a runner's call over that of the SDK's: the median of all rounds."""
         return median(ours.cost_ms / bare.cost_ms for ours, bare in zip(self.runner, self.direct, strict=True))
 
 
@@ -109,7 +109,7 @@ async def _side(call: Call, spent: Spent, calls: int) -> Side:
 
 
 async def _made(call: Call, calls: int) -> list[float]:
-    """So many calls, each at its time whatever became of the others; how long each took."""
+    """Make this many calls, each at its time whatever becomes of the others; return the seconds that each took."""
     began = time.monotonic()
 
     async def timed(number: int) -> float:
@@ -124,7 +124,7 @@ async def _made(call: Call, calls: int) -> list[float]:
 
 @asynccontextmanager
 async def _direct() -> AsyncIterator[tuple[Call, Spent]]:
-    """The SDK, in this process."""
+    """Yield calls with the SDK, in this process."""
     places = asyncio.Semaphore(SIDE_BY_SIDE)
     async with connected(SERVER, PATIENCE_S) as client:
 
@@ -147,7 +147,7 @@ async def _spent(client: Client) -> float:
 
 @asynccontextmanager
 async def _running(folder: Path, bootstrap: str) -> AsyncIterator[tuple[Call, Spent]]:
-    """A runner as a process, and its topics."""
+    """Yield calls through the topics of a runner, which is a process of its own."""
     settings: Settings = {"kafka": {"bootstrap_servers": bootstrap}, "tools": {"calls_per_answer": 1_000_000}}
     process = ToolsProcess(folder / "tools", settings, {"bench": {"command": SERVER.command, "args": SERVER.args}})
     consumer = AIOKafkaConsumer("tool-results", bootstrap_servers=bootstrap, isolation_level="read_committed")
@@ -169,7 +169,7 @@ async def _running(folder: Path, bootstrap: str) -> AsyncIterator[tuple[Call, Sp
 
 
 class _Results:
-    """Puts calls on their topic, and waits for what comes of them."""
+    """Puts calls on their topic, and waits for their results."""
 
     def __init__(self, producer: AIOKafkaProducer, consumer: AIOKafkaConsumer) -> None:
         self._producer = producer
@@ -178,20 +178,20 @@ class _Results:
         self._calls = 0
 
     async def read(self) -> None:
-        """Until cancelled."""
+        """Read results until cancelled."""
         async for record in self._consumer:
             event = decode_event(record.value)
             if isinstance(event, ToolResult):
                 self._waiting.pop(event.id).set_result(event)
 
     async def checked(self, number: int) -> None:
-        """The call that does nothing."""
+        """Call the tool that does nothing. Raises `FatalError` if that fails."""
         answer = await self.of("bench__nothing", {"number": number})
         if answer.error:
             raise FatalError(f"a call failed: {answer.error}")
 
     async def of(self, name: str, arguments: dict[str, int]) -> ToolResult:
-        """What comes of a call."""
+        """Make a call, and return its result."""
         self._calls += 1
         id_ = f"call_{self._calls}"
         waiting: asyncio.Future[ToolResult] = asyncio.get_running_loop().create_future()

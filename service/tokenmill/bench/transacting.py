@@ -1,8 +1,8 @@
 """The floor of exactly-once: the pass-through with one transactional producer for each partition, and nothing between.
 
-What comes while a partition's transaction is under way is in its next one, as a worker has it; partitions know nothing
-of each other. It parses nothing and can't be recovered: how long its records wait is what any consumer on this client
-and broker waits. Run as `python -m tokenmill.bench.transacting JSON`.
+Records that come during a partition's transaction are in its next one, as in a worker; partitions are independent. It
+parses nothing and can't be recovered: its records wait as long as those of any consumer on this client and broker. Run
+as `python -m tokenmill.bench.transacting JSON`.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ async def pass_in_transactions(job: Job, send: Send) -> None:
 
 
 async def _transact(job: Job, send: Send, place: TopicPartition, inbox: "asyncio.Queue[list[ConsumerRecord]]") -> None:
-    """One transaction after the other, each with all that has come."""
+    """Run one transaction after the other, each with all records that have come."""
     producer = AIOKafkaProducer(
         bootstrap_servers=job.bootstrap,
         transactional_id=f"{job.group}-{place.partition}",
@@ -54,7 +54,7 @@ async def _transact(job: Job, send: Send, place: TopicPartition, inbox: "asyncio
 
 
 class Transacting(PassThrough):
-    """It as a child process."""
+    """This floor as a child process."""
 
     name = "the pass-through in transactions"
     module = "tokenmill.bench.transacting"

@@ -1,4 +1,4 @@
-"""What the sides of the pipeline benchmark run on: a Kafka, a Redis, and topics of their own."""
+"""The surroundings of the sides of the pipeline benchmark: a Kafka, a Redis, and topics of their own."""
 
 import tempfile
 from collections.abc import Callable, Iterator
@@ -37,10 +37,10 @@ STREAMS = {"Kafka Streams": AT_LEAST_ONCE, "Kafka Streams, exactly-once": EXACTL
 """The peer with each kind of delivery."""
 
 COMMIT_INTERVAL_MS = 100
-"""Of the pass-through and of at-least-once: the service's default."""
+"""Milliseconds between commits of the pass-through and of at-least-once: the service's default."""
 
 TRANSACTION_INTERVAL_MS = 50
-"""Of exactly-once, likewise."""
+"""Milliseconds between transactions of exactly-once: the service's default."""
 
 Progress = Callable[[str], None]
 
@@ -57,12 +57,12 @@ class Workbench:
         partitions: int = PARTITIONS,
         before: Path | None = None,
     ) -> None:
-        """`before` is the checkout of workers that are called so."""
+        """`before` is the checkout of the workers that are called `before`."""
         self.bootstrap = bootstrap
         self.partitions = partitions
-        """Of each topic."""
+        """Number of partitions of each topic."""
         self.shape = shape
-        """Of the load: decides how large the pass-through's records are."""
+        """Shape of the load, which decides the size of the pass-through's records."""
         self._folder = folder
         self._before = before
         self.redis_url = redis_url
@@ -72,15 +72,15 @@ class Workbench:
         ]
 
     def outputs(self, side: str) -> list[str]:
-        """The topics that a side writes to, the one with all events first."""
+        """Return the topics that a side writes to, the one with all events first."""
         return [self._events, self._calls] if _delivery(side) else [self._copies]
 
     def outputs_per_record(self, side: str) -> float:
-        """How many records a side must write for each that it reads."""
+        """Return the number of records that a side must write for each that it reads."""
         return self.shape.outputs_per_record if _delivery(side) else 1.0
 
     def process(self, side: str, group: str, number: int = 0) -> Server:
-        """One process of a side that works as a fresh consumer group, or one more of them."""
+        """Return a process of a side, in a fresh consumer group or beside others of the group."""
         folder = self._folder / f"{group}-{number}"
         if delivery := _delivery(side):
             return WorkerProcess(folder, self._settings(delivery, group), self._before if side in BEFORE else None)
@@ -107,13 +107,13 @@ class Workbench:
 
 
 def _delivery(side: str) -> str | None:
-    """Of a worker, ours or that of another checkout; None of the others."""
+    """Return the delivery of a worker, ours or that of another checkout; None for the other sides."""
     found = BEFORE.get(side, side)
     return found if found in WORKERS else None
 
 
 class Ground(NamedTuple):
-    """The servers on which stands are set up."""
+    """The servers that workbenches are set up on."""
 
     folder: Path
     bootstrap: str
@@ -123,13 +123,13 @@ class Ground(NamedTuple):
     shape: Shape
 
     def workbench(self, partitions: int = PARTITIONS, before: Path | None = None) -> Workbench:
-        """One with topics of its own."""
+        """Return a workbench with topics of its own."""
         return Workbench(self.folder, self.bootstrap, self.redis.url, self.shape, partitions, before)
 
 
 @contextmanager
 def ground(bootstrap: str | None, progress: Progress) -> Iterator[Ground]:
-    """The Kafka at `bootstrap`, or one that is started, and a Redis; gone with the block."""
+    """Yield the Kafka at `bootstrap`, or a new one, and a Redis; servers started here end with the block."""
     with tempfile.TemporaryDirectory(prefix="tokenmill-bench-") as scratch, ExitStack() as servers:
         folder, broker = Path(scratch), None
         if bootstrap is None:
@@ -141,5 +141,5 @@ def ground(bootstrap: str | None, progress: Progress) -> Iterator[Ground]:
 
 
 def new_group() -> str:
-    """The name of a consumer group that nobody has used."""
+    """Return a new name for a consumer group."""
     return f"tokenmill-bench-{uuid4().hex[:8]}"

@@ -1,4 +1,4 @@
-"""What the gateway counts: two additions for a frame and all of its clients, everything else once per request.
+"""The gateway's counters: two additions for a frame and all of its clients, everything else once per request.
 
 How long events take is not measured frame by frame either. The timestamps of the records that clients wait for are
 noted, and the flush that follows puts all of them into the histogram at once.
@@ -18,7 +18,7 @@ _Readings = Iterator[tuple[tuple[str, ...], float]]
 
 
 class SentTotals(msgspec.Struct):
-    """What clients of one dialect and one transport were sent."""
+    """Totals of what was sent to clients of one dialect and one transport."""
 
     frames: int = 0
     size: int = 0
@@ -71,15 +71,15 @@ class Counts:
 
     @property
     def connections(self) -> int:
-        """Streams that are open."""
+        """Number of open streams."""
         return self._open.total()
 
     def sent(self, dialect: str, transport: str) -> SentTotals:
-        """Where to add up what is written in this dialect on this transport."""
+        """Return the totals of this dialect and transport, to be added to."""
         return self._sent.setdefault((dialect, transport), SentTotals())
 
     def delivered(self, timestamps: list[int], now_ms: float) -> None:
-        """Observe records that were handed to sockets, or wait for slow ones; in milliseconds since the epoch."""
+        """Observe records handed to sockets, or waiting for slow ones; times are milliseconds since the epoch."""
         self._delivery.observe_since(timestamps, now_ms)
 
     def attending(self, transport: str) -> CountedStream:
@@ -91,7 +91,7 @@ class Counts:
         self._open[transport] += more
 
     def ended(self, reason: Outcome) -> None:
-        """Count a stream that is over, or went back."""
+        """Count a stream that ended, or that went back to an earlier place."""
         self.numbers.add("tokenmill_gateway_streams_ended_total", reason)
 
     def resumed(self, source: str) -> None:
@@ -103,7 +103,7 @@ class Counts:
         self._first_byte.observe(seconds)
 
     def caught_up(self, seconds: float) -> None:
-        """Observe the time of one way to the log's head."""
+        """Observe the seconds that a catch-up to the log's head took."""
         self._catch_up.observe(seconds)
 
     def refused(self, kind: Kind) -> None:

@@ -1,4 +1,4 @@
-"""Fairness between names: a semaphore whose turns go round the names that wait, and a thread that is shared that way.
+"""Fairness between names: a semaphore whose turns go round the waiting names, and a thread that is shared the same way.
 
 Within a name it is first come, first served. However many wait under one name, another name waits for one turn of each.
 """
@@ -11,7 +11,7 @@ from typing import TypeVar
 from tokenmill.gateway.problems import TOO_MANY, Refused
 
 WAIT_S = 30.0
-"""Seconds to wait for the work of others: a long text, or formats that live together, take seconds."""
+"""Seconds to wait for other callers' work: a long text, or a combination of formats, takes seconds."""
 
 AGAIN_S = 10
 """Seconds after which a caller that waited in vain may try again."""
@@ -39,7 +39,7 @@ class FairSemaphore:
             if turn.cancelled():
                 self._leave(name, turn)
             else:
-                self.release()  # the turn was given, and nobody uses it
+                self.release()  # the turn was given, but its caller has left
             raise
 
     def release(self) -> None:
@@ -65,7 +65,7 @@ class FairSemaphore:
 
 
 def _first(queue: deque[asyncio.Future[None]]) -> asyncio.Future[None] | None:
-    """Take out the first one that still waits: a cancelled one stays in the queue until its task runs again."""
+    """Take out the first turn that is still awaited: a cancelled one stays in the queue until its task runs again."""
     while queue:
         turn = queue.popleft()
         if not turn.done():
@@ -76,8 +76,8 @@ def _first(queue: deque[asyncio.Future[None]]) -> asyncio.Future[None] | None:
 class FairThread:
     """A thread beside the loop that does one piece of work at a time, for each name in turn.
 
-    Each piece takes a processor, and as much memory as its answer. `late` tells callers that waited for more than
-    `wait_s` why, and what they can do.
+    Each piece takes a processor, and as much memory as its answer. `late` is the explanation and advice for callers
+    that waited longer than `wait_s`.
     """
 
     def __init__(self, late: str, wait_s: float = WAIT_S) -> None:
@@ -100,4 +100,4 @@ class FairThread:
     def _over(self, running: asyncio.Future[T]) -> None:
         self._turns.release()
         if not running.cancelled():
-            running.exception()  # nobody may be left who would look at it
+            running.exception()  # marks it as seen: the caller may have left

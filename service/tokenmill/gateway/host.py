@@ -1,8 +1,9 @@
 """The process: starts the parts, waits for a signal or a failure, drains, and ends in time.
 
-Order of a start: the operators' port; Kafka, for as long as that may take; then the clients' port, so that nobody is
-turned away. Order of an end: `/readyz` fails, nobody new is let in, connections end with their answers, streams are
-told to come back and reset, and what is being posted gets the rest of the time; then everything else stops.
+Order of a start: the operators' port; Kafka, for as long as that may take; then the clients' port, so that no client is
+turned away. Order of an end: `/readyz` fails, no new connection is accepted, connections end with their answers,
+clients of streams are told to come back before the reset, and bodies that are being posted get the rest of the time;
+then everything else stops.
 """
 
 import asyncio
@@ -51,7 +52,7 @@ from tokenmill.process import EXIT_S, Deadline, ToldToStop, before, bound, run_p
 log = logging.getLogger(__name__)
 
 READING = (EventRoutes, AiSdkRoutes, AgUiRoutes, DurableStreamRoutes)
-"""Routes that read. Each takes what streams share, and who lets clients in."""
+"""Classes of the routes that read. Each takes the stream service and the admission of clients."""
 
 BACKLOG = 4_096
 """Connections that the kernel holds for us: all clients of a process that ended may come within a second."""
@@ -71,7 +72,7 @@ def nothing_beside(_config: Config, _authorizer: Authorizer) -> AbstractAsyncCon
 def run_gateway(config: Config, beside: Beside = nothing_beside) -> int:
     """Run until SIGTERM or SIGINT (0), or until it can't continue (1).
 
-    `beside` is what else the process serves, to clients that the gateway's rights let in.
+    `beside` starts whatever else the process serves, to clients with the gateway's rights.
     """
 
     async def main(stop: asyncio.Event, telemetry: Telemetry) -> None:
@@ -110,7 +111,7 @@ class Process:
         self._drain_end = 0.0
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Serve until `stop`. Raises a `TokenmillError` that tells why it can't continue."""
+        """Serve until `stop`. Raises a `TokenmillError` with the reason why it can't continue."""
         await self._authorizer.prepare()
         patience_s = self._config.kafka.startup_timeout_s
         with contextlib.suppress(ToldToStop):
@@ -137,11 +138,11 @@ class Process:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout_at(self._drain_end):
                 await self._flusher.emptied()
-                if self._writes is not None:  # an answer that is being posted is cut off for all who read it
+                if self._writes is not None:  # else answers being posted would be cut off for all their readers
                     await self._writes.settled()
 
     def _drain_left_s(self) -> float:
-        """Seconds left for what is being written; all of them after a failure, whose own deadline is shorter."""
+        """Return the seconds left for writes; all of them after a failure, which has its own, shorter deadline."""
         if not self._watch.draining:
             return self._settings.drain_s
         return max(0.0, self._drain_end - asyncio.get_running_loop().time())
@@ -171,7 +172,7 @@ class Process:
     async def _routed(
         self, serving: StreamService, watch: IdleConnections, stop: asyncio.Event
     ) -> AsyncIterator[web.Application]:
-        """The clients' application, and a producer beneath it if they may write."""
+        """Yield the clients' application, with a producer behind it if clients may write."""
         settings, admission = self._settings, Admission(self._authorizer, self._limits)
         async with self._writing(admission, stop) as writing:
             writes = {"stop": writing.say_stop, "tool_result": writing.say_tool_result} if writing else {}
@@ -232,7 +233,7 @@ async def listening(
     prefix: str,
     tls: ssl.SSLContext | None = None,
 ) -> AsyncIterator[web.BaseSite]:
-    """Listen as long as the block lasts, on the port of the settings `bind` and `port` of a section."""
+    """Listen while the block lasts, on the address and port of a section's settings `bind` and `port`."""
     runner = web.AppRunner(app, handler_cancellation=True, access_log=None, logger=server_log(), shutdown_timeout=1.0)
     with bound(bind, port, section, prefix) as sock:
         await runner.setup()

@@ -1,7 +1,7 @@
-"""What a request is refused with: an RFC 9457 problem that says what to change, never a trace.
+"""Refusals of requests: each is an RFC 9457 problem that describes what to change, never a trace.
 
 1. Each kind of refusal is one row; its `type` is `urn:tokenmill:problem:<name>`, which programs may compare.
-2. Details say what the caller sent only where it is short and printable: a log or a page may show them.
+2. Details quote what the caller sent only shortened and printable, as a log or a page may show them.
 """
 
 from typing import Any
@@ -10,7 +10,7 @@ import msgspec
 from aiohttp import web
 
 SHOWN = 80
-"""Characters of what a caller sent that a detail quotes: a name is recognised by them, a log line stays one."""
+"""Characters of a caller's text that a detail quotes: enough to recognise a name, few enough for a log line."""
 
 
 class Kind(msgspec.Struct, frozen=True):
@@ -73,7 +73,7 @@ PASSING = frozenset({429, 503})
 
 
 class Refused(Exception):
-    """A request that is answered with a problem; `detail` says what to change."""
+    """A request that is answered with a problem; `detail` describes what to change."""
 
     def __init__(self, kind: Kind, detail: str, *, headers: dict[str, str] | None = None, **members: Any) -> None:
         super().__init__(detail)
@@ -84,19 +84,19 @@ class Refused(Exception):
         """Further members of the problem."""
 
     def body(self) -> bytes:
-        """The problem as JSON."""
+        """Return the problem as JSON."""
         kind = self.kind
         members = {"type": f"urn:tokenmill:problem:{kind.name}", "title": kind.title, "status": kind.status}
         return msgspec.json.encode(members | {"detail": self.detail} | self.members)
 
     def response(self) -> web.Response:
-        """The whole answer."""
+        """Return the whole answer."""
         return web.Response(
             status=self.kind.status, body=self.body(), content_type="application/problem+json", headers=self.headers
         )
 
 
 def shown(text: str) -> str:
-    """What a caller sent, as it may stand in a detail: quoted, cut, and without characters that control anything."""
+    """Return a caller's text as a detail may show it: quoted, cut, and without control characters."""
     cut = text if len(text) <= SHOWN else text[:SHOWN] + "…"
     return repr("".join(char if char.isprintable() else "�" for char in cut))

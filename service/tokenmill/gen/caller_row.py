@@ -36,7 +36,7 @@ CALLERS = Row(
         ),
         Panel(
             title="Partitions with a caller",
-            text="As many as `requests` has, except during a takeover.",
+            text="Equals the number of partitions of `requests`, except during a takeover.",
             queries=(Query(total("tokenmill_caller_partitions")),),
             kind="stat",
             width=4,

@@ -48,7 +48,7 @@ FRONT = Row(
         ),
         Panel(
             title="Requests",
-            text="For answers, by status class. `left`: the client left early.",
+            text="Requests for answers, by status class. `left`: the client left early.",
             queries=(Query(rate("tokenmill_front_requests_total", "status"), "{{status}}"),),
             unit="ops",
         ),

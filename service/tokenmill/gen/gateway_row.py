@@ -46,7 +46,7 @@ GATEWAY = Row(
         ),
         Panel(
             title="Readers of the past",
-            text="Share of those that `gateway.catch_up_readers` allows. All in use: returning clients wait.",
+            text="Share of the readers that `gateway.catch_up_readers` allows. At 100 % returning clients wait.",
             queries=(
                 Query(
                     f"max({total('tokenmill_gateway_readers_in_use', 'instance')}"
@@ -75,7 +75,7 @@ GATEWAY = Row(
         ),
         Panel(
             title="Frames",
-            text="Written for clients, by dialect.",
+            text="Frames written for clients, by dialect.",
             queries=(Query(rate("tokenmill_gateway_frames_sent_total", "dialect"), "{{dialect}}"),),
             unit="ops",
         ),

@@ -36,7 +36,7 @@ TOOLS = Row(
         ),
         Panel(
             title="Partitions with a runner",
-            text="As many as `tool-calls` has, except during a takeover.",
+            text="Equals the number of partitions of `tool-calls`, except during a takeover.",
             queries=(Query(total("tokenmill_tools_partitions")),),
             kind="stat",
             width=4,

@@ -30,14 +30,14 @@ SETTINGS: Mapping[str, str] = {
     "controller.listener.names": "CONTROLLER",
     # With these two an idle broker costs 0.6 times what it costs with 200 and 500.
     "broker.heartbeat.interval.ms": "500",
-    "metadata.max.idle.interval.ms": "0",  # no records about there being none
+    "metadata.max.idle.interval.ms": "0",  # no records only to report that there are none
     # A killed broker can come back once the controller has given up its old session. A heartbeat may take half of this;
     # one that takes longer, on a busy machine, keeps the broker from starting.
     "broker.session.timeout.ms": "4000",
     "auto.create.topics.enable": "false",  # a test that forgets a topic should fail
     "group.initial.rebalance.delay.ms": "0",
     "group.min.session.timeout.ms": "500",  # takeover after a kill takes one session
-    "log.retention.ms": "-1",  # records may be of any time; by default those of a week ago go within minutes
+    "log.retention.ms": "-1",  # records may have any time; by default week-old ones are deleted within minutes
     "offsets.topic.num.partitions": "1",
     "offsets.topic.replication.factor": "1",
     "transaction.state.log.num.partitions": "1",

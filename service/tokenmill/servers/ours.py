@@ -24,7 +24,7 @@ class OurProcess(Server):
     """The command, and the section of the configuration that has its ports."""
 
     arguments: Sequence[str] = ()
-    """What follows the command."""
+    """Arguments after the command."""
 
     def __init__(self, folder: Path, settings: Settings) -> None:
         super().__init__(folder)
@@ -59,7 +59,7 @@ class OurProcess(Server):
 
 
 class ClientsProcess(OurProcess):
-    """One that clients reach at a port beside the operators'."""
+    """A command that clients reach at a port besides the operators' port."""
 
     _ops_port = 0
 

@@ -1,1 +1,1 @@
-"""Who a client is, what it may do, and how many connections it may have: keys, JSON Web Tokens, tickets."""
+"""Authenticates clients, decides what each may do, and limits connections: keys, JSON Web Tokens, tickets."""

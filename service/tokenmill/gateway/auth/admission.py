@@ -1,4 +1,4 @@
-"""Lets requests in to a route: rights first, then a slot among the connections; and for how long."""
+"""Admits requests to routes: checks their rights, takes a connection slot, and checks later whether the rights hold."""
 
 from aiohttp import web
 
@@ -11,24 +11,24 @@ NOBODY = Grant(name="", conversations=(), actions=frozenset())
 
 
 class Admission:
-    """Asked by every route: for a request's rights, and for a connection's slot."""
+    """Checks the rights of requests and hands out connection slots, for every route."""
 
     def __init__(self, authorizer: Authorizer, limits: ConnectionLimits) -> None:
         self._authorizer = authorizer
         self._limits = limits
 
     async def check(self, request: web.BaseRequest, conversation: str, action: Action) -> Grant:
-        """The grant that allows this. Raises `Refused`."""
+        """Return the grant that allows the action on the conversation. Raises `Refused`."""
         return await authorised(self._authorizer, request, conversation, action)
 
     async def who(self, request: web.BaseRequest) -> Grant:
-        """The grant of the client, whatever it asks for. Raises `Refused`."""
+        """Return the client's grant, whatever it requests. Raises `Refused`."""
         return await self._authorizer.grant(credentials_of(request))
 
     async def may(self, request: web.BaseRequest, action: Action) -> Grant:
-        """The grant of a client that may do this at all. Raises `Refused`.
+        """Return the grant of a client that may do this to any conversation. Raises `Refused`.
 
-        For routes whose body names the conversation: it is not read for unknown clients, and `must_allow` follows.
+        Routes whose body names the conversation use it: an unknown client's body is not read, and `must_allow` follows.
         """
         grant = await self.who(request)
         if action not in grant.actions:
@@ -36,15 +36,15 @@ class Admission:
         return grant
 
     def slot(self, grant: Grant) -> ConnectionSlot:
-        """A slot for a connection."""
+        """Return a slot for a connection."""
         return self._limits.taken(grant)
 
     def unnamed_slot(self) -> ConnectionSlot:
-        """A slot that counts for the process alone: the name is not known yet, or does not matter."""
+        """Return a slot that counts only for the process: the client's name is not known yet, or does not matter."""
         return self._limits.taken(NOBODY)
 
     def held(self, grant: Grant) -> Held:
-        """A function that tells whether a grant still holds, to be called now and then."""
+        """Return a function that checks whether a grant still holds, to be called now and then."""
         return _Holds(self._authorizer, grant)
 
 

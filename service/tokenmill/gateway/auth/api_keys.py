@@ -1,4 +1,4 @@
-"""Rights by API keys: a file has their digests, so whoever reads it can't use them.
+"""Rights by API keys: a file has their digests, so a reader of the file can't use the keys.
 
     [[keys]]
     name = "web"                                   # whose it is; two may share one while the old is replaced
@@ -8,7 +8,7 @@
 
 1. A digest without salt is safe for keys that nobody can guess: `openssl rand -hex 32` makes one. It is not for words.
 2. All digests are compared, each in the same time, so that the time of an answer reveals nothing.
-3. A key that is taken out of the file, or may do less, closes what it opened: its grants no longer hold.
+3. Removing a key from the file, or reducing its rights, closes its connections: its grants no longer hold.
 """
 
 import hashlib
@@ -38,7 +38,7 @@ class _Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     keys: tuple[_Row, ...]
-    """An empty list (`keys = []`) lets nobody in; a file without the word counts as truncated."""
+    """An empty list (`keys = []`) admits no client; a file without `keys` counts as truncated."""
 
 
 class Key(NamedTuple):
@@ -55,7 +55,7 @@ class KeyAuthorizer(Authorizer):
         self._file = ReloadingFile(file, "gateway.keys_file", read_keys)
 
     async def grant(self, credentials: Credentials) -> Grant:
-        """The grant of the key in `authorization: Bearer` or `x-api-key`."""
+        """Return the grant of the key in `authorization: Bearer` or `x-api-key`. Raises `Refused`."""
         if not credentials.key:
             raise unauthenticated("send a key, as `authorization: Bearer KEY` or as `x-api-key: KEY`", "missing")
         digest = hashlib.sha256(credentials.key.encode(errors="surrogatepass")).digest()
@@ -69,7 +69,7 @@ class KeyAuthorizer(Authorizer):
 
 
 def read_keys(content: bytes) -> tuple[Key, ...]:
-    """The keys of a file. Raises `ValueError`, which names the place but not its content."""
+    """Return the keys of a file. Raises `ValueError`, which names the place but not its content."""
     try:
         rows = msgspec.convert(tomllib.loads(content.decode("utf-8-sig")), _File).keys
     except UnicodeDecodeError:

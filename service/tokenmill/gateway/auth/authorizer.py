@@ -1,6 +1,6 @@
 """Authorization: every request, subscription and write goes through `authorised`, with its conversation and action.
 
-1. A ticket in the URL counts alone: the rest of the request is ignored. It holds as long as the rights it came of.
+1. With a ticket in the URL, other credentials are ignored. A ticket's grant holds as long as the rights behind it.
 2. An unknown client gets a 401, one that may not do this a 403, before anything of the conversation is read.
 3. A connection that stays open asks `holds` now and then, and ends at `Grant.expires`.
 """
@@ -41,20 +41,20 @@ __all__ = [
 ]
 
 TICKET: Final = "ticket"
-"""The parameter of the URL."""
+"""Name of the URL parameter."""
 
 EVERYTHING: Final = Grant("", ("*", f"{OWN}*"), frozenset({"read", "stop", "write", "approve"}))
 
 
 class AllowAll(Authorizer):
-    """Lets everybody do everything: without `auth`, which is for the loopback interface only, see `config`."""
+    """Allows everybody everything: used without `auth`, which is for the loopback interface only, see `config`."""
 
-    async def grant(self, credentials: Credentials) -> Grant:  # noqa: ARG002 -- nobody is asked
+    async def grant(self, credentials: Credentials) -> Grant:  # noqa: ARG002 -- needs no credentials
         return EVERYTHING
 
 
 class TicketAuthorizer(Authorizer):
-    """Asks the authorizer of the settings, or reads a ticket; refuses what has expired, and makes tickets."""
+    """Redeems tickets, or asks the configured authorizer; refuses expired grants; makes tickets."""
 
     def __init__(self, authorizer: Authorizer, tickets: Tickets, now: Callable[[], float] = time.time) -> None:
         self._authorizer = authorizer
@@ -62,7 +62,7 @@ class TicketAuthorizer(Authorizer):
         self._now = now
 
     async def grant(self, credentials: Credentials) -> Grant:
-        """What a client may do now."""
+        """Return what the client may do now. Raises `Refused`."""
         if max(len(credentials.ticket), len(credentials.key)) > CREDENTIAL_CHARACTERS:
             raise unauthenticated("no key, token or ticket is as long as this", "wrong")
         if credentials.ticket:
@@ -79,16 +79,16 @@ class TicketAuthorizer(Authorizer):
         return ahead and self._authorizer.holds(grant)
 
     async def prepare(self) -> None:
-        """Fetch what comes from elsewhere."""
+        """Fetch the configured authorizer's remote data."""
         await self._authorizer.prepare()
 
     def ticket(self, grant: Grant, conversation: str, action: Action, *more: Action) -> str:
-        """A ticket for a URL. Raises `Refused`."""
+        """Return a ticket for a URL. Raises `Refused`."""
         return self._tickets.issue(grant, conversation, action, *more)
 
 
 def make_authorizer(gateway: Gateway) -> TicketAuthorizer:
-    """The authorizer of `gateway.auth`. Raises `ConfigError` with what has to be changed or installed."""
+    """Return the authorizer of `gateway.auth`. Raises `ConfigError` with what has to be changed or installed."""
     authorizer: Authorizer
     if gateway.auth == "keys":
         authorizer = KeyAuthorizer(Path(gateway.keys_file))
@@ -104,7 +104,7 @@ def make_authorizer(gateway: Gateway) -> TicketAuthorizer:
 def _tokens(gateway: Gateway) -> Authorizer:
     if find_spec("jwt") is None or find_spec("cryptography") is None:
         raise ConfigError(["gateway.auth: jwt needs PyJWT with cryptography: pip install 'tokenmill[auth]'"])
-    from tokenmill.gateway.auth.jwt_tokens import JwtAuthorizer  # noqa: PLC0415 -- of an extra that others need not install
+    from tokenmill.gateway.auth.jwt_tokens import JwtAuthorizer  # noqa: PLC0415 -- needs an optional dependency
 
     return JwtAuthorizer(gateway)
 
@@ -112,9 +112,9 @@ def _tokens(gateway: Gateway) -> Authorizer:
 async def authorised(
     authorizer: Authorizer, asked: web.BaseRequest | Credentials, conversation: str, action: Action
 ) -> Grant:
-    """The grant that allows this.
+    """Return the grant that allows the action on the conversation.
 
-    Raises `Refused`: 401 for an unknown client, 403 if it may not, 503 if that can't be found out now.
+    Raises `Refused`: 401 for an unknown client, 403 if it may not do this, 503 if its rights can't be checked now.
     """
     grant = await authorizer.grant(asked if isinstance(asked, Credentials) else credentials_of(asked))
     must_allow(grant, conversation, action)
@@ -122,6 +122,6 @@ async def authorised(
 
 
 def credentials_of(request: web.BaseRequest) -> Credentials:
-    """The credentials of a request."""
+    """Return the credentials of a request."""
     headers = {name.lower(): ", ".join(request.headers.getall(name)) for name in request.headers}
     return Credentials(headers, request.query.get(TICKET, ""), request.remote or "")

@@ -1,7 +1,7 @@
 """Counts open connections: of the process, of each name, and of all readers of a site.
 
-A slot is taken before anything is read for a connection, and given back whatever ends it. Names that find none are
-logged now and then: metrics have no names.
+A slot is taken before anything is read for a connection, and given back whatever ends it. Names that are refused one
+are logged now and then, as metrics have no names.
 """
 
 import logging
@@ -17,16 +17,16 @@ from tokenmill.gateway.problems import TOO_MANY, Refused, shown
 log = logging.getLogger(__name__)
 
 RETRY_S: Final = (2, 10)
-"""Seconds between which the pause of a client that found no slot is drawn, or all would come back at once."""
+"""Bounds, in seconds, of the random pause of a client that found no slot; without it all would come back at once."""
 
 SAID_S: Final = 10.0
 """Seconds between two lines of the log: refused clients come back within seconds, and may be thousands."""
 
 
 class ConnectionSlot:
-    """One connection against the limits: taken as long as the block lasts, which raises `Refused` if there is none.
+    """A connection's slot, held while the block lasts. Entering the block raises `Refused` if no slot is free.
 
-    Not a generator, which would take a kilobyte for each open connection.
+    It is not a generator, which would take a kilobyte for each open connection.
     """
 
     __slots__ = ("_limits", "_name", "_site")
@@ -50,16 +50,16 @@ class ConnectionLimits:
         self._cap = connections
         self._cap_each = per_principal
         self._cap_site = max(1, connections // 2)
-        """Cap of all tickets of one key: its holder may get tickets for conversations that do not exist."""
+        """Cap on connections with one key's tickets: its holder may get tickets for conversations that do not exist."""
         self._now = now
         self._said = -SAID_S
         self.taken_now = 0
-        """Connections that are open."""
+        """Number of open connections."""
         self._by_name: Counter[str] = Counter()
         self._by_site: Counter[str] = Counter()
 
     def taken(self, grant: Grant) -> ConnectionSlot:
-        """A slot for a connection; a grant without a name counts for the process alone."""
+        """Return a slot for a connection; a grant without a name counts only for the process."""
         return ConnectionSlot(self, grant.holder, grant.site)
 
     def take(self, name: str, site: str = "") -> None:
@@ -79,7 +79,7 @@ class ConnectionLimits:
         self._count(name, site, -1)
 
     def of(self, name: str) -> int:
-        """The number of a name's open connections."""
+        """Return the number of a name's open connections."""
         return self._by_name.get(name, 0)
 
     def _say(self, name: str, cap: int) -> None:

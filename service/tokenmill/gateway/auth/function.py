@@ -1,4 +1,4 @@
-"""Rights by a function of the operator's: `module:function`, which takes `Credentials` and returns a `Grant` or None.
+"""Rights from the operator's function: `module:function`, which takes `Credentials` and returns a `Grant` or None.
 
     from tokenmill.gateway import Credentials, Grant
 
@@ -7,10 +7,10 @@
         return Grant(user, (f"{user}-*",), frozenset({"read", "stop"})) if user else None
 
 1. It fails closed: an exception, a missed deadline and an answer that is not a grant let nobody in.
-2. An exception may quote the credentials, so the log has only its type and place.
-3. It runs on the event loop of all connections: it has to await what takes time.
+2. An exception may quote the credentials, so only its type and place are logged.
+3. It runs on the event loop of all connections, so it has to await anything slow.
 4. A name from a header can hold anything that a proxy lets through, `*` included: check it before you build patterns
-   of it.
+   from it.
 """
 
 import asyncio
@@ -32,14 +32,14 @@ DEADLINE_S: Final = 5.0
 
 
 class FunctionAuthorizer(Authorizer):
-    """Grants what a function of the operator's returns. Raises `ConfigError` if there is none of that name."""
+    """Grants what the operator's function returns. Raises `ConfigError` if there is no such `async` function."""
 
     def __init__(self, name: str, deadline_s: float = DEADLINE_S) -> None:
         self._function = _found(name)
         self._deadline_s = deadline_s
 
     async def grant(self, credentials: Credentials) -> Grant:
-        """The grant that the function returns."""
+        """Return the grant that the function returns. Raises `Refused` if there is none."""
         grant = await self._asked(credentials)
         if grant is None:
             raise unauthenticated("these credentials are not accepted", "wrong")
@@ -49,7 +49,7 @@ class FunctionAuthorizer(Authorizer):
         try:
             async with asyncio.timeout(self._deadline_s):
                 answer = await self._function(credentials)
-        except Exception as problem:  # noqa: BLE001 -- code of others may raise anything; see 2. for the trace
+        except Exception as problem:  # noqa: BLE001 -- the function may raise anything; see 2. for the trace
             log.warning("gateway.function let nobody in: %s", raised_at(problem))
             return None
         try:
@@ -71,5 +71,5 @@ def _found(name: str) -> Callable[[Credentials], Awaitable[Grant | None]]:
 
 
 def _checked(answer: Grant | None) -> Grant | None:
-    """The answer, if its fields have the right types: a string for a tuple would be patterns of one character."""
+    """Check the types of the answer's fields: a string in place of a tuple would be patterns of one character."""
     return None if answer is None else msgspec.convert(msgspec.to_builtins(answer), Grant, strict=True)

@@ -1,8 +1,8 @@
-"""Who a client is, and what it may do: data, without clock or network.
+"""Credentials and grants: who a client is and what it may do, as data, without clock or network.
 
-1. A request has `Credentials`; what they allow is a `Grant`. An `Authorizer` derives one from the other: a file of
-   keys, signed tokens, a function of the operator's.
-2. Neither shows a secret when it is printed: a log that has one by mistake shows a name.
+1. A request has `Credentials`; what they allow is a `Grant`. An `Authorizer` derives one from the other: by a file of
+   keys, signed tokens, or the operator's function.
+2. Neither shows a secret when it is printed: a log line that contains one by mistake shows a name.
 """
 
 from abc import ABC, abstractmethod
@@ -16,7 +16,7 @@ from tokenmill.gateway.problems import FORBIDDEN, UNAUTHENTICATED, Refused
 from tokenmill.wildcards import matches
 
 Action: TypeAlias = Literal["read", "stop", "write", "approve"]
-"""`approve`: decide whether a call that waits for approval is run."""
+"""An action on a conversation. `approve`: decide whether a call that waits for approval is run."""
 
 Reason: TypeAlias = Literal["missing", "wrong", "expired"]
 """Why credentials are refused. A page replaces expired ones itself, and asks its user for the others."""
@@ -25,7 +25,7 @@ Held: TypeAlias = Callable[[], bool]
 """Returns whether the rights that a client came with still hold."""
 
 CREDENTIAL_CHARACTERS: Final = 16_384
-"""The longest key, token or ticket that is looked at: headers are shorter anyway, a frame of a WebSocket is not."""
+"""Characters of the longest key, token or ticket that is read: headers are shorter anyway, a WebSocket frame is not."""
 
 
 class Credentials(msgspec.Struct, frozen=True):
@@ -46,14 +46,14 @@ class Credentials(msgspec.Struct, frozen=True):
 
     @property
     def key(self) -> str:
-        """The same, or the value of `x-api-key`."""
+        """The key or token of `authorization: Bearer`, or else the value of `x-api-key`."""
         return self.bearer or self.headers.get("x-api-key", "")
 
     def __repr__(self) -> str:
         return f"Credentials(headers={sorted(self.headers)}, ticket={'***' if self.ticket else ''!r})"
 
     def __rich_repr__(self) -> list[tuple[str, object]]:
-        """For `rich`, which looks into structs by itself."""
+        """Return the fields that `rich` shows: by itself it would print the secrets in the struct."""
         return [("headers", sorted(self.headers)), ("ticket", "***" if self.ticket else "")]
 
 
@@ -64,17 +64,17 @@ class Grant(msgspec.Struct, frozen=True):
     """The client's name: open connections are counted by it, see `holder`. Empty: they are not."""
     conversations: tuple[str, ...]
     """Patterns, in which `*` stands for any characters or none; case matters. Conversations that begin with `~` match
-    only patterns that do so, too: the front makes them, each for one name."""
+    only patterns that also do: the front creates them, each for one name."""
     actions: frozenset[Action]
     expires: float | None = None
-    """When it ends, in seconds since the epoch: an open connection is closed then. None: it does not."""
+    """End of the grant and of connections opened with it, in seconds since the epoch. None: it does not expire."""
     source: str = ""
-    """The key that it came of, as a digest; empty where a grant is not taken back before it expires."""
+    """Digest of the key that it came from; empty for a grant that can't be withdrawn before it expires."""
     by_ticket: bool = False
-    """Whether it came of a ticket: `conversations` are literal names, and it gets no further tickets."""
+    """Whether it came from a ticket: `conversations` are literal names, and it gets no further tickets."""
 
     def allows(self, conversation: str, action: Action) -> bool:
-        """Whether it covers this action on this conversation; its end is checked elsewhere."""
+        """Whether it covers this action on this conversation; expiry is checked elsewhere."""
         if action not in self.actions:
             return False
         if self.by_ticket:
@@ -87,14 +87,14 @@ class Grant(msgspec.Struct, frozen=True):
     def holder(self) -> str:
         """The name that its open connections are counted by: its own, or that of one reader of a site.
 
-        A site gets the tickets of all its users with its one key, so those of each conversation are counted apart. A
-        holder of a token is one, however many conversations it gets tickets for.
+        A site gets the tickets of all its users with its one key, so the readers of each conversation are counted
+        separately. The holder of a token counts as one, however many conversations it gets tickets for.
         """
         return f"{self.name}, by tickets for {', '.join(self.conversations)}" if self.site else self.name
 
     @property
     def site(self) -> str:
-        """The name whose key its ticket came of: all readers of a site are counted by it, too. Empty: there is none."""
+        """The name of the key behind its ticket, by which all readers of a site are counted, too; empty without one."""
         return self.name if self.by_ticket and self.source else ""
 
     def owns(self, conversation: str) -> bool:
@@ -102,7 +102,7 @@ class Grant(msgspec.Struct, frozen=True):
         return bool(self.name) and conversation.startswith(own_prefix(self.name))
 
     def covers(self, other: "Grant") -> bool:
-        """Whether `other` is this one, or came of it by a ticket."""
+        """Whether `other` is this grant, or came from it by a ticket."""
         if not other.by_ticket:
             return self == other
         return all(self.allows(name, action) for name in other.conversations for action in other.actions)
@@ -113,23 +113,23 @@ class Authorizer(ABC):
 
     @abstractmethod
     async def grant(self, credentials: Credentials) -> Grant:
-        """The grant of credentials. Raises `Refused` of the kind `UNAUTHENTICATED` if there is none."""
+        """Return the grant of credentials. Raises `Refused` of the kind `UNAUTHENTICATED` if there is none."""
 
-    def holds(self, grant: Grant) -> bool:  # noqa: ARG002 -- for those that take grants back
-        """Whether a grant has not been taken back since; asked again while a connection is open."""
+    def holds(self, grant: Grant) -> bool:  # noqa: ARG002 -- for authorizers that withdraw grants
+        """Whether a grant has not been withdrawn; checked again while a connection is open."""
         return True
 
     async def prepare(self) -> None:  # noqa: B027 -- most have nothing to fetch
-        """Fetch what comes from elsewhere, so that the first client need not wait. Failures are logged."""
+        """Fetch remote data, so that the first client need not wait. Failures are logged."""
 
 
 def always() -> bool:
-    """The rights of the client never end."""
+    """Return True: the client's rights never end."""
     return True
 
 
 def unauthenticated(detail: str, reason: Reason) -> Refused:
-    """A 401 that tells how to authenticate."""
+    """Return a 401 that describes how to authenticate."""
     error = "" if reason == "missing" else ', error="invalid_token"'
     challenge = {"www-authenticate": f'Bearer realm="tokenmill"{error}'}
     return Refused(UNAUTHENTICATED, detail, headers=challenge, reason=reason)
@@ -142,5 +142,5 @@ def must_allow(grant: Grant, conversation: str, action: Action) -> None:
 
 
 def forbidden(action: str) -> Refused:
-    """A 403, which is the same whether there is such a conversation or not."""
+    """Return a 403, which is the same whether or not the conversation exists."""
     return Refused(FORBIDDEN, f"these credentials do not allow to {action} this conversation")

@@ -1,10 +1,10 @@
 """Keys that tokens are signed with: a shared secret, or public ones as a JSON Web Key Set.
 
-1. Which algorithm a key is for is said by its kind, once, and never by a token: RSA is RS256, P-256 is ES256, Ed25519
-   is EdDSA, a secret is HS256. Keys of other kinds, for encryption, or that name another algorithm are passed over; so
-   are private parts.
-2. A set is fetched again for a key that it lacks, and when it is old; by one request for all who wait, and at most
-   every half minute, whatever is asked for. Meanwhile, and when that fails, what was fetched before goes on to count.
+1. A key's kind determines its algorithm, and a token never does: RSA is RS256, P-256 is ES256, Ed25519 is EdDSA, a
+   secret is HS256. Keys of other kinds, for encryption, or that name another algorithm are passed over; so are private
+   parts.
+2. A set is fetched again when it is old or lacks a requested key: once for all waiting clients, and at most every half
+   minute, whichever keys are requested. Meanwhile, and if the fetch fails, the previous set stays valid.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ AGAIN_S: Final = 30.0
 """Seconds between two fetches: anybody can make up names of keys."""
 
 FIRST_AGAIN_S: Final = 2.0
-"""The same as long as there is no set at all, when nobody can be let in."""
+"""Seconds between two fetches before the first set has come: until then no client can be admitted."""
 
 OLD_S: Final = 300.0
 """Seconds after which a set is fetched again, in the background: a withdrawn key counts no longer than this."""
@@ -61,18 +61,18 @@ class Key(NamedTuple):
 
 
 class KeySource(ABC):
-    """Where the key of a token is looked up."""
+    """A source of the keys that tokens are signed with."""
 
     @abstractmethod
     async def find(self, kid: str | None, algorithm: str) -> Key | None:
-        """The key of this name for this algorithm; without a name the only one for it. Raises `Refused`."""
+        """Return the key of this name for this algorithm; without a name, the only key for it. Raises `Refused`."""
 
     async def prepare(self) -> None:  # noqa: B027 -- most have nothing to fetch
-        """Fetch what comes from elsewhere."""
+        """Fetch remote keys."""
 
 
 class SharedSecret(KeySource):
-    """One secret, whatever name a token gives it."""
+    """One secret, whatever key name a token has."""
 
     def __init__(self, secret: str) -> None:
         self._key = Key("HS256", secret)
@@ -82,7 +82,7 @@ class SharedSecret(KeySource):
 
 
 class KeySetFile(KeySource):
-    """The set of a file, read again when it changes. Raises `ConfigError`."""
+    """A key set in a file, which is read again when it changes. Raises `ConfigError`."""
 
     def __init__(self, file: Path) -> None:
         self._file = ReloadingFile(file, "gateway.jwt_keys", read_set)
@@ -92,7 +92,7 @@ class KeySetFile(KeySource):
 
 
 class FetchedKeySet(KeySource):
-    """The set of an `https` address, checked against the authorities that the system trusts (`SSL_CERT_FILE`)."""
+    """A key set at an `https` address, whose certificate the system's authorities (`SSL_CERT_FILE`) have to confirm."""
 
     def __init__(self, url: str, now: Callable[[], float] = time.monotonic) -> None:
         self._url = url
@@ -123,7 +123,7 @@ class FetchedKeySet(KeySource):
         await self._renewed()
 
     async def _renewed(self) -> None:
-        """Wait for a fetch that runs, or that may be made now."""
+        """Wait for the running fetch; start one if none runs and the last is long enough ago."""
         self._start()
         if self._fetch is not None:
             await asyncio.shield(self._fetch)  # a client that leaves does not cancel it for others
@@ -161,7 +161,7 @@ class FetchedKeySet(KeySource):
 
 
 def key_source(place: str) -> KeySource:
-    """The set of a file or an `https` address. Raises `ConfigError`; an address is not asked yet."""
+    """Return the key set of a file or an `https` address, which is not fetched yet. Raises `ConfigError`."""
     if place.startswith("https://"):
         return FetchedKeySet(place)
     if place.startswith("http://"):
@@ -170,19 +170,19 @@ def key_source(place: str) -> KeySource:
 
 
 def find_key(keys: Sequence[Key], kid: str | None, algorithm: str) -> Key | None:
-    """The key of this name; without a name the only one there is for the algorithm."""
+    """Return the key of this name; without a name, the only key for the algorithm; None if there is no such key."""
     fitting = [key for key in keys if key.algorithm == algorithm and kid in {None, key.kid}]
     return fitting[0] if fitting and (kid is not None or len(fitting) == 1) else None
 
 
 def read_set(content: bytes) -> tuple[Key, ...]:
-    """Those keys of a JSON Web Key Set that can be used. Raises `ValueError` if none can, or it is no set."""
+    """Return the usable keys of a JSON Web Key Set. Raises `ValueError` if it has none, or is not a set."""
     try:
         rows = msgspec.json.decode(content.removeprefix(BOM_UTF8), type=dict[str, Any]).get("keys")
     except NOT_JSON:
         rows = None
     if not isinstance(rows, list):
-        raise ValueError('is no JSON Web Key Set: {"keys": [...]}')  # noqa: TRY004 -- of the file, not of the program
+        raise ValueError('is no JSON Web Key Set: {"keys": [...]}')  # noqa: TRY004 -- an error in the file, not in the program
     keys = tuple(key for row in rows if isinstance(row, dict) and (key := _key(row)))
     if not keys:
         raise ValueError(f"has no public key for signatures with {', '.join(_KINDS.values())}")
@@ -203,7 +203,7 @@ def _key(row: dict[str, Any]) -> Key | None:
 
 
 def _algorithm(row: dict[str, Any]) -> str | None:
-    """What the key is for; None if not for signatures that are known here."""
+    """Return the signature algorithm that the key is for; None if it is for another purpose or an unknown algorithm."""
     kind = row.get("kty"), row.get("crv")
     algorithm = _KINDS.get(kind) if all(isinstance(part, str | None) for part in kind) else None
     uses = row.get("key_ops", ["verify"])

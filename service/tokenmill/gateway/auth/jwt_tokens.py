@@ -1,7 +1,7 @@
 """Rights by signed tokens (JWT): `authorization: Bearer TOKEN`.
 
-1. The algorithm is the key's, never the one that a token names: for `none`, or one that takes a public key for a
-   secret, there is no key.
+1. The algorithm is the key's, never the one that a token names. There is no key for `none`, or for an algorithm that
+   would take a public key for a secret.
 2. A token has to have its end (`exp`), its audience (`aud`) and, if the settings name one, its issuer (`iss`).
 3. Conversations and actions are claims that the settings name. A token without actions may read, one without
    conversations may do nothing.
@@ -24,15 +24,15 @@ LEEWAY_S: Final = 30
 """Seconds by which issuers' clocks may differ from ours."""
 
 LATEST: Final = 2**53
-"""The last second that a float tells from the next; tokens may have any number."""
+"""The last second that a float distinguishes from the next; tokens may have any number."""
 
 ACTIONS: Final[frozenset[Action]] = frozenset(get_args(Action))
 
 NAME_DIGITS: Final = 12
-"""Hex digits that name a token without a subject: enough to count its connections, and no part of it."""
+"""Hex digits of the digest that names a token without a subject: enough to count its connections."""
 
 _SHAPE: Final = re.compile(r"[\w-]+\.[\w-]+\.[\w-]*", re.ASCII)
-"""Decoders pass over what base64 does not have."""
+"""The form of a token, checked because decoders skip characters that base64 does not have."""
 
 _SENTENCES: Final[Sequence[tuple[type[Exception], Reason, str]]] = (
     (jwt.ExpiredSignatureError, "expired", "the token has expired; get a new one"),
@@ -41,18 +41,18 @@ _SENTENCES: Final[Sequence[tuple[type[Exception], Reason, str]]] = (
     (jwt.InvalidIssuerError, "wrong", "the token is from somebody else: `iss` is not gateway.jwt_issuer"),
     (jwt.MissingRequiredClaimError, "wrong", "the token lacks a claim that has to be there: `exp`, `aud`, or `iss`"),
 )
-"""Claims are only looked at once the signature was found good, so these tell a forger nothing."""
+"""Reasons and details by exception. Claims are checked after the signature, so these reveal nothing to a forger."""
 
 
 class JwtAuthorizer(Authorizer):
-    """Grants what the claims of a signed token say. Raises `ConfigError` if there are no keys to check it with."""
+    """Grants what the claims of a signed token allow. Raises `ConfigError` if there are no keys to check it with."""
 
     def __init__(self, gateway: Gateway) -> None:
         self._settings = gateway
         self._keys: KeySource = key_source(gateway.jwt_keys) if gateway.jwt_keys else SharedSecret(gateway.jwt_secret)
 
     async def grant(self, credentials: Credentials) -> Grant:
-        """What the token is good for; it ends with the token."""
+        """Return the token's grant, which ends with the token. Raises `Refused`."""
         token = credentials.bearer
         if not token:
             raise unauthenticated("send a token, as `authorization: Bearer TOKEN`", "missing")
@@ -61,11 +61,11 @@ class JwtAuthorizer(Authorizer):
         return self._granted(token, self._claims(token, await self._key(token)))
 
     async def prepare(self) -> None:
-        """Fetch the set of keys, if it comes from elsewhere."""
+        """Fetch the set of keys, if it is remote."""
         await self._keys.prepare()
 
     async def _key(self, token: str) -> Key:
-        """The key that the token says it is signed with."""
+        """Return the key that the token's header names. Raises `Refused`."""
         try:
             header = jwt.get_unverified_header(token)
         except Exception:  # noqa: BLE001 -- reads what anybody sent, before a signature was checked
@@ -90,7 +90,7 @@ class JwtAuthorizer(Authorizer):
                 leeway=LEEWAY_S,
                 options={"require": required, "enforce_minimum_key_length": True},
             )
-        except Exception as problem:  # noqa: BLE001 -- reads what anybody sent; whatever it raises, nobody comes in
+        except Exception as problem:  # noqa: BLE001 -- reads what anybody sent; whatever it raises, the client is refused
             raise _refused(problem) from None
 
     def _granted(self, token: str, claims: dict[str, Any]) -> Grant:
@@ -103,7 +103,7 @@ class JwtAuthorizer(Authorizer):
 
 
 def _digest(token: str) -> str:
-    """Tells a token from others by what is signed: the signature itself may be written in several ways."""
+    """Return a digest of the token's signed part: the signature itself may be written in several ways."""
     return hashlib.sha256(token.rpartition(".")[0].encode()).hexdigest()[:NAME_DIGITS]
 
 
@@ -115,11 +115,11 @@ def _refused(problem: Exception) -> Exception:
 
 
 def _strings(value: Any) -> tuple[str, ...]:
-    """A list of texts, or one; anything else is nobody's right."""
+    """Return a list of texts, or a single text, as a tuple; anything else grants nothing."""
     listed = [value] if isinstance(value, str) else value
     return tuple(listed) if isinstance(listed, list) and all(isinstance(text, str) for text in listed) else ()
 
 
 def _words(value: Any) -> Sequence[str]:
-    """The same; one text may hold several, as `scope` does."""
+    """Return the words of a text, as of `scope`, or the texts of a list."""
     return value.split() if isinstance(value, str) else _strings(value)

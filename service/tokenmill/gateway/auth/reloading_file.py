@@ -1,7 +1,7 @@
 """A file that is read again when it changes.
 
 1. A call for the value looks at the file at most once a second, which costs some microseconds.
-2. New content that can't be used changes nothing: what was read before stays, and one log line tells why.
+2. New content that can't be used changes nothing: what was read before stays, and one log line gives the reason.
 3. A file that is replaced (Kubernetes swaps the folder of a mounted secret) is noticed by size, time and inode.
 """
 
@@ -24,7 +24,7 @@ _Seen: TypeAlias = tuple[int, int, int] | None
 
 
 class ReloadingFile(Generic[T]):
-    """What `read` makes of a file's content; `read` raises `ValueError`, whose text does not quote the content.
+    """The result of `read` on a file's content; `read` raises `ValueError`, whose text does not quote the content.
 
     Raises `ConfigError` if the file can't be used now. `setting` is the key that names it.
     """
@@ -44,7 +44,7 @@ class ReloadingFile(Generic[T]):
             raise ConfigError([f"{setting}: {path} {_sentence(problem)}"]) from None
 
     def value(self) -> T:
-        """The file's value now, or the last one that could be used."""
+        """Return the value of the file now, or the last usable one."""
         if self._now() >= self._next_look:
             self._next_look = self._now() + LOOK_S
             self._renew()
@@ -65,7 +65,7 @@ class ReloadingFile(Generic[T]):
             log.info("%s: %s was read again", self._setting, self._path)
 
     def _look(self) -> _Seen:
-        """What tells one content from the next. It is taken before the file is read, so no change is missed."""
+        """Return what identifies the content. It is taken before the file is read, so no change is missed."""
         try:
             state = self._path.stat()
         except (OSError, ValueError):

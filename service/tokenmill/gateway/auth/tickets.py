@@ -3,7 +3,7 @@
 1. A ticket opens one conversation for the actions it was made for, never to write or approve. It is good for a minute.
 2. Until then it may be used again: an `EventSource` that lost its connection comes back with the same URL, and no
    gateway knows what another one has seen. One that comes back later is refused; the page then gets a new ticket.
-3. What a ticket opened stays open as long as the rights behind it: the ticket's own end closes nothing.
+3. A connection opened with a ticket lasts as long as the rights behind the ticket: the ticket's end closes nothing.
 4. It is signed (HMAC-SHA256), not encrypted: its holder may read it. Nothing is kept on the server.
 """
 
@@ -21,7 +21,7 @@ from tokenmill.gateway.auth.grant import Action, Grant, forbidden, unauthenticat
 from tokenmill.gateway.problems import BAD_REQUEST, Refused
 
 _PURPOSE: Final = b"tokenmill ticket 1"
-"""Derives the signing key: where the same secret is used elsewhere, nothing there is a ticket."""
+"""Text that the signing key is derived with, so that other uses of the same secret make no tickets."""
 
 
 _NEVER: Final = ("write", "approve")
@@ -34,15 +34,15 @@ class _Content(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fiel
     conversation: str
     actions: frozenset[Action]
     until: float
-    """When the ticket ends, in seconds since the epoch."""
+    """End of the ticket, in seconds since the epoch."""
     name: str
     source: str
     expires: float | None
-    """When the grant behind it ends."""
+    """End of the grant behind it, in seconds since the epoch. None: it does not expire."""
 
 
 class Tickets:
-    """Makes tickets and redeems them. Gateways with the same secret take each other's; an empty one is drawn."""
+    """Makes tickets and redeems them. Gateways with the same secret accept each other's; an empty secret is random."""
 
     def __init__(self, secret: str, lifetime_s: int, now: Callable[[], float] = time.time) -> None:
         self._key = _digest(secret.encode() or secrets.token_bytes(32), _PURPOSE)
@@ -50,12 +50,12 @@ class Tickets:
         self._now = now
 
     def issue(self, grant: Grant, conversation: str, action: Action, *more: Action) -> str:
-        """A ticket for these actions, in characters that need no escaping in URLs.
+        """Return a ticket for these actions, in characters that need no escaping in URLs.
 
-        Raises `Refused` if the grant does not allow them or came of a ticket, or if no ticket may allow one of them.
+        Raises `Refused` if the grant does not allow them or came from a ticket, or if no ticket may allow one of them.
         """
         actions = frozenset({action, *more})
-        if grant.by_ticket:  # else one ticket would be good for ever
+        if grant.by_ticket:  # else one ticket would last for ever
             raise forbidden("get another ticket with a ticket for")
         for wanted in sorted(actions):
             if wanted in _NEVER or not grant.allows(conversation, wanted):
@@ -69,7 +69,7 @@ class Tickets:
         return f"{text}.{self._signature(text)}"
 
     def redeem(self, ticket: str) -> Grant:
-        """The grant of a ticket, which ends when the one behind it does. Raises `Refused` if the ticket is not good."""
+        """Return a ticket's grant, which ends with the grant behind it. Raises `Refused` if the ticket is not valid."""
         text, _, signature = ticket.encode("ascii", errors="replace").partition(b".")
         if not hmac.compare_digest(self._signature(text.decode()).encode(), signature):
             raise unauthenticated("the ticket is not of this service; get a new one", "wrong")

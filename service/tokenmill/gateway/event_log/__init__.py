@@ -1,3 +1,3 @@
-"""One conversation's records from the topic `events`, from any place on: a consumer that follows the log's end, a cache
-of what came last, consumers that read what is older, and the frames that a dialect makes of it.
+"""Reads one conversation's records from the topic `events`, from any place on: one consumer follows the log's end, a
+cache keeps the latest records, other consumers read older ones, and a dialect makes frames of them.
 """

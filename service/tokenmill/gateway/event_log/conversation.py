@@ -15,11 +15,11 @@ FIRST_RECORDS = 64
 follows comes in larger turns."""
 
 BEHIND_S = 5.0
-"""Seconds that a client from another gateway waits until our reader has come as far as that one's: usually it takes
+"""Seconds that a client from another gateway waits for our reader to come as far as that gateway's: usually it takes
 milliseconds."""
 
 LOOK_S = 0.01
-"""Seconds between two looks whether it has."""
+"""Seconds between two checks of our reader's progress."""
 
 
 class Conversation:
@@ -49,25 +49,25 @@ class Conversation:
         return self._window.end
 
     async def ends_before(self, offset: int) -> bool:
-        """Whether the log itself ends before an offset. Our reader may be behind it."""
+        """Whether the log itself ends before an offset. Our reader may lag behind the log's end."""
         if offset <= self._window.end:
             return False
         _, end = await self.reader.bounds(self.partition)
         return offset > end
 
     async def there(self, wanted: int) -> int:
-        """The offset itself if the log still has it, else the log's first one."""
+        """Return the offset itself if the log still has it, else the log's first offset."""
         if wanted >= self._window.first or not self._window.first:
             return max(0, wanted)
         first, _ = await self.reader.bounds(self.partition)
         return max(first, wanted)
 
     async def since(self, time_ms: int) -> int | None:
-        """The first offset at or after a time, in milliseconds since the epoch; None: all are older."""
+        """Return the first offset at or after a time in milliseconds since the epoch; None if all are older."""
         return await self.reader.since(self.partition, time_ms)
 
     async def at(self, offset: int) -> Entry | None:
-        """The conversation's record at this offset, if there is one. Waits until our reader has come there."""
+        """Return the conversation's record at this offset, if there is one. Wait until our reader has reached it."""
         await self._seen(offset)
         found, after = self._window.of(self.key, offset)
         if offset < self._window.first:
@@ -80,7 +80,7 @@ class Conversation:
         return found[0] if found and found[0].offset == offset else None
 
     async def come_to_end(self) -> None:
-        """Wait until our reader has come to the record that is the conversation's last one now."""
+        """Wait until our reader has reached the record that is now the conversation's last."""
         _, end = await self.reader.bounds(self.partition)
         last, after = -1, self._window.end
         while after < end:
@@ -96,19 +96,19 @@ class Conversation:
             await asyncio.sleep(LOOK_S)
 
     async def before_window(self, start: int, soon: int | None) -> tuple[Sequence[Entry], int]:
-        """Records from an offset on that lie before the window, and the offset to continue at.
+        """Return records from an offset on that lie before the window, and the offset to continue at.
 
-        With `soon`, few records after that offset are read. Raises `DeletedByRetention`.
+        With `soon`, only a few records after that offset are read. Raises `DeletedByRetention`.
         """
         most = BATCH if soon is None else max(0, soon - start) + FIRST_RECORDS
         came, after = await self.reader.read(self.partition, start, self.key, self._window.first, min(most, BATCH))
         end = self._window.end
-        if after > end:  # the log is ahead of the tail, which has yet to tell clients that share this view at the head
+        if after > end:  # the log is ahead of the tail, which has yet to pass these on to clients at the head
             came, after = [entry for entry in came if entry.offset < end], end
         return came, after
 
     def in_window(self, start: int, soon: int | None) -> tuple[Sequence[Entry], int]:
-        """The same from the window."""
+        """Return the window's records from an offset on, and the offset to continue at."""
         came, after = self._window.of(self.key, start)
         most = len(came) if soon is None else bisect_right(came, soon, key=OFFSET) + FIRST_RECORDS
         return (came, after) if most >= len(came) else (came[:most], came[most].offset)

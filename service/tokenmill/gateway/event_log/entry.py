@@ -8,7 +8,7 @@ import msgspec
 from tokenmill.records import Record
 
 KEPT_BESIDE = 400
-"""Bytes that an entry takes in CPython beside its key and payload: without them a cap of bytes would not hold."""
+"""Bytes that an entry takes in CPython besides its key and payload: without them a cap of bytes would not hold."""
 
 _START = b'{"type":"message-start"'
 _FINISH = b'{"type":"finish"'
@@ -27,11 +27,11 @@ class Entry(msgspec.Struct, gc=False):
     seq: int = -1
     """Position among the events of its choice; -1: its message's state was lost."""
     opened: int = -1
-    """When its message began, in milliseconds since the epoch; -1: not known."""
+    """Time at which its message began, in milliseconds since the epoch; -1: not known."""
 
     @property
     def size(self) -> int:
-        """About how much memory it takes."""
+        """Approximate number of bytes that it takes in memory."""
         return len(self.key) + len(self.value) + KEPT_BESIDE
 
     @property
@@ -41,17 +41,17 @@ class Entry(msgspec.Struct, gc=False):
 
     @property
     def mark(self) -> int:
-        """A number that tells the event from others wherever it is in the log; a repeat has the same."""
+        """A number that identifies the event wherever it is in the log; a repeat has the same number."""
         return crc32(b"%b\n%b\n%d\n%d" % (self.message, self.choice, self.opened, self.seq))
 
     @property
     def finishes(self) -> bool:
-        """Whether it is the last one."""
+        """Whether it is the last event of its choice."""
         return self.value.startswith(_FINISH)
 
 
 def entries(partition: int, records: Iterable[Record]) -> list[Entry]:
-    """The native events among records. What no worker wrote (no key, no value, foreign headers) is skipped."""
+    """Return the native events among records; others (no key, no value, headers that no worker writes) are skipped."""
     made = (_entry(partition, record, record.key or b"", record.value or b"") for record in records)
     return [entry for entry in made if entry is not None]
 

@@ -11,7 +11,7 @@ from tokenmill.observe import Numbers
 
 
 def read_gauges(numbers: Numbers, settings: Gateway, tail: Tail, log_readers: LogReaders, windows: Windows) -> None:
-    """Have the numbers read from these parts."""
+    """Register the gauges that are read from these parts."""
     numbers.read("tokenmill_gateway_connections_limit", lambda: [((), settings.connections)])
     numbers.read("tokenmill_gateway_window_limit_bytes", lambda: [((), settings.window_mib * MIB)])
     numbers.read("tokenmill_gateway_readers_limit", lambda: [((), settings.catch_up_readers)])

@@ -1,6 +1,6 @@
-"""Reads what lies before the window from the log, with a few consumers that clients take turns at.
+"""Reads records that lie before the window from the log, with a few consumers that clients use in turns.
 
-Names take turns, too: where one client reads a thousand conversations at once, another one waits for one of them.
+Names take turns, too: while one client reads a thousand conversations at once, another waits for only one of them.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ POLL_MS = 200
 """Milliseconds that one poll waits for records: there are some, or the reader is at the end."""
 
 TURN_S = 0.2
-"""Seconds that one client may scan before it is another one's turn."""
+"""Seconds that one client may scan before another one gets its turn."""
 
 START_S = 30.0
 
@@ -40,7 +40,7 @@ FETCH_WAIT_MS = 10
 """Milliseconds that a broker may hold a fetch at the log's end: the next client's fetch waits for its answer."""
 
 LAST = 50
-"""Offsets at a log's end, or before a place, whose times are looked at; some are ends of transactions."""
+"""Offsets at a log's end, or before a place, whose timestamps are read; some are ends of transactions."""
 
 BATCH = 5_000
 """Records of one poll: it keeps the loop busy for 50 ms at most."""
@@ -71,7 +71,7 @@ class LogReaders:
         """Consumers that clients use now."""
 
     def of(self, name: str) -> "ClientLogReader":
-        """A reader for the client of this name."""
+        """Return a reader for the client of this name."""
         return ClientLogReader(self, name)
 
     async def close(self) -> None:
@@ -82,13 +82,13 @@ class LogReaders:
 
     @asynccontextmanager
     async def reader(self, place: TopicPartition, name: str) -> AsyncIterator[AIOKafkaConsumer]:
-        """A consumer that may be placed on a partition, once it is this name's turn."""
+        """Yield a consumer to read a partition with, once it is this name's turn."""
         async with self._turn(name) as begun, self._consumer(place, begun) as consumer:
             yield consumer
 
     @asynccontextmanager
     async def asking(self, place: TopicPartition, name: str) -> AsyncIterator[AIOKafkaConsumer]:
-        """The same for a question that only the broker's answer ends. A partition that does not answer is asked few."""
+        """Yield a consumer for a question that only an answer ends; a partition that does not answer gets few."""
         async with self._unresponsive.asked(place.partition) as asked, self._turn(name) as begun:
             self._unresponsive.check(place.partition)  # others may have waited in vain meanwhile
             async with self._consumer(place, begun) as consumer:
@@ -111,7 +111,7 @@ class LogReaders:
         self._free.append(consumer)
 
     def _at(self, place: TopicPartition) -> AIOKafkaConsumer:
-        """A free one, if possible the one that read there last: it need not look up where that is."""
+        """Take a free consumer, if possible one that is assigned to this place already: it needs no look-up."""
         found = next((each for each in self._free if place in each.assignment()), self._free[0])
         self._free.remove(found)
         return found
@@ -130,7 +130,7 @@ class LogReaders:
             self._free.append(connecting.result())
 
     def _beside(self, work: Coroutine[Any, Any, T]) -> "asyncio.Task[T]":
-        """Work that continues when the client whose turn it is leaves: cancelled, it would leak a connection."""
+        """Start work that continues when its client leaves: cancelled, it would leak a connection."""
         task = asyncio.create_task(work)
         self._unfinished.add(task)
         task.add_done_callback(self._unfinished.discard)
@@ -138,7 +138,7 @@ class LogReaders:
 
     @asynccontextmanager
     async def _turn(self, name: str) -> AsyncIterator[list[asyncio.Task[Any]]]:
-        """One of the places for readers, held until the work begun in it has ended: clients come and go at will."""
+        """Hold one of the readers' places until the work begun in it has ended, even if its client leaves earlier."""
         await self._turns.acquire(name)
         self.in_use += 1
         begun = list[asyncio.Task[Any]]()
@@ -170,9 +170,9 @@ class ClientLogReader:
     ) -> tuple[list[Entry], int]:
         """Return a conversation's records from an offset on, as far as one turn gets, and the offset to continue at.
 
-        A turn ends when something was found: a slow client keeps nobody else waiting. It does not look beyond `stop`,
-        as it would wait at the log's end. `most` caps the records, whoever's they are, that are read before the first
-        look: each costs time, needed or not. Raises `DeletedByRetention` if the log begins after `start`.
+        A turn ends once something is found, so a slow client keeps no other waiting. It does not read beyond `stop`, as
+        it would wait at the log's end. `most` caps the records, of all conversations, of the first poll: each costs
+        time, needed or not. Raises `DeletedByRetention` if the log begins after `start`.
         """
         place = self._place(partition)
         async with self._pool.reader(place, self._name) as consumer:
@@ -190,7 +190,7 @@ class ClientLogReader:
                 start = after
 
     async def bounds(self, partition: int) -> tuple[int, int]:
-        """The partition's first offset, and the one after its last committed record."""
+        """Return the partition's first offset, and the one after its last committed record."""
         place = self._place(partition)
         async with self._pool.asking(place, self._name) as consumer:
             first = await deadline(consumer.beginning_offsets([place]), "look up the log's beginning", ANSWER_S)
@@ -198,10 +198,10 @@ class ClientLogReader:
             return first[place], end[place]
 
     async def since(self, partition: int, time_ms: int) -> int | None:
-        """The first offset whose timestamp is not below the time; None if all are.
+        """Return the first offset whose timestamp is not before the time; None if all timestamps are.
 
-        A broker that finds none though the log's last records are younger can't look up by time. Then the log's first
-        offset is returned.
+        A broker that finds none although the log's last records are younger can't look up offsets by time. Then the
+        log's first offset is returned.
         """
         place = self._place(partition)
         async with self._pool.asking(place, self._name) as consumer:
@@ -214,9 +214,10 @@ class ClientLogReader:
         return first if await self._is_younger(place, max(first, end - LAST), time_ms) else None
 
     async def time_before(self, partition: int, offset: int) -> int:
-        """The timestamp of the last record before an offset, in milliseconds since the epoch; 0: there is none.
+        """Return the timestamp of the last record before an offset, in milliseconds since the epoch; 0 if there is
+        none.
 
-        An empty poll is no proof of that: the records may not have come yet. Raises `Unavailable`.
+        An empty poll does not prove that: the records may not have come yet. Raises `Unavailable`.
         """
         place = self._place(partition)
         async with self._pool.asking(place, self._name) as consumer:
@@ -231,7 +232,7 @@ class ClientLogReader:
             return 0
 
     async def _is_younger(self, place: TopicPartition, start: int, time_ms: int) -> bool:
-        """Whether any record from here on is younger than the time."""
+        """Whether any of the next records is not older than the time."""
         async with self._pool.reader(place, self._name) as consumer:
             _seek(consumer, place, start)
             found = await deadline(consumer.getmany(place, timeout_ms=POLL_MS, max_records=LAST), "read the past")
@@ -241,7 +242,7 @@ class ClientLogReader:
 async def _must_reach(consumer: AIOKafkaConsumer, place: TopicPartition, start: int) -> None:
     """Raise `DeletedByRetention` if the log begins after an offset.
 
-    What lies between an offset and the next record may also be ends of transactions.
+    A later first record alone is no proof: ends of transactions may lie between an offset and the next record.
     """
     first = await deadline(consumer.beginning_offsets([place]), "look up the log's beginning")
     if first[place] > start:

@@ -6,8 +6,8 @@ the record is, as a topic that was deleted and made again may have another one t
 zeros, so ids of a partition sort as text in the order of their frames. No character of it has a meaning in a URL,
 in a header, in JSON or in a line of server-sent events.
 
-Part 0 is the place before a record, whoever's it is. There `~1` means that the client has the end of an answer, and was
-led on from it: what lies between is not read again.
+Part 0 is the place before a record of any conversation. There `~1` means that the client has the end of an answer, and
+was led on from it: what lies between is not read again.
 """
 
 import re
@@ -31,7 +31,8 @@ class Position(NamedTuple):
     part: int
     """Number of the frame among those of the record, from 1; 0: the place before them."""
     back: int
-    """How far before `offset` reading has to begin. With part 0: 1 after the end of an answer, else 0."""
+    """Number of offsets before `offset` at which reading has to begin. With part 0: 1 after the end of an answer, else
+    0."""
     mark: int = 0
     """`Entry.mark` of the record; 0: not known."""
 
@@ -46,7 +47,7 @@ class Position(NamedTuple):
 
 
 def read_position(text: str) -> Position:
-    """The position that an id names. Raises `BadPosition`."""
+    """Return the position that an id names. Raises `BadPosition`."""
     match = _ID.fullmatch(text) if len(text) <= LONGEST else None
     if match is None:
         raise BadPosition("an id of a frame looks like 0.00000000000000000042.00001~7; send it as you got it")

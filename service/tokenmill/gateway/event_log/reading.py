@@ -2,16 +2,16 @@
 
 Where to begin is one of:
 
-- `now`: what comes from here on;
+- `now`: the records that come from here on;
 - `start`: everything of the conversation, as far back as `gateway.lookback_s` and `lookback_records` allow;
 - a time: the same from then on;
-- `message`: the open message, from its first event; if there is none, what comes;
+- `message`: the open message, from its first event; if there is none, the records to come;
 - a position: what follows the frame of that id. The record that it names is read first, and has to be the same event:
-  an id of another conversation, or of a log that is gone, is not a position in this one. The number of the frame tells
-  what is left of the record: nothing where another dialect makes fewer frames of it.
+  an id of another conversation, or of a log that is gone, is not a position in this one. The frame's number determines
+  what is left of the record: nothing if another dialect makes fewer frames of it.
 
-Wherever it begins, everything is read that the view has to know: a record whose message began earlier leads back there
-by its `tm-opened`, and so does one that a worker may have published again. What is read for that alone is not shown.
+Wherever it begins, everything that the view needs is read: a record whose message began earlier leads back there by its
+`tm-opened`, and so does one that a worker may have published again. Records that are read only for that are not shown.
 """
 
 import asyncio
@@ -44,8 +44,8 @@ REPEATS_BEHIND = 1_000
 view notices repeats from further back."""
 
 REWINDS = 8
-"""How often a reading begins again because a message began earlier. Each time takes a message that was open where the
-one before began."""
+"""Number of times that a reading begins again because a message began earlier. Each time takes a message that was open
+where the one before began."""
 
 RESTS = 4
 """Rest after a turn that found nothing, as a multiple of its time, on a way that is longer than that of `start` may be:
@@ -60,7 +60,7 @@ class Gone(Exception):
 
 
 class Lookback(msgspec.Struct, frozen=True):
-    """How far `start` and `message` look."""
+    """How far back `start` and `message` look."""
 
     seconds: float
     records: int
@@ -100,7 +100,7 @@ class Reading:
         partition: int,
         message: bytes = b"",
     ) -> None:
-        """`message`: the only one that is wanted; empty: all."""
+        """`message` is the only one that is wanted; empty: all."""
         self._message = message
         self._records = Conversation(reader, window, key, partition)
         self.key = key
@@ -110,25 +110,25 @@ class Reading:
         self.place = (-1, 0)
         """Frames up to here are not shown: the client has them, or does not want them."""
         self.standing = Position(partition, 0, 0, 0)
-        """Where the client stands: it resumes here if it is cut off now."""
+        """The client's place: it resumes here if it is cut off now."""
         self.found: tuple[bytes, ...] = ()
-        """With `message`: those that are open, in the order of their beginnings."""
+        """With `message`: ids of the open messages, in the order of their beginnings."""
         self._offset = 0
         self._began = 0
         """The offset at which the view began to read."""
         self._unrested = 0
         """Records that are read without a rest."""
         self._showing = False
-        """Something was shown."""
+        """Whether any frame was shown."""
         self._check: Position | None = None
-        """The position after which it began, until that record was taken."""
+        """The position after which it began, until the record there was taken."""
         self._muted: frozenset[bytes] = frozenset()
         self._rewinds = 0
         self._from_now = False
         self._whole = False
-        """Messages are to be shown from their beginning on."""
+        """Whether messages are to be shown from their beginning on."""
         self.gap = False
-        """Part of a message that is wanted is gone from the log: some of its frames, or all, can't be shown."""
+        """Whether part of a wanted message is gone from the log, so that some of its frames, or all, can't be shown."""
 
     async def begin(self, start: Start, lookback: Lookback, now_ms: int) -> None:
         """Find where reading has to begin. Raises `Gone` and `Unavailable`."""
@@ -199,7 +199,7 @@ class Reading:
         self._begin_at(max(self._began, start - REPEATS_BEHIND))
 
     def latest_open(self) -> tuple[bytes, Position] | None:
-        """The message that began last of those open at the head, and the place before it."""
+        """Return the open message that began last, and the place before it; None if none is open at the head."""
         open_ = self.view.open_since()
         if not open_:
             return None
@@ -208,7 +208,7 @@ class Reading:
 
     @property
     def from_window(self) -> bool:
-        """Whether it began in memory, without the log."""
+        """Whether it began in the window, without reading the log."""
         return self._began >= self._records.kept_from
 
     @property
@@ -222,9 +222,9 @@ class Reading:
         return bool(self.standing.part or self.standing.back)
 
     def has_all(self, message: bytes) -> bool:
-        """Whether a client that was shown nothing up to the head had the end of this message; if empty, of the answer.
+        """Whether a client that was shown nothing up to the head has the end of this message; if empty, of the answer.
 
-        For a client that was led on, reading begins after that end.
+        If a client was led on, reading begins after that end.
         """
         if not message:
             return self.answered
@@ -232,7 +232,7 @@ class Reading:
         return message in self.view.ended() or (led_on and not self.view.knows(message))
 
     def led_on(self) -> Position:
-        """The head, for a client that has everything: coming back from there it need not wait for a long look again."""
+        """Return the head, for a client that has everything: from there, its next return needs no long search."""
         return Position(self.partition, self._offset, 0, 1)
 
     @property
@@ -261,15 +261,15 @@ class Reading:
 
     @property
     def _soon(self) -> int | None:
-        """Until something was shown: the offset after which that lies."""
+        """The offset after which the first frame to show lies; None once a frame was shown."""
         return None if self._showing else self.place[0]
 
     async def frames(self) -> AsyncGenerator[list[Frame]]:
-        """Yield what is to be shown, in batches that may be empty. Ends at the head, in the same turn of the loop.
+        """Yield the frames to show, in batches that may be empty. Ends at the head, in the same turn of the loop.
 
         Raises `Unavailable`.
         """
-        if self._from_now:  # a full window has moved on since; what it lost is not wanted
+        if self._from_now:  # a full window has moved on since; the records that it lost are not wanted
             self._from_now = False
             if self._offset < (kept := min(self._records.kept_from, self.place[0] + 1)):
                 self._begin_at(kept)
@@ -287,20 +287,20 @@ class Reading:
                 return
             yield await self._show(came, after)
             if after < self._records.end:
-                await asyncio.sleep(0)  # a client that takes much without waiting lets others have their turn
+                await asyncio.sleep(0)  # a client that takes much without waiting has to give others a turn
 
     async def _before_window(self) -> list[Frame]:
-        """What is to be shown of the next records of the past, unless retention has deleted them."""
+        """Return the frames to show of the next past records, unless retention has deleted them."""
         try:
             return await self._show(*await self._records.before_window(self._offset, self._soon))
         except DeletedByRetention as passed:
             ended = self._message and self._message in self.view.ended()
             self.gap |= passed.first > self.place[0] + 1 and not ended
-            self._begin_at(passed.first)  # what was open has lost an event, which may be its end
+            self._begin_at(passed.first)  # open messages may have lost their end
             return []
 
     async def _show(self, came: Sequence[Entry], after: int) -> list[Frame]:
-        """The frames of records. Reading continues after them, or elsewhere if the view misses a beginning."""
+        """Return the frames of records. Reading continues after them, or elsewhere if the view misses a beginning."""
         shown: list[Frame] = []
         view, before = self.view, self.place[0]
         for entry in came:
@@ -325,26 +325,28 @@ class Reading:
             self._showing, self.place = True, frames[-1].place
 
     async def _without_beginning(self, opened: int, offset: int) -> None:
-        """A record came whose message began before the view did, or may have."""
+        """Begin again earlier, or give up the beginning: a record came whose message began before the view did, or may
+        have.
+        """
         message = self.view.misses
         if await self._rewind(opened):
             self._lacks_beginning(message)
             return
         self.view.give_up()
         self._offset = offset
-        needed = self._whole or self._dialect is not NATIVE  # which goes on without any state
+        needed = self._whole or self._dialect is not NATIVE  # which needs no state to continue
         self.gap |= needed and self._wants(message)
 
     def _wants(self, message: bytes) -> bool:
-        """Whether a message is to be shown: two answers may be under way at once. False if there is none."""
+        """Whether a message is to be shown: two answers may be under way at the same time. False for none."""
         return bool(message) and self._message in (b"", message)
 
     def _lacks_beginning(self, message: bytes) -> None:
-        """A message began before what was shown: where it is to be shown whole, it can't be any more."""
+        """Note that a message began before the last shown frame: if it was to be shown whole, it no longer can be."""
         self.gap |= self._wants(message) and self._whole and self.place[0] >= 0
 
     async def _rewind(self, opened: int) -> bool:
-        """Whether there is an earlier place to begin at, for a message that began at that time."""
+        """Begin at an earlier place, for a message that began at that time; return whether there is one."""
         self._rewinds += 1
         hopeless = opened < 0 or self._rewinds > REWINDS
         since = None if hopeless else await self._records.since(opened)
@@ -355,9 +357,9 @@ class Reading:
         return True
 
     def _goes_on(self, entry: Entry) -> bool:
-        """Whether to continue after a record. If the position names a repeat, reading begins again after the first.
+        """Whether to continue after a record. If the position names a repeat, reading begins again after the original.
 
-        A client that has the id of a repeat did not have the first one: it began to read between the two.
+        A client that has the id of a repeat did not get the original: it began to read between the two.
         """
         check = self._check
         if check is None or entry.offset != check.offset:

@@ -1,10 +1,12 @@
-"""The one reader of the log's head: fills the windows and tells the hub, for the partitions that clients wait on.
+"""The one reader of the log's head: fills the windows and notifies the hub, for the partitions that clients wait on.
 
-1. It has no group, so it disturbs nobody and commits nothing. It sees only what is committed.
-2. All partitions are assigned; those without readers are paused. One that is asked for begins at its end; what lies
-   before is read by `LogReaders`. One that nobody has read for a minute is paused again, and its window forgotten.
-3. While no broker answers, nothing comes, and everybody waits. If a task ends, the topic shrinks or Kafka is away for
-   too long, the process ends and is started again. That the topic has shrunk is believed after several looks.
+1. It has no group, so it disturbs no other consumer and commits nothing. It sees only what is committed.
+2. All partitions are assigned; those without readers are paused. A requested partition is read from its end on;
+   `LogReaders` reads the records before. A partition without readers for a minute is paused again, and its window
+   dropped.
+3. While no broker answers, no records come, and all clients wait. If a task ends, the topic shrinks or Kafka is away
+   for too long, the process ends and is started again. A smaller number of partitions has to be reported several times
+   before it counts.
 """
 
 import asyncio
@@ -47,28 +49,28 @@ AWAY_S = 300.0
 """Seconds without an answer from Kafka after which the process ends: a new one may find what this one can't."""
 
 FETCH_WAIT_MS = 100
-"""Milliseconds that a broker may hold a fetch. Each broker has one in flight, and a partition that has just been opened
-waits for its end: its first record may take as long."""
+"""Milliseconds that a broker may hold a fetch. Each broker has one in flight, and a newly opened partition waits for
+the end of that fetch, so its first record may take as long."""
 
 
 log = logging.getLogger(__name__)
 
 
 class Listener(Protocol):
-    """What the tail tells a client at the head of a partition."""
+    """A client at the head of a partition, as the tail uses it."""
 
     def lose(self) -> None:
-        """Hear that the log has been replaced by another one."""
+        """End the client's stream, as the log lost records or was replaced."""
 
 
 class Listeners(Protocol):
-    """What is told of records: the hub."""
+    """The receiver of new records: the hub."""
 
     def dispatch(self, entries: Sequence[Entry]) -> set[int]:
-        """Take records that are new. Returns the offsets of those that a client waits for."""
+        """Take new records. Return the offsets of those that a client waits for."""
 
     def clients(self, partition: int) -> Sequence[Listener]:
-        """All clients that read a partition."""
+        """Return all clients that read a partition."""
 
 
 class Tail:
@@ -95,7 +97,8 @@ class Tail:
         self._looking: asyncio.Task[None] | None = None
         self._looked_at = -LOOK_AGAIN_S
         self.polled_at = 0.0
-        """When Kafka last answered, in the loop's seconds; before the first answer, when it was first asked, or 0."""
+        """Time of Kafka's last answer, in the loop's seconds; before the first answer, that of the first request, or
+        0."""
 
     async def start(self, seconds: float) -> None:
         """Connect and find the partitions. May be called again if it fails."""
@@ -118,7 +121,7 @@ class Tail:
             await stopped(self._consumer)
 
     def partition_of(self, key: bytes) -> int:
-        """The partition of a conversation's records, as producers place them."""
+        """Return the partition of a conversation's records, as producers place them."""
         return partition_of(key, self._partitions)
 
     @property
@@ -127,7 +130,7 @@ class Tail:
         return self._partitions
 
     async def has(self, partition: int) -> bool:
-        """Whether the topic has a partition. For one that is not known Kafka is asked again, once for all who wait.
+        """Whether the topic has a partition. Kafka is asked again about an unknown one, once for all waiting callers.
 
         Another gateway may have noticed before this one that the topic has grown.
         """
@@ -135,7 +138,7 @@ class Tail:
             if self._looking is None:
                 self._looking = asyncio.create_task(self._look_again())
                 self._looking.add_done_callback(self._has_looked)
-            await asyncio.shield(self._looking)  # whoever asked first may leave
+            await asyncio.shield(self._looking)  # the first caller may leave
         return partition < self._partitions
 
     async def _look_again(self) -> None:
@@ -146,7 +149,7 @@ class Tail:
     def _has_looked(self, looking: "asyncio.Task[None]") -> None:
         self._looking = None
         if not looking.cancelled():
-            looking.exception()  # nobody may be left who would look at it
+            looking.exception()  # marks it as seen: all callers may have left
 
     def uncommitted(self) -> Iterator[tuple[int, int]]:
         """Yield each partition that is read, and how many records at its end wait for the end of a transaction."""
@@ -158,7 +161,7 @@ class Tail:
                 yield partition, max(0, end - stable)
 
     async def pin(self, partition: int) -> Window:
-        """The partition's window, which is filled until `unpin` was called as often."""
+        """Return the partition's window, which is filled until `unpin` has been called as often as this."""
         self._pins[partition] += 1
         try:
             return await self._opened(partition)
@@ -172,12 +175,12 @@ class Tail:
         self._wanted_at[partition] = time.monotonic()
 
     async def pin_all(self) -> None:
-        """Read every partition from now on: one that is opened only when it is needed waits for a fetch of others."""
+        """Read every partition from now on: a partition that is opened only when needed waits for a fetch of others."""
         for partition in range(self._partitions):
             await self.pin(partition)
 
     async def _opened(self, partition: int) -> Window:
-        """The window, opened once for all: a partition that does not answer keeps no reader of another one waiting."""
+        """Return the window, opened once for all callers; a partition that does not answer delays no other."""
         window = self._windows.get(partition)
         if window is not None:
             return window
@@ -185,7 +188,7 @@ class Tail:
         if opening is None:
             opening = self._opening[partition] = asyncio.create_task(self._open(partition))
             opening.add_done_callback(lambda task: self._is_open(partition, task))
-        return await asyncio.shield(opening)  # whoever asked first may leave
+        return await asyncio.shield(opening)  # the first caller may leave
 
     async def _open(self, partition: int) -> Window:
         consumer, place = self._started(), TopicPartition(self._topic, partition)
@@ -197,10 +200,10 @@ class Tail:
     def _is_open(self, partition: int, opening: "asyncio.Task[Window]") -> None:
         del self._opening[partition]
         if not opening.cancelled():
-            opening.exception()  # nobody may be left who would look at it
+            opening.exception()  # marks it as seen: all callers may have left
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Read records and watch for new partitions until cancelled."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._read())
             group.create_task(self._tend())
@@ -226,14 +229,14 @@ class Tail:
     def _take(self, partition: int, records: list[ConsumerRecord]) -> None:
         window = self._windows.get(partition)
         if window is None:
-            return  # it was let go of while the fetch was on its way
+            return  # the partition was released during the fetch
         came = [entry for entry in entries(partition, records) if entry.offset >= window.end]
         self._windows.add(partition, came, records[-1].offset + 1, time.monotonic())
         told = self._hub.dispatch(came)
         self._told(record.timestamp for record in records if record.offset in told)
 
     def _lost(self, partitions: Iterable[int]) -> None:
-        """Send clients away: the log lost what was about to be read, or was replaced. They will be told of a gap."""
+        """End clients' streams: the log lost the next records, or was replaced. Returning clients learn of the gap."""
         for partition in partitions:
             self._started().pause(TopicPartition(self._topic, partition))
             self._windows.drop(partition)
@@ -256,7 +259,7 @@ class Tail:
             self._assign(count)
 
     async def _answered(self) -> int:
-        """The number of partitions; while Kafka does not answer, the last one that was known."""
+        """Return the number of partitions; while Kafka does not answer, the last known one."""
         now = asyncio.get_running_loop().time
         try:
             count = await self._count()
@@ -280,7 +283,7 @@ class Tail:
         consumer = self._started()
         places = [TopicPartition(self._topic, number) for number in range(count)]
         open_ = {partition: window.end for partition, window in self._windows}
-        # The client asks for an offset of those that are paused, too.
+        # Kafka's client needs an offset for paused partitions, too.
         assign_at(consumer, {place: open_.get(place.partition, 0) for place in places})
         consumer.pause(*(place for place in places if place.partition not in open_))
         self._partitions = count

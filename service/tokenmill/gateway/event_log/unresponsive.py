@@ -1,8 +1,8 @@
 """Keeps partitions that do not answer from taking all readers: a question holds a reader until its deadline.
 
 A partition that has not answered is refused immediately for a while. Then one question at a time finds out whether it
-answers again, and other clients wait for that without a reader: after an outage nobody is refused for having come at
-the same time as others.
+answers again, and other clients wait for that without a reader: after an outage no client is refused only because
+others come at the same time.
 """
 
 import asyncio
@@ -33,12 +33,12 @@ class UnresponsivePartitions:
 
     @asynccontextmanager
     async def asked(self, partition: int) -> AsyncIterator[AbstractContextManager[None]]:
-        """A block for a question, and the context to ask it in: there `Unavailable` means that it does not answer."""
+        """Yield the context to ask a question in: `Unavailable` there means that the partition does not answer."""
         self.check(partition)
         while partition in self._until:
             async with self._trial(partition):
                 self.check(partition)
-                if partition in self._until:  # nobody has found out meanwhile
+                if partition in self._until:  # no other question has been answered meanwhile
                     yield self._heard(partition)
                     return
         yield self._heard(partition)

@@ -1,15 +1,16 @@
-"""One conversation in one dialect: its records in, frames out. A function of the records, whoever reads them, and when.
+"""One conversation in one dialect: its records in, frames out. The frames depend only on the records, not on the reader
+or the time.
 
 1. A record is shown once: what a worker published again, at a later offset, is recognized by its message, attempt and
    `tm-seq`. An attempt is identified by `tm-opened`, as a message's id may be used again. Its numbers are contiguous:
    a hole means that events are gone (`jumped`).
-2. A dialect's state begins with a message's first event. A record of a message that began before what was read sets
-   `missing`: its reader goes back to that time. If the log no longer has it, the message is given up: clients are told
-   of the gap, and get what can be rendered without the beginning.
-   So does the first event of an unknown message that began before the newest one that is known: a worker may publish it
+2. A dialect's state begins with a message's first event. A record of a message that began before the first record read
+   sets `missing`: its reader goes back to that time. If the log no longer has it, the message is given up: clients get
+   a notice of the gap, and the frames that can be rendered without the beginning.
+   The first event of an unknown message that began before the newest known one does so, too: a worker may publish it
    again from far back. If nothing earlier is found, the clocks of producers differ, and it is shown.
-3. A frame is the last one (`last`) when no message of the conversation is open after it. Where a dialect has no words
-   for the end of a message, the frame has no payload: it moves the client's place, and marks the end.
+3. A frame is the last one (`last`) when no message of the conversation is open after it. If a dialect has no words for
+   the end of a message, the frame has no payload: it moves the client's place, and marks the end.
 """
 
 from collections import OrderedDict
@@ -38,13 +39,13 @@ Who = tuple[bytes, bytes]
 """A message and its choice."""
 
 Attempt = tuple[bytes, bytes, int]
-"""A message, its choice, and when it began."""
+"""A message, its choice, and the time at which it began."""
 
 _any_json = msgspec.json.Decoder(msgspec.Raw)
 
 
 class Frame(NamedTuple):
-    """What a client is sent of one record, or a part of it."""
+    """The payload that clients are sent for a record, or one of several."""
 
     offset: int
     part: int
@@ -63,7 +64,7 @@ class Frame(NamedTuple):
 
     @property
     def place(self) -> tuple[int, int]:
-        """What orders frames of a partition."""
+        """The sort key of a partition's frames."""
         return self.offset, self.part
 
     def id(self, partition: int) -> Position:
@@ -72,7 +73,7 @@ class Frame(NamedTuple):
 
 
 class _Known(msgspec.Struct):
-    """What was read of one choice."""
+    """The state of one choice, as far as its records were read."""
 
     opened: int
     seq: int
@@ -83,11 +84,11 @@ class _Known(msgspec.Struct):
     notice: bytes = b""
     """Its last event without a number: a worker lost its state."""
     adopted: bool = False
-    """Its beginning was not read."""
+    """Whether its beginning was not read."""
     before: tuple[int, ...] = ()
-    """When earlier messages with this id began."""
+    """Times at which earlier messages with this id began."""
     piece: bytes = b""
-    """The text of which the record that was passed by last was a piece."""
+    """The text that the last record passed by was a piece of."""
 
 
 class View:
@@ -126,21 +127,21 @@ class View:
 
     @property
     def missing(self) -> int | None:
-        """When the message began whose record came without its beginning, in milliseconds since the epoch.
+        """Start of the message whose beginning was not read, in milliseconds since the epoch; None if there is none.
 
-        That record, and what follows, has to be taken by a view that has read the beginning or given it up.
+        The last record, and those that follow, have to be taken by a view that has read the beginning or given it up.
         """
         return None if self._missing is None else self._missing[2]
 
     def give_up(self) -> None:
-        """Continue without what is missing, as it can't be had. Its record has to be taken once more."""
+        """Continue without the missing beginning, which is gone from the log. The record has to be taken once more."""
         if self._missing is not None:
             self._given_up |= {self._missing}
             self._missing, self.misses = None, b""
 
     @property
     def given_up(self) -> frozenset[Attempt]:
-        """Messages whose beginnings can't be had."""
+        """Messages whose beginnings are gone from the log."""
         return self._given_up
 
     @property
@@ -158,11 +159,11 @@ class View:
         return not self._open
 
     def open_since(self) -> dict[bytes, int]:
-        """The messages that are open, and the offset of each one's first record."""
+        """Return the open messages, and the offset of each one's first record."""
         return {who[0]: known.since for who, known in reversed(self._open.items())}
 
     def ended(self) -> frozenset[bytes]:
-        """The remembered messages of which every choice that began is over."""
+        """Return the remembered messages of which every choice that began is over."""
         return self.messages() - self.open_since().keys()
 
     def knows(self, message: bytes) -> bool:
@@ -170,7 +171,7 @@ class View:
         return any(message == name for name, _ in self._known)
 
     def messages(self) -> frozenset[bytes]:
-        """All messages that are remembered."""
+        """Return all messages that are remembered."""
         return frozenset(message for message, _ in self._known)
 
     def take(self, entry: Entry) -> Sequence[Frame]:
@@ -220,7 +221,7 @@ class View:
             self._end(entry, known)
 
     def _place(self, entry: Entry) -> _Known | None:
-        """What is known of the record's choice, the record included; None: the record is not to be shown."""
+        """Return the state of the record's choice, with the record; None if the record is not to be shown."""
         who = entry.message, entry.choice
         known = self._known.get(who)
         if entry.seq < 0:
@@ -253,7 +254,7 @@ class View:
         return known
 
     def _of_lost(self, who: Who, known: _Known | None, entry: Entry) -> _Known | None:
-        """A notice without a number: the error and the end of a message whose state is gone, each shown once."""
+        """Take a notice without a number: the error and the end of a message whose state is gone, each shown once."""
         if known is None:
             return self._remember(who, _Known(entry.opened, entry.seq, entry.offset, notice=entry.value))
         if known.over or known.notice == entry.value:
@@ -271,7 +272,7 @@ class View:
                 return ()  # without its beginning a dialect can't render it
             return self._renderer.render(decode_event(entry.value))
         except NOT_JSON:
-            return ()  # not an event that this version knows, or not JSON
+            return ()  # an event that this version does not have, or not JSON
 
     def _end(self, entry: Entry, known: _Known) -> None:
         known.over = True
@@ -279,5 +280,5 @@ class View:
 
 
 def _piece_of(value: bytes) -> bytes:
-    """The text of which an event is a piece: everything of it before the piece; empty for other events."""
+    """Return the text that an event is a piece of: everything in it before the piece; empty for other events."""
     return value[: value.find(b'"delta"')] if value.startswith(_PIECES) else b""

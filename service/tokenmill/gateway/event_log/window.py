@@ -1,7 +1,7 @@
-"""Recent records of all partitions that somebody reads: a cache of the log, capped in bytes and in age.
+"""Recent records of all partitions that have readers: a cache of the log, capped in bytes and in age.
 
 1. A partition's window has no hole: it holds every event from `first` up to, not including, `end`.
-2. The oldest record leaves first, whoever's it is, so a quiet partition keeps hours and a busy one seconds.
+2. The oldest record of all partitions leaves first, so a quiet partition keeps hours and a busy one seconds.
 3. A conversation's records are found without looking at another's.
 """
 
@@ -14,7 +14,7 @@ from operator import attrgetter
 from tokenmill.gateway.event_log.entry import Entry
 
 TURN_BYTES = 256 * 1024
-"""Bytes of records that are looked at for one client before it is another one's turn: some milliseconds. It is also the
+"""Bytes of records that are read for one client before another one gets its turn: some milliseconds. It is also the
 most that a client is sent at once, which takes two seconds at 1 Mbit/s."""
 
 OFFSET = attrgetter("offset")
@@ -33,10 +33,10 @@ class Window:
         """The offset of the next record to come."""
         self.by_key: dict[bytes, deque[Entry]] = {}
         self.dropped = False
-        """It is no longer filled: a client that was about to read on from it has to begin again."""
+        """Whether it is no longer filled: a client that was about to continue from it has to begin again."""
 
     def of(self, key: bytes, start: int) -> tuple[list[Entry], int]:
-        """A conversation's next records from an offset on, in order, and the offset to continue at.
+        """Return a conversation's next records from an offset on, in order, and the offset to continue at.
 
         There are as many as one turn of the event loop should take; the offset is `end` if no more follow.
         """
@@ -61,7 +61,7 @@ class Windows:
         self._windows: dict[int, Window] = {}
         self._order: deque[tuple[float, Entry]] = deque()
         self.size = 0
-        """Bytes of all."""
+        """Bytes of all records in the windows."""
 
     def open(self, partition: int, at: int) -> Window:
         """Make a new window, which is empty and begins at this offset."""
@@ -70,11 +70,11 @@ class Windows:
         return window
 
     def get(self, partition: int) -> Window | None:
-        """The window of a partition that is read."""
+        """Return the window of a partition; None if the partition is not read."""
         return self._windows.get(partition)
 
     def drop(self, partition: int) -> None:
-        """Forget a partition that nobody reads any longer."""
+        """Forget a partition that no longer has readers."""
         window = self._windows.pop(partition, None)
         if window is None:
             return
@@ -94,7 +94,7 @@ class Windows:
         self.expire(now)
 
     def expire(self, now: float) -> None:
-        """Drop what is over a cap."""
+        """Drop the oldest records while a cap is exceeded."""
         order = self._order
         while order and (self.size > self._cap_bytes or order[0][0] < now - self._cap_s):
             _, entry = order.popleft()

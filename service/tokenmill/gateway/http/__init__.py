@@ -1,1 +1,1 @@
-"""What all of our HTTP servers have in common, whatever their routes do: bounds, errors, CORS, TLS, bodies."""
+"""The common parts of all our HTTP servers, whatever their routes do: bounds, errors, CORS, TLS, bodies."""

@@ -1,4 +1,4 @@
-"""The web server: routes, and what every answer has in common."""
+"""The web server: routes, and the common parts of all answers."""
 
 import logging
 import secrets
@@ -24,7 +24,8 @@ HEADER_BYTES = 16 * 1024
 REQUEST_ID = "x-request-id"
 
 _STATUS: dict[int, Kind] = {404: NOT_FOUND, 413: TOO_LARGE}
-"""What aiohttp refuses by itself: `OPTIONS *`, which is not an address, and a body that is read whole and too large."""
+"""Refusals that aiohttp makes itself: of `OPTIONS *`, which is not an address, and of a whole body that is too
+large."""
 
 
 def client_app(
@@ -35,7 +36,7 @@ def client_app(
     body_bytes: int,
     telemetry: Telemetry = NO_TELEMETRY,
 ) -> web.Application:
-    """The clients' application; `body_bytes` caps a body that is read whole."""
+    """Return the clients' application; `body_bytes` caps a body that is read whole."""
     return guarded_app(routes, answering(counts, origins, watch), origins, body_bytes, telemetry)
 
 
@@ -46,14 +47,14 @@ def guarded_app(
     body_bytes: int,
     telemetry: Telemetry = NO_TELEMETRY,
 ) -> web.Application:
-    """An application with bounds for everything that may be sent, and one middleware that answers for all routes."""
+    """Return an application with bounds for everything that clients send, and one middleware for all routes."""
     app = web.Application(
         middlewares=[*tracing(telemetry), answering_],
         client_max_size=body_bytes,
         handler_args={
             "max_field_size": HEADER_BYTES,
             "max_line_size": HEADER_BYTES,
-            "auto_decompress": False,  # a small body may become a large one; those that are compressed are refused
+            "auto_decompress": False,  # a small body may become a large one; compressed bodies are refused
         },
     )
     app.add_routes(guarded(routes))
@@ -62,7 +63,8 @@ def guarded_app(
 
 
 def answering(counts: Counts, origins: Origins, watch: IdleConnections) -> Middleware:
-    """Answer every refusal with a problem that tells what to change; log unexpected failures under the request's id.
+    """Answer every refusal with a problem that describes what to change; log unexpected failures under the request's
+    id.
 
     Everything that concerns all requests is here: another middleware would cost each open stream half a kilobyte.
     """
@@ -94,12 +96,12 @@ def answering(counts: Counts, origins: Origins, watch: IdleConnections) -> Middl
 
 
 def new_id() -> str:
-    """An id of a request, for its answer and the log."""
+    """Return a new id for a request, for its answer and the log."""
     return secrets.token_hex(8)
 
 
 def unforeseen(request: web.Request, problem: Exception, identity: str) -> None:
-    """Log an unexpected failure. Raises the problem itself if the client can't be told."""
+    """Log an unexpected failure. Raises the problem itself if the answer has begun, so that it can't be reported."""
     if request.writer.output_size:  # a stream has begun: aiohttp cuts it off, and logs why
         raise problem
     request[FAILED] = type(problem).__name__
@@ -107,7 +109,7 @@ def unforeseen(request: web.Request, problem: Exception, identity: str) -> None:
 
 
 def _refusal(request: web.Request, problem: Exception, identity: str) -> Refused:
-    """What a client is told. Raises the problem itself if the client can't be told."""
+    """Return the refusal to answer with. Raises the problem itself if it can't be answered with one."""
     if isinstance(problem, Refused):
         return problem
     if isinstance(problem, Unavailable):

@@ -1,5 +1,5 @@
 """Closes connections without a request: aiohttp waits an hour for the head of one, and ten thousand clients that send a
-byte a second would take all places without ever being asked who they are.
+byte a second would take all places without ever being authenticated.
 
 A connection has `HEAD_S` for the head of its first request, from the moment it is open; between an answer and the next
 head it has `KEEP_S`. While a request is answered, other deadlines count.
@@ -14,18 +14,18 @@ from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
 HEAD_S = 10.0
-"""A head is a kilobyte or two: a second on the worst line there is."""
+"""Seconds for the head of a request: a kilobyte or two, which takes a second on the slowest line."""
 
 KEEP_S = 75.0
-"""Longer than proxies keep idle connections to us, most of them 60 s: we must not be the first to close, or a request
-that is on its way meets a closed connection."""
+"""Seconds for the next head: longer than proxies keep idle connections to us, most of them 60 s: we must not be the
+first to close, or a request that is on its way meets a closed connection."""
 
 LOOK_S = 1.0
-"""Seconds between two looks."""
+"""Seconds between two checks."""
 
 
 class Connection(Protocol):
-    """The part of aiohttp's handler of a connection that is needed."""
+    """The used part of aiohttp's handler of a connection."""
 
     transport: asyncio.Transport | None
 
@@ -33,7 +33,7 @@ class Connection(Protocol):
 
 
 class IdleConnections:
-    """Closes connections of one port that wait for too long for a request."""
+    """Closes connections of one port that have waited too long for a request."""
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self._now = now
@@ -41,12 +41,12 @@ class IdleConnections:
         """Whether the process ends: connections are closed after each answer, so that clients find another process."""
         self._busy: set[Connection] = set()
         self._since: dict[Connection, float] = {}
-        """When each of the others began to wait."""
+        """Time at which each idle connection began to wait."""
         self._answered: set[Connection] = set()
         self._closing: dict[Connection, asyncio.Transport | None] = {}
 
     def middleware(self) -> Middleware:
-        """Notes when a request begins and when it is answered."""
+        """Return a middleware that notes when a request begins and when it is answered."""
 
         @web.middleware
         async def watched(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -69,7 +69,7 @@ class IdleConnections:
         self._since[connection] = self._now()
 
     def look(self, open_: Sequence[Connection]) -> int:
-        """Close those of the open connections that are over their time; returns how many."""
+        """Close the open connections that have exceeded their time; return how many there were."""
         now = self._now()
         self._since = {each: self._since.get(each, now) for each in open_ if each not in self._busy}
         self._answered &= self._since.keys()
@@ -80,7 +80,7 @@ class IdleConnections:
         return len(late)
 
     def _close(self, connection: Connection) -> None:
-        """Close in order, or at the next look abort: a client that takes nothing would never let a close finish."""
+        """Close a connection; abort it at the next check, as a client that reads nothing never lets a close finish."""
         if connection not in self._closing:
             self._closing[connection] = connection.transport
             connection.force_close()
@@ -91,7 +91,7 @@ class IdleConnections:
         return KEEP_S if connection in self._answered else HEAD_S
 
     async def run(self, server: web.Server) -> None:
-        """Look until cancelled."""
+        """Check the server's connections until cancelled."""
         while True:
             await asyncio.sleep(LOOK_S)
             self.look(server.connections)

@@ -1,14 +1,15 @@
-"""Which pages may talk to the gateway: what a browser says of where a request comes from, and what it is answered.
+"""The pages that may talk to the gateway: checks where browsers say that a request comes from, and answers preflights.
 
 1. Pages of the gateway's own origin may; others if `gateway.origins` lists them, by exact comparison. A listed origin
    may send cookies; `*` lets all pages in, without. No origin is sent back because it was sent.
-2. Browsers let any page open WebSockets and send plain posts, with the user's cookies, whatever CORS says. So these
-   are refused before a handler sees them, unless the page may talk to us. Programs that are no browser send no origin.
-3. Without `auth` whoever reaches the port may do everything, and a name server can lead a browser's page here under its
-   own name (DNS rebinding). So the name that was asked for has to be one of this machine, or of a listed origin. What
-   other pages load, as an image, is refused too: they can't read it, but it would be work. Their links are followed.
+2. Browsers let any page open WebSockets and send plain posts, with the user's cookies, whatever CORS says. So these are
+   refused before a handler sees them, unless the page may talk to us. Programs other than browsers send no origin.
+3. Without `auth` any client that reaches the port may do everything, and a name server can lead a browser's page here
+   under its own name (DNS rebinding). So the name that was asked for has to be one of this machine, or of a listed
+   origin. What other pages load, as an image, is refused too: they can't read it, but it would make work. Their links
+   are followed.
 4. Pages send what their SDK does, which is more with each version: a listed one whatever it asks for. One that only `*`
-   lets in has the headers that are known and those of SDKs, but none by which a proxy says who somebody is.
+   lets in has the headers that are known and those of SDKs, but none with which a proxy identifies a user.
 """
 
 import re
@@ -29,7 +30,7 @@ REQUEST_HEADERS: Final = (
     "producer-id, producer-epoch, producer-seq, tm-open, tm-resumable, x-conversation-id, traceparent, tracestate"
 )
 SDKS: Final = ("x-stainless-", "openai-", "anthropic-")
-"""How names of headers begin that SDKs send beside those. None of them says who somebody is."""
+"""Prefixes of further headers that SDKs send. None of these headers identifies a user."""
 RESPONSE_HEADERS: Final = (
     "stream-next-offset, stream-up-to-date, stream-closed, stream-cursor, tm-gap, etag, x-request-id, "
     "x-conversation-id, tm-message-id, request-id, x-should-retry, x-vercel-ai-ui-message-stream, retry-after, "
@@ -37,7 +38,8 @@ RESPONSE_HEADERS: Final = (
 )
 
 MAX_AGE_S: Final = 600
-"""For how long browsers remember the answer; origins that were taken out of the settings may ask as long."""
+"""Seconds that browsers remember a preflight's answer; origins removed from the settings may send requests for as
+long."""
 
 ASKED: Final = 64
 """Headers that a preflight may ask for: an SDK has twenty."""
@@ -62,19 +64,19 @@ class Origins:
         self._any = ANY in self._listed
         self._names = frozenset(urlsplit(origin).hostname for origin in gateway.origins)
         self._open = gateway.auth == "none" and not self._any
-        """Who reaches the port may do everything, but not every page may."""
+        """Whether any client that reaches the port may do everything, though not every page may."""
 
     def allowed(self, origin: str) -> bool:
         """Whether pages of this origin, as browsers send it, may read answers."""
         return self._any or origin in self._listed
 
     def check(self, request: web.Request) -> None:
-        """Raises `Refused` for what foreign pages send."""
+        """Raise `Refused` for requests of foreign pages."""
         self._check_name(request)
         self._check_page(request)
 
     def preflight(self, request: web.Request) -> web.Response:
-        """What browsers ask beforehand, answered. Who asks was checked before."""
+        """Answer a browser's preflight. The page was checked before."""
         headers = {
             "access-control-allow-methods": METHODS,
             "access-control-allow-headers": self._may_send(request),
@@ -83,13 +85,13 @@ class Origins:
         return web.Response(status=204, headers=headers)
 
     def _may_send(self, request: web.Request) -> str:
-        """The headers that a page may send: those that are known, and others that it asks for."""
+        """Return the headers that a page may send: the known ones, and others that it asks for."""
         known, listed = REQUEST_HEADERS.split(", "), _origin(request) in self._listed
         others = [name for name in _asked_for(request) if listed or name.startswith(SDKS)]
         return ", ".join(dict.fromkeys([*known, *others]))
 
     def _check_name(self, request: web.Request) -> None:
-        """Raises `Refused` if the request asks for a host that is not this one."""
+        """Raise `Refused` if the request asks for a host that is not this one."""
         host = request.headers.get("host", "")
         if not self._open or not host:
             return
@@ -102,7 +104,7 @@ class Origins:
             )
 
     def _check_page(self, request: web.Request) -> None:
-        """Raises `Refused` if a page that may not talk to us opens a WebSocket, changes something, or makes us work."""
+        """Raise `Refused` if a page that may not talk to us opens a WebSocket, changes something, or makes us work."""
         origin = _origin(request)
         if origin is None:
             self._check_load(request)
@@ -113,7 +115,7 @@ class Origins:
                 raise Refused(FOREIGN_ORIGIN, f"{why} {shown(origin)}")
 
     def _check_load(self, request: web.Request) -> None:
-        """Raises `Refused` for what a page loads without saying its origin, as an image; a link may be followed."""
+        """Raise `Refused` for something that a page loads without its origin, as an image; a link may be followed."""
         said = [request.headers.get(f"sec-fetch-{name}", "") for name in ("site", "mode", "dest")]
         if self._open and said[0] in _OTHERS and said[1:] != ["navigate", "document"]:
             raise Refused(
@@ -122,7 +124,7 @@ class Origins:
             )
 
     async def mark(self, request: web.Request, response: web.StreamResponse) -> None:
-        """Headers of every answer, streams included."""
+        """Set the headers of every answer, streams included."""
         headers = response.headers
         if self._any:
             headers[hdrs.ACCESS_CONTROL_ALLOW_ORIGIN] = ANY
@@ -137,18 +139,18 @@ class Origins:
 
 
 def _origin(request: web.Request) -> str | None:
-    """The page's origin; several are none that is listed."""
+    """Return the page's origin; several are joined, and so match no listed one."""
     sent = request.headers.getall("origin", [])
     return ", ".join(sent) if sent else None
 
 
 def asks(request: web.Request) -> bool:
-    """Whether a browser asks before the request of a page (a preflight)."""
+    """Whether the request is a preflight, which a browser sends before the request of a page."""
     return request.method == "OPTIONS" and "access-control-request-method" in request.headers
 
 
 def _asked_for(request: web.Request) -> list[str]:
-    """The headers that a preflight asks for; none where that is no list of them, or too long."""
+    """Return the headers that a preflight asks for; none if that is not a list of names, or too long."""
     text = ",".join(request.headers.getall("access-control-request-headers", []))
     names = text.replace(" ", "").split(",")
     return names if len(names) <= ASKED and _NAMES.fullmatch(text) else []
@@ -167,13 +169,13 @@ def _is_own(request: web.Request, origin: str) -> bool:
 
 
 def _as_sent(origin: str) -> str:
-    """An origin of the settings as browsers write it: in lower case, without the port that goes without saying."""
+    """Return an origin of the settings as browsers write it: in lower case, without the scheme's default port."""
     written = origin.lower()
     return written.removesuffix(_DEFAULT_PORTS.get(urlsplit(written).scheme, ""))
 
 
 def _name(host: str) -> str:
-    """The name in a `Host` header, without port and brackets."""
+    """Return the name in a `Host` header, without port and brackets."""
     try:
         return urlsplit(f"//{host}").hostname or ""
     except ValueError:

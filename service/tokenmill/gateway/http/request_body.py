@@ -1,11 +1,11 @@
-"""The body of a request as it comes: in pieces or whole, and never for longer than it should take.
+"""Reads the body of a request as it comes: in pieces or whole, and never for longer than it should take.
 
-1. Nothing is read ahead: what is not asked for stays in the socket, so a slow reader slows its client down.
-2. Each wait has a deadline. A body may be silent for as long as a message may be; what is read whole, and a line that
-   has begun, have less time.
-3. A connection that is lost before the end of the body does not count as its end: what came is not everything. Nor
-   does a server that closes, whose client has not gone. A client that closes only its sending half counts as gone:
-   the two look alike, and each would otherwise be written to until a heartbeat fails.
+1. Nothing is read ahead: unrequested bytes stay in the socket, so a slow reader slows its client down.
+2. Each wait has a deadline. A body may be silent for as long as a message may be; a body that is read whole, and a line
+   that has begun, have less time.
+3. A lost connection does not count as the end of the body, which is incomplete. Neither does the end of the server,
+   whose client is still there. A client that closes only its sending half counts as gone: the two look alike, and each
+   would otherwise be written to until a heartbeat fails.
 4. A body may last longer than the rights with which it began. They are checked with each piece.
 """
 
@@ -30,7 +30,7 @@ class BrokenOff(Exception):
     """The client went away before the end of its body."""
 
     why = "the stream broke off: whoever wrote it went away"
-    """The failure of a message that is ended because of it."""
+    """Error text of a message that is ended because of it."""
 
 
 class Stopping(BrokenOff):
@@ -54,7 +54,7 @@ class RequestBody:
         self._held = held
 
     async def piece(self, within: float | None = None) -> bytes:
-        """What has come since the last piece, as soon as something has; empty at the end of the body.
+        """Return what has come since the last piece, as soon as anything has; empty at the end of the body.
 
         `within`: seconds to wait, instead of as long as a message may be silent.
         """
@@ -77,12 +77,12 @@ class RequestBody:
         except asyncio.CancelledError as end:
             if (task := asyncio.current_task()) is not None and task.cancelling():
                 raise
-            raise Stopping from end  # the server is closing: its client is told
+            raise Stopping from end  # the server is closing: its client gets an answer
         except web.RequestPayloadError as problem:
             raise Refused(BAD_REQUEST, "the framing of the body (chunks, content-length) is broken") from problem
 
     async def whole(self, cap: int, within: float | None = None) -> bytes:
-        """All of it: at most `cap` bytes, within this many seconds, by default `WHOLE_S`."""
+        """Return the whole body: at most `cap` bytes, within this many seconds, by default `WHOLE_S`."""
         if (self._request.content_length or 0) > cap:
             raise _too_large(cap)
         pieces, size = [], 0
@@ -96,7 +96,7 @@ class RequestBody:
 
 
 async def whole_body(request: web.Request) -> bytes:
-    """All of the body, for a handler that does nothing before. Raises `Refused`."""
+    """Return the whole body, for a handler that does nothing before. Raises `Refused`."""
     try:
         return await RequestBody(request, WHOLE_S).whole(request.client_max_size)
     except BrokenOff as lost:
@@ -104,12 +104,12 @@ async def whole_body(request: web.Request) -> bytes:
 
 
 def stopping(detail: str) -> Refused:
-    """The refusal of a client that has to turn to another gateway."""
+    """Return the refusal for a client that has to turn to another gateway."""
     return Refused(STOPPING, detail, headers={"retry-after": AGAIN_S})
 
 
 def broken_off(lost: BrokenOff | None = None) -> Refused:
-    """The refusal of a body whose end did not come. Only where the server stops is its client there to read it."""
+    """Return the refusal for a body whose end did not come. Only if the server stops is the client there to read it."""
     if isinstance(lost, Stopping):
         return stopping("this gateway stops, and the end of the body had not come; send it through another one")
     return Refused(BAD_REQUEST, "the connection was lost before the end of the body")

@@ -1,4 +1,4 @@
-"""What handlers read of a request beside its body: ids in its address, its trace, the entity tags that it knows."""
+"""The values that handlers read from a request besides its body: ids in its address, its trace, its entity tags."""
 
 from collections.abc import Mapping
 
@@ -11,12 +11,12 @@ from tokenmill.records import TRACING, Headers
 
 
 def conversation_id(conversation: str) -> str:
-    """The conversation, if it can be one. Raises `Refused`."""
+    """Return the conversation's id, if it is valid. Raises `Refused`."""
     return identifier(conversation, "a conversation's id")
 
 
 def identifier(text: str, what: str) -> str:
-    """The id, if it can be one; `what` names it in the refusal. Raises `Refused`."""
+    """Return the id, if it is valid; `what` names it in the refusal. Raises `Refused`."""
     try:
         size = len(text.encode())
     except UnicodeEncodeError:
@@ -27,13 +27,13 @@ def identifier(text: str, what: str) -> str:
 
 
 def tracing_of(headers: Mapping[str, str]) -> Headers:
-    """The tracing headers of a request, as its records have them."""
+    """Return the tracing headers of a request, as its records have them."""
     given = ((name, headers.get(name, "")) for name in TRACING)
     return [(name, text.encode(errors="replace")) for name, text in given if 0 < len(text) <= TRACE_STATE_BYTES]
 
 
 def has_etag(request: web.BaseRequest, tag: str) -> bool:
-    """Whether a client has the answer of this tag, quotes included, by `if-none-match` (RFC 9110, 13.1.2).
+    """Whether a client has the answer with this tag, quotes included, by `if-none-match` (RFC 9110, 13.1.2).
 
     A proxy that compresses makes a tag weak, which makes no difference here.
     """

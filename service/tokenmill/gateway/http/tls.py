@@ -1,4 +1,4 @@
-"""TLS of the gateway's own, for installations without a proxy in front that ends it."""
+"""The gateway's own TLS, for installations without a proxy in front that terminates it."""
 
 import ssl
 from pathlib import Path
@@ -8,7 +8,7 @@ from tokenmill.errors import ConfigError
 
 
 def server_context(gateway: Gateway) -> ssl.SSLContext | None:
-    """The server's context, for TLS 1.2 or later; None without a certificate. Raises `ConfigError`.
+    """Return the server's context, for TLS 1.2 or later; None without a certificate. Raises `ConfigError`.
 
     Files are read once: a renewed certificate counts after the next start.
     """

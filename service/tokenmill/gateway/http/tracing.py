@@ -13,7 +13,7 @@ FAILED = web.RequestKey("tokenmill_failed", str)
 
 
 def tracing(telemetry: Telemetry) -> list[Middleware]:
-    """The middlewares before all routes: none where telemetry is off, as each costs memory."""
+    """Return the middlewares before all routes: none if telemetry is off, as each costs memory."""
     return [_spanned(telemetry)] if telemetry.on else []
 
 

@@ -1,7 +1,7 @@
 """Requests that match nothing: no route, an unknown expectation, or not HTTP at all.
 
 aiohttp answers the first two by itself, but fails where their bytes are not UTF-8, and logs a trace for each request
-that is not HTTP: whoever can reach the port could fill the log, with lines of their choosing.
+that is not HTTP: any client that reaches the port could fill the log, with lines of its choosing.
 """
 
 import logging
@@ -14,16 +14,16 @@ from aiohttp.http_exceptions import HttpProcessingError
 from tokenmill.gateway.problems import NOT_ALLOWED, NOT_FOUND, Refused
 
 ANYTHING = "/{path:(?s:.*)}"
-"""Any path, also with ends of lines."""
+"""Pattern of any path, even one with line ends."""
 
 NAME = re.compile(r"\{(\w+)\}")
-"""A named part of a path: by default aiohttp matches only what has no braces."""
+"""Pattern of a named part of a path: by default aiohttp matches only text without braces."""
 
 NO_ROUTE = "there is no such address; docs/reference/ lists those of a gateway (gateway.md) and of a front (apis.md)"
 
 
 def guarded(routes: Iterable[web.RouteDef]) -> list[web.RouteDef]:
-    """The routes, and one for everything else, each with a check of the expectation.
+    """Return the routes, and one for everything else, each with a check of the expectation.
 
     A named part of a path is everything between two slashes: a conversation's id may have braces.
     """
@@ -44,12 +44,12 @@ async def expected(request: web.Request) -> None:
 
 
 async def unmatched(request: web.Request) -> web.StreamResponse:
-    """Refuse what no route takes: 405 where another method would match, else 404."""
+    """Refuse a request that no route takes: 405 if another method would match, else 404."""
     allowed: set[str] = set()
     for resource in request.app.router.resources():
         _, methods = await resource.resolve(request)
         allowed |= methods
-    allowed.discard(hdrs.METH_ANY)  # of this route
+    allowed.discard(hdrs.METH_ANY)  # the method of this route itself
     if allowed:
         takes = ", ".join(sorted(allowed))
         raise Refused(NOT_ALLOWED, f"this address takes {takes}", headers={"allow": takes})
@@ -60,13 +60,13 @@ class NoHttp(logging.Filter):
     """Keeps bytes that are not HTTP, and clients that left, out of the log; failures of the gateway stay in it."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether the line is about a mistake of ours."""
+        """Whether the line is about an error of the gateway."""
         problem = record.exc_info[1] if record.exc_info else None
         return not isinstance(problem, HttpProcessingError | ConnectionError)
 
 
 def server_log() -> logging.Logger:
-    """The log of the web server."""
+    """Return the log of the web server."""
     log = logging.getLogger("tokenmill.gateway.http.server")
     if not any(isinstance(each, NoHttp) for each in log.filters):
         log.addFilter(NoHttp())

@@ -1,1 +1,1 @@
-"""What clients write: bodies of chunks, checked before they are records, and the producer that writes them to Kafka."""
+"""Clients' writes: bodies of chunks, checked before they become records, and the producer that writes to Kafka."""

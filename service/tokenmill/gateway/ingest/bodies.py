@@ -1,4 +1,4 @@
-"""What clients write besides chunks, and the answers: the bodies of requests and responses, as JSON.
+"""The JSON bodies of clients' writes besides chunks, and of all answers to writes.
 
 A stop names its message: one that comes late must not end the next answer.
 """
@@ -18,69 +18,69 @@ Identifier = Annotated[str, Meta(min_length=1, max_length=KEY_BYTES)]
 
 
 class Accepted(msgspec.Struct, frozen=True):
-    """Chunks are in the log, on all replicas that have to have them."""
+    """Confirms that chunks are in the log, on all replicas that have to have them."""
 
     accepted: int
-    """How many records the body became: one for each native chunk; of a provider's stream so many as it came in
-    pieces, and one that says that nothing follows."""
+    """Number of records that the body became: one for each native chunk; for a provider's stream, one for each piece
+    that it came in, and one that ends it."""
     message_id: str | None
-    """Of the message; of the first one, if the body has several. Null: the conversation's unnamed message."""
+    """Id of the message; of the first one if the body has several. Null: the conversation's unnamed message."""
     partition: int
-    """Of the topic of chunks."""
+    """Partition of the topic of chunks."""
     offset: int
-    """Of the last record."""
+    """Offset of the last record."""
 
 
 class Stop(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Which message is to end early."""
+    """A request to end a message early."""
 
     message_id: Identifier | None = None
-    """Its id. Without it: the only message that is open, if this gateway knows what is open."""
+    """The message's id. Without it: the only open message, if this gateway has read which messages are open."""
     choice: Number | None = None
-    """One of its alternative answers; null: all of them."""
+    """Number of one of its alternative answers; null: all of them."""
     unnamed: bool = False
-    """Instead of an id: the conversation's message that was opened without one, whichever that is now."""
+    """Instead of an id: whether to stop the conversation's message that was opened without one, whichever it is now."""
 
 
 class StopAccepted(msgspec.Struct, frozen=True):
-    """The stop is in the log. With status 200 nothing was there to be stopped, as far as this gateway knows."""
+    """Confirms that the stop is in the log. Status 200: there was nothing to stop, as far as this gateway has read."""
 
     message_id: str | None
-    """Of the message; null: the unnamed one, or none is open."""
+    """Id of the message; null: the unnamed one, or none is open."""
 
 
 class ToolResultBody(msgspec.Struct, frozen=True):
-    """What a tool answered: either a result or an error. Unknown fields are ignored, as in events."""
+    """A tool's answer: either a result or an error. Unknown fields are ignored, as in events."""
 
     id: Identifier
-    """Of the call."""
+    """Id of the call."""
     name: Annotated[str, Meta(min_length=1, max_length=NAME_CHARS)]
-    """Of the tool."""
+    """Name of the tool."""
     result: Any = UNSET
-    """Any JSON value."""
+    """The result, which is any JSON value."""
     error: str | UnsetType = UNSET
-    """Instead of a result: why there is none."""
+    """Text of the error, instead of a result."""
     elapsed_ms: Number = 0
-    """How long the tool took."""
+    """Milliseconds that the tool took."""
     conversation_id: str = ""
-    """If present it is the one in the address."""
+    """The conversation in the address, if present."""
     message_id: str = ""
-    """Of the message with the call."""
+    """Id of the message with the call."""
     choice: Number = 0
-    """Of the message's alternative answers."""
+    """Number of the message's alternative answer with the call."""
 
 
 class Written(msgspec.Struct, frozen=True):
-    """A record is in the log, on all replicas that have to have it."""
+    """Confirms that a record is in the log, on all replicas that have to have it."""
 
     partition: int
-    """Of its topic."""
+    """Partition of the record's topic."""
     offset: int
-    """Of the record."""
+    """Offset of the record."""
 
 
 def stopped_message(stop: Stop, known: list[str] | None) -> str | None:
-    """The id of the message to stop; None if it has none, or if none is open. Raises `Refused`."""
+    """Return the id of the message to stop; None if it has none, or if none is open. Raises `Refused`."""
     if stop.unnamed:
         if stop.message_id is not None:
             raise Refused(BAD_REQUEST, "say message_id or unnamed, not both")
@@ -95,5 +95,5 @@ def stopped_message(stop: Stop, known: list[str] | None) -> str | None:
 
 
 def message_id_of(text: str) -> str:
-    """The id of a message, if it can be one. Raises `Refused`."""
+    """Return the id of a message, if it is valid. Raises `Refused`."""
     return identifier(text, "message_id")

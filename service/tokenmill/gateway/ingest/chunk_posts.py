@@ -23,14 +23,14 @@ PIECE_BYTES = 256 * KIB
 SMALL_BYTES = 4 * KIB
 
 PACE_S = 0.01
-"""Seconds between small pieces of a stream: what comes meanwhile shares a record. Each record is read with everything
-that its event has so far, here and in the worker, so a client that sends single bytes would cost much of both."""
+"""Seconds between small pieces of a stream: bytes that come in between share a record. With each record, all of its
+event so far is read again, here and in the worker, so a client that sends single bytes would cost both a lot."""
 
 DETAIL_CHARS = 1_000
-"""Characters of the longest description of what is wrong with a chunk: it may be wrong in ten thousand ways."""
+"""Characters of the longest description of a chunk's errors: there may be ten thousand of them."""
 
 Numbered: TypeAlias = tuple[int, bytes]
-"""A line with its number; 0 for what is not a line."""
+"""Number and bytes of a line; the number is 0 for other data."""
 
 
 class LineTooLong(TokenmillError):
@@ -38,7 +38,7 @@ class LineTooLong(TokenmillError):
 
 
 class LineSplitter:
-    """Makes lines of the bytes of one body, which are cut anywhere; each byte is looked at once.
+    """Splits the bytes of one body, which come in arbitrary pieces, into lines; each byte is scanned once.
 
     Lines end with LF or CRLF; the last one need not end.
     """
@@ -48,7 +48,7 @@ class LineSplitter:
         self._pieces: list[bytes] = []
         self._size = 0
         self.number = 0
-        """Number of the line that was given out last, from 1; blank ones count."""
+        """Number of the last line that was yielded, from 1; blank ones count."""
 
     @property
     def unfinished(self) -> bool:
@@ -56,7 +56,7 @@ class LineSplitter:
         return self._size > 0
 
     def feed(self, more: bytes) -> Iterator[bytes]:
-        """The lines that more bytes complete, without their ends and without blank ones. Raises `LineTooLong`."""
+        """Yield the lines that more bytes complete, without line ends and blank lines. Raises `LineTooLong`."""
         *whole, rest = more.split(b"\n")
         for part in whole:
             if line := self._ended(part):
@@ -64,7 +64,7 @@ class LineSplitter:
         self._keep(rest)
 
     def last(self) -> bytes:
-        """What follows the last line end; empty if nothing does."""
+        """Return the bytes after the last line end; empty if there are none."""
         return self._ended(b"") if self.unfinished else b""
 
     def _ended(self, part: bytes) -> bytes:
@@ -86,8 +86,8 @@ class ChunkPost:
     """Writes the body of one request into the log, record by record.
 
     Args:
-        body: the request's.
-        writer: for its records; it has written nothing yet.
+        body: the request's body.
+        writer: writes its records; it has written nothing yet.
         cap: the longest record and the longest line, in bytes.
     """
 
@@ -97,11 +97,11 @@ class ChunkPost:
         self._cap = cap
 
     async def native(self, chunks: NativeChunks, cut: Cut, seq: int | None) -> Accepted:
-        """Write native chunks: one, or one a line; `seq` is that of a single one.
+        """Write native chunks: one, or one a line; `seq` is that of a single chunk.
 
         If the client or this server goes away, messages that no writer can continue are ended: chunks without numbers
-        would be doubled if they were repeated. The client is told of other problems, and how much was accepted before.
-        Raises `Refused` and `BrokenOff`.
+        would be doubled if they were repeated. Other problems are reported to the client, with the number of records
+        accepted before. Raises `Refused` and `BrokenOff`.
         """
         try:
             await self._put_all(lambda line: chunks.record(line, seq), cut)
@@ -117,7 +117,7 @@ class ChunkPost:
     async def raw(self, stream: RawStream, cut: Cut) -> Accepted:
         """Write a provider's stream, and a record that ends it.
 
-        Whatever keeps it from its end fails its message: no writer can continue in the middle of a stream. Raises
+        If it does not reach its end, its message fails: no writer can continue in the middle of a stream. Raises
         `Refused` and `BrokenOff`.
         """
         try:
@@ -182,7 +182,7 @@ class ChunkPost:
         return Accepted(self._writer.accepted, message_id, last.partition, last.offset)
 
     async def _count(self, refusal: Refused) -> None:
-        """Add to a refusal how many records are in the log nevertheless."""
+        """Add the number of records that are in the log nevertheless to a refusal."""
         await self._writer.settled()
         refusal.members["accepted"] = self._writer.accepted
 
@@ -202,7 +202,7 @@ class ChunkPost:
 
 @contextmanager
 def _refusing(number: int) -> Iterator[None]:
-    """What is wrong with a chunk, as a refusal that says where it is."""
+    """Turn the error of a chunk into a refusal that names its line."""
     try:
         yield
     except RecordError as problem:

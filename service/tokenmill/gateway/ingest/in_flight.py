@@ -1,4 +1,4 @@
-"""Records on their way to Kafka: how many bytes there may be, what became of each, and what its writer is told."""
+"""Records on their way to Kafka: a cap on their bytes, the outcome of each, and the refusals for its writer."""
 
 import asyncio
 import time
@@ -14,7 +14,7 @@ KAFKA_AGAIN_S = 5
 """Seconds after which a writer that found no Kafka tries again: an election takes that long."""
 
 OF_LATE = 128
-"""Records that a mean is taken of: tens of milliseconds in a busy process, seconds in an idle one."""
+"""Records that a mean is taken over: tens of milliseconds in a busy process, seconds in an idle one."""
 
 
 class ByteBudget:
@@ -30,7 +30,7 @@ class ByteBudget:
         """Bytes in flight now."""
 
     def try_take(self, size: int) -> bool:
-        """Take bytes if there is room and nobody waits."""
+        """Take bytes if there is room and no request waits."""
         if self._waiting or not self._fits(size):
             return False
         self.taken += size
@@ -46,7 +46,7 @@ class ByteBudget:
             await turn
         except asyncio.CancelledError:
             if turn.done() and not turn.cancelled():
-                self.give(size)  # it was granted at the moment at which its taker left
+                self.give(size)  # it was granted just as its taker left
             elif (size, turn) in self._waiting:  # else it was passed over already
                 self._waiting.remove((size, turn))
                 self._let_in()
@@ -69,14 +69,14 @@ class ByteBudget:
 
 
 class WrittenAt(NamedTuple):
-    """Where a record is in its topic."""
+    """The place of a record in its topic."""
 
     partition: int
     offset: int
 
 
 class InFlightRecord:
-    """A record that Kafka has not acknowledged yet, and then what became of it."""
+    """A record that was sent to Kafka, and its outcome once that is known."""
 
     __slots__ = ("_outcome", "_patience", "_since", "_waiter", "budget", "size")
 
@@ -84,20 +84,20 @@ class InFlightRecord:
         self._since = time.monotonic()
         self._outcome: WrittenAt | Refused | None = None
         self._waiter: asyncio.Future[None] | None = None
-        """Made when a writer waits: most records are acknowledged before."""
+        """Created when a writer waits: most records are acknowledged before."""
         self._patience = patience
         self.budget = budget
         self.size = size
 
     def settle(self, outcome: WrittenAt | Refused) -> None:
-        """Set what became of it."""
+        """Set its outcome."""
         self._outcome = outcome
         if self._waiter is not None:
             self._waiter.set_result(None)
 
     @property
     def settled(self) -> bool:
-        """Whether it is known what became of it."""
+        """Whether its outcome is known."""
         return self._outcome is not None
 
     @property
@@ -106,7 +106,7 @@ class InFlightRecord:
         return time.monotonic() - self._since
 
     async def placed(self) -> WrittenAt:
-        """Where it is, once it is acknowledged. Raises `Refused` if it is not, or not in time."""
+        """Return its place, once it is acknowledged. Raises `Refused` if it is not, or not in time."""
         if self._outcome is None:
             self._waiter = self._waiter or asyncio.get_running_loop().create_future()
             await asyncio.wait([self._waiter], timeout=max(0.0, self._patience - self.age_s))
@@ -119,17 +119,17 @@ class InFlightRecord:
 
 
 def too_many() -> Refused:
-    """The refusal where there is no room."""
+    """Return the refusal for a write that found no room."""
     detail = "Kafka takes less than is written; write again after a pause, and with fewer at once"
     return Refused(TOO_MANY, detail, headers={"retry-after": str(ROOM_AGAIN_S)})
 
 
 def refused(problem: BaseException) -> Refused:
-    """The refusal where Kafka refused a record, or can't be asked."""
+    """Return the refusal for a record that Kafka refused or could not take."""
     return unavailable(f"Kafka refused the record: {type(problem).__name__}")
 
 
 def unavailable(what: str) -> Refused:
-    """The refusal where Kafka fails; `what` tells how."""
+    """Return the refusal for a failure of Kafka, which `what` describes."""
     detail = f"{what}; write it again after a pause: chunks with the same `seq` count once"
     return Refused(UNAVAILABLE, detail, headers={"retry-after": str(KAFKA_AGAIN_S)})

@@ -1,6 +1,6 @@
-"""Native chunks as clients write them, checked before they become records, while their writer can still be told.
+"""Native chunks as clients write them, checked before they become records, while their writer can still be answered.
 
-A worker would put what is wrong among the dead letters, far from here. What it would take is not changed.
+A worker would put bad chunks among the dead letters, far from their writer. Chunks that it would take are unchanged.
 """
 
 from typing import Any, TypeAlias
@@ -24,14 +24,14 @@ NATIVE = ("tm-codec", b"native")
 
 
 async def read_tm_open(text: str, brought: BodyOptions) -> dict[str, Any]:
-    """Options outside of a body, in its address or in a header. Raises `RecordError` and `Refused`."""
+    """Return options from outside of a body, in its address or a header. Raises `RecordError` and `Refused`."""
     options = read_object(text.encode(errors="surrogateescape"), "a JSON object of options")
     await brought.check(options)
     return options
 
 
 async def check_chunk(chunk: Chunk, conversation: str, options: BodyOptions) -> None:
-    """Raise `RecordError` for a chunk that no message takes, and `Refused` if there is no time to find out."""
+    """Raise `RecordError` for a chunk that no message takes, and `Refused` if there is no time to check it."""
     if chunk.conversation_id not in (None, conversation):
         raise BadKey("conversation_id is not the one in the address")
     if chunk.message_id and len(chunk.message_id.encode()) > KEY_BYTES:
@@ -41,7 +41,7 @@ async def check_chunk(chunk: Chunk, conversation: str, options: BodyOptions) -> 
 
 
 def failure(message_id: str | None, choice: int, why: str, options: dict[str, Any] | None = None) -> bytes:
-    """A chunk that ends a choice, and opens it if need be, as one that failed."""
+    """Return a chunk that ends a choice as failed, and opens it if need be."""
     chunk = Chunk(message_id=message_id, choice=choice, open=options, error=why, finish_reason="error", end=True)
     return msgspec.json.encode(chunk)
 
@@ -50,10 +50,10 @@ class NativeChunks:
     """The chunks of one body.
 
     Args:
-        brought: finds out whether options are good.
-        conversation: whose chunks they are.
+        brought: checks options that the body brings.
+        conversation: the conversation of the chunks.
         message_id: the id for chunks without one; the others must have the same.
-        options: those with which their messages open; `open` of a chunk takes precedence.
+        options: options that their messages open with; `open` of a chunk takes precedence.
         tracing: headers of all records.
     """
 
@@ -76,11 +76,11 @@ class NativeChunks:
 
     @property
     def message_id(self) -> str | None:
-        """The id of their message, of the first one if there are several; None: the unnamed one."""
+        """Id of their message, or of the first one if there are several; None: the unnamed one."""
         return self.unended.message_id
 
     async def record(self, line: bytes, seq: int | None = None) -> Valued:
-        """The record of a chunk, which gets `seq` if it has none. Raises `RecordError` and `Refused`."""
+        """Return the record of a chunk, which gets `seq` if it has none. Raises `RecordError` and `Refused`."""
         _, (chunk,) = NATIVE_CODEC.decode(b"", InputRecord("", 0, 0, 0, self._key, line))
         await check_chunk(chunk, self._conversation, self._brought)
         changes: dict[str, Any] = {}
@@ -96,5 +96,5 @@ class NativeChunks:
         return msgspec.json.encode(chunk) if changes else line, headers
 
     def broken_off(self, why: str) -> list[Valued]:
-        """The records that end what the chunks left open and no writer can continue."""
+        """Return the records that end the choices that the chunks left open and no writer can continue."""
         return [(failure(message_id, choice, why), self._headers) for message_id, choice in self.unended]

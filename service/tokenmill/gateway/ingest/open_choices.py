@@ -26,7 +26,7 @@ class OpenChoices:
         """Whether any chunk may have opened a message."""
 
     def note(self, chunk: Chunk) -> bool:
-        """Remember a chunk; returns whether it may open a message that this body has not named before."""
+        """Remember a chunk; return whether it may open a message that this body has not named before."""
         message_id = chunk.message_id or None
         self.message_id = self.message_id or message_id
         place = message_id, choice_index(chunk)
@@ -46,7 +46,7 @@ class OpenChoices:
         return new
 
     def __iter__(self) -> Iterator[ChoiceOf]:
-        """Yield those that no writer can continue: one that numbers its chunks can, after the last accepted one."""
+        """Yield the choices that no writer can continue: one that numbers its chunks can, after the last accepted."""
         return (place for place, numbered in self._open.items() if not numbered)
 
     @staticmethod

@@ -1,7 +1,7 @@
-"""Compiles options that clients bring before a chunk with them becomes a record, beside the loop.
+"""Compiles the options that clients bring, before a chunk with them becomes a record, in a thread.
 
-Formats that live together, or tools with ten thousand parameters, take seconds, in which nobody would be served. So it
-is done in a thread, for one body at a time; the others wait, and the clients' names take turns.
+A combination of formats, or tools with ten thousand parameters, takes seconds, in which the event loop would serve no
+client. The thread compiles for one body at a time; the others wait, and the clients' names take turns.
 """
 
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ OF_A_BODY = 256
 class OptionsCompiler:
     """Compiles options that clients bring, and remembers good ones.
 
-    `settings` are those of the workers, whose defaults count.
+    `settings` are those of the workers, whose defaults apply.
     """
 
     def __init__(self, settings: PartitionSettings, wait_s: float = WAIT_S) -> None:
@@ -39,7 +39,7 @@ class OptionsCompiler:
         return key is not None and key in self._known
 
     async def check(self, name: str, options: Mapping[str, Any]) -> None:
-        """Raise `BadOpen` for options with which no message can open, and `Refused` if there is no time for them.
+        """Raise `BadOpen` for options with which no message can open, and `Refused` if there is no time to check them.
 
         `name` is the client's: names take turns.
         """
@@ -57,7 +57,7 @@ class OptionsCompiler:
 
 
 class BodyOptions:
-    """The options that one body brings, beside it or in it. `name` is the client's."""
+    """The options that one body brings, in it or with it. `name` is the client's."""
 
     def __init__(self, compiler: OptionsCompiler, name: str) -> None:
         self._compiler = compiler
@@ -65,7 +65,7 @@ class BodyOptions:
         self._new = 0
 
     async def check(self, options: Mapping[str, Any]) -> None:
-        """Raise `BadOpen` for options with which no message can open, and for too many that differ."""
+        """Raise `BadOpen` for options with which no message can open, and for too many different ones."""
         if self._compiler.knows(key_of(options)):
             return
         self._new += 1
@@ -75,7 +75,7 @@ class BodyOptions:
 
 
 def key_of(options: Mapping[str, Any]) -> bytes | None:
-    """A hash that identifies options. Those that can't be encoded have none: compiling them tells why."""
+    """Return a hash that identifies options; None for options that can't be encoded, which compiling them reports."""
     try:
         return blake2b(msgspec.msgpack.encode(options), digest_size=16).digest()
     except (OverflowError, RecursionError, UnicodeEncodeError):

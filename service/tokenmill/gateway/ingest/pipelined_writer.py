@@ -13,14 +13,14 @@ WINDOW_BYTES = 1 * MIB
 
 
 class RecordProducer(Protocol):
-    """What a pipelined writer needs of the producer."""
+    """The part of the producer that a pipelined writer uses."""
 
     @property
     def acknowledged_s(self) -> float:
         """Seconds that recent records took to be acknowledged."""
 
     async def partition(self, topic: str, key: bytes) -> int:
-        """The partition that records of a key go to."""
+        """Return the partition that records of a key go to."""
 
     async def put(
         self, topic: str, partition: int, key: bytes, value: bytes | None, headers: Headers = ()
@@ -29,24 +29,24 @@ class RecordProducer(Protocol):
 
 
 class PipelinedWriter:
-    """Writes records of one key to one partition of a topic. Once it raises `Refused`, it does until `settled`.
+    """Writes records of one key to one partition of a topic. Once it has raised `Refused`, it does so until `settled`.
 
     The partition is chosen once: one that is added meanwhile takes over no conversation in the middle of a message.
     """
 
     def __init__(self, producer: RecordProducer, topic: str, key: bytes, partition: int | None = None) -> None:
-        """`partition`: that of the writer before, to continue its message."""
+        """`partition` is that of the previous writer, to continue its message."""
         self._producer = producer
         self._topic = topic
         self._key = key
         self.partition = partition
-        """None until the first record."""
+        """Number of the partition; None until the first record."""
         self._under_way: deque[InFlightRecord] = deque()
         self._size = 0
         self.accepted = 0
-        """The number of acknowledged records: the first ones that were put."""
+        """Number of acknowledged records, which are the first ones that were put."""
         self.last: WrittenAt | None = None
-        """The place of the last of those."""
+        """The place of the last acknowledged record."""
         self.put_any = False
         """Whether any record was put."""
         self.failed = False
@@ -69,7 +69,7 @@ class PipelinedWriter:
             await self._acknowledge()
 
     async def settled(self) -> None:
-        """Wait until it is known what became of every record. Then more can be put, whatever that was."""
+        """Wait until the outcome of every record is known. Then more can be put, whatever the outcome."""
         try:
             await self.acknowledged()
         except Refused:

@@ -6,12 +6,13 @@ Rules of this file:
    partition that the Java client would choose: its murmur2 over the key.
 2. Nothing waits for ever, and nothing grows for ever. A write finds room among what is not acknowledged yet, or is
    refused with 429; it is acknowledged in time, or refused with 503. A record that was refused so keeps its room until
-   Kafka has answered, and may still be written: the client tries idempotent batches again until they are.
-3. What Kafka refuses leaves a hole in the producer's numbers, and nothing more gets past it. So the client is replaced
-   by a new one then, as soon as the old one is done with the rest: a conversation's records do not overtake each other.
-   Records share batches, so a refusal says little of one of them: its writer may try again, and learns more then.
+   Kafka has answered, and may still be written: the client retries idempotent batches until they are written.
+3. A record that Kafka refuses leaves a hole in the producer's numbers, and no later one gets past it. So the client is
+   then replaced by a new one, as soon as the old one is done with the rest: a conversation's records do not overtake
+   each other. Records share batches, so a refusal says little of one of them: its writer may try again, and learns more
+   then.
 4. A new client is tried for as long as it takes. A certificate that is exchanged just then, or a token that can't be
-   had, passes; who wants to know of what lasts sees 503, and the reason in the log.
+   had, passes; a lasting failure shows as 503, with the reason in the log.
 """
 
 import asyncio
@@ -58,13 +59,14 @@ _murmur2 = DefaultPartitioner()
 
 
 class Bounds(msgspec.Struct, frozen=True):
-    """What may be under way, and for how long."""
+    """Caps on records under way, and deadlines."""
 
     in_flight_bytes: int = 64 * MIB
     """Unacknowledged records of all writers: some seconds of what one broker takes, and a quarter of the window's
     memory."""
     partition_bytes: int = 8 * MIB
-    """The same for one partition, as in the worker: one that has lost its leader leaves room for the others."""
+    """Unacknowledged records of one partition, as in the worker: one that has lost its leader leaves room for the
+    others."""
     room_s: float = 5.0
     """Seconds that a write waits for room: longer than an election takes, shorter than people wait."""
     acknowledged_s: float = 15.0
@@ -103,7 +105,7 @@ class Producer:
         self._ready = asyncio.Event()
         self._renewal: asyncio.Task[None] | None = None
         self.acknowledged_s = 0.0
-        """How long records take to be acknowledged: a mean in which the last `OF_LATE` count most."""
+        """Seconds that records take to be acknowledged: a mean in which the last `OF_LATE` count most."""
 
     @property
     def in_flight_bytes(self) -> int:
@@ -134,7 +136,7 @@ class Producer:
         return await sent.placed()
 
     async def partition(self, topic: str, key: bytes) -> int:
-        """The partition that records of a key go to, as the topic is now. Raises `Refused`."""
+        """Return the partition that records of a key go to, as the topic is now. Raises `Refused`."""
         client = await self._usable()
         with _in_time(f"it does not say what partitions {topic!r} has; `tokenmill topics create` makes topics"):
             async with asyncio.timeout(self._bounds.room_s):
@@ -144,9 +146,9 @@ class Producer:
     async def put(
         self, topic: str, partition: int, key: bytes, value: bytes | None, headers: Headers = ()
     ) -> InFlightRecord:
-        """Let one record go as soon as there is room for it; those of a partition are written in the order of calls.
+        """Send one record as soon as there is room for it; those of a partition are written in the order of calls.
 
-        Raises `Refused` when there is no room in time, or nobody to write to.
+        Raises `Refused` if there is no room, or no connection, in time.
         """
         pairs = list(headers)
         size = RECORD_BYTES + len(key) + len(value or b"") + sum(len(name) + len(content) for name, content in pairs)
@@ -168,12 +170,12 @@ class Producer:
     # Before a record is on its way
 
     async def _usable(self) -> AIOKafkaProducer:
-        """The client, which is away while it is replaced."""
+        """Return the client; wait while it is being replaced. Raises `Refused`."""
         if not self._ready.is_set():
             with _in_time("there is no connection to it"):
                 async with asyncio.timeout(self._bounds.room_s):
                     await self._ready.wait()
-        assert self._client is not None  # noqa: S101 -- it is what `_ready` says
+        assert self._client is not None  # noqa: S101 -- it is there once `_ready` is set
         return self._client
 
     async def _take(self, sent: InFlightRecord) -> None:
@@ -185,7 +187,7 @@ class Producer:
             raise
 
     async def _take_of(self, budget: ByteBudget, size: int) -> None:
-        if budget.try_take(size):  # a timer for each record would cost more than all else
+        if budget.try_take(size):  # a timer for each record would cost more than everything else
             return
         try:
             async with asyncio.timeout(self._bounds.room_s):
@@ -251,7 +253,7 @@ class Producer:
         while self._client is None:
             try:
                 await self.start()
-            except Exception as problem:  # noqa: BLE001 -- whatever it is, nothing would be written any more
+            except Exception as problem:  # noqa: BLE001 -- whatever it is, without another try nothing more would be written
                 log.warning("%s; next try in %g s", _told(problem), AGAIN_S)
                 await asyncio.sleep(AGAIN_S)
 
@@ -263,13 +265,13 @@ class Producer:
 
 
 def _told(problem: Exception) -> str:
-    """Why there is no client yet. Exceptions of other code may hold a secret: only their type is shown."""
+    """Return why there is no client yet. Exceptions of other code may hold a secret: only their type is shown."""
     known = isinstance(problem, TokenmillError)
     return str(problem) if known else f"the producer can't be started: {type(problem).__name__}"
 
 
 def _too_large(size: int, largest: int) -> Refused:
-    """The refusal of a record that the topic does not take."""
+    """Return the refusal for a record that is larger than the topic takes."""
     return Refused(TOO_LARGE, f"the record has {size} bytes, key and headers included; the topic takes {largest}")
 
 

@@ -3,11 +3,11 @@
 Rules of this file, which are those of `client.publish_stream`:
 
 1. The records of a body share the header `tm-stream`, so that answers of a conversation may stream side by side, and
-   `tm-message-id`, which counts where the provider gives its answer no id. A null value says that nothing follows.
-2. The codec runs here as in the worker. So it is known which messages the body opens: options go, as `tm-open`, on the
-   records that may open one; and what broke off can be ended under the id that the provider gave it.
-3. What breaks off ends as an answer that failed, then its stream ends: by a null value that has an effect only if no
-   record came since, as if it were idle, so that half an event is no second failure.
+   `tm-message-id`, which counts where the provider gives its answer no id. A null value ends the stream.
+2. The codec runs here as in the worker. So the messages that the body opens are known: options go, as `tm-open`, on the
+   records that may open one; and a message that broke off can be ended under the provider's id.
+3. When a stream breaks off, its answer ends as failed, and then the stream ends: by a null value that counts only if no
+   record came since, as for an idle stream, so that half an event is not a second failure.
 """
 
 from enum import Enum, auto
@@ -32,7 +32,7 @@ EVENT_STREAM = "text/event-stream"
 
 
 class Cut(Enum):
-    """What of a body is one record."""
+    """How a body is cut into records."""
 
     WHOLE = auto()
     LINES = auto()
@@ -40,7 +40,7 @@ class Cut(Enum):
 
 
 def how_to_read(content_type: str, name: str | None) -> tuple[Cut, Codec]:
-    """How a body becomes records: `name` is the codec that the address says. Raises `Refused`.
+    """Return how a body becomes records: `name` is the codec in the address. Raises `Refused`.
 
     A plus sign in an address means a blank, and no codec has one in its name.
     """
@@ -69,14 +69,14 @@ def how_to_read(content_type: str, name: str | None) -> tuple[Cut, Codec]:
 
 
 class RawStream:
-    """The stream that one body is.
+    """The stream in one body.
 
     Args:
-        brought: finds out whether options are good.
-        codec: of its records.
-        conversation: whose it is.
+        brought: checks options that the body brings.
+        codec: the codec of its records.
+        conversation: the conversation of its answers.
         message_id: the answer's id where the provider gives none; default: random.
-        options: those with which its messages open.
+        options: options that its messages open with.
         tracing: headers of all records.
     """
 
@@ -105,11 +105,11 @@ class RawStream:
 
     @property
     def message_id(self) -> str:
-        """The id of the answer; of the first one if there are several."""
+        """Id of the answer, or of the first one if there are several."""
         return self.unended.message_id or self._default_id
 
     async def record(self, value: bytes) -> Valued:
-        """The record of the next bytes. Raises `RecordError` and `Refused`."""
+        """Return the record of the next bytes. Raises `RecordError` and `Refused`."""
         record = InputRecord("", 0, 0, 0, self._conversation.encode(), value, self._headers)
         self._state, chunks = self._codec.decode(self._state, record)
         for chunk in chunks:
@@ -118,11 +118,11 @@ class RawStream:
         return value, [*self._headers, *self._tm_open] if any(opening) else self._headers
 
     def end(self) -> Valued:
-        """The record that ends the stream. It completes a line without an end, which may be the first."""
+        """Return the record that ends the stream. It completes an unfinished line, which may be the first."""
         return None, self._headers if self.unended.began else [*self._headers, *self._tm_open]
 
     def broken_off(self, why: str, last: int | None) -> list[Valued]:
-        """The records that end it early; `last` is the offset of its last record, None if that is not known."""
+        """Return the records that end it early; `last` is the offset of its last record, None if that is not known."""
         native = [NATIVE, *self._tracing]
         ends: list[Valued] = [(failure(message_id, choice, why), native) for message_id, choice in self.unended]
         if not self.unended.began:

@@ -1,18 +1,18 @@
-"""Requests that a producer numbers, so that one it repeats is written once: `Producer-Id`, `-Epoch` and `-Seq`.
+"""Requests that a producer numbers, so that a repeated one is written only once: `Producer-Id`, `-Epoch` and `-Seq`.
 
 Rules of this file, which are those of Durable Streams (section 5.2.1 of its protocol):
 
-1. A producer numbers its requests to one conversation from 0, and begins anew with each epoch, which it raises when it
-   has started again. Requests of one producer are done one after the other.
-2. The next number is done; one that was done is answered with 204 and nothing is written; one that skips some is a gap,
-   409; an epoch below the last one is that of a process which was replaced, 403.
+1. A producer numbers its requests to one conversation from 0, and begins again from 0 with each epoch, which it raises
+   after a restart. Requests of one producer are done one after the other.
+2. The next number is written; a number that was done already is answered with 204, and nothing is written; one that
+   skips numbers is a gap, 409; an epoch below the last one belongs to a process that was replaced, 403.
 3. A number counts as done when all of its request is acknowledged.
 
-What it does not survive: all of it is in the memory of one gateway. Another one, or this one after a restart, knows no
-producer, and answers a number above 0 with 409: the producer begins a new epoch and writes what was not confirmed. So
-writers of a conversation should come to one gateway (a proxy can choose it by the path), and what must not be doubled
-over a restart is numbered in the log itself, by `seq` in native chunks. Where `Producer-Id` is the message's id and the
-epoch 0, a chunk without `seq` gets that of its request, see `Claim.seq_of`.
+All of this is in the memory of one gateway. Another one, or this one after a restart, has no producers, and answers a
+number above 0 with 409: the producer begins a new epoch and writes what was not confirmed. So writers of a conversation
+should use one gateway (a proxy can choose it by the path), and chunks that must not be doubled over a restart are
+numbered in the log itself, by `seq` in native chunks. Where `Producer-Id` is the message's id and the epoch 0, a chunk
+without `seq` gets that of its request, see `Claim.seq_of`.
 """
 
 import asyncio
@@ -49,16 +49,16 @@ class Claim(NamedTuple):
     seq: int
 
     def seq_of(self, message_id: str | None) -> int | None:
-        """The `seq` of a request's only chunk, if its producer writes the chunks of this message and nothing else.
+        """Return the `seq` for a request's only chunk, if its producer writes only the chunks of this message.
 
-        Then a repeat does no harm, whatever became of the first one. Chunks of a producer of several messages would
-        become orphans that way, and those of one that began again repeats of the first chunks: theirs get none.
+        Then a repeat does no harm, whatever became of the first one. Other chunks get none: those of a producer of
+        several messages would become orphans, and those of a later epoch would pass for repeats of the first chunks.
         """
         return self.seq if self.epoch == 0 and self.producer == message_id else None
 
 
 def claim_of(headers: Mapping[str, str]) -> Claim | None:
-    """The claim of a request, if it makes one. Raises `Refused`."""
+    """Return the claim of a request; None if it makes none. Raises `Refused`."""
     given = [headers.get(name) for name in (ID, EPOCH, SEQ)]
     if given == [None, None, None]:
         return None
@@ -84,10 +84,10 @@ class _Known:
     def __init__(self) -> None:
         self.epoch = 0
         self.seq = -1
-        """Of the last request that was done."""
+        """Number of the last request that was done."""
         self.lock = asyncio.Lock()
         self.users = 0
-        """Requests that are or want to be in it."""
+        """Number of requests that hold the lock or wait for it."""
 
 
 class Turn:
@@ -100,12 +100,12 @@ class Turn:
         """Whether it was done before."""
 
     def done(self) -> None:
-        """All that it writes is acknowledged."""
+        """Note that all of its records are acknowledged."""
         if self._known and self._claim and not self.repeat:
             self._known.epoch, self._known.seq = self._claim.epoch, self._claim.seq
 
     def headers(self) -> dict[str, str]:
-        """Headers of the answer: how far the producer has come."""
+        """Return headers for the answer: how far the producer has come."""
         known = self._known
         return {EPOCH: str(known.epoch), SEQ: str(known.seq)} if known else {}
 
@@ -130,7 +130,7 @@ def _judge(known: _Known, claim: Claim) -> bool:
 
 
 class Sequences:
-    """The producers of all conversations that this process has seen lately."""
+    """The producers that this process has seen lately, of all conversations."""
 
     def __init__(self, remembered: int = REMEMBERED) -> None:
         self._remembered = remembered
@@ -138,7 +138,7 @@ class Sequences:
 
     @asynccontextmanager
     async def turn(self, conversation: str, claim: Claim | None) -> AsyncIterator[Turn]:
-        """The turn of a request. Raises `Refused` if it never comes, or not in time."""
+        """Wait for a request's turn, and hold it. Raises `Refused` if it can't come, or not in time."""
         if claim is None:
             yield Turn(None, None)
             return
@@ -157,7 +157,7 @@ class Sequences:
         return known
 
     def _forget(self) -> None:
-        """Forget those that were silent for longest, unless they are in use."""
+        """Forget the producers that were silent for longest, unless they are in use."""
         for _ in range(len(self._known) - self._remembered):
             place, known = next(iter(self._known.items()))
             if known.users:

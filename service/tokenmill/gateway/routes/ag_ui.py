@@ -43,7 +43,7 @@ class AgUiRoutes:
         self._admission = admission
 
     def routes(self) -> list[web.RouteDef]:
-        """The routes for the application."""
+        """Return the routes for the application."""
         return [web.post(PATH, self.post)]
 
     async def post(self, request: web.Request) -> web.StreamResponse:
@@ -69,7 +69,7 @@ class AgUiRoutes:
 
 
 def _read(body: bytes) -> RunAgentInput:
-    """The body. Raises `Refused`."""
+    """Decode the body. Raises `Refused`."""
     try:
         return msgspec.json.decode(body, type=RunAgentInput)
     except NOT_JSON as problem:

@@ -31,7 +31,7 @@ class AiSdkRoutes:
         self._admission = admission
 
     def routes(self) -> list[web.RouteDef]:
-        """The routes for the application."""
+        """Return the routes for the application."""
         return [web.get(PATH, self.get, allow_head=False)]
 
     async def get(self, request: web.Request) -> web.StreamResponse:

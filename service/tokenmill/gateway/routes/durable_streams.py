@@ -1,12 +1,12 @@
 """`GET /v1/streams/{conversation}`: the reading side of Durable Streams 1.0, in JSON mode.
 
-1. A conversation is a stream of payloads in a dialect. The id of a frame is an offset: `-1` is the beginning, as far as
-   it is looked back, `now` the head. What follows an offset never changes, so full answers may be cached.
-2. Without `live` the answer is what is there; `live=long-poll` waits for something, `live=sse` sends what comes, for a
-   minute, then the client comes back.
+1. A conversation is a stream of payloads in a dialect. The id of a frame is an offset: `-1` is the beginning, as far
+   back as the gateway looks, `now` the head. What follows an offset never changes, so full answers may be cached.
+2. Without `live` the answer has the existing frames; `live=long-poll` waits for new ones, `live=sse` sends new ones for
+   a minute, then the client comes back.
 3. Not offered: PUT, POST and DELETE (chunks are posted elsewhere, to the parser), expiry, forks, and 404: a
    conversation without records is empty. It is never closed; with `until=finish` the end of an answer closes it.
-4. Offsets that retention has passed are 410. The client is told of a message that has lost its beginning (`tm-gap`).
+4. Offsets that retention has passed get 410. The client is told of a message that has lost its beginning (`tm-gap`).
 """
 
 import asyncio
@@ -67,7 +67,7 @@ CREDENTIALS: Final = "authorization, x-api-key, cookie"
 """Headers that such an answer depends on: one browser may have several users, one after another."""
 
 ASKED_ANEW: Final = "private, no-cache"
-"""The same where a function authenticates: it is not known which headers it reads."""
+"""Cache control of such an answer if a function authenticates, as it may read any header."""
 
 
 class LongPoll:
@@ -77,39 +77,39 @@ class LongPoll:
         self._place = place
         self.came: asyncio.Future[list[Frame]] = asyncio.get_running_loop().create_future()
 
-    def tell(self, frames: Sequence[Frame], data: bytes) -> None:  # noqa: ARG002 -- the answer is written anew
-        """They came. A client of another gateway, whose reader was ahead of ours, may have some."""
+    def tell(self, frames: Sequence[Frame], data: bytes) -> None:  # noqa: ARG002 -- the answer renders the frames
+        """Take new frames. A client that came from another gateway, whose reader was ahead of ours, may have some."""
         new = [frame for frame in frames if frame.place > self._place]
         if new and not self.came.done():
             self.came.set_result(new)
 
-    def send_back(self, opened: int, message: bytes) -> None:  # noqa: ARG002 -- whoever polls again begins earlier
-        """Poll again."""
+    def send_back(self, opened: int, message: bytes) -> None:  # noqa: ARG002 -- the next poll begins earlier
+        """End the poll without frames: the client polls again, from an earlier place."""
         self.lose()
 
     def send_home(self) -> None:
-        """Poll again, another process."""
+        """End the poll, so that the client polls another process."""
         self.lose()
 
     def lose(self) -> None:
-        """Poll again."""
+        """End the poll without frames, so that the client polls again."""
         if not self.came.done():
             self.came.set_result([])
 
 
 class DurableStreamRoutes:
-    """Answers with what follows an offset, at once or as it comes; to a HEAD with the offset of the end."""
+    """Answers a GET with what follows an offset, immediately or as it comes, and a HEAD with the offset of the end."""
 
     def __init__(self, serving: StreamService, admission: Admission) -> None:
         self._serving = serving
         self._admission = admission
 
     def routes(self) -> list[web.RouteDef]:
-        """For the application."""
+        """Return the routes for the application."""
         return [web.get(PATH, self.get, allow_head=False), web.head(PATH, self.head)]
 
     async def head(self, request: web.Request) -> web.Response:
-        """Where the head is."""
+        """Answer with the offset of the head."""
         wanted = _asked(request, "now")
         grant = await self._admission.check(request, wanted.conversation, "read")
         async with self._serving.prepared(wanted, grant.name) as prepared:
@@ -117,7 +117,7 @@ class DurableStreamRoutes:
             return web.Response(headers=headers, content_type="application/json")
 
     async def get(self, request: web.Request) -> web.StreamResponse:
-        """What follows an offset."""
+        """Answer with what follows an offset."""
         live = request.query.get("live", "")
         if live not in ("", "sse", "long-poll"):
             raise Refused(BAD_REQUEST, f"live is {shown(live)}; expected sse or long-poll")
@@ -146,7 +146,7 @@ class DurableStreamRoutes:
         headers |= {} if more else {UP_TO_DATE: "true"}
         if prepared.reading.gap:
             headers[GAP] = "true"
-        elif full:  # where something is missing, more may be later
+        elif full:  # a later answer may have what is missing now
             headers |= self._kept()
         if closed:
             headers[CLOSED] = "true"
@@ -157,12 +157,12 @@ class DurableStreamRoutes:
         return _tagged(request, wanted, array(frames), headers)
 
     def _kept(self) -> dict[str, str]:
-        """The headers that tell how long, and for whom, a full answer may be kept."""
+        """Return the headers that define how long, and for which client, a full answer may be cached."""
         known = self._serving.settings.auth != "function"
         return {"cache-control": FULL if known else ASKED_ANEW, "vary": CREDENTIALS}
 
     async def _wait(self, wanted: StreamRequest, prepared: PreparedReading) -> list[Frame]:
-        """The next frames, if any come in time."""
+        """Return the next frames; none if none come in time."""
         reading = prepared.reading
         waiter = LongPoll(reading.place)
         subject = Subject(reading.partition, wanted.key, wanted.dialect, LINES)
@@ -195,18 +195,18 @@ class DurableStreamRoutes:
             if outcome == "finished":
                 await pipe.send(live.control(prepared.reading.standing, closed=True))
             elif outcome == "moved":
-                await pipe.send(past.control(prepared.reading.standing))  # there may be more where it is led to
-            if outcome != "slow":  # an end without a close is not one: the client comes back with its offset
+                await pipe.send(past.control(prepared.reading.standing))  # there may be more at the new place
+            if outcome != "slow":  # without a close this is not the end: the client comes back with its offset
                 await pipe.finish()
                 return response
         except (ConnectionError, TimeoutError, Unavailable):
-            pass  # the client left or takes nothing, or nothing can be read: it comes back with its offset
+            pass  # the client left or reads nothing, or the log can't be read: the client comes back with its offset
         pipe.reset()
         return response
 
 
 def _asked(request: web.Request, offset: str) -> StreamRequest:
-    """The request's meaning. Raises `Refused`."""
+    """Return what the request asks for. Raises `Refused`."""
     until = request.query.get("until", "")
     if until not in ("", "finish"):
         raise Refused(BAD_REQUEST, f"until is {shown(until)}; the only word for it is finish")
@@ -278,7 +278,7 @@ def _closed(wanted: StreamRequest, prepared: PreparedReading, frames: Sequence[F
 
 
 def _cursor(request: web.Request) -> str:
-    """The current step of time, and never the one that the client had."""
+    """Return the current step of time, and never the one that the client had."""
     given, now = request.query.get("cursor", ""), int(time.time()) // CURSOR_S
     if given.isascii() and given.isdigit() and len(given) < len(str(now)) + 2:
         now = max(now, int(given) + 1)
@@ -286,7 +286,7 @@ def _cursor(request: web.Request) -> str:
 
 
 def _tagged(request: web.Request, wanted: StreamRequest, body: bytes, headers: dict[str, str]) -> web.Response:
-    """The answer, or 304 if the client has it."""
+    """Return the answer, or 304 if the client has it."""
     name = f"{wanted.dialect.name} {headers.get(CLOSED)} {headers[NEXT]}".encode()
     tag = f'"{blake2b(body + name, digest_size=12).hexdigest()}"'
     headers["etag"] = tag

@@ -1,12 +1,12 @@
-"""Events as a stream over HTTP: those of a conversation, or of one of its messages.
+"""Events as a stream over HTTP: of a conversation, or of one of its messages.
 
 1. `GET /v1/conversations/{conversation}/events` has all messages, from the place that the client names.
 2. `GET /v1/conversations/{conversation}/messages/{message}/events` has one message from its start, and ends with it in
    the way of its dialect, whatever else happens in the conversation; `from` and `Last-Event-ID` are as for all events.
-   A message that is not in the log, as far as it is looked back, is a 404. A client that asks before it can have begun
-   sends `wait=true`.
+   A message that is not in the log, as far back as the gateway looks, is a 404. A client that may ask before the
+   message begins sends `wait=true`.
 3. An `EventSource` never tries again after a status other than 200. It sends the header `Last-Event-ID` when it comes
-   back: then a refusal that passes (429, 503) is a stream that is cut off immediately.
+   back: then a temporary refusal (429, 503) becomes a stream that is cut off immediately.
 """
 
 import logging
@@ -31,29 +31,29 @@ MISSING = "the log has no such message as far back as is looked; with wait=true 
 
 
 class EventRoutes:
-    """Answers both with a stream, in the framing and the dialect that the client asks for."""
+    """Answers requests for either with a stream, in the framing and the dialect that the client asks for."""
 
     def __init__(self, serving: StreamService, admission: Admission) -> None:
         self._serving = serving
         self._admission = admission
 
     def routes(self) -> list[web.RouteDef]:
-        """The routes for the application. A HEAD would open a stream that nobody reads."""
+        """Return the routes for the application. A HEAD would open a stream that nobody reads."""
         return [
             web.get(CONVERSATION, self.get_conversation, allow_head=False),
             web.get(MESSAGE, self.get_message, allow_head=False),
         ]
 
     async def get_conversation(self, request: web.Request) -> web.StreamResponse:
-        """The conversation's events as a stream."""
+        """Answer with the conversation's events as a stream."""
         return await self._answered(request, self._conversation(request))
 
     async def get_message(self, request: web.Request) -> web.StreamResponse:
-        """The message's events as a stream."""
+        """Answer with the message's events as a stream."""
         return await self._answered(request, self._one_message(request))
 
     async def _answered(self, request: web.Request, answer: Awaitable[web.StreamResponse]) -> web.StreamResponse:
-        """The answer; to an EventSource that has come back, a cut in place of a refusal that passes."""
+        """Return the answer; for an EventSource that has come back, a cut stream in place of a temporary refusal."""
         try:
             return await answer
         except (Refused, Unavailable) as problem:
@@ -88,7 +88,7 @@ def _comes_back_by_itself(request: web.Request) -> bool:
 
 
 def _missing(reading: Reading, message: bytes) -> bool:
-    """Whether nothing is known of it. Where a client was led on from its end, only the place shows that it had it."""
+    """Whether neither the records read nor the client's place, which may lie after its end, show the message."""
     return not reading.view.knows(message) and not reading.has_all(message)
 
 

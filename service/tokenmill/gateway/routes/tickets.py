@@ -17,7 +17,7 @@ PATH = "/v1/conversations/{conversation}/ticket"
 
 
 class TicketAsked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What the ticket is to allow."""
+    """What a requested ticket is to allow."""
 
     actions: tuple[Literal["read", "stop"], ...] = ("read",)
 
@@ -34,11 +34,11 @@ class TicketRoutes:
     """Makes tickets for clients that may do what the ticket allows.
 
     Args:
-        authorizer: what makes tickets.
-        admission: whom to let in.
+        authorizer: makes the tickets.
+        admission: checks the clients' rights.
         lifetime_s: a ticket's lifetime.
-        limits: slots for bodies. They are not those of readers: readers with tickets would keep their site from getting
-            more of them.
+        limits: slots for bodies, separate from those of readers: otherwise readers with tickets would keep their site
+            from getting more tickets.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class TicketRoutes:
         self._limits = limits
 
     def routes(self) -> list[web.RouteDef]:
-        """The routes for the application."""
+        """Return the routes for the application."""
         return [web.post(PATH, self.post)]
 
     async def post(self, request: web.Request) -> web.Response:
@@ -65,7 +65,7 @@ class TicketRoutes:
 
 
 def _asked(body: bytes) -> TicketAsked:
-    """The content of the body. Raises `Refused`."""
+    """Decode the body. Raises `Refused`."""
     try:
         return msgspec.json.decode(body, type=TicketAsked) if body.strip() else TicketAsked()
     except NOT_JSON as problem:

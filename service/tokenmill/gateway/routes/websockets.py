@@ -1,6 +1,6 @@
 """`GET /v1/conversations/{conversation}/ws` and `GET /v1/ws`: the same events over a WebSocket.
 
-1. A client that asks by the URL is served immediately; else its first frame has to tell what it wants, within seconds.
+1. A client whose URL has the request is served immediately; otherwise its first frame has to make it, within seconds.
    Browsers can't set headers, so the frame may have `authorization`, too.
 2. `/v1/ws` reads several conversations, each with its own place: `subscribe` and `unsubscribe`. The other address reads
    one, and is closed with it: with 1000 after the end of the answer, if `until` is `finish`.
@@ -25,35 +25,35 @@ from tokenmill.gateway.websocket.server_frames import SHUTDOWN
 from tokenmill.gateway.websocket.session import Shared, WebSocketSession, Write
 
 WRITES: Mapping[str, Action] = {"stop": "stop", "tool_result": "write"}
-"""What clients may write, and the right that each needs."""
+"""Types of frames with which clients write, and the action that each needs."""
 
 
 class WebSocketRoutes:
     """Opens a socket for each request to the two addresses, and closes all of them when the process ends."""
 
     def __init__(self, serving: StreamService, admission: Admission, writes: Mapping[str, Write]) -> None:
-        """`writes`: the functions for `stop` and `tool_result`."""
+        """`writes` are the functions for `stop` and `tool_result`."""
         self._shared = Shared(serving, admission, {name: (WRITES[name], write) for name, write in writes.items()})
         self._sockets: WeakSet[WebSocketSession] = WeakSet()
 
     def routes(self) -> list[web.RouteDef]:
-        """The routes for the application."""
+        """Return the routes for the application."""
         return [
             web.get("/v1/conversations/{conversation}/ws", self.one, allow_head=False),
             web.get("/v1/ws", self.many, allow_head=False),
         ]
 
     async def shutdown(self, _app: web.Application) -> None:
-        """Close all sockets, also those that read nothing. For `on_shutdown`."""
+        """Close all sockets, even those that read nothing; a handler of `on_shutdown`."""
         for socket in tuple(self._sockets):
             socket.send_back(SHUTDOWN)
 
     async def one(self, request: web.Request) -> web.StreamResponse:
-        """A socket that reads one conversation, and is closed with it."""
+        """Open a socket that reads one conversation, and is closed with it."""
         return await self._opened(request, request.match_info["conversation"])
 
     async def many(self, request: web.Request) -> web.StreamResponse:
-        """A socket that reads several conversations."""
+        """Open a socket that reads several conversations."""
         return await self._opened(request, None)
 
     async def _opened(self, request: web.Request, conversation: str | None) -> web.StreamResponse:
@@ -71,5 +71,5 @@ class WebSocketRoutes:
 def _is_handshake(request: web.Request, response: web.WebSocketResponse) -> bool:
     try:
         return response.can_prepare(request).ok
-    except ValueError:  # other bytes than letters in a header, which the library decodes, or quotes as it refuses
+    except ValueError:  # the library decodes or quotes a header, whose bytes may not be text
         return False

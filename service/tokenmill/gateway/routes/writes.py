@@ -1,9 +1,9 @@
-"""What clients write: chunks, stops and results of tools. Each is answered when it is in the log, on all replicas.
+"""Clients' writes: chunks, stops and results of tools. Each is answered when it is in the log, on all replicas.
 
 Rules of this file:
 
-1. A request that has begun to write continues as far as it can when its client goes away: what is known of it, and of
-   its producer's number, does not depend on when the connection was lost.
+1. A request that has begun to write continues as far as it can when its client goes away, so the fate of its records,
+   and of its producer's number, does not depend on when the connection was lost.
 2. The key of every record is the conversation of the address, for which the rights were checked.
 3. A stop names its message, so that one that comes late does not end the next answer.
 """
@@ -54,13 +54,13 @@ class WriteRoutes:
     """Writes what clients post: chunks, stops and results of tools.
 
     Args:
-        config: the service's, as the workers have it: chunks are checked with their defaults.
-        producer: the way to Kafka, started.
-        admission: whom to let in. A body takes a slot of the process as long as it comes. Names are not counted, as a
-            service writes all of its answers under one. Bodies of stops have slots of their own, counted by name: to
-            stop is possible when nothing else is.
+        config: the service's configuration, as the workers have it: chunks are checked with their defaults.
+        producer: writes to Kafka; it has been started.
+        admission: checks the clients' rights. A body takes a slot of the process as long as it comes. Names are not
+            counted, as a service writes all of its answers under one. Bodies of stops have slots of their own, counted
+            by name: stopping is possible when nothing else is.
         counts: where writes are counted.
-        open_messages: the open messages of a conversation. Without it a stop has to name its message.
+        open_messages: returns the open messages of a conversation. Without it a stop has to name its message.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class WriteRoutes:
         self._draining = False
 
     def routes(self) -> list[web.RouteDef]:
-        """For the application."""
+        """Return the routes for the application."""
         return [
             web.post(f"{CONVERSATION}/chunks", self.post_chunks),
             web.post(f"{CONVERSATION}/stop", self.post_stop),
@@ -126,7 +126,7 @@ class WriteRoutes:
         return await self._to_the_end(self._stop_said(request))
 
     async def delete_message(self, request: web.Request) -> web.Response:
-        """`DELETE …/messages/{message}`: the same for the message of the address. Its record in the log stays."""
+        """`DELETE …/messages/{message}`: stops the address's message likewise. Its record in the log stays."""
         return await self._to_the_end(self._stop_addressed(request))
 
     async def post_tool_result(self, request: web.Request) -> web.Response:
@@ -182,7 +182,7 @@ class WriteRoutes:
         return await self._stop(conversation, Stop(message_id=message_id_of(request.match_info["message"])))
 
     async def say_stop(self, conversation: str, fields: Mapping[str, Any]) -> Mapping[str, object]:
-        """A stop that came as a message of a WebSocket, whose rights were checked. Raises `Refused`."""
+        """Write a stop that came over a WebSocket, with its rights checked. Raises `Refused`."""
         told, _ = await self._stopped(conversation, _converted(fields, Stop))
         return msgspec.structs.asdict(told)
 
@@ -211,7 +211,7 @@ class WriteRoutes:
         return _answer(await self._answered(conversation, said, tracing_of(request.headers)))
 
     async def say_tool_result(self, conversation: str, fields: Mapping[str, Any]) -> Mapping[str, object]:
-        """A result that came as a message of a WebSocket, whose rights were checked. Raises `Refused`."""
+        """Write a result that came over a WebSocket, with its rights checked. Raises `Refused`."""
         written = await self._answered(conversation, _converted(fields, ToolResultBody), ())
         return msgspec.structs.asdict(written)
 
@@ -226,7 +226,7 @@ class WriteRoutes:
     # Shared
 
     async def _admitted(self, request: web.Request, action: Action) -> tuple[str, Grant]:
-        """The conversation of the address, and the grant for the action. Raises `Refused`."""
+        """Return the conversation of the address, and the grant for the action. Raises `Refused`."""
         conversation = conversation_id(request.match_info["conversation"])
         return conversation, await self._admission.check(request, conversation, action)
 
@@ -249,7 +249,7 @@ class WriteRoutes:
 
 
 async def _answering(work: Coroutine[Any, Any, web.Response]) -> web.Response:
-    """Answer a body that broke off, too: where the server stops, its client is there to read it."""
+    """Do the work, and answer even a body that broke off: if the server stops, its client can still read the answer."""
     try:
         return await work
     except BrokenOff as lost:
@@ -257,7 +257,7 @@ async def _answering(work: Coroutine[Any, Any, web.Response]) -> web.Response:
 
 
 def _tell(task: "asyncio.Task[web.Response]") -> None:
-    """Log an unexpected failure of a request whose client is gone, as nobody is answered."""
+    """Log an unexpected failure of a request whose client is gone, which no answer reports."""
     problem = None if task.cancelled() else task.exception()
     if problem is not None and not isinstance(problem, Refused):
         log.error("a write failed after its client went away", exc_info=problem)
@@ -276,7 +276,7 @@ def _check_result(body: ToolResultBody, conversation: str) -> None:
 
 
 def _read(request: web.Request, body: bytes, kind: type[T]) -> T:
-    """A body as JSON. Raises `Refused`."""
+    """Decode a body as JSON. Raises `Refused`."""
     if request.content_type != JSON:
         raise Refused(UNSUPPORTED, f"send the body as {JSON}")
     try:
@@ -286,7 +286,7 @@ def _read(request: web.Request, body: bytes, kind: type[T]) -> T:
 
 
 def _converted(fields: Mapping[str, Any], kind: type[T]) -> T:
-    """The content of a message of a WebSocket. Raises `Refused`."""
+    """Convert the content of a WebSocket message. Raises `Refused`."""
     try:
         return msgspec.convert(fields, kind)
     except msgspec.ValidationError as problem:

@@ -13,7 +13,7 @@ LOOK_S = 1.0
 for ten thousand."""
 
 ASKED = 1_000
-"""Streams that are asked at each look whether they may stay, which takes a millisecond; a fifth of more than 5,000."""
+"""Streams that are asked at each look whether they may stay, which takes a millisecond; of more than 5,000, a fifth."""
 
 AGAIN_S = 0.05
 """Seconds until full sockets are written to again: they stay full for some seconds, or for good."""
@@ -79,7 +79,7 @@ class Flusher:
             await self._empty.wait()
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Run all of its tasks until cancelled."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._flush())
             group.create_task(self._beat())

@@ -74,7 +74,7 @@ class _Group:
         return True
 
     def frame(self) -> Frame:
-        """All of them as one, at the place of the last."""
+        """Return all of them as one frame, at the place of the last."""
         delta = self._delta
         if self._only or delta is None:
             return self._frame
@@ -98,7 +98,7 @@ def _delta(frame: Frame, paths: Sequence[Path]) -> _Delta | None:
 
 
 def at(payload: Any, path: Path) -> Any:
-    """The value at a place of a payload; None if there is nothing."""
+    """Return the value at a path in a payload; None if there is nothing."""
     for step in path:
         try:
             payload = payload[step]
@@ -108,7 +108,7 @@ def at(payload: Any, path: Path) -> Any:
 
 
 def put(payload: Any, path: Path, text: str) -> None:
-    """Replace the value at a place of a payload."""
+    """Replace the value at a path in a payload."""
     *way, last = path
     for step in way:
         payload = payload[step]

@@ -1,8 +1,8 @@
 """An HTTP answer that never ends, written to its transport without a task that waits for each client.
 
 `StreamResponse.write` costs twice what writing to the transport does, and waits when a client is slow. It is used for
-the headers and for what is read from the past, where waiting is right; what comes live goes to the transport, framed
-as the chunks that the answer was prepared for.
+the headers and for past frames, where waiting is right; live frames go to the transport, framed as the chunks that the
+answer was prepared for.
 """
 
 import asyncio
@@ -48,7 +48,7 @@ class HttpPipe:
         return pipe
 
     def bound(self) -> None:
-        """Limit what the kernel holds of it, and for how long."""
+        """Limit how much the kernel holds for it, and for how long."""
         sock = self._transport.get_extra_info("socket")
         if sock is not None:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)
@@ -90,7 +90,7 @@ class HttpPipe:
 
 
 def end_is_seen(request: web.Request, response: web.StreamResponse) -> None:
-    """Have an answer of unknown length end in chunks, or before HTTP/1.1 with its connection, whatever was asked."""
+    """Mark the end of an answer of unknown length: by chunks, or before HTTP/1.1 by closing its connection."""
     if request.version >= HttpVersion11:
         response.enable_chunked_encoding()
     else:

@@ -1,4 +1,4 @@
-"""Tells clients of records, by channels: each is a view of a conversation at the log's head and its clients.
+"""Passes records to clients, by channels: each is a view of a conversation at the log's head and its clients.
 
 1. A frame is rendered and written as bytes once for all clients of a channel: conversation, dialect and framing.
 2. A channel lives as long as it has clients. A client that joins brings its own view, which has read what is needed.
@@ -35,7 +35,7 @@ class Subject(NamedTuple):
 
 
 class Client(Protocol):
-    """What a channel tells a client at the head."""
+    """A client at the head, as its channel uses it."""
 
     def tell(self, frames: Sequence[Frame], data: bytes) -> None:
         """Take new frames, as bytes of the channel's framing."""
@@ -47,10 +47,10 @@ class Client(Protocol):
         """
 
     def lose(self) -> None:
-        """Hear that the log has been replaced by another one."""
+        """End the stream, as the log lost records or was replaced."""
 
     def send_home(self) -> None:
-        """Hear that the process ends."""
+        """End the stream, as the process ends."""
 
 
 class Channel:
@@ -71,11 +71,11 @@ class Channel:
             self._view = view
 
     def open_messages(self) -> list[bytes] | None:
-        """The open messages of which the view has read the first event; None: it knows no message at all."""
+        """Return the open messages whose first event the view has read; None if it has read no message at all."""
         return list(self._view.open_since()) if self._view.messages() else None
 
     def take(self, entry: Entry) -> bool:
-        """Tell all clients of a record; False if they were sent back, and the channel is over."""
+        """Pass a record to all clients; return False if they were sent back, and the channel is over."""
         frames = self._view.take(entry)
         if frames:
             dialect, framing = self._subject.dialect, self._subject.framing
@@ -91,7 +91,7 @@ class Channel:
 
 
 class Hub:
-    """The channels of all conversations that are read; tells them of new records."""
+    """The channels of all conversations that are read; passes new records to them."""
 
     def __init__(self, counts: Counts | None = None) -> None:
         self._counts = counts or Counts()
@@ -121,7 +121,7 @@ class Hub:
         return len(clients)
 
     def attach(self, subject: Subject, view: View, client: Client) -> None:
-        """Attach a client whose view has come to the head; from here on it is told what comes."""
+        """Attach a client whose view has reached the head; from now on it gets the new frames."""
         if not view.whole:
             subject = _alone(subject, client)
         channels = self._channels.setdefault((subject.partition, subject.key), {})
@@ -184,9 +184,9 @@ class Hub:
             return False
 
     def open_messages(self, partition: int, key: bytes) -> list[str] | None:
-        """Ids of a conversation's open messages; None if that is not known here.
+        """Return the ids of a conversation's open messages; None if they are not known here.
 
-        It is not where no client reads it, or all came after its last event: a silent message may be open.
+        They are not if no client reads it, or all clients came after its last event: a silent message may be open.
         """
         channels = self._channels.get((partition, key), {}).values()
         known = [found for each in channels if (found := each.open_messages()) is not None]
@@ -194,7 +194,7 @@ class Hub:
         return list(open_) if known else None
 
     def clients(self, partition: int | None = None) -> list[Client]:
-        """All clients that read a partition, or any."""
+        """Return all clients that read a partition, or any."""
         found = (channels for (number, _), channels in self._channels.items() if partition in (None, number))
         return [client for channels in found for channel in channels.values() for client in channel.clients]
 

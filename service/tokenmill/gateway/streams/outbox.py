@@ -1,4 +1,4 @@
-"""What has not been written to one client yet: collected for a moment, bounded, and never waited for.
+"""The unwritten bytes of one client: collected for a moment, bounded, and never waited for.
 
 Frames that come within a moment go out in one write, because the system call costs more than the frame. A client whose
 socket takes nothing keeps them here, up to a cap and for some seconds; then it is slow, and is closed rather than
@@ -55,13 +55,13 @@ class Outbox:
         frame is large. The cap counts only what comes while the socket takes nothing."""
         self._stuck_since: float | None = None
         self.slow = False
-        """Whether it is over its cap or its time: nothing more is taken."""
+        """Whether it has exceeded its cap or its time: it takes no more bytes."""
         self.written_at = 0.0
-        """When something was written last, in the loop's seconds; 0: not yet."""
+        """Time of the last write, in the loop's seconds; 0: none yet."""
 
     @property
     def held(self) -> int:
-        """Bytes that the client is behind with."""
+        """Bytes that the client has not taken yet."""
         return self._size + self._pipe.buffered
 
     def put(self, data: bytes) -> None:
@@ -74,9 +74,9 @@ class Outbox:
         self._size += len(data)
 
     def piece(self) -> bytes:
-        """Take the next piece of what is not written, for a caller that waits for it; empty: nothing is left.
+        """Take the next unwritten piece, for a caller that waits for it; empty if nothing is left.
 
-        What is collected is shared by all clients of a channel; what is written is a copy, so it is made in pieces.
+        Collected bytes are shared by all clients of a channel; a write copies them, and so is made in pieces.
         """
         count, size = 0, 0
         while count < len(self._pending) and (not size or size + len(self._pending[count]) <= PIECE_BYTES):
@@ -88,7 +88,7 @@ class Outbox:
         return data
 
     def flush(self, now: float) -> bool:
-        """Write what is collected as long as the socket takes it; False: some is left, so flush again."""
+        """Write collected bytes as long as the socket takes them; return False if some are left for another flush."""
         if self._pipe.buffered:
             return self._stuck(now)
         self._stuck_since = None

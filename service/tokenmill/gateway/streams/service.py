@@ -1,4 +1,4 @@
-"""From a checked request to a stream: first what is in the log, then what comes, until it ends for some reason.
+"""From a checked request to a stream: first the past from the log, then new frames, until it ends for some reason.
 
 An id names its partition, and what follows it is read there. If the topic has grown since, and nothing of the
 conversation is left or open there, the client continues where the conversation does: from the time of its last frame,
@@ -39,8 +39,8 @@ from tokenmill.observe.telemetry import NO_TELEMETRY, Telemetry
 log = logging.getLogger(__name__)
 
 PEEK_S = 2.0
-"""Seconds that a client which comes back may wait for headers, while it is found out whether there is anything for it.
-What is found later is told in the stream, with an id after everything that was read."""
+"""Seconds that a returning client may wait for headers, while the gateway looks for frames for it. If it finds later
+that there are none, the stream has an id after everything that was read."""
 
 CLOCKS_MS = 60_000
 """Milliseconds by which the clocks of a topic's writers may differ: reading from a time begins that much earlier. On a
@@ -55,11 +55,11 @@ Pins: TypeAlias = list[int]
 
 
 class PreparedReading(NamedTuple):
-    """A reading that has found where it begins, and its next frames: what is seen decides the answer."""
+    """A reading that has found where it begins, and its next frames, which decide the answer."""
 
     reading: Reading
     came_at: float
-    """When the request came, in monotonic seconds."""
+    """Time of the request, in monotonic seconds."""
     peeked: Sequence[Frame] | None = ()
     """None: there are none up to the log's head. Empty: none have come up yet, and the head is further on."""
 
@@ -105,14 +105,14 @@ class StreamService:
         self._lookback = Lookback(settings.lookback_s, settings.lookback_records)
 
     def prepared(self, asked: StreamRequest, name: str = "") -> "_Beginning":
-        """A block with a reading at the place that was asked for, under the client's name.
+        """Return a block with a reading at the requested place, under the client's name.
 
         Entering it raises `Refused` and `Unavailable`.
         """
         return _Beginning(self, asked, self.log_readers.of(name))
 
     async def begin(self, asked: StreamRequest, reader: ClientLogReader, pins: Pins) -> PreparedReading:
-        """A reading at the place that was asked for. Raises `Refused` and `Unavailable`."""
+        """Return a reading at the requested place. Raises `Refused` and `Unavailable`."""
         try:
             prepared = await self._begin(asked, reader, pins)
         except Gone as problem:
@@ -134,7 +134,7 @@ class StreamService:
             )
         reading = await self._reading(asked, start.partition, reader, pins)
         prepared = PreparedReading(reading, came_at, await peek(reading, asked.message, PEEK_S))
-        home = self.tail.partition_of(asked.key)  # only now: the topic may have been found to have grown
+        home = self.tail.partition_of(asked.key)  # only now: the reading may have found that the topic has grown
         return await self._at_home(asked, prepared, reader, pins) if start.partition != home else prepared
 
     async def _reading(self, asked: StreamRequest, partition: int, reader: ClientLogReader, pins: Pins) -> Reading:
@@ -149,7 +149,7 @@ class StreamService:
     async def _at_home(
         self, asked: StreamRequest, old: PreparedReading, reader: ClientLogReader, pins: Pins
     ) -> PreparedReading:
-        """A reading where the conversation continues in a grown topic, if the old partition has no more of it."""
+        """Return a reading where the conversation continues in a grown topic, if its old partition has no more."""
         if old.peeked is not None or not old.reading.view.idle:
             return old
         reading = await self._elsewhere(asked, old.reading, reader, pins)
@@ -158,9 +158,9 @@ class StreamService:
     async def _elsewhere(
         self, asked: StreamRequest, old: Reading, reader: ClientLogReader, pins: Pins, grown_ms: float = -math.inf
     ) -> Reading:
-        """A reading of the conversation on another partition, for a client that has all of the old one.
+        """Return a reading of the conversation on another partition, for a client that has all of the old one.
 
-        What is there came later than what the client has, and after the topic had grown.
+        The records there are later than those that the client has, and than the growth of the topic.
         """
         at = old.standing
         time_ms = int(max(await reader.time_before(at.partition, at.offset + bool(at.part)), grown_ms))
@@ -174,9 +174,9 @@ class StreamService:
         return old.view.idle and old.partition != self.tail.partition_of(old.key)
 
     async def onward(self, asked: StreamRequest, old: Reading, grown_ms: float = -math.inf) -> Position:
-        """The place where a client continues that has all of the old partition; `grown_ms` is before the topic grew.
+        """Return the place where a client that has all of the old partition continues.
 
-        Raises `Unavailable`.
+        `grown_ms` is a time before the topic grew. Raises `Unavailable`.
         """
         pins: Pins = []
         try:
@@ -185,7 +185,7 @@ class StreamService:
             self.unpin(pins)
 
     def unpin(self, pins: Pins) -> None:
-        """Release their windows."""
+        """Release the windows of these partitions."""
         for partition in pins:
             self.tail.unpin(partition)
 
@@ -198,7 +198,7 @@ class StreamService:
         prepared: PreparedReading,
         finished: Callable[[], None] = lambda: None,
     ) -> web.StreamResponse:
-        """Answer with the stream that was begun; `finished` is called when its client has been written all of it."""
+        """Answer with the stream that was begun; `finished` is called once all of it is written."""
         if prepared.nothing_comes(asked):
             return web.Response(status=204)  # an EventSource would come back for ever
         response = web.StreamResponse(headers={**asked.framing.headers, **headers})
@@ -213,14 +213,14 @@ class StreamService:
                     goodbye = asked.framing.goodbye(drawn_retry_ms())
                     await _sent_back(pipe, late + goodbye)
             except (TimeoutError, Unavailable) as problem:
-                # It takes nothing, or what it asked for can't be had, and the answer has begun: nothing is written that
+                # The client reads nothing, or its frames can't be read, and the answer has begun. Nothing is sent that
                 # would look like its end, so it comes back with its id.
                 log.info("a stream of partition %d was cut off: %r", prepared.reading.partition, problem)
                 pipe.reset()
         return response
 
     async def send_back(self, request: web.Request) -> web.StreamResponse:
-        """Answer with a stream of server-sent events that says when to come back, and is cut off."""
+        """Answer with a stream of server-sent events that has only the pause before coming back, and is cut off."""
         response = web.StreamResponse(headers=SSE.headers)
         with suppress(ConnectionError):  # the client left
             pipe = await HttpPipe.opened(request, response, self.settings.stall_s)
@@ -244,7 +244,7 @@ class StreamService:
 
 
 class _Beginning:
-    """A block with a reading. Not a generator, which would take two kilobytes for each open stream."""
+    """A block with a reading. It is not a generator, which would take two kilobytes for each open stream."""
 
     __slots__ = ("_asked", "_pins", "_reader", "_serving")
 
@@ -279,7 +279,8 @@ class _Leaves:
         self._held = held
         self._known, self._away = 0, False
         self._grown_ms = -math.inf
-        """The topic had not grown before this time: a client that has waited for days need not look back for days."""
+        """A time before which the topic had not grown: a client that has waited for days need not look back for
+        days."""
 
     def __call__(self) -> Outcome | None:
         tail, key, partition = self._serving.tail, self._reading.key, self._reading.partition
@@ -292,7 +293,7 @@ class _Leaves:
         return "moved" if self._away and not self._serving.hub.open_messages(partition, key) else None
 
     async def onward(self) -> Position:
-        """The place where it continues then."""
+        """Return the place where the client then continues."""
         return await self._serving.onward(self._asked, self._reading, self._grown_ms)
 
 

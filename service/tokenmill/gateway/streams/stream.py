@@ -21,11 +21,11 @@ class MessageFilter:
 
     def __init__(self, message: bytes = b"", *, single: bool = False) -> None:
         self.message = message
-        """The only one that is shown; empty: all."""
+        """The only message that is shown; empty: all."""
         self._single = single
 
     def takes(self, message: bytes) -> bool:
-        """Whether frames of this message are shown. Where a single one is, it is the first that is asked about."""
+        """Whether frames of this message are shown. A filter for any single message keeps the first that it gets."""
         if self._single and not self.message:
             self.message = message
         return self.message in (b"", message)
@@ -63,11 +63,11 @@ class Stream:
     ) -> None:
         self.outbox = outbox
         self.heartbeat = heartbeat
-        """What it is sent after a silence."""
+        """Bytes that it is sent after a silence."""
         self.place = place
-        """The place of the last frame that it was told: it continues after it."""
+        """The place of the last frame that it took: it continues after it."""
         self.last: Frame | None = None
-        """The last frame that it was told."""
+        """The last frame that it took."""
         self.leaves = leaves
         self._until_finish = until_finish
         self._wanted = wanted or MessageFilter()

@@ -1,4 +1,4 @@
-"""What a request for events asks for, read and checked before anything is done for it."""
+"""Requests for events, read and checked before anything is done for them."""
 
 import math
 from collections.abc import Mapping
@@ -18,11 +18,11 @@ LAST_EVENT_ID = "last-event-id"
 """The header that an EventSource sends when it comes back."""
 
 WORDS: dict[str, Start] = {"now": "now", "start": "start", "message": "message"}
-"""Places without an id."""
+"""Words for places without an id."""
 
 
 class StreamRequest(msgspec.Struct, frozen=True):
-    """Which events, from where, and how they are to look."""
+    """The requested events: of which messages, from which place on, and in which form."""
 
     conversation: str
     dialect: Dialect
@@ -32,20 +32,20 @@ class StreamRequest(msgspec.Struct, frozen=True):
     message: bytes = b""
     """The only message whose frames are wanted; empty: all."""
     single: bool = False
-    """One message is wanted: `message`, or the first that comes."""
+    """Whether one message is wanted: `message`, or the first that comes."""
     folded: bool = False
-    """Neighbouring deltas that lie in the past may come as one."""
+    """Whether neighbouring deltas of the past may come as one."""
     waits_until: float = math.inf
-    """Until when it waits at the log's head, in monotonic seconds. What the log has already it gets at any time."""
+    """End of its wait at the log's head, in monotonic seconds. It gets the past at any time."""
     late: bytes = b""
-    """What is written when that time is over, in words of the client's API, before the connection is reset."""
+    """Bytes written at the end of that wait, in words of the client's API, before the connection is reset."""
     comes_back: bool = False
     """Whether it sent the id of its last frame, as EventSources do: it can't see a refusal's reason."""
     found: bool = False
     """Whether an earlier reading found the place: the client does not know it."""
 
     def only(self, message: bytes) -> "StreamRequest":
-        """The same for one message, to its end."""
+        """Return the same request for one message, to its end."""
         return msgspec.structs.replace(self, message=message, single=True, until_finish=True)
 
     @property
@@ -55,7 +55,7 @@ class StreamRequest(msgspec.Struct, frozen=True):
 
 
 class _Request(Protocol):
-    """The part of a request that is needed."""
+    """The used part of a request."""
 
     @property
     def query(self) -> Mapping[str, str]: ...
@@ -81,7 +81,7 @@ def read_request(request: _Request, conversation: str, *, start: str = "now", re
 
 
 def dialect_of(name: str) -> Dialect:
-    """The dialect of this name. Raises `Refused`."""
+    """Return the dialect of this name. Raises `Refused`."""
     try:
         return find_dialect(name)
     except ConfigError as problem:
@@ -98,7 +98,7 @@ def folded_of(replay: str) -> bool:
 
 
 def start_of(text: str, *, known_words: bool = True) -> Start:
-    """Where to begin. Raises `Refused`."""
+    """Return where to begin. Raises `Refused`."""
     if known_words and text in WORDS:
         return WORDS[text]
     try:

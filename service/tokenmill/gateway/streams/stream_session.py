@@ -1,4 +1,4 @@
-"""One client of one conversation, from its first byte to its last: what the log has, then what comes.
+"""One client of one conversation, from its first byte to its last: first the past, then new frames.
 
 It is the same for every transport: a `Pipe` writes, a `Framing` defines how frames look. How a connection ends is up to
 the transport, which gets the outcome.
@@ -32,15 +32,15 @@ LOST = Error(code="gap", message="the log no longer has the beginning of this an
 
 
 class Leaves(Protocol):
-    """Tells why a client may not stay, if it may not."""
+    """Returns why a client may not stay; None if it may."""
 
     def __call__(self) -> Outcome | None: ...
     async def onward(self) -> Position:
-        """The place where it continues, on another partition. Raises `Unavailable`."""
+        """Return the place where it continues, on another partition. Raises `Unavailable`."""
 
 
 class StreamSession:
-    """Serves one client that reads a conversation: sends what the log has, then what comes, until that is over."""
+    """Serves one client that reads a conversation: sends the past from the log, then new frames, until that is over."""
 
     __slots__ = (
         "_asked",
@@ -82,9 +82,9 @@ class StreamSession:
         self._subject = Subject(reading.partition, reading.key, asked.dialect, asked.framing)
         self._sent_at = time.monotonic()
         self._over: bool | None = None
-        """Whether what was asked for had ended with the last frame of the past that was shown; None: none was."""
+        """Whether the request was fulfilled by the last frame that was sent of the past; None: none was sent."""
         self._lost = False
-        """Whether the client was told that nothing of it can be shown."""
+        """Whether the client was sent the error that its message can't be shown."""
         self._sent = counts.sent(asked.dialect.name, asked.framing.name)
 
     async def attend(self, peeked: Sequence[Frame]) -> Outcome:
@@ -123,7 +123,7 @@ class StreamSession:
         return None
 
     def _cut_short(self) -> Outcome | None:
-        """Why a client does not come to the head, if so."""
+        """Return why a client does not reach the head; None if it may continue."""
         if self._lost:
             return "finished"
         if self._hub.closing:
@@ -143,7 +143,7 @@ class StreamSession:
             self._reading.standing = piece[-1].id(partition)
 
     async def _tell_gap(self) -> None:
-        """Tell the client if something is missing. Only as a server-sent event could a notice pass for a payload."""
+        """Send a notice if something is missing. Only in server-sent events could a client take it for a payload."""
         if not self._reading.gap:
             return
         self._reading.gap = False
@@ -156,7 +156,7 @@ class StreamSession:
             self._lost = True
 
     async def _lead_on(self, position: Position) -> None:
-        """Tell a client its new place, without a frame."""
+        """Send a client its new place, without a frame."""
         self._reading.standing = position
         if self._asked.dialect.tells_gaps != "never":
             await self._send(self._asked.framing.opening(position))
@@ -167,18 +167,18 @@ class StreamSession:
 
     @property
     def _finished(self) -> bool:
-        """Whether what was asked for has ended, and nothing of it has begun since."""
+        """Whether the requested messages have ended, and none has begun since."""
         message, view = self._wanted.message, self._reading.view
         if self._over is None:
             return self._reading.has_all(self._asked.message)
         return self._over and (message not in view.open_since() if message else view.idle)
 
     def _waits(self) -> Outcome | None:
-        """Why a client that does not wait for ever may not stay at the head."""
+        """Return why a client whose wait is limited may not stay at the head; None if it may."""
         return "expired" if time.monotonic() > self._asked.waits_until else self._leaves()
 
     async def _had_all(self) -> Outcome:
-        """Lead on a client that came back after the end, which was found too late to answer 204."""
+        """Lead on a client that came back after the end, if that was found too late to answer 204."""
         outcome = self._leaves() or "finished"
         if outcome == "finished":
             await self._lead_on(self._reading.led_on())
@@ -210,7 +210,7 @@ class StreamSession:
         if stream.last is not None:
             reading.standing = stream.last.id(reading.partition)
         if outcome in ("finished", "back", "moved"):
-            while piece := outbox.piece():  # what its socket has not taken yet
+            while piece := outbox.piece():  # bytes that its socket has not taken yet
                 await self._send(piece)
         if outcome == "back":
             await reading.go_back(stream.place, stream.opened, stream.missing)

@@ -1,1 +1,1 @@
-"""The protocol of a WebSocket: what clients say, what they are sent, and one connection from handshake to close."""
+"""The protocol of a WebSocket: frames of the client, frames of the server, and a connection from handshake to close."""

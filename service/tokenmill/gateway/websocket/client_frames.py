@@ -1,4 +1,4 @@
-"""What clients say on a WebSocket: JSON objects, checked before anything is done for them.
+"""Frames of a WebSocket's clients: JSON objects, checked before anything is done for them.
 
 1. `type` is the kind of frame; without one it is a `subscribe`, so the first frame of a socket needs none.
 2. An unknown field is refused: with a misspelt `last_event_id` a client would lose its place without noticing.
@@ -25,11 +25,11 @@ class ClientFrame(msgspec.Struct, frozen=True):
 
 
 class Subscribe(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"from_": "from"}):
-    """Which events of which conversation, in the words of the query of `/events`."""
+    """A subscription to events of a conversation, with the parameters of the query of `/events`."""
 
     conversation: str = ""
     authorization: str = ""
-    """As the header of that name; browsers can't set headers of a WebSocket."""
+    """Value of the header of that name, as browsers can't set headers of a WebSocket."""
     dialect: str | None = None
     from_: str | None = None
     last_event_id: str | None = None
@@ -37,7 +37,7 @@ class Subscribe(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename=
     replay: str | None = None
 
     def as_request(self, conversation: str, framing: WebSocketFraming) -> StreamRequest:
-        """The same as a request. Raises `Refused`."""
+        """Return the subscription as a request. Raises `Refused`."""
         fields = {
             "dialect": self.dialect,
             "from": self.from_,
@@ -50,14 +50,14 @@ class Subscribe(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename=
 
 
 class _Query(msgspec.Struct, frozen=True):
-    """What `read_request` reads."""
+    """The part of a request that `read_request` uses."""
 
     query: Mapping[str, str]
     headers: Mapping[str, str] = {}
 
 
 def read_frame(content: str) -> ClientFrame:
-    """A frame. Raises `Refused`."""
+    """Decode a frame. Raises `Refused`."""
     try:
         fields = msgspec.json.decode(content, type=dict[str, Any])
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as problem:
@@ -69,7 +69,7 @@ def read_frame(content: str) -> ClientFrame:
 
 
 def read_subscribe(fields: Mapping[str, Any]) -> Subscribe:
-    """The fields of a `subscribe`. Raises `Refused`."""
+    """Convert the fields of a `subscribe`. Raises `Refused`."""
     try:
         return msgspec.convert(dict(fields), Subscribe)
     except msgspec.ValidationError as problem:
@@ -77,7 +77,7 @@ def read_subscribe(fields: Mapping[str, Any]) -> Subscribe:
 
 
 def conversation_in(fields: Mapping[str, Any]) -> str:
-    """The conversation that a frame names; empty if it names none. Raises `Refused`."""
+    """Return the conversation that a frame names; empty if it names none. Raises `Refused`."""
     conversation = fields.get("conversation", "")
     if not isinstance(conversation, str):
         raise Refused(BAD_REQUEST, "conversation: expected the id of a conversation, as text")

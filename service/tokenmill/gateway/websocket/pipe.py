@@ -39,7 +39,7 @@ class WebSocketPipe:
                 async with asyncio.timeout(self._send_s):
                     await self._writer.drain()
             finally:
-                self._awaited = self._transport.get_write_buffer_size()  # what is left, although nobody waits for it
+                self._awaited = self._transport.get_write_buffer_size()  # the rest, although no caller waits for it
 
     def write(self, data: bytes) -> None:
         """Hand whole frames to the transport immediately."""

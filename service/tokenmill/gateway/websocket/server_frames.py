@@ -1,4 +1,4 @@
-"""What a client is sent on a WebSocket: a text message for each frame, `{"id": …, "data": …}`, and why it is closed.
+"""Messages that a client is sent on a WebSocket: a text for each frame, `{"id": …, "data": …}`, and the close reason.
 
 1. What a server sends is not masked and, without compression, depends on its content alone. So whole frames are made
    here once for all sockets that read the same, and several go out in one write.
@@ -27,12 +27,12 @@ PING = bytes([_PING, 0])
 
 
 def text(payload: bytes) -> bytes:
-    """A text message in one frame."""
+    """Return a text message in one frame."""
     return _head(_TEXT, len(payload)) + payload
 
 
 def pong(payload: bytes) -> bytes:
-    """The answer to a ping; its payload has at most 125 bytes."""
+    """Return the answer to a ping; its payload has at most 125 bytes."""
     return _head(_PONG, len(payload)) + payload
 
 
@@ -51,40 +51,40 @@ class WebSocketFraming(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """For metrics."""
+        """The framing's name in metrics."""
         return "ws"
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """None: the handshake has its own."""
+        """No headers: the handshake has its own."""
         return {}
 
     @property
     def heartbeat(self) -> bytes:
-        """None: the socket is pinged, however many conversations it reads."""
+        """No bytes: the socket is pinged, however many conversations it reads."""
         return b""
 
     def frame(self, dialect: Dialect, partition: int, frame: Frame) -> bytes:  # noqa: ARG002 -- looks alike in all
-        """A payload with its id; a payload that is not JSON becomes a string, and without one there is the id alone."""
+        """Return a payload with its id: one that is not JSON as a string, and only the id if it is empty."""
         if not frame.payload:
             return self.opening(frame.id(partition))
         position = str(frame.id(partition)).encode()
         return text(b'{%b"id":"%b","data":%b}' % (self._of(), position, as_json(frame.payload)))
 
     def notice(self, name: str, fields: Mapping[str, object]) -> bytes:
-        """`{"event": name, "data": …}`."""
+        """Return `{"event": name, "data": …}`."""
         return text(b'{%b"event":"%b","data":%b}' % (self._of(), name.encode(), msgspec.json.encode(fields)))
 
     def opening(self, position: Position | None) -> bytes:
-        """A message with an id alone: where the client is."""
+        """Return a message with only an id: the client's place."""
         return b"" if position is None else text(b'{%b"id":"%b"}' % (self._of(), str(position).encode()))
 
     def pause(self, retry_ms: int) -> bytes:  # noqa: ARG002 -- looks alike in all
-        """Nothing."""
+        """Return nothing."""
         return b""
 
     def goodbye(self, retry_ms: int) -> bytes:
-        """Before the close frame: when to come back."""
+        """Return the message before the close frame: when to come back."""
         return self.notice("retry", {"retry_ms": retry_ms})
 
     def _of(self) -> bytes:

@@ -1,4 +1,4 @@
-"""One WebSocket from its handshake to its close: what its client says, what it reads, and why it ends."""
+"""One WebSocket from its handshake to its close: its client's frames, what it reads, and why it ends."""
 
 import asyncio
 import contextlib
@@ -43,7 +43,7 @@ from tokenmill.observe.gateway_table import Outcome
 log = logging.getLogger(__name__)
 
 FIRST_S = 5.0
-"""Seconds within which a client has to say what it wants: until then it holds a connection for nothing."""
+"""Seconds within which a client has to make its request: until then it holds a connection for nothing."""
 
 PING_S = 20.0
 """Seconds of a client's silence after which it is pinged; proxies close what is silent for a minute."""
@@ -52,7 +52,8 @@ MISSES = 2
 """Unanswered pings after which the client counts as gone."""
 
 FRAMES_PER_WINDOW = 200
-"""Frames that a client may send within `WINDOW_S`: a page sends a few; a flood would keep the process from others."""
+"""Frames that a client may send within `WINDOW_S`: a page sends a few; a flood would keep the process from serving
+others."""
 
 WINDOW_S = 10.0
 
@@ -63,7 +64,7 @@ CLOSE_S = 2.0
 """Seconds for the close frame to reach the client, and for its own to come back."""
 
 Write: TypeAlias = Callable[[str, Mapping[str, Any]], Awaitable[Mapping[str, object]]]
-"""Writes what a client says of a conversation, and returns what came of it. Raises `Refused`."""
+"""Writes the content of a client's frame to a conversation, and returns the answer. Raises `Refused`."""
 
 
 class Shared(NamedTuple):
@@ -92,16 +93,16 @@ class WebSocketSession:
         pipe: WebSocketPipe,
         conversation: str | None,
     ) -> None:
-        """`conversation`: the only one; None: the client names them."""
+        """`conversation` is the only one; None: the client names them."""
         self._shared = shared
         self._request = request
         self._response = response
         self._pipe = pipe
         self._conversation = conversation
         self._shown = ShownCredentials(request, None)
-        """Those of the last subscription, for conversations that are not read."""
+        """Credentials of the last subscription, for conversations that are not read."""
         self._shown_for: dict[str, ShownCredentials] = {}
-        """Those of each conversation that is read."""
+        """Credentials for each conversation that is read."""
         self._reads: dict[str, asyncio.Task[None]] = {}
         self._ended: asyncio.Future[CloseReason] = asyncio.get_running_loop().create_future()
         self._slot = ExitStack()
@@ -114,7 +115,7 @@ class WebSocketSession:
             self._ended.set_result(ending)
 
     def send_back(self, ending: CloseReason) -> None:
-        """Close it, and say before when to come back."""
+        """Close it, after a message with the time to come back."""
         if not self._ended.done():
             self._come_back(drawn_retry_ms())
             self.end(ending)
@@ -152,7 +153,7 @@ class WebSocketSession:
 
     async def _first(self) -> CloseReason | None:
         """Take frames until the client reads something. Raises `Refused`."""
-        # A ticket, like `authorization`, identifies the client, and is not about what it wants.
+        # A ticket, like `authorization`, identifies the client, and is not part of its request.
         query = {name: value for name, value in self._request.query.items() if name != TICKET}
         if query and self._conversation is not None:
             await self._subscribe(read_subscribe(query))
@@ -204,7 +205,7 @@ class WebSocketSession:
         return self._frames > FRAMES_PER_WINDOW
 
     async def _said(self, content: str) -> None:
-        """Do what a frame asks for. Raises `Refused` for one that is not understood, or ends the socket."""
+        """Do what a frame asks for. Raises `Refused` for one that is not understood, or that ends the socket."""
         said = read_frame(content)
         if said.type == "subscribe":
             await self._subscribe(read_subscribe(said.fields))
@@ -217,14 +218,14 @@ class WebSocketSession:
             raise Refused(BAD_REQUEST, f"the type of a frame is {shown(said.type)}; expected one of {words}")
 
     def _meant(self, name: str) -> str:
-        """The conversation that a frame names; it need not where there is only one. Raises `Refused`."""
+        """Return the conversation that a frame names, or the only one if it names none. Raises `Refused`."""
         if self._conversation is not None and name not in ("", self._conversation):
             raise Refused(BAD_REQUEST, "this address is about one conversation; /v1/ws reads several")
         return conversation_id(name or self._conversation or "")
 
     async def _write(self, kind: str, name: str, fields: Mapping[str, Any]) -> None:
         action, write = self._shared.writes[kind]
-        # The conversation is where it is written, like an address, and not part of the body.
+        # The conversation is the address of the write, and not part of its body.
         body = {field: value for field, value in fields.items() if field != "conversation"}
         try:
             conversation = self._meant(name)
@@ -262,7 +263,7 @@ class WebSocketSession:
             raise Refused(TOO_MANY, f"a socket reads at most {SUBSCRIPTIONS} conversations; open another")
 
     def _showing(self, authorization: str) -> ShownCredentials:
-        """The handshake's request with other credentials. Raises `Refused`."""
+        """Return the handshake's request with other credentials. Raises `Refused`."""
         if not authorization.isprintable() or not authorization.isascii():
             raise Refused(BAD_REQUEST, "authorization: expected what the header of that name says")
         headers = CIMultiDict(self._request.headers)
@@ -275,12 +276,12 @@ class WebSocketSession:
         # Refused credentials do not replace good ones.
         self._shown = self._shown_for[conversation] = ShownCredentials(shown.request, grant)
         if not self._reads:
-            self._slot.close()  # the one from before its name was known
+            self._slot.close()  # the slot from before its name was known
             self._slot.enter_context(self._shared.admission.slot(grant))
         return grant
 
     async def _allowed(self, shown: ShownCredentials, conversation: str, action: Action) -> Grant:
-        """The grant that allows this. Raises `Refused`.
+        """Return the grant that allows the action. Raises `Refused`.
 
         A ticket is checked once: what it opened lasts as long as the rights behind it.
         """
