@@ -11,6 +11,7 @@ from tokenmill.parser.markers import (
     ATOMS,
     INNER_CHARS,
     SPACE_CHARS,
+    SPELLED_CHARS,
     Hit,
     Scanner,
     _patterns,
@@ -171,6 +172,14 @@ def test_a_long_marker_is_refused(length: int) -> None:
     for mark in (marker("<" * length), before(marker("<"), [("a",) * (length - 1)])):
         with pytest.raises(BadOpen, match=f"{length} characters long, with what follows; at most {ATOMS}"):
             Scanner([(mark, None)])
+
+
+def test_many_long_markers_are_refused_together() -> None:
+    """Hundreds of names of tools are markers in some formats; thousands would take seconds to compile."""
+    names = [f"<{number:04}{'x' * 250}>" for number in range(500)]
+    Scanner([(marker(name), None) for name in names[:50]])
+    with pytest.raises(BadOpen, match=f"have {sum(map(len, names))} characters together; at most {SPELLED_CHARS}"):
+        Scanner([(marker(name), None) for name in names])
 
 
 FAR = Scanner([(marker("[", ahead=[ahead(" { x")]), "list"), (marker("<a >", spaces=True), "tag")])

@@ -169,6 +169,14 @@ def test_reasoning_from_the_provider_ends_what_the_prompt_opened(format_: str) -
     assert [(each.name, each.arguments) for each in named(events, ToolCall)] == [("f", {"a": 1})]
 
 
+def test_reasoning_from_the_provider_leaves_out_what_the_prompt_ended_with() -> None:
+    """The tag would be opened in the text, and never closed."""
+    parser = MessageParser.of(grammar("think_append"), "identity")
+    events = parser.reasoning("why")
+    parser = MessageParser.of_state(parser.grammar, parser.encode_state())
+    assert text_of(events + parser.feed("so") + parser.finish()) == "so"
+
+
 def test_reasoning_from_the_provider_changes_nothing_once_there_is_text() -> None:
     """What closes the reasoning of the text is in the text. Empty reasoning is none."""
     parser = MessageParser.of(grammar("minimax_m2"), "identity")

@@ -70,7 +70,7 @@ def nothing_beside(_config: Config, _authorizer: Authorizer) -> AbstractAsyncCon
 
 
 def run_gateway(config: Config, beside: Beside = nothing_beside) -> int:
-    """Run until SIGTERM or SIGINT (0), or until it can't continue (1).
+    """Run until SIGTERM or SIGINT (0), or until it can't continue: for the code see `process.exit_code`.
 
     `beside` starts whatever else the process serves, to clients with the gateway's rights.
     """

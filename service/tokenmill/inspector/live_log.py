@@ -107,7 +107,8 @@ class LiveLog:
             yield [line for record in past[first : first + BATCH] for line in watch.event(record, None, now)]
             await asyncio.sleep(0)
         for place in others:
-            back_ms = int(ASKED_S * 1000) if place.topic == self._topics.tool_control else self._asked_ms
+            least_ms = int(ASKED_S * 1000) if place.topic == self._topics.tool_control else 0
+            back_ms = max(least_ms, self._asked_ms)
             positions |= await self._starts(consumer, [place], self._since - back_ms)
         assign_at(consumer, positions)
         async for told in self._follow(consumer, watch, tokens, events):

@@ -56,6 +56,10 @@ PATTERNS_BYTES = 16 * MIB
 ATOMS = NAME_CHARS + 64
 """Characters of a marker, which may be the name of a tool, with what follows it: `re` recurses twice into each."""
 
+SPELLED_CHARS = 16 * KIB
+"""Characters of all spellings of a set of markers: five hundred tools whose names are markers. Their patterns take a
+second to compile."""
+
 SCANS = 64
 """Scanners of bodies that are kept, more than all formats have."""
 
@@ -254,6 +258,8 @@ def _patterns(marks: tuple[Marker, ...], *, leading_space: bool) -> _Patterns:
 
 
 def _compiled(marks: tuple[Marker, ...], *, leading_space: bool) -> _Patterns:
+    if (size := sum(len(text) for mark in marks for text in mark.spellings)) > SPELLED_CHARS:
+        raise BadOpen(f"markers of these options have {size} characters together; at most {SPELLED_CHARS}")
     written = [
         (atoms, mark, number)
         for number, mark in enumerate(marks)

@@ -115,8 +115,10 @@ class MessageParser:
         Before any text it ends the reasoning that the prompt opened: the provider has removed what closes that.
         """
         grammar, state = self.grammar, self.state
-        if text and not self.chars and grammar.is_reasoning(state.mode):
-            state.mode = grammar.behind(state.mode)
+        if text and not self.chars:
+            self.chars = len(grammar.prompt)  # which counts as read
+            if grammar.is_reasoning(state.mode):
+                state.mode = grammar.behind(state.mode)
         run = self._beside()
         run.put(text, reasoning=True)
         return self._events(run)

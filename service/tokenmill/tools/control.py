@@ -17,8 +17,8 @@ from tokenmill.errors import NOT_JSON
 from tokenmill.tools.call import Call
 
 ASKED_S = 86_400.0
-"""Seconds that a question is looked back for. How long a call waits is in the runner's own configuration, and in the
-question (`until`)."""
+"""Seconds that a question is looked back for, at least. How long a call waits is in the runner's own configuration, and
+in the question (`until`)."""
 
 KEPT = 100_000
 """Answers, and cancels, that are kept: some megabytes. The oldest is forgotten first: its call is over by then."""

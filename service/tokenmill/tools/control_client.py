@@ -24,7 +24,8 @@ async def questions(config: Config) -> list[ApprovalRequest]:
         elif isinstance(control, Approval):
             answered.add(control.approval)
 
-    await _read(ControlLog(config.kafka, config.topics.tool_control, ASKED_S, take))
+    back_s = max(ASKED_S, config.tools.approve_s)
+    await _read(ControlLog(config.kafka, config.topics.tool_control, back_s, take))
     now = time.time() * 1000
     open_ = (each for each in asked.values() if each.approval not in answered and each.until >= now)
     return sorted(open_, key=lambda each: each.until)

@@ -17,7 +17,7 @@ from tokenmill.tools.server_file import Server
 
 
 def run_tools(config: Config, servers: Sequence[Server]) -> int:
-    """Run until SIGTERM or SIGINT (0), or until the process can't continue (1)."""
+    """Run until SIGTERM or SIGINT (0), or until the process can't continue: for the code see `process.exit_code`."""
     return run_process(config, "tools", partial(_run, config, servers))
 
 

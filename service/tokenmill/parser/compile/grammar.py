@@ -136,6 +136,8 @@ def _decoded(encoded: bytes) -> Options:
         return _options.decode(encoded)
     except RecursionError as problem:
         raise BadOpen(f"the options hold {_UNKEPT[RecursionError]} ({problem})") from problem
+    except msgspec.ValidationError as problem:
+        raise BadOpen(f"the options: {problem}") from problem
 
 
 _options = msgspec.msgpack.Decoder(Options)
