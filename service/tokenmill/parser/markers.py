@@ -56,9 +56,12 @@ PATTERNS_BYTES = 16 * MIB
 ATOMS = NAME_CHARS + 64
 """Characters of a marker, which may be the name of a tool, with what follows it: `re` recurses twice into each."""
 
-SPELLED_CHARS = 16 * KIB
-"""Characters of all spellings of a set of markers: five hundred tools whose names are markers. Their patterns take a
-second to compile."""
+SPELLED_CHARS = 32 * KIB
+"""Characters of all spellings of a set of markers: a hundred tools whose names are markers, as long as they may be."""
+
+PATTERN_CHARS = 256 * KIB
+"""Characters of all patterns for a set of markers: five hundred names of thirty characters, or more that begin alike.
+They take a second to compile."""
 
 SCANS = 64
 """Scanners of bodies that are kept, more than all formats have."""
@@ -270,9 +273,11 @@ def _compiled(marks: tuple[Marker, ...], *, leading_space: bool) -> _Patterns:
     if (longest := max(map(len, sequences), default=0)) > ATOMS:
         raise BadOpen(f"markers of these options are {longest} characters long, with what follows; at most {ATOMS}")
     whole = [f"({''.join(atoms)}){_follows(mark)}" for atoms, mark, _ in written]
-    full = re.compile("|".join(whole) or _NOWHERE)
     kinds = (_as_beginning, _as_whole_or_beginning, _as_far_as_space)
-    begun, doubt, space = (re.compile(_any_of(sequences, ends)) for ends in kinds)
+    texts = ["|".join(whole) or _NOWHERE, *(_any_of(sequences, ends) for ends in kinds)]
+    if (size := sum(map(len, texts))) > PATTERN_CHARS:
+        raise BadOpen(f"markers of these options make patterns of {size} characters; at most {PATTERN_CHARS}")
+    full, begun, doubt, space = map(re.compile, texts)
     return _Patterns(
         full=full,
         numbers=tuple(number for _, _, number in written),
