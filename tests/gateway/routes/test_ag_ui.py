@@ -99,8 +99,8 @@ async def test_the_log_is_read_once_to_find_what_is_open(
         if gate.serving.tail.partition_of(name.encode()) == at
         for record in answer(name, "m", ["x"] * 20)
     ]
-    records = answer("c", "m1", ["Hello", "again"])
-    await gate.say([*others, *answer("c", "m0", ["before"]), *records[:-1]])
+    before, records = answer("c", "m0", ["before"]), answer("c", "m1", ["Hello", "again"])
+    await gate.say([*others, *before, *records[:-1]])
 
     async def noted(reader: ClientLogReader, partition: int, start: int, *more: Any) -> Any:
         looked.append(start)
