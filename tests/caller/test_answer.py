@@ -12,7 +12,6 @@ from aiohttp import web
 from tests.support.answering import Narrow, desk, request
 from tests.support.calling import HI, SHAPE, TOOL, chat
 from tests.support.model_servers.anthropic import Anthropic
-from tests.support.model_servers.llama_cpp import LlamaCpp
 from tests.support.model_servers.openai_like import OpenAiLike
 from tests.support.model_servers.sglang import Sglang
 from tests.support.model_servers.speech import Script
@@ -304,16 +303,6 @@ async def test_sglang_is_told_of_a_stop() -> None:
         answer.stop(run)
         assert await run == "stopped"
         assert told == [server.generations[0].body["rid"]] == ["m1-0-1"]
-
-
-async def test_a_prompt_and_its_completion_take_one_place() -> None:
-    """And a forced call is begun in both."""
-    script = Script('now", "arguments": {}}\n</tool_call>')
-    async with LlamaCpp(lambda _: script) as server, desk("llama.cpp", server.url, calls=1) as at:
-        _, outcome = await at.run(chat(tools=[TOOL], tool_choice="required"))
-        assert (outcome, at.pool.running) == ("finished", 0)
-        assert server.generations[0].body["prompt"].endswith('<tool_call>\n{"name": "')
-    assert at.text == '<tool_call>\n{"name": "' + script.text
 
 
 async def test_who_takes_over_says_that_the_model_is_called_again() -> None:

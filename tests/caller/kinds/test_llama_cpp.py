@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from tests.support.answering import desk
 from tests.support.calling import (
     HI,
     HISTORY,
@@ -177,3 +178,13 @@ async def test_the_word_at_which_it_stopped_is_told() -> None:
         plan = await prompt_from(server, LLAMA_CPP, plan_of("llama.cpp", chat(stop=["END"])))
         chunks = await answered(server, LLAMA_CPP, LLAMA_CPP.call(plan))
     assert [chunk.stop_sequence for chunk in chunks if chunk.finish_reason] == ["END"]
+
+
+async def test_a_prompt_and_its_completion_take_one_place() -> None:
+    """And a forced call is begun in both."""
+    script = Script('now", "arguments": {}}\n</tool_call>')
+    async with LlamaCpp(lambda _: script) as server, desk("llama.cpp", server.url, calls=1) as at:
+        _, outcome = await at.run(chat(tools=[TOOL], tool_choice="required"))
+        assert (outcome, at.pool.running) == ("finished", 0)
+        assert server.generations[0].body["prompt"].endswith('<tool_call>\n{"name": "')
+    assert at.text == '<tool_call>\n{"name": "' + script.text
