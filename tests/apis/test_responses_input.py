@@ -52,6 +52,10 @@ def answered(number: int) -> Json:
     return {"type": "function_call_output", "call_id": f"k{number}", "output": "7"}
 
 
+BROKEN = {"status": "incomplete", "arguments": '{"a": '}
+"""Members of a call that broke off. Some clients make up a result for it."""
+
+
 def call(number: int) -> Json:
     return {"id": f"k{number}", "type": "function", "function": {"name": "f", "arguments": "{}"}}
 
@@ -73,8 +77,13 @@ def assistant(content: str | None, *calls: Json, **fields: str) -> Json:
         ([spoken("a"), called(1), spoken("b")], [assistant("a\nb", call(1))]),
         ([called(1), spoken(""), spoken("a"), spoken(""), spoken("b")], [assistant("a\n\nb", call(1))]),
         ([spoken("a"), spoken("b")], [assistant("a"), assistant("b")]),
-        ([spoken("a"), called(1) | {"status": "incomplete", "arguments": "{"}, called(2)], [assistant("a", call(2))]),
-        ([user("a"), called(1) | {"status": "incomplete", "arguments": "{"}], [user("a")]),
+        ([spoken("a"), called(1) | BROKEN, called(2)], [assistant("a", call(2))]),
+        ([user("a"), called(1) | BROKEN], [user("a")]),
+        (
+            [spoken("a"), called(1) | BROKEN, called(2), answered(1), answered(2), user("b")],
+            [assistant("a", call(2)), result(2), user("b")],
+        ),
+        ([spoken("a") | {"status": "incomplete"}, user("b")], [assistant("a"), user("b")]),
         ([called(1) | {"caller": DIRECT}, answered(1) | NAMED], [assistant(None, call(1)), result(1)]),
         ([thought("x", "y"), spoken("a")], [assistant("a", reasoning_content="x\ny")]),
         (
@@ -191,9 +200,24 @@ def test_what_is_refused(item: Any, place: str) -> None:
     assert refusal("responses", input=[user("a"), item]).param == f"input[1]{place}"
 
 
+@pytest.mark.parametrize(
+    ("call_", "result_", "place"),
+    [
+        (BROKEN | {"x": 1}, {}, "[0].x"),
+        (BROKEN | {"call_id": {}}, {}, "[0].call_id"),
+        (BROKEN, {"output": 3}, "[1].output"),
+        (BROKEN, {"call_id": []}, "[1].call_id"),
+    ],
+)
+def test_what_is_left_out_is_checked(call_: Json, result_: Json, place: str) -> None:
+    """A client hears of its fault though nothing of the item is sent."""
+    items = [called(1) | call_, answered(1) | result_, user("a")]
+    assert refusal("responses", input=items).param == f"input{place}"
+
+
 def test_an_input_without_a_message_is_refused() -> None:
     """As is one that is of no known kind."""
-    inputs: list[Any] = [[], "", 3, {}, [thought("x")]]
+    inputs: list[Any] = [[], "", 3, {}, [thought("x")], [called(1) | BROKEN, answered(1)]]
     for nothing in inputs:
         assert refusal("responses", input=nothing).param == "input"
 

@@ -337,6 +337,16 @@ async def test_nothing_is_said_of_partitions_that_may_be_another_s(desk: Desk) -
     await running
 
 
+@pytest.mark.parametrize(("name", "static"), [(None, False), ("", False), ("caller-0", True)])
+async def test_a_member_without_a_name_is_not_static(name: str | None, static: bool) -> None:
+    """An empty name counts as none: such a member need not ask the group each time."""
+    desk = Desk("nowhere:9092", "x", "http://nowhere")
+    kafka = msgspec.structs.replace(desk.config.kafka, group_instance_id=name)
+    config = msgspec.structs.replace(desk.config, kafka=kafka)
+    caller = Caller(config, desk.resources(), Watching().finishes, Numbers(CALLER_METRICS))
+    assert caller._membership._static is static
+
+
 async def test_a_topic_that_is_not_there_is_named_with_what_makes_it(desk: Desk) -> None:
     """The client itself says of a topic that it waits for nothing that helps."""
     topics = msgspec.structs.replace(desk.config.topics, requests=f"no-{desk.topics.requests}")

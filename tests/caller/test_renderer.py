@@ -83,7 +83,7 @@ async def busy_with(renderer: Renderer, template: str) -> AsyncIterator["asyncio
 
 async def test_a_slow_template_does_not_delay_another_model_s() -> None:
     """Each template has its own process: one client's long history holds up no model but the one that it asks."""
-    renderer = Renderer(render_s=2)
+    renderer = Renderer(render_s=30)
     async with busy_with(renderer, ENDLESS) as slow:
         assert await renderer.render(TEMPLATE, MESSAGES, [], {}) == "<user>Zürich 🙂?<assistant>"
         assert not slow.done()

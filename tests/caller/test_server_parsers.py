@@ -73,20 +73,22 @@ class Taker:
 
 
 @pytest.mark.parametrize(
-    ("chunks", "signs"),
+    ("chunks", "signs", "choices"),
     [
-        ([Chunk(tool_calls=[{"index": 0}]), Chunk(tool_calls=[{"index": 0}])], ["calls"]),
-        ([Chunk(reasoning="Hm"), Chunk(tool_calls=[{"index": 0}])], ["reasoning", "calls"]),
-        ([Chunk(usage={"completion_tokens": SILENT_TOKENS})], []),
-        ([Chunk(usage={"completion_tokens": SILENT_TOKENS + 1})], ["nothing"]),
-        ([Chunk(reasoning="Hm"), Chunk(usage={"completion_tokens": 99})], ["reasoning"]),
-        ([Chunk(delta="Hi"), Chunk(usage={"completion_tokens": 99})], []),
+        ([Chunk(tool_calls=[{"index": 0}]), Chunk(tool_calls=[{"index": 0}])], ["calls"], 1),
+        ([Chunk(reasoning="Hm"), Chunk(tool_calls=[{"index": 0}])], ["reasoning", "calls"], 1),
+        ([Chunk(usage={"completion_tokens": SILENT_TOKENS})], [], 1),
+        ([Chunk(usage={"completion_tokens": SILENT_TOKENS + 1})], ["nothing"], 1),
+        ([Chunk(usage={"completion_tokens": SILENT_TOKENS * 3})], [], 3),
+        ([Chunk(usage={"completion_tokens": SILENT_TOKENS * 3 + 1})], ["nothing"], 3),
+        ([Chunk(reasoning="Hm"), Chunk(usage={"completion_tokens": 99})], ["reasoning"], 1),
+        ([Chunk(delta="Hi"), Chunk(usage={"completion_tokens": 99})], [], 1),
     ],
 )
-async def test_signs_are_found_in_chunks(chunks: list[Chunk], signs: list[str]) -> None:
-    """Each once in an answer; the chunks are passed on as they are."""
+async def test_signs_are_found_in_chunks(chunks: list[Chunk], signs: list[str], choices: int) -> None:
+    """Each once in an answer; the chunks are passed on as they are. The tokens are those of all choices."""
     taker, found = Taker(), list[str]()
-    watched = Watched(taker, found.append)
+    watched = Watched(taker, found.append, choices)
     for chunk in chunks:
         await watched.put(chunk)
     watched.over()

@@ -10,17 +10,27 @@ from tests.support.scenarios import SCENARIOS, lost, rendered
 from tokenmill.dialects import Envelope
 from tokenmill.dialects.anthropic_message import ANTHROPIC_MESSAGE, BLOCK_BYTES, AnthropicMessageState
 from tokenmill.dialects.openai_completion import COMPLETION_BYTES, FRAME_BYTES
-from tokenmill.events import AnyEvent, Finish, MessageStart, Part, ReasoningDelta, Request, TextDelta, ToolCall
+from tokenmill.events import (
+    AnyEvent,
+    Finish,
+    FinishReason,
+    MessageStart,
+    Part,
+    ReasoningDelta,
+    Request,
+    TextDelta,
+    ToolCall,
+)
 from tokenmill.limits import Limits
 
 
-def of(*events: AnyEvent, room: int = COMPLETION_BYTES) -> tuple[dict[str, Any], bytes]:
+def of(*events: AnyEvent, room: int = COMPLETION_BYTES, reason: FinishReason = "stop") -> tuple[dict[str, Any], bytes]:
     """The object made of these events, and its bytes."""
     start = MessageStart("q", "plain", Request(payload_bytes=room, stream_tool_input=True))
     state, envelope = AnthropicMessageState(), Envelope("c", "m", 0, 0, start)
     payloads = [
         payload
-        for seq, event in enumerate((*events, Finish("stop")))
+        for seq, event in enumerate((*events, Finish(reason)))
         for payload in ANTHROPIC_MESSAGE.encode(state, envelope, event, seq, 0)
     ]
     return json.loads(payloads[-1]), payloads[-1]
@@ -78,7 +88,10 @@ def test_it_does_not_depend_on_the_cut() -> None:
 
 
 def test_what_comes_first_is_kept() -> None:
-    """To the character; a call and a signature are kept whole or not at all, and behind the cap nothing is."""
+    """To the character; a call and a signature are kept whole or not at all, and after the cap nothing is.
+
+    An answer that ends with calls of which none is kept was cut off, and its client has nothing to run.
+    """
     room = FRAME_BYTES + 1 + BLOCK_BYTES + 10
     answer, _ = of(TextDelta("t", "12345"), TextDelta("t", "é😀\n9"), TextDelta("t", "x"), room=room)
     assert answer["content"] == [{"type": "text", "text": "12345é"}]
@@ -86,8 +99,12 @@ def test_what_comes_first_is_kept() -> None:
     answer, _ = of(ReasoningDelta("r", "12"), Part("signature", "x" * 9), TextDelta("t", "3"), room=room)
     assert answer["content"] == [{"type": "thinking", "thinking": "12", "signature": ""}]
     call = ToolCall("k", "f", {"a": "x" * 9})
-    answer, _ = of(TextDelta("t", "1"), call, TextDelta("t", "3"), room=room + BLOCK_BYTES)
+    answer, _ = of(TextDelta("t", "1"), call, TextDelta("t", "3"), room=room + BLOCK_BYTES, reason="tool-calls")
     assert answer["content"] == [{"type": "text", "text": "1"}]
+    assert answer["stop_reason"] == "max_tokens"
+    answer, _ = of(call, TextDelta("t", "3" * 99), room=room + BLOCK_BYTES + 9, reason="tool-calls")
+    assert ([block["type"] for block in answer["content"]], "metadata" in answer) == (["tool_use"], True)
+    assert answer["stop_reason"] == "tool_use"
     answer, _ = of(TextDelta("t", "1234567890"), room=room)
     assert "metadata" not in answer
 

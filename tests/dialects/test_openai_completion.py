@@ -9,7 +9,17 @@ from tests.support.parsing import all_cuts, grammar, parse
 from tests.support.scenarios import SCENARIOS, Scenario, lost, rendered
 from tokenmill.dialects import Envelope
 from tokenmill.dialects.openai_completion import COMPLETION_BYTES, FRAME_BYTES, OPENAI_COMPLETION, CompletionState
-from tokenmill.events import AnyEvent, Finish, MessageStart, Part, ReasoningDelta, Request, TextDelta, ToolCall
+from tokenmill.events import (
+    AnyEvent,
+    Finish,
+    FinishReason,
+    MessageStart,
+    Part,
+    ReasoningDelta,
+    Request,
+    TextDelta,
+    ToolCall,
+)
 from tokenmill.limits import Limits
 
 STREAMED = ("content", "reasoning_content", "refusal")
@@ -23,13 +33,13 @@ def completion(scenario: Scenario | str) -> dict[str, Any]:
     return answer
 
 
-def of(*events: AnyEvent, room: int = COMPLETION_BYTES) -> tuple[dict[str, Any], bytes]:
+def of(*events: AnyEvent, room: int = COMPLETION_BYTES, reason: FinishReason = "stop") -> tuple[dict[str, Any], bytes]:
     """The object made of these events, and its bytes."""
     start = MessageStart("q", "plain", Request(payload_bytes=room))
     state, envelope = CompletionState(), Envelope("c", "m", 0, 0, start)
     payloads = [
         payload
-        for seq, event in enumerate((*events, Finish("stop")))
+        for seq, event in enumerate((*events, Finish(reason)))
         for payload in OPENAI_COMPLETION.encode(state, envelope, event, seq, 0)
     ]
     return json.loads(payloads[-1]), payloads[-1]
@@ -148,13 +158,21 @@ def test_long_reasoning_is_said_once_where_it_does_not_fit_twice() -> None:
 
 
 def test_what_comes_first_is_kept() -> None:
-    """To the character; a call is kept whole or not at all, and behind the cap nothing is."""
+    """To the character; a call is kept whole or not at all, and after the cap nothing is.
+
+    An answer that ends with calls of which none is kept was cut off, and its client has nothing to run.
+    """
     room = FRAME_BYTES + 1 + 10
     answer, _ = of(TextDelta("t", "12345"), TextDelta("t", "é😀\n9"), TextDelta("t", "x"), room=room)
     assert answer["choices"][0]["message"]["content"] == "12345é"
     assert answer["metadata"] == {"tm-truncated": "1"}
-    answer, _ = of(ReasoningDelta("r", "12"), ToolCall("k", "f", {}), TextDelta("t", "3"), room=room)
+    events = ReasoningDelta("r", "12"), ToolCall("k", "f", {}), TextDelta("t", "3")
+    answer, _ = of(*events, room=room, reason="tool-calls")
     assert answer["choices"][0]["message"] == {"role": "assistant", "content": "", "reasoning_content": "12"}
+    assert answer["choices"][0]["finish_reason"] == "length"
+    answer, _ = of(ToolCall("k", "f", {}), TextDelta("t", "3" * 99), room=room + 90, reason="tool-calls")
+    assert (len(answer["choices"][0]["message"]["tool_calls"]), "metadata" in answer) == (1, True)
+    assert answer["choices"][0]["finish_reason"] == "tool_calls"
     answer, _ = of(TextDelta("t", "1234567890"), room=room)
     assert "metadata" not in answer
 

@@ -82,11 +82,15 @@ def test_a_key_that_comes_when_it_should_be_forgotten_is_new() -> None:
 
 
 def test_a_record_of_a_clock_that_is_ahead_makes_nothing_old() -> None:
-    """All fronts read it, and would call models again for requests that are known."""
-    made = RequestIndex(KEEP_MS, now=lambda: 0.5)
-    for each in (keyed("a", 400), record("b", 400 + 2 * KEEP_MS)):
+    """All fronts read it, and would call models again for requests that are known. It is forgotten like the others."""
+    now_s = 0.5
+    made = RequestIndex(KEEP_MS, now=lambda: now_s)
+    for each in (keyed("a", 400), record("b", 400 + 10 * KEEP_MS)):
         made.take(each)
     assert ids(made.by_key("k")) == "a"
+    now_s = 1.5 + KEEP_MS / 1000
+    made.take(record("c", int(now_s * 1000)))
+    assert (ids(made.by_id("c")), len(made)) == ("c", 1)
 
 
 def test_a_retry_means_one_request_or_none() -> None:

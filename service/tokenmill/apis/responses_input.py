@@ -6,11 +6,12 @@
 2. Reasoning belongs to what follows it. Where nothing of the assistant follows, as in an answer that was broken off, it
    is left out.
 3. Members that mean nothing to a model (`id`, `status`, `phase`, annotations) are accepted and left out; other unknown
-   members are refused. A call that broke off (`incomplete`) is left out: its arguments are not JSON, and it has no
-   result.
+   members are refused.
+4. A call that broke off (`incomplete`) is left out: its arguments are not JSON. So is the result that a client made up
+   for it: providers refuse one without its call. Both are checked like other items.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from tokenmill.apis.ask import BadAsk, Json
@@ -24,6 +25,8 @@ WHOLE = "Send the whole conversation in `input`."
 _REFERENCE = "item_reference"
 """Type of a reference; an item without a type is one, too."""
 
+_CALL = "function_call"
+
 _BREAKPOINT = "prompt_cache_breakpoint"
 """A member of a part that means nothing to a model."""
 
@@ -35,11 +38,24 @@ def read_input(node: Node) -> list[Json]:
     """Return the messages of the input."""
     if isinstance(node.value, str):
         return [{"role": "user", "content": node.filled()}]
-    conversation = _Conversation()
-    for item in node.some():
-        conversation.item(item)
-    if not conversation.messages:
+    messages = _messages(node.some())
+    if len(whole := whole_items(node.value)) < len(node.value):
+        messages = _messages(Node(whole, node.path).items())
+    if not messages:
         raise node.bad("has no message in it.")
+    return messages
+
+
+def whole_items(items: list[Json]) -> list[Json]:
+    """Return checked items without the calls that broke off and without their results."""
+    gone = {item["call_id"] for item in items if item.get("status") == "incomplete" and item.get("type") == _CALL}
+    return [item for item in items if item.get("call_id") not in gone] if gone else items
+
+
+def _messages(items: Iterable[Node]) -> list[Json]:
+    conversation = _Conversation()
+    for item in items:
+        conversation.item(item)
     return [_joined(message) for message in conversation.messages]
 
 
@@ -84,8 +100,7 @@ class _Conversation:
         node.only(*_BESIDE, "call_id", "name", "arguments", "caller")
         node.maybe("caller", _direct)
         made = call(node.need("call_id").filled(), name_of(node.need("name")), node.need("arguments").text())
-        if node.at("status").value != "incomplete":
-            self._assistant(new=False).setdefault("tool_calls", []).append(made)
+        self._assistant(new=False).setdefault("tool_calls", []).append(made)
 
     def result(self, node: Node) -> None:
         """Add a tool's answer."""
@@ -199,7 +214,7 @@ _SPOKEN: Mapping[str, Callable[[Node], Json]] = {"output_text": _spoken, "input_
 
 _ITEMS: Mapping[str, Callable[[_Conversation, Node], None]] = {
     "message": _Conversation.message,
-    "function_call": _Conversation.call,
+    _CALL: _Conversation.call,
     "function_call_output": _Conversation.result,
     "reasoning": _Conversation.reasoning,
 }

@@ -41,7 +41,7 @@ from tokenmill.caller.tracing import traced
 from tokenmill.config import Config
 from tokenmill.errors import TokenmillError
 from tokenmill.kafka.aiokafka_inside import generation_of, member_id_of
-from tokenmill.kafka.believed_ends import BelievedEnds
+from tokenmill.kafka.believed_ends import BELIEF_S, BelievedEnds
 from tokenmill.kafka.calls import deadline, started, stopped, until_available
 from tokenmill.kafka.client_tasks import must_read
 from tokenmill.kafka.clients import make_consumer
@@ -92,7 +92,7 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
         """Requests of our own answers. They are here because Kafka was away, which is not a reason to end."""
         self._repeated = RepeatedRequests(config.front)
         self._consumer: AIOKafkaConsumer | None = None
-        static = config.kafka.group_instance_id is not None
+        static = bool(config.kafka.group_instance_id)
         self._membership = Membership(config.kafka.session_timeout_ms / 1000, static=static)
         self._static_membership = StaticMembership(config.kafka)
         self._ends = BelievedEnds()
@@ -266,7 +266,8 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
         try:
             assert self._consumer is not None  # noqa: S101 -- it assigned the partitions
             self._static_membership.joined(member_id_of(self._consumer), generation_of(self._consumer))
-            await until_available(lambda: self._place(places), self._kafka.startup_timeout_s)
+            patience_s = max(self._kafka.startup_timeout_s, 2 * BELIEF_S)  # a doubted end is believed meanwhile
+            await until_available(lambda: self._place(places), patience_s)
         except TokenmillError as problem:
             self._failure.tell(problem)
         self._presence.assigned = True

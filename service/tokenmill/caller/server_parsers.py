@@ -16,15 +16,15 @@ from tokenmill.usage import tokens
 log = logging.getLogger(__name__)
 
 WARNINGS: dict[Sign, str] = {
-    "calls": "parses calls itself: start it without --tool-call-parser and --enable-auto-tool-choice",
+    "calls": "parses calls itself: start it without --tool-call-parser and --enable-auto-tool-choice (vLLM)",
     "reasoning": "parses reasoning itself: start it without --reasoning-parser",
     "nothing": "wrote tokens but no text: if it parses calls itself, start it without --tool-call-parser and "
-    "--enable-auto-tool-choice",
+    "--enable-auto-tool-choice (vLLM)",
 }
 """What the log says of each."""
 
 SILENT_TOKENS = 8
-"""Tokens that an answer without text may have: a few that end it are not shown. The shortest call has more."""
+"""Tokens that a choice without text may have: a few that end it are not shown. The shortest call has more."""
 
 
 class ServerParsers:
@@ -45,9 +45,11 @@ class ServerParsers:
 class Watched:
     """Passes the chunks of one answer to its taker, and looks for signs in them."""
 
-    def __init__(self, taker: Taker, saw: Callable[[Sign], None]) -> None:
+    def __init__(self, taker: Taker, saw: Callable[[Sign], None], choices: int) -> None:
+        """`choices`: how many the answer has. Servers count the tokens of all of them together."""
         self._taker = taker
         self._saw = saw
+        self._choices = choices
         self._signs = set[Sign]()
         self._text = False
         """Whether text has come."""
@@ -71,7 +73,7 @@ class Watched:
 
     def over(self) -> None:
         """The answer is whole."""
-        if not self._text and not self._signs and self._tokens > SILENT_TOKENS:
+        if not self._text and not self._signs and self._tokens > SILENT_TOKENS * self._choices:
             self._found("nothing")
 
     def _found(self, sign: Sign) -> None:

@@ -133,7 +133,7 @@ class Tries:
             logged = "the request can't be made"  # the reason may quote it
             raise NotAsked(str(problem), "refused", BAD_REQUEST, again=False, logged=logged) from problem
         begins, tell = "" if self._goes_on else plan.begins, partial(self._began, served.pool, place)
-        watched = Watched(self._taker, served.parsers.saw if kind.raw else _ignored)
+        watched = Watched(self._taker, served.parsers.saw if kind.raw else _ignored, plan.ask.n)
         generation = Generation(call.codec, plan.ask.n, begins, watched, tell=tell)
         abort, streamed = kind.abort(call), self._http.streamed(url, call, headers, upstream, lambda: generation.whole)
         del plan, call  # they take several times their bytes, and the answer takes its time

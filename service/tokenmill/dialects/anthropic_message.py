@@ -5,8 +5,9 @@
    shown.
 2. An answer that failed or timed out, or whose state was lost, is an object `error`, like the end of such a stream.
 3. What is kept is capped, and so is the object. The beginning is kept, to the character; nothing after the cap is, and
-   calls, signatures and redacted thinking are kept whole or not at all. Such an object has `tm-truncated` in its
-   `metadata`, and its record has a header of that name.
+   calls, signatures and redacted thinking are kept whole or not at all. If it ends with calls and has room for none,
+   `stop_reason` is `max_tokens`. Such an object has `tm-truncated` in its `metadata`, and its record has a header of
+   that name.
 """
 
 import json
@@ -138,6 +139,8 @@ def _end(state: AnthropicMessageState, envelope: Envelope, said: Any, out: list[
     content = b",".join(_encoded(block) for block in state.blocks if block.said.size or block.signature)
     fields = {"id": envelope.choice_id, "type": "message", "role": "assistant", "model": envelope.model}
     further = {**said["delta"], "usage": said["usage"]}
+    if further["stop_reason"] == _TOOL_USE and not any(block.kind == _TOOL_USE for block in state.blocks):
+        further["stop_reason"] = "max_tokens"  # the calls had no room
     if state.truncated:
         further["metadata"] = {"tm-truncated": "1"}
     out.append(b'%b,"content":[%b],%b' % (json_bytes(fields)[:-1], content, json_bytes(further)[1:]))

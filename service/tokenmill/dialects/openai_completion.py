@@ -5,9 +5,10 @@
 2. An answer that ended with an error contains what has come of it, and is marked: `finish_reason` is `length`, as for
    other incomplete answers, and `error` gives the reason.
 3. What is kept is capped, and so is the object. The beginning is kept, to the character; nothing after the cap is, and
-   a call is kept whole or not at all. Such an object has `tm-truncated` in its `metadata`, and its record has a header
-   of that name. `reasoning_details` have a cap of their own, and only the room that is left in the object: where they
-   do not fit, all of them are left out, and nothing else is.
+   a call is kept whole or not at all. If it ends with calls and has room for none, `finish_reason` is `length`. Such an
+   object has `tm-truncated` in its `metadata`, and its record has a header of that name. `reasoning_details` have a cap
+   of their own, and only the room that is left in the object: where they do not fit, all of them are left out, and
+   nothing else is.
 """
 
 from collections.abc import Callable, Sequence
@@ -160,6 +161,8 @@ def _completion(state: CompletionState, envelope: Envelope, event: Finish) -> by
     if state.details.known and state.size + state.details.size <= room_of(envelope):
         message[DETAILS] = state.details.plain()
     reason = finish_of(event.reason, called=bool(state.calls))
+    if state.truncated and event.reason == "tool-calls" and not state.calls:
+        reason = LENGTH  # the calls had no room
     choice = {"index": envelope.choice, "message": message, "finish_reason": reason or LENGTH}
     answer = {**head(envelope, "chat.completion"), "choices": [choice], "usage": usage_of(event.usage)}
     if reason is None:

@@ -1,4 +1,4 @@
-"""The requests of the last minutes at all fronts: a function of the records of `requests`."""
+"""The requests of the last minutes at all fronts: a function of the records of `requests` and of this front's clock."""
 
 import time
 from collections import OrderedDict, defaultdict
@@ -47,7 +47,7 @@ class RequestIndex:
         left: Callable[[str, str], None] = lambda *_: None,
         now: Callable[[], float] = time.time,
     ) -> None:
-        """`now` is in seconds since the epoch: a record of a front whose clock is ahead makes nothing old."""
+        """`now` is in seconds since the epoch: a record of a clock that is ahead makes nothing old, and ages itself."""
         self._keep_ms = keep_ms
         self._read_elsewhere = read_elsewhere
         self._left = left
@@ -77,7 +77,8 @@ class RequestIndex:
             self._stop(conversation, request)
         if not isinstance(request, RequestRecord) or request.message_id in self._by_id:
             return
-        self._expire(min(record.timestamp, int(self._now() * 1000)))
+        time_ms = min(record.timestamp, int(self._now() * 1000))
+        self._expire(time_ms)
         if request.key and (request.key, request.attempt) in self._by_key:
             return  # the first one counts
         known = KnownRequest(
@@ -88,7 +89,7 @@ class RequestIndex:
             request.key,
             request.attempt,
             request.stays,
-            record.timestamp,
+            time_ms,
             _model_of(request),
         )
         self._by_id[known.message_id] = known

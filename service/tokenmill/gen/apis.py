@@ -80,7 +80,8 @@ format's default) is not told: if its prompt did not open the reasoning, its tex
 Servers that render the prompt get one system message, at the beginning, with the text of the `system` and `developer`
 messages there, in order. Later ones become user messages in their place, as many templates refuse or drop another
 system message. The role is `developer` if there is such a message and the format is `harmony`, or a `template_file` has
-the role. An assistant's message is one text there, with the words of a refusal. `openai` gets all messages unchanged.
+the role. An assistant's message is one text there, with the words of a refusal. `openai` gets the client's roles and
+parts unchanged; an empty content is an empty string there.
 """,
     """
 A conversation that ends with a message of the assistant is refused in Messages, and by all kinds but the last two:

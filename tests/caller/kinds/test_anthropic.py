@@ -287,11 +287,13 @@ def test_each_thought_of_a_response_stands_where_it_was_thought() -> None:
 
 
 def test_a_call_that_broke_off_is_left_out_of_a_response_s_history() -> None:
-    """A response that was cut off ends with it, and its client sends it back."""
+    """A response that was cut off ends with it, and its client sends it back, with a result that it made up or none."""
     call = {"type": "function_call", "call_id": "c1", "name": "now", "arguments": '{"a": ', "status": "incomplete"}
-    asked = {"model": "m", "input": [HI, thought("a"), call, HI]}
-    made = ANTHROPIC.call(plan_of("anthropic", asked, "responses")).body
-    assert made["messages"] == [{"role": "user", "content": SAID["content"] * 2}]
+    result = {"type": "function_call_output", "call_id": "c1", "output": "aborted"}
+    for items in ([call], [call, result]):
+        asked = {"model": "m", "input": [HI, thought("a"), *items, HI]}
+        made = ANTHROPIC.call(plan_of("anthropic", asked, "responses")).body
+        assert made["messages"] == [{"role": "user", "content": SAID["content"] * 2}]
 
 
 def test_fields_that_ask_for_nothing_are_not_passed_on() -> None:

@@ -159,19 +159,41 @@ def test_a_chat_s_own_word_for_what_was_thought_stays_unless_the_server_has_anot
     assert told("reasoning_content") == [messages[0], SAID | {"reasoning_content": THOUGHT}, *messages[2:]]
 
 
+@pytest.mark.parametrize(
+    ("own", "told"),
+    [
+        (SAID | {"tool_calls": [], "refusal": None, "audio": None}, SAID),
+        (SAID | {"tool_calls": None, "novel": 7}, SAID | {"novel": 7}),
+        (SAID | {"content": None, "tool_calls": []}, SAID | {"content": ""}),
+        (SAID | {"content": None, "tool_calls": [CALLED]}, SAID | {"content": None, "tool_calls": [CALLED]}),
+        (HISTORY[3], HISTORY[3]),
+    ],
+)
+def test_a_turn_says_nothing_of_what_it_lacks(own: Json, told: Json) -> None:
+    """SDKs send an answer back with all its members. OpenAI refuses an empty list of calls, others null members."""
+    assert body(messages=[HI, own, HI])["messages"] == [HI, told, HI]
+
+
 @pytest.mark.parametrize("api", ["chat", "responses"])
 @pytest.mark.parametrize(
-    ("url", "short"), [("https://api.mistral.ai", True), ("https://eu.mistral.ai.example.org", False)]
+    ("settings", "short"),
+    [
+        ({"urls": ["https://api.mistral.ai"]}, True),
+        ({"format": "mistral_args"}, True),
+        ({"urls": ["https://eu.mistral.ai.example.org"]}, False),
+    ],
 )
-def test_mistral_s_own_server_gets_ids_of_calls_of_nine_characters(url: str, short: bool, api: str) -> None:
-    """It refuses others; what is said elsewhere stays."""
+def test_mistral_s_own_server_gets_ids_of_calls_of_nine_characters(
+    settings: dict[str, Any], short: bool, api: str
+) -> None:
+    """It refuses others, as the templates of Mistral's models do; what is said elsewhere stays."""
     made = "call_0123456789abcdef01234567"
     called = HISTORY[3] | {"tool_calls": [HISTORY[3]["tool_calls"][0] | {"id": made}]}
     asked = chat(HI, called, HISTORY[4] | {"tool_call_id": made})
     if api == "responses":
         call = {"type": "function_call", "call_id": made, "name": "now", "arguments": "{}"}
         asked = {"model": "m", "input": [HI, call, {"type": "function_call_output", "call_id": made, "output": "noon"}]}
-    _, turn, result = OPENAI.call(plan_of("openai", asked, api, urls=[url])).body["messages"]
+    _, turn, result = OPENAI.call(plan_of("openai", asked, api, **settings)).body["messages"]
     (told,) = turn["tool_calls"]
     assert told["id"] == result["tool_call_id"]
     assert (len(told["id"]) == 9) is short is (told["id"] != made)

@@ -10,7 +10,7 @@ from tokenmill.apis.messages import MESSAGES
 from tokenmill.apis.namespaces import with_one_name
 from tokenmill.apis.reading import Node
 from tokenmill.apis.record import BETAS
-from tokenmill.apis.responses_input import read_input
+from tokenmill.apis.responses_input import read_input, whole_items
 from tokenmill.caller.kinds.arguments import fitted, read_arguments, said_by, text_of
 from tokenmill.caller.kinds.kind import HINTS, Call, Kind, Plan, given, own_body, single, unsupported
 
@@ -131,17 +131,16 @@ def _format(ask: Ask) -> Json | None:
 def _conversation(plan: Plan) -> Iterator[Json]:
     """The messages; of Responses one for each item.
 
-    What was thought is signed item by item, and that API checks where it stands; a chat has no place for that. A call
-    that broke off is left out.
+    What was thought is signed item by item, and that API checks where it stands; a chat has no place for that.
     """
     items = plan.body.get("input") if plan.api == "responses" else None
     if not isinstance(items, list):
         yield from plan.ask.messages
         return
-    for item in items:
+    for item in whole_items(items):
         if item.get("type") == "reasoning":
             yield {"role": "reasoning", "content": _thinking(item)}
-        elif not (item.get("type") == "function_call" and item.get("status") == "incomplete"):
+        else:
             yield from read_input(with_one_name(Node([item])))
 
 

@@ -54,7 +54,7 @@ class OpenAI(Kind):
         """The client's own body, where it speaks this API."""
         if plan.api == "chat" and not plan.begins:
             own = own_body(plan.body, CHAT.fields, LEFT_OUT, PASSED)
-            own["messages"] = _history(plan, [*map(_with_content, own["messages"], plan.ask.messages)])
+            own["messages"] = _history(plan, [*map(_passed, own["messages"], plan.ask.messages)])
             body = {**own, "model": plan.model, "stream": True, "stream_options": {"include_usage": True}}
         else:
             body = chat_body(plan, _history(plan, plan.ask.messages)) | _choice(plan)
@@ -62,9 +62,13 @@ class OpenAI(Kind):
         return Call("/v1/chat/completions", body | given(**{_length(plan.upstream): plan.ask.max_tokens}), "sse+openai")
 
 
-def _with_content(own: Json, read: Json) -> Json:
-    """Return a client's own message, with the content of an empty one as the front reads it: null may be refused."""
-    return own | {"content": ""} if read.get("content") == "" else own
+def _passed(own: Json, read: Json) -> Json:
+    """Return a client's own message as the front reads it, without an empty list of calls, which OpenAI refuses.
+
+    Beside calls a null content stays, which the front leaves out: DeepSeek requires the member.
+    """
+    told = {name: value for name, value in read.items() if name != "tool_calls" or value}
+    return {"content": None} | told if "content" in own else told
 
 
 def _choice(plan: Plan) -> Json:
