@@ -20,6 +20,7 @@ from tokenmill.dialects.dialect import Dialect
 from tokenmill.errors import BadOpen, ConfigError, MessageEnded, TooLarge, Undecodable, UnknownCodec
 from tokenmill.formats.hermes import HERMES
 from tokenmill.limits import MIB, Limits
+from tokenmill.parser.parser import UPSTREAM_CHARS
 from tokenmill.partition import OutputSpec, Partition, PartitionSettings
 from tokenmill.records import InputRecord
 
@@ -146,6 +147,26 @@ def test_a_complete_answer_does_not_fail() -> None:
     assert conversion.fail("gone") == []
 
 
+@pytest.mark.parametrize("reason", ["error", "cancelled"])
+@pytest.mark.parametrize("records", [[], CHUNKS[:1]], ids=["nothing came", "the other choice began"])
+def test_a_choice_that_never_began_fails(records: list[Any], reason: str) -> None:
+    """Its client waits for it, and can't see that the provider broke off."""
+    conversion = Conversion("openai", "native", choice=1, message_id="given")
+    assert [payload for record in records for payload in conversion.feed(record)] == []
+    first, *_, last = map(json.loads, conversion.fail("gone") if reason == "error" else conversion.cancel())
+    assert (first["type"], last["type"], last["reason"]) == ("message-start", "finish", reason)
+    assert {(event["message_id"], event["choice"]) for event in (first, last)} == {("x" if records else "given", 1)}
+
+
+def test_a_choice_that_is_complete_or_was_never_asked_for_does_not_fail() -> None:
+    """Though the other one is cut off, or all of the answer is there."""
+    cut, whole = (Conversion("native", "native", choice=1) for _ in range(2))
+    whole.feed({"message_id": "x", "delta": "a", "end": True})
+    cut.feed({"message_id": "x", "delta": "a"})
+    cut.feed({"message_id": "x", "choice": 1, "delta": "a", "end": True})
+    assert cut.fail("gone") == whole.fail("gone") == []
+
+
 def test_one_choice_of_an_answer_can_be_picked_out() -> None:
     """A client of Anthropic's protocol could not tell two apart."""
     chunks = [
@@ -159,13 +180,14 @@ def test_one_choice_of_an_answer_can_be_picked_out() -> None:
 
 
 @pytest.mark.parametrize("asynchronous", [False, True])
-def test_a_source_that_raises_fails_the_answer(*, asynchronous: bool) -> None:
-    """Clients see its end, and the caller the error."""
+@pytest.mark.parametrize("why", ["cut off", "x\ud800", "y" * 2_000_000], ids=["plain", "half a pair", "long"])
+def test_a_source_that_raises_fails_the_answer(why: str, *, asynchronous: bool) -> None:
+    """Clients see its end, and the caller the error, whatever its text."""
     payloads: list[bytes] = []
 
     def records() -> Any:
         yield from CHUNKS[:1]
-        raise ValueError("cut off")
+        raise ValueError(why)
 
     async def waited() -> AsyncIterator[Any]:
         for record in records():
@@ -176,9 +198,11 @@ def test_a_source_that_raises_fails_the_answer(*, asynchronous: bool) -> None:
         while True:
             payloads.append(await anext(later) if asynchronous else next(at_once))
 
-    with pytest.raises(ValueError, match="cut off"):
+    with pytest.raises(ValueError, match=why[:1]) as raised:
         asyncio.run(collect())
-    assert json.loads(payloads[-1])["error"]["message"] == "ValueError: cut off"
+    assert str(raised.value) == why
+    said = f"ValueError: {why}"[:UPSTREAM_CHARS].replace("\ud800", "\ufffd")
+    assert json.loads(payloads[-1])["error"]["message"] == said
 
 
 def test_all_at_once() -> None:
@@ -347,26 +371,6 @@ def test_names_and_times_are_those_that_are_given() -> None:
     """In all that `convert` returns."""
     events = map(json.loads, convert(["a"], "text", "native", conversation_id="c", message_id="m", time=7))
     assert {(event["conversation_id"], event["message_id"], event["time"]) for event in events} == {("c", "m", 7)}
-
-
-def test_the_source_is_closed_with_the_conversion() -> None:
-    """A client that leaves stops the provider's stream, too."""
-    closed = []
-
-    async def records() -> AsyncIterator[Any]:
-        try:
-            for chunk in CHUNKS:
-                yield chunk
-        finally:
-            closed.append(True)
-
-    async def leave() -> None:
-        payloads = convert_async(records(), "openai", "native")
-        await anext(payloads)
-        await payloads.aclose()
-        assert closed
-
-    asyncio.run(leave())
 
 
 def test_what_comes_behind_the_end_is_refused() -> None:

@@ -65,6 +65,16 @@ def test_a_copy_is_a_parser_of_its_own(copied: Callable[[Parser], Parser]) -> No
     assert other.feed(CALL[30:]) + other.finish() == expected
 
 
+class Own(Parser):
+    """A parser with something of its user's."""
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickled])
+def test_a_copy_is_of_the_same_class(copied: Callable[[Parser], Parser]) -> None:
+    """Also where it is a user's own."""
+    assert type(copied(Own("hermes"))) is Own
+
+
 def test_a_parser_of_an_own_format_can_be_copied_but_not_pickled() -> None:
     """A pickle can't find the format again; the error says what can."""
     parser = Parser(HERMES)

@@ -22,10 +22,12 @@ from tokenmill.formats import compile_grammar
 from tokenmill.library import checked_limits
 from tokenmill.limits import Limits
 from tokenmill.parser.options import MessageOptions, read_options
+from tokenmill.parser.parser import UPSTREAM_CHARS
 from tokenmill.parser.spec import Format
 from tokenmill.parser.values.repair import single_halves
 from tokenmill.partition import OutputSpec, Partition, PartitionSettings
 from tokenmill.records import InputRecord, Output, header
+from tokenmill.sources import close_source
 
 
 class SdkObject(Protocol):
@@ -119,6 +121,8 @@ class Conversion:
         self._ended = False
         self._kept: list[bytes] = []
         """Payloads of a refused record, which the next call returns."""
+        self._shown = False
+        """Whether there was any payload."""
 
     def feed(self, record: Raw, time: int = 0) -> list[bytes]:
         """The payloads of one record. Raises `RecordError` for one that can't be used, `MessageEnded` after `end`.
@@ -137,7 +141,8 @@ class Conversion:
         """End the answer as failed, for `end` where the provider broke off: text that was held comes out, then an
         error and the end. An answer that is complete stays as it is.
         """
-        return self._last(lambda: self._broken_off(error=why, finish_reason="error", end=True), time)
+        said = single_halves(why[:UPSTREAM_CHARS])  # no event shows more; a record has to hold it
+        return self._last(lambda: self._broken_off(error=said, finish_reason="error", end=True), time)
 
     def cancel(self, time: int = 0) -> list[bytes]:
         """End the answer as cancelled, as `fail` does, without an error."""
@@ -160,11 +165,17 @@ class Conversion:
         return [Chunk(message_id=name, choice=choice, end=True) for name, choice in self._partition.going_on()]
 
     def _broken_off(self, **fields: Any) -> Sequence[Chunk]:
-        """What breaks off all open messages. If none was opened, one is, under the answer's id."""
-        chunks = [Chunk(message_id=name, choice=choice, **fields) for name, choice in self._partition.going_on()]
-        if chunks or self._partition.tally.opened:
+        """Return what breaks off all open messages. If the answer has not begun, it begins here: under the id of the
+        open message if other choices have begun, else under the given id.
+        """
+        going_on = self._partition.going_on()
+        chunks = [Chunk(message_id=name, choice=choice, **fields) for name, choice in going_on]
+        begun = self._shown or self._choice in {None, *(choice for _, choice in going_on)}
+        if begun if going_on else self._partition.tally.opened:
             return chunks
-        return [Chunk(message_id=self._identity, open={}), Chunk(message_id=self._identity, **fields)]
+        message_id = going_on[-1][0] if going_on else self._identity
+        named: dict[str, Any] = {"message_id": message_id, "choice": self._choice or 0}
+        return [Chunk(**named, open={}), Chunk(**named, **fields), *chunks]
 
     def _processed(
         self, value: bytes | None, time: int, headers: Sequence[tuple[str, bytes]] | None = None
@@ -174,6 +185,7 @@ class Conversion:
         partition.process((InputRecord("in", partition.number, partition.offset, time, self._key, value, given),), out)
         payloads, self._kept = self._kept, []
         payloads += [output.value for output in out if output.value is not None and self._wanted(output)]
+        self._shown |= bool(payloads)
         for output in out:
             if output.topic == _REFUSED:
                 self._kept = payloads
@@ -261,8 +273,7 @@ async def _converted_async(conversion: Conversion, records: AsyncIterable[Raw], 
             yield payload
         raise
     finally:
-        if isinstance(source, AsyncGenerator):
-            await source.aclose()
+        await close_source(records, source)
     for payload in conversion.end(time):
         yield payload
 
@@ -275,8 +286,7 @@ def options_for(dialect: str, **options: Unpack[MessageOptions]) -> MessageOptio
     """Return the options for a `Parser` whose events `render` turns into this dialect: with those that a worker adds.
 
     Some dialects show the text of arguments as it arrives, or describe the tools; others need no events of calls that
-    grow. Raises `ConfigError` for an unknown
-    dialect, and `BadOpen` for wrong options.
+    grow. Raises `ConfigError` for an unknown dialect, and `BadOpen` for wrong options.
     """
     find_dialect(dialect)
     read = read_options(options)

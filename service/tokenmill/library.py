@@ -139,7 +139,7 @@ class Parser(parser.MessageParser):
             raise TypeError(
                 "a parser of your own Format can't be pickled: use `snapshot`, and `restore` with the format"
             )
-        return Parser.restore, (self.snapshot(),)
+        return type(self).restore, (self.snapshot(),)
 
     @classmethod
     def restore(cls, data: bytes, format: Format | None = None) -> "Parser":  # noqa: A002 # the option's name

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from aiokafka.errors import KafkaError
 
 from tests.support.topics import PARTITIONS, make_topics, read_topic
 from tokenmill.client import Connection, Publisher, publish
@@ -77,15 +78,7 @@ async def test_who_finishes_waits_for_its_own_conversation(publisher: Publisher)
 
 async def test_tasks_may_write_a_message_side_by_side(publisher: Publisher, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each chunk has a number of its own, though the queue of records may be full when it comes."""
-    producer = publisher._producer
-    assert producer is not None
-    send, room = producer.send, asyncio.Event()
-
-    async def send_later(*record: Any, **options: Any) -> Any:
-        await room.wait()
-        return await send(*record, **options)
-
-    monkeypatch.setattr(producer, "send", send_later)
+    room = without_room(publisher, monkeypatch)
     message = publisher.message("c1", "m1")
     texts = [asyncio.create_task(message.text(word)) for word in ("one", "two")]
     await asyncio.sleep(0)
@@ -151,6 +144,66 @@ async def test_a_record_that_the_broker_refuses_fails_its_own_key_alone(kafka: s
         with pytest.raises(Unavailable, match="MessageSizeTooLarge"):
             await publisher.flush()
     assert [record.key for record in await read_topic(kafka, topic)] == [b"c2", b"c1", b"c2"]
+
+
+def without_room(publisher: Publisher, monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
+    """Let the publisher's producer take no record until the event is set."""
+    producer, room = publisher._producer, asyncio.Event()
+    assert producer is not None
+    send = producer.send
+
+    async def send_later(*record: Any, **options: Any) -> Any:
+        await room.wait()
+        return await send(*record, **options)
+
+    monkeypatch.setattr(producer, "send", send_later)
+    return room
+
+
+async def test_a_record_that_waits_for_room_is_not_affected_by_one_that_is_refused(
+    kafka: str, unique: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It goes through the producer that takes the place of the one that it waited for."""
+    await make_topics(kafka, topic := f"tokens-{unique}", partitions=1, max_message_bytes="1000")
+    unchecked = Connection(kafka, producer={"max_request_size": 1 << 20})
+    async with Publisher(unchecked, topic=topic) as publisher:
+        await publisher.send("c1", b"x" * 2_000)
+        room = without_room(publisher, monkeypatch)
+        waiting = asyncio.create_task(publisher.send("c2", b"{}", iter([("a", b"1")])))
+        await asyncio.wait({publisher._pending["c1", None]})
+        with pytest.raises(Unavailable, match="MessageSizeTooLarge"):
+            await publisher.send("c1", b"{}")
+        room.set()
+        await waiting
+    assert [(record.key, record.headers) for record in await read_topic(kafka, topic)] == [(b"c2", (("a", b"1"),))]
+
+
+async def test_a_record_that_waits_at_the_end_of_the_block_is_not_sent(
+    kafka: str, unique: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Though the producer was to be replaced: the next one would stay open."""
+    await make_topics(kafka, topic := f"tokens-{unique}", partitions=1, max_message_bytes="1000")
+    unchecked = Connection(kafka, producer={"max_request_size": 1 << 20})
+    publisher = await Publisher(unchecked, topic=topic).__aenter__()
+    await publisher.send("c1", b"x" * 2_000)
+    room = without_room(publisher, monkeypatch)
+    waiting = asyncio.create_task(publisher.send("c2", b"{}"))
+    await asyncio.wait({publisher._pending["c1", None]})
+    with pytest.raises(Unavailable, match="MessageSizeTooLarge"):
+        await publisher.__aexit__(None, None, None)
+    room.set()
+    with pytest.raises(RuntimeError, match="async with"):
+        await waiting
+
+
+async def test_each_key_s_refusal_is_raised() -> None:
+    """One call raises one of them, and the others wait for the next."""
+    publisher = Publisher()
+    publisher._failures |= {"c1": KafkaError("one"), "c2": KafkaError("two")}
+    for said in ("one", "two"):
+        with pytest.raises(Unavailable, match=said):
+            await publisher.flush()
+    await publisher.flush()
 
 
 async def test_the_longest_record_of_the_input_can_be_published(kafka: str, unique: str) -> None:

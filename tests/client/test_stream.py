@@ -17,6 +17,7 @@ from tests.support.scenarios import SCENARIOS, WEATHER, rendered
 from tests.support.topics import make_topics, read_topic
 from tokenmill.client import Connection, Publisher, publish_stream
 from tokenmill.events import TextDelta, decode_event
+from tokenmill.parser.parser import UPSTREAM_CHARS
 from tokenmill.partition import OutputSpec, Partition, PartitionSettings
 from tokenmill.records import Output
 
@@ -213,18 +214,35 @@ async def test_an_empty_source_is_an_empty_answer(publisher: Publisher) -> None:
     assert [event.type for event in (await parsed(publisher)).events] == ["message-start", "finish"]
 
 
-async def test_a_source_that_fails_leaves_an_answer_that_failed(publisher: Publisher) -> None:
+@pytest.mark.parametrize("why", ["gone", "gone\ud800", "gone" * 1_000_000], ids=["plain", "half a pair", "long"])
+async def test_a_source_that_fails_leaves_an_answer_that_failed(publisher: Publisher, why: str) -> None:
     """What was said stays; the failure is said in it, and raised."""
 
     async def source() -> AsyncIterator[str]:
         yield "Hel"
-        raise ConnectionError("gone")
+        raise ConnectionError(why)
 
     with pytest.raises(ConnectionError, match="gone"):
         await publish_stream(publisher, "c1", source())
     done = await parsed(publisher)
-    assert (done.text, done.errors) == ("Hel", [("upstream", "ConnectionError: gone")])
+    said = f"ConnectionError: {why}"[:UPSTREAM_CHARS].replace("\ud800", "\ufffd")
+    assert (done.text, done.errors) == ("Hel", [("upstream", said)])
     assert [reason for reason, _ in done.ends] == ["error"]
+
+
+async def test_a_complete_answer_is_complete_though_its_source_does_not_close(publisher: Publisher) -> None:
+    """All of it is there."""
+
+    class Source:
+        async def __aiter__(self) -> AsyncIterator[str]:
+            yield "Hello"
+
+        async def close(self) -> None:
+            raise ConnectionError("reset")
+
+    await publish_stream(publisher, "c1", Source())
+    done = await parsed(publisher)
+    assert (done.text, done.errors, [reason for reason, _ in done.ends]) == ("Hello", [], ["stop"])
 
 
 async def test_what_is_iterated_without_async_is_published_as_it_comes(publisher: Publisher) -> None:

@@ -15,7 +15,7 @@ from click.testing import CliRunner, Result
 
 from tests.support.terminals import OnTerminal
 from tests.support.topics import make_topics, read_topic
-from tokenmill.client.dead_letters import Replayer
+from tokenmill.client.dead_letters import DeadLetter, Replayer
 from tokenmill.commands import dlq
 from tokenmill.commands.dlq import command
 from tokenmill.errors import BadKey, FatalError, Orphan, RecordError, Undecodable
@@ -335,6 +335,22 @@ def test_a_replays_transactions_have_the_configured_prefix(letters: Letters, mon
     monkeypatch.setenv("TOKENMILL_KAFKA__TRANSACTIONAL_ID_PREFIX", "own")
     letters.run("replay")
     assert ids == [f"own-replay-{letters.dlq}"]
+
+
+def test_a_replays_transactions_are_bounded_in_bytes(letters: Letters, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each has to be done in time, however long the records are."""
+    sizes = []
+
+    class Kept(Replayer):
+        async def publish(self, letters: Sequence[DeadLetter]) -> None:
+            sizes.append(len(letters))
+            await super().publish(letters)
+
+    monkeypatch.setattr(dlq, "Replayer", Kept)
+    monkeypatch.setattr("tokenmill.client.dead_letters.TRANSACTION_BYTES", 5_000)
+    letters.write(*((letters.record(number, b"x" * 3_000), Undecodable("no")) for number in range(3)))
+    letters.run("replay")
+    assert sizes == [2, 1]
 
 
 def test_a_person_sees_how_far_it_is(letters: Letters) -> None:

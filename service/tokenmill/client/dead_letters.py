@@ -30,7 +30,7 @@ from tokenmill.errors import FatalError, Unavailable
 from tokenmill.kafka.calls import deadline, started, stopped, stopped_on_failure
 from tokenmill.kafka.clients import with_batches
 from tokenmill.kafka.topics import Progress
-from tokenmill.limits import KIB
+from tokenmill.limits import KIB, MIB
 from tokenmill.records import Headers, PlacedRecord, header
 
 REPLAYED = "tm-replayed"
@@ -47,6 +47,10 @@ BATCH_BYTES = 16 * KIB
 
 BATCH = 100
 """Records of one transaction: few enough to be held in memory when each is as long as it may be."""
+
+TRANSACTION_BYTES = 4 * MIB
+"""Bytes of keys and values at which a transaction takes no more records. With one more record of 1 MiB it needs
+512 KiB a second to be done in `TRANSACTION_S`, which a slow line from outside the cluster manages."""
 
 TRANSACTION_S = 10.0
 """Seconds for one transaction, its acknowledgements included. Where this process is killed, the broker ends one after
@@ -94,6 +98,11 @@ class DeadLetter(msgspec.Struct, frozen=True):
     def headers(self) -> Headers:
         """Those that the record came with."""
         return [(name, value) for name, value in self.record.headers if name not in REASON]
+
+
+def is_full(letters: Sequence[DeadLetter]) -> bool:
+    """Whether one transaction takes no more than these."""
+    return len(letters) >= BATCH or sum(letter.size for letter in letters) >= TRANSACTION_BYTES
 
 
 class Selection(msgspec.Struct, frozen=True):

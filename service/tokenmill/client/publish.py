@@ -8,7 +8,7 @@ from typing import Any, Self
 from uuid import uuid4
 
 from aiokafka import AIOKafkaProducer
-from aiokafka.errors import MessageSizeTooLargeError
+from aiokafka.errors import MessageSizeTooLargeError, ProducerClosed
 
 from tokenmill.client.connection import Connection, unavailable
 from tokenmill.dialects.json_text import json_bytes
@@ -35,8 +35,8 @@ class Publisher:
 
     Sending does not wait for the broker's acknowledgement; `flush` does, and so do `finish` and the end of the block.
     Raises `Unavailable` when the topic does not exist, and when Kafka refuses a record or does not answer. For a record
-    that was refused, the next call for its key raises, or `flush` without a key; records that the key sent meanwhile
-    may be lost. Other keys, and later records of this one, are not affected.
+    that was refused, the next call for its key raises, or `flush` without a key. What was sent meanwhile to the same
+    partition may be refused with it, also of other keys: the next call for each of them raises. Later records are sent.
     """
 
     def __init__(self, connection: Connection | None = None, *, topic: str = "tokens") -> None:
@@ -67,8 +67,10 @@ class Publisher:
             if problem is None:
                 await self.flush()
         finally:
-            if self._producer is not None:
-                await stopped(self._producer)
+            async with self._replacing:
+                producer, self._producer = self._producer, None
+            if producer is not None:
+                await stopped(producer)
 
     async def _find_topic(self, producer: AIOKafkaProducer) -> None:
         with unavailable(f"find the topic {self.topic!r}, which `tokenmill topics create` makes"):
@@ -100,19 +102,23 @@ class Publisher:
         partition: int | None = None,
     ) -> None:
         """Send one record as it is, without waiting for its acknowledgement. `partition` only if not by key."""
-        if self._producer is None:
-            raise RuntimeError("a Publisher sends inside its `async with` block")
-        if self._broken:
-            await self._replace()
-        self._raise_failure(key)
-        with unavailable(f"publish to {self.topic!r}"):
-            try:
-                future = await self._producer.send(
-                    self.topic, value, key=key.encode(), headers=list(headers), partition=partition
-                )
-            except MessageSizeTooLargeError as problem:
-                taken = f"{self.topic!r} takes {self._largest} bytes, its max.message.bytes"
-                raise Unavailable(f"Kafka: publish: the record is too long: {taken}") from problem
+        record = {"value": value, "key": key.encode(), "headers": list(headers), "partition": partition}
+        while True:
+            if self._broken:
+                await self._replace()
+            self._raise_failure(key)
+            if (producer := self._producer) is None:
+                raise RuntimeError("a Publisher sends inside its `async with` block")
+            with unavailable(f"publish to {self.topic!r}"):
+                try:
+                    future = await producer.send(self.topic, **record)
+                    break
+                except MessageSizeTooLargeError as problem:
+                    taken = f"{self.topic!r} takes {self._largest} bytes, its max.message.bytes"
+                    raise Unavailable(f"Kafka: publish: the record is too long: {taken}") from problem
+                except ProducerClosed:  # while this record waited for room
+                    if producer is self._producer and not self._broken:
+                        raise  # no other producer takes its place
         place = key, partition
         self._pending[place] = future
         future.add_done_callback(partial(self._settle, place))
@@ -141,12 +147,11 @@ class Publisher:
             self._failures.setdefault(place[0], problem)
 
     def _raise_failure(self, key: str | None) -> None:
-        """Raise the error of a key, or the first of all, once."""
-        failed = list(self._failures) if key is None else [key]
-        problems = [problem for each in failed if (problem := self._failures.pop(each, None)) is not None]
-        if problems:
-            with unavailable(f"publish to {self.topic!r}"):
-                raise problems[0]
+        """Raise the error of a key, or the first of all, once. Those of other keys remain."""
+        for each in list(self._failures) if key is None else [key]:
+            if (problem := self._failures.pop(each, None)) is not None:
+                with unavailable(f"publish to {self.topic!r}"):
+                    raise problem
 
 
 class MessagePublisher:

@@ -15,7 +15,6 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, AsyncIterable, Collection, Iterable, Mapping
 from contextlib import aclosing, suppress
-from inspect import isawaitable
 from typing import Any, TypeAlias
 from uuid import uuid4
 
@@ -24,7 +23,9 @@ from tokenmill.codecs import Codec, find_codec
 from tokenmill.conversion import record_bytes
 from tokenmill.dialects.json_text import json_bytes
 from tokenmill.errors import RecordError, Unavailable, UnknownCodec
+from tokenmill.parser.parser import UPSTREAM_CHARS
 from tokenmill.records import InputRecord
+from tokenmill.sources import close_source
 
 log = logging.getLogger(__name__)
 
@@ -86,32 +87,27 @@ async def publish_stream(
             log.warning("an answer of conversation %r was cancelled, but is still open: %s", conversation_id, problem)
         raise
     except Exception as problem:
-        await answer.fail({"error": f"{type(problem).__name__}: {problem}", "finish_reason": "error", "end": True})
+        why = f"{type(problem).__name__}: {problem}"[:UPSTREAM_CHARS]  # no event shows more; a record has to hold it
+        await answer.fail({"error": why, "finish_reason": "error", "end": True})
         raise
     await answer.end()
 
 
 async def _each(source: Source) -> AsyncGenerator[Any]:
     if isinstance(source, AsyncIterable):
+        items = aiter(source)
         try:
-            async for item in source:
+            async for item in items:
                 yield item
         finally:
-            await _close(source)
+            await close_source(source, items)
     elif isinstance(source, Collection):  # it is all there
         for item in (source,) if isinstance(source, _Raw | Mapping) else source:
             yield item
     else:
-        items = iter(source)
-        while (item := await asyncio.to_thread(next, items, _END)) is not _END:
+        waited = iter(source)
+        while (item := await asyncio.to_thread(next, waited, _END)) is not _END:
             yield item
-
-
-async def _close(source: AsyncIterable[Any]) -> None:
-    """Close a generator, or the stream of an SDK: a model must not write for nobody."""
-    close = getattr(source, "aclose", None) or getattr(source, "close", None)
-    if close is not None and isawaitable(closing := close()):
-        await closing
 
 
 class _Answer:

@@ -12,7 +12,7 @@ import click
 import msgspec
 
 from tokenmill.client import Connection
-from tokenmill.client.dead_letters import BATCH, REFUSED, DeadLetter, Replayer, Selection, Target, read_letters
+from tokenmill.client.dead_letters import REFUSED, DeadLetter, Replayer, Selection, Target, is_full, read_letters
 from tokenmill.commands.settings import configuration, kafka_options, quiet_kafka
 from tokenmill.errors import RECORD_ERRORS, FatalError
 from tokenmill.kafka.topics import SPARE
@@ -173,7 +173,7 @@ async def _replay(
             if letter.state in states:
                 batch.append(letter)
             full = limit is not None and sum(met[state] for state in states) >= limit
-            if len(batch) == BATCH or full:
+            if is_full(batch) or full:
                 await _publish(batch, replayer, bar)
                 batch = []
             if full:

@@ -110,9 +110,9 @@ which ends the stream.
 """,
     """
 A WebSocket is closed with 1000 after the end of an answer, 1001 when the gateway stops, 1008 for what is not allowed or
-not understood, 1009 for a frame that is too large, 1012 when the topic has grown, and 1013 for a client that should
-come back later: it was too slow, did not answer pings, or was refused for what passes (429, 503). With 1001, 1012 and
-1013, and when rights end, `retry` comes first, with a pause in milliseconds.
+not understood, and for too many frames, 1009 for a frame that is too large, 1012 when the topic has grown, and 1013 for
+a client that should come back later: it was too slow, did not answer pings, or was refused for what passes (429, 503).
+With 1001, 1012 and 1013, and when rights end, `retry` comes first, with a pause in milliseconds.
 """,
 )
 

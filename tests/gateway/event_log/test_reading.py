@@ -1,19 +1,17 @@
 """A client's way to the head, over a log in memory: wherever it begins, nothing is missing and nothing comes twice."""
 
 import asyncio
-from contextlib import suppress
+from types import SimpleNamespace
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from tests.support.event_log import EventLog, Said, frames_of, of, position_of, spoken, woven
+from tests.support.event_log import EventLog, frames_of, of, position_of, spoken, woven
 from tests.support.readings import FAR, NOW, TEXT, others, reading_of, shown, talk
 from tokenmill.dialects import DIALECTS, Dialect, find_dialect
 from tokenmill.dialects.native import NATIVE
 from tokenmill.errors import Unavailable
 from tokenmill.gateway.event_log.position import Position
-from tokenmill.gateway.event_log.reading import Gone, Lookback, Reading, Since, Start
+from tokenmill.gateway.event_log.reading import RESTS, Gone, Lookback, Reading, Since, Start
 from tokenmill.gateway.event_log.view import Frame
 from tokenmill.gateway.event_log.window import Windows
 
@@ -30,29 +28,6 @@ async def test_a_reading_can_begin_behind_every_frame(dialect: Dialect) -> None:
         reading = reading_of(log, dialect, window)
         assert await shown(reading, position_of(frame)) == frames[number:]
         assert not reading.gap
-
-
-@given(st.data())
-def test_what_a_worker_repeats_is_shown_once_wherever_a_reading_begins(data: st.DataObject) -> None:
-    """Workers take over at random places; clients come at random times, with the last id that they were given."""
-    said = list(talk_said())
-    log, at = EventLog(), 0
-    while at < len(said):
-        more = data.draw(st.integers(1, len(said) - at), "chunks")
-        log.say(said[at : at + more])
-        at += more
-        if back := data.draw(st.integers(0, 20), "repeated"):
-            log.repeat(max(0, len(log.records) - back), len(log.records))
-    dialect = data.draw(st.sampled_from([NATIVE, OPENAI]))
-    whole = frames_of(log.entries(), dialect)
-    got = list[Frame]()
-    start: Start = "start"
-    while len(got) < len(whole):
-        came = asyncio.run(shown(reading_of(log, dialect, data.draw(st.integers(0, log.end), "window")), start))
-        got += came[: data.draw(st.integers(1, max(1, len(came))), "frames before the cut")]
-        assert came
-        start = position_of(got[-1])
-    assert got == whole
 
 
 async def test_what_is_published_again_from_far_back_is_shown_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -72,10 +47,6 @@ async def test_a_message_that_seems_older_than_the_one_before_it_is_shown_whole(
     reading = reading_of(log, OPENAI)
     frames = await shown(reading, start)
     assert ([frame.message for frame in frames if frame.first], reading.gap) == ([b"ahead", b"behind"], False)
-
-
-def talk_said() -> list[Said]:
-    return woven(of("c", spoken("one", "Rain.")), others(3), [*of("c", spoken("two", "Hi.")), *others(2)])
 
 
 async def test_everything_is_everything_of_the_conversation() -> None:
@@ -110,14 +81,17 @@ async def test_a_position_that_says_too_much_costs_no_more_than_the_beginning(mo
 
 async def test_a_long_way_is_read_with_rests(monkeypatch: pytest.MonkeyPatch) -> None:
     """A position may be made up. Where it leads further back than `start`, one follows each turn that finds nothing."""
-    monkeypatch.setattr("tokenmill.gateway.event_log.reading.RESTS", 1e9)
-    log = EventLog([*of("c", spoken("m", TEXT)), *others(60)])
-    reading, start = reading_of(log, window=log.end), Position(0, 0, 0, 0)
-    assert await shown(reading_of(log, window=log.end), start, Lookback(600, log.end)) != []
-    with suppress(TimeoutError):
-        async with asyncio.timeout(0.05):
-            await shown(reading, start, Lookback(600, log.end // 2))
-    assert log.end // 2 < reading._offset < log.end
+    rests, turn_s = list[float](), 1e-9
+
+    async def rest(seconds: float) -> None:
+        rests.append(seconds)
+
+    monkeypatch.setattr("tokenmill.gateway.event_log.reading.asyncio", SimpleNamespace(sleep=rest))
+    monkeypatch.setattr("tokenmill.gateway.event_log.reading.TURN_S", turn_s)  # a turn's time, at most
+    log, start = EventLog([*of("c", spoken("m", TEXT)), *others(60)]), Position(0, 0, 0, 0)
+    for records, expected in ((log.end, {0}), (log.end // 2, {0, RESTS * turn_s})):
+        assert await shown(reading_of(log, window=log.end), start, Lookback(600, records)) != []
+        assert {0, *rests} == expected
 
 
 async def test_now_is_what_comes_from_here_on() -> None:

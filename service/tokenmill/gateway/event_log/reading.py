@@ -25,7 +25,7 @@ from tokenmill.dialects import Dialect
 from tokenmill.dialects.native import NATIVE
 from tokenmill.gateway.event_log.conversation import Conversation
 from tokenmill.gateway.event_log.entry import Entry
-from tokenmill.gateway.event_log.log_readers import ClientLogReader, DeletedByRetention
+from tokenmill.gateway.event_log.log_readers import TURN_S, ClientLogReader, DeletedByRetention
 from tokenmill.gateway.event_log.position import Position
 from tokenmill.gateway.event_log.view import Frame, View
 from tokenmill.gateway.event_log.window import Window
@@ -280,7 +280,7 @@ class Reading:
                 took_s = time.monotonic() - began
                 yield shown
                 if not shown and self._offset - self._began > self._unrested:
-                    await asyncio.sleep(RESTS * took_s)
+                    await asyncio.sleep(RESTS * min(took_s, TURN_S))  # it may have waited for its turn
             came, after = self._records.in_window(self._offset, self._soon)
             if not came:
                 self._offset = max(self._offset, after)
