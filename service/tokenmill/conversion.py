@@ -170,8 +170,11 @@ class Conversion:
         """
         going_on = self._partition.going_on()
         chunks = [Chunk(message_id=name, choice=choice, **fields) for name, choice in going_on]
-        begun = self._shown or self._choice in {None, *(choice for _, choice in going_on)}
-        if begun if going_on else self._partition.tally.opened:
+        if going_on:
+            begun = self._shown or self._choice in {None, *(choice for _, choice in going_on)}
+        else:
+            begun = bool(self._partition.tally.opened)
+        if begun:
             return chunks
         message_id = going_on[-1][0] if going_on else self._identity
         named: dict[str, Any] = {"message_id": message_id, "choice": self._choice or 0}

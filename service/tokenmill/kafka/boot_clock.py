@@ -2,9 +2,9 @@
 
 import time
 
-_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+_CLOCK: int | None = getattr(time, "CLOCK_BOOTTIME", None)
 
 
 def boot_clock() -> float:
     """Return monotonic seconds that include suspensions of the machine: on Linux `time.monotonic` leaves them out."""
-    return time.clock_gettime(_CLOCK)
+    return time.monotonic() if _CLOCK is None else time.clock_gettime(_CLOCK)
