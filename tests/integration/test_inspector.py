@@ -126,7 +126,9 @@ async def test_what_is_tried_becomes_a_test_case() -> None:
     async with opened("play", playing(cuts=[15, 40])) as page:
         await page.get_by_text("Make this a test case").click()
         await page.get_by_label("Name of the case").fill("Paris")
-        line = json.loads(await page.get_by_label("JSON line").input_value())
+        case = page.get_by_label("JSON line")
+        await expect(case).to_have_value(re.compile(r'"name":\s*"Paris"'))
+        line = json.loads(await case.input_value())
         assert (line["name"], line["format"]) == ("Paris", "hermes")
         assert line["chunks"] == [TEXT[:15], TEXT[15:40], TEXT[40:]]
         shown = [await each.get_attribute("data-type") for each in await page.get_by_test_id("event").all()]
@@ -204,9 +206,11 @@ async def test_integers_stay_as_long_as_they_are() -> None:
             await expect(place).to_contain_text(str(number))
         await page.get_by_text("Make this a test case").click()
         case = page.get_by_label("JSON line")
+        await expect(case).not_to_have_value("")
         assert json.loads(await case.input_value())["tools"] == tools
         await link(page, "play", {"records": json.dumps(part)})
         await expect(page.get_by_test_id("events")).to_contain_text(str(number))
+        await expect(case).to_have_value(re.compile('"part"'))
         assert json.loads(await case.input_value())["chunks"] == [part]
         await link(page, "compare", {"a": playing(text=call % number), "b": playing(text=call % (number + 1))})
         differing = page.locator("[data-testid=compared-row][data-same=false]")

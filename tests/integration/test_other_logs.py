@@ -210,8 +210,13 @@ async def _seen_at_the_next_look(stage: Stage, delivery: str) -> None:
         cluster.update_metadata = lambda _: None  # the client does not happen to ask while there is no topic
         await make_anew(stage.bootstrap, stage.topics.tokens, 2)
         await _write(stage, *words("new", "one ", "two ", "three "))
-        await LogWatch(rig.engine).look()
-        assert rig.lane() is not before
+        watch = LogWatch(rig.engine)
+
+        async def seen() -> bool:
+            await watch.look()  # one that Kafka can't answer now is followed by the next
+            return rig.lane() is not before
+
+        await until(seen, "the change is seen")
         del cluster.update_metadata
         await rig.live()
         await rig.settled(3)
