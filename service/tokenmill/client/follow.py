@@ -7,13 +7,12 @@ from contextlib import aclosing
 from types import TracebackType
 from typing import Self
 
-import msgspec
 from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
 
 from tokenmill.client.connection import Connection
 from tokenmill.client.repeats import Repeats
 from tokenmill.errors import Unavailable
-from tokenmill.events import AnyEvent, decode_event
+from tokenmill.events import AnyEvent, known_event
 from tokenmill.kafka.aiokafka_inside import fresh_metadata
 from tokenmill.kafka.calls import deadline, started, stopped, stopped_on_failure
 from tokenmill.kafka.client_tasks import must_read
@@ -114,10 +113,8 @@ class Follower:
         """The same as native events. Records of another dialect, and tombstones, are passed over."""
         async with aclosing(self.records()) as records:
             async for record in records:
-                try:
-                    yield decode_event(record.value or b"")
-                except msgspec.DecodeError:
-                    continue
+                if (event := known_event(record.value or b"")) is not None:
+                    yield event
 
     @property
     def how_far(self) -> tuple[int, int]:

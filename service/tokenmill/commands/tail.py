@@ -3,7 +3,7 @@
 import asyncio
 import sys
 from collections.abc import Callable
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 from pathlib import Path
 
 import click
@@ -13,7 +13,7 @@ from aiokafka import ConsumerRecord
 from tokenmill.client import Connection, Follower, Repeats
 from tokenmill.commands.settings import configuration, kafka_options, quiet_kafka
 from tokenmill.errors import FatalError
-from tokenmill.events import decode_event
+from tokenmill.events import Finish, known_event
 from tokenmill.replay import record_to_json
 from tokenmill.terminal.answers import Conversation
 from tokenmill.terminal.console import Terminal, echo, watched
@@ -87,8 +87,9 @@ async def _live(follower: Follower, *, until_finish: bool, timeout_s: float | No
     conversation = Conversation()
 
     def show(record: ConsumerRecord) -> None:
-        with suppress(msgspec.DecodeError):  # another dialect's
-            conversation.add(decode_event(record.value or b""), record.timestamp)
+        event = known_event(record.value or b"")  # None: another dialect's
+        if event is not None:
+            conversation.add(event, record.timestamp)
 
     await watch(Terminal(), conversation, _follow(follower, show, until_finish=until_finish, timeout_s=timeout_s))
 
@@ -102,10 +103,7 @@ async def _follow(follower: Follower, show: Show, *, until_finish: bool, timeout
 
 
 def _is_finish(record: ConsumerRecord) -> bool:
-    try:
-        return decode_event(record.value or b"").type == "finish"
-    except msgspec.DecodeError:
-        return False
+    return isinstance(known_event(record.value or b""), Finish)
 
 
 def _whole_records(record: ConsumerRecord) -> None:
@@ -119,10 +117,11 @@ def _events(*, names: bool) -> Show:
     printer = EventPrinter(console, live=True, names=names)
 
     def show(record: ConsumerRecord) -> None:
-        try:
-            printer.show(decode_event(record.value or b""))
-        except msgspec.DecodeError:
+        event = known_event(record.value or b"")
+        if event is None:
             _payloads(record)  # another dialect's
+        else:
+            printer.show(event)
 
     return show
 

@@ -18,7 +18,7 @@ from typing import TypeAlias
 import msgspec
 
 from tokenmill.errors import NOT_JSON, Orphan
-from tokenmill.events import decode_event
+from tokenmill.events import decode_event, known_event
 from tokenmill.inspector.lines import Line, Opened, Piece, Published, Rejected, Repeated, Unread
 from tokenmill.inspector.ranges import Made
 from tokenmill.inspector.watched import Step, WatchedParser
@@ -234,9 +234,8 @@ class Watch:
 
     def _alone(self, who: Who, seq: int, record: PlacedRecord, seen: float | None) -> Iterator[Line]:
         """An event that nothing of what was read here made."""
-        try:
-            event = decode_event(record.value or b"")
-        except msgspec.DecodeError:
+        event = known_event(record.value or b"")
+        if event is None:
             yield Rejected(record.offset, "event", "this version knows no such event")
             return
         told = self._told.get(who)

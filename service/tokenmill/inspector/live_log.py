@@ -10,12 +10,11 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, Iterable, Iterator
 
-import msgspec
 from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
 
 from tokenmill.config import Config
 from tokenmill.errors import Unavailable
-from tokenmill.events import ToolProgress, ToolResult, decode_event
+from tokenmill.events import ToolProgress, ToolResult, known_event
 from tokenmill.inspector.lines import AboutCall, Ended, Line, Piece, Position, about
 from tokenmill.inspector.live import Watch
 from tokenmill.inspector.steps import STEPS
@@ -244,9 +243,6 @@ def _said(record: ConsumerRecord) -> Iterator[AboutCall]:
     if control is not None:
         yield about(control)
         return
-    try:
-        event = decode_event(record.value or b"")
-    except msgspec.DecodeError:
-        return
+    event = known_event(record.value or b"")
     if isinstance(event, ToolProgress | ToolResult):
         yield about(event)
