@@ -2,13 +2,13 @@
 
 import pytest
 
-from tests.conformance.own_cases import OwnCase, check, own_cases
+from tests.conformance.own_cases import check, own_cases
 from tests.conformance.shared_cases import WAIVERS, difference, key_of, options_of, shared_cases
+from tests.support.every import every
 from tests.support.parsing import grammar, parse
 from tokenmill.formats import FORMATS, compile_grammar
 
 FORMAT_NAMES = [format_.name for format_ in FORMATS]
-OWN = [pytest.param(name, case, id=f"{name}: {case.name}") for name in FORMAT_NAMES for case in own_cases(name)]
 
 FEWEST = 15
 """Cases of a format's own."""
@@ -20,10 +20,10 @@ def test_a_format_has_cases_of_its_own(format_name: str) -> None:
     assert len(own_cases(format_name)) >= FEWEST
 
 
-@pytest.mark.parametrize(("format_name", "case"), OWN)
-def test_own_case(format_name: str, case: OwnCase) -> None:
+@pytest.mark.parametrize("format_name", FORMAT_NAMES)
+def test_own_cases(format_name: str) -> None:
     """A whole answer comes out as the case says."""
-    check(case, format_name)
+    every(own_cases(format_name), lambda case: check(case, format_name), lambda case: case.name)
 
 
 @pytest.mark.parametrize("format_name", FORMAT_NAMES)
