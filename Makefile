@@ -153,19 +153,25 @@ bench: $(INSTALLED) ## The benchmarks, each against its reference
 bench-guard: $(INSTALLED) ## Processor time against the kept figures; more: make bench-guard BENCH_GUARD_ARGS="--kafka --write"
 	@$(BIN)/tokenmill bench guard $(BENCH_GUARD_ARGS)
 
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
+
+# Into the environment $1. uv takes a tenth of pip's time, but does not know pip's settings: where it can't install, pip does.
+install = $(BIN)/uv pip install --quiet --python $1/bin/python $2 || $(PIP) --python $1/bin/python install --no-compile $2
+
 .PHONY: install
 install: $(INSTALLED) $(JUDGES_INSTALLED) ## .venv with tokenmill and everything for development
 
 # Keep extras in the pins: pip resolves "coverage[toml]" separately, to a newer version if only "coverage" is pinned.
-COMPILE := uv pip compile --universal --python-version 3.11 --quiet --generate-hashes --no-emit-index-url \
+COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --quiet --generate-hashes --no-emit-index-url \
     --no-strip-extras --custom-compile-command "make lock"
 
 .PHONY: lock
-lock: ## Pin the newest versions that pyproject.toml allows (needs uv)
+lock: $(INSTALLED) ## Pin the newest versions that pyproject.toml allows
 	$(COMPILE) pyproject.toml --extra all --group dev --upgrade --output-file requirements.lock
 	$(COMPILE) pyproject.toml --extra auth --extra front --extra otel --extra worker --constraint requirements.lock --output-file deploy/requirements.lock
 	$(COMPILE) pyproject.toml --extra auth --extra front --extra otel --extra tools --extra worker --constraint requirements.lock --output-file deploy/tools.lock
 	$(COMPILE) --group build --constraint requirements.lock --output-file deploy/build.lock
+	$(COMPILE) --group installer --upgrade --output-file deploy/installer.lock
 	$(COMPILE) --group release --upgrade --output-file deploy/release.lock
 
 DIST := dist
@@ -184,15 +190,14 @@ dist: $(RELEASE)/.installed ## Build and check a release: wheel, sdist, SBOMs an
 	@cd $(DIST) && sha256sum -- * > SHA256SUMS && cat SHA256SUMS
 
 $(RELEASE)/.installed: deploy/release.lock | $(INSTALLED)
-	@$(BIN)/python -m venv $(RELEASE)
-	@$(RELEASE)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement deploy/release.lock
+	@$(BIN)/python -m venv --without-pip $(RELEASE)
+	@$(call install,$(RELEASE),--require-hashes --requirement deploy/release.lock)
 	@touch $@
 
 .PHONY: audit
-audit: ## Known vulnerabilities of the packages in requirements.lock, hashes checked (needs uv and PyPI)
-	@command -v uvx >/dev/null || { echo "make audit needs uv: python3 -m pip install uv" >&2; exit 1; }
-	@uvx --quiet pip-audit==$(PIP_AUDIT) --version >/dev/null || { echo "pip-audit can't be fetched: is PyPI reachable?" >&2; exit 1; }
-	@uvx --quiet pip-audit==$(PIP_AUDIT) --requirement requirements.lock --require-hashes --disable-pip --strict \
+audit: $(INSTALLED) ## Known vulnerabilities of the packages in requirements.lock, hashes checked (needs PyPI)
+	@$(BIN)/uvx --quiet pip-audit==$(PIP_AUDIT) --version >/dev/null || { echo "pip-audit can't be fetched: is PyPI reachable?" >&2; exit 1; }
+	@$(BIN)/uvx --quiet pip-audit==$(PIP_AUDIT) --requirement requirements.lock --require-hashes --disable-pip --strict \
 	    --progress-spinner off $(AUDIT_ARGS) || { echo "vulnerable, or unknown: a package that can't be looked up counts as a failure" >&2; exit 1; }
 
 .PHONY: clean
@@ -208,10 +213,10 @@ $(INSTALLED): requirements.lock pyproject.toml
 	[ -x $(BIN)/python ] || $$python -m venv $(VENV) || { \
 	    echo "$$python can't make virtual environments; on Debian: apt-get install python3-venv" >&2; exit 1; }
 	@echo "installing into $(VENV), about a minute the first time"
+	@$(PIP) install --require-hashes --only-binary=:all: --requirement deploy/installer.lock || true
 	@# The lock is complete, so there is nothing to resolve; modules are compiled when imported.
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-compile --require-hashes \
-	    --requirement requirements.lock
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --editable .
+	@$(call install,$(VENV),--no-deps --require-hashes --requirement requirements.lock)
+	@$(call install,$(VENV),--no-build-isolation --no-deps --editable .)
 	@touch $@
 
 # With Java: test brokers start in half the time.
