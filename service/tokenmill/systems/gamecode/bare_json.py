@@ -61,8 +61,7 @@ class _ToolObjectReader:
         return JsonState()
 
     def quick(self, rules: Rules, parser: State, call: OpenCall, text: str) -> list[AnyEvent] | None:  # noqa: ARG002 -- other bodies hold text
-        state = call.body
-        assert isinstance(state, JsonState)
+        state: JsonState = call.body
         if not call.begun or not stays_in_string(state, text):
             return None
         return [ToolInputDelta(call.id, text)] if rules.streams_input and not call.dropped else []
@@ -79,8 +78,8 @@ class _ToolObjectReader:
         return stop, verdict
 
     def _read(self, run: Run, call: OpenCall, buffer: str, position: int) -> tuple[int, Verdict]:
-        state, first, was_begun = call.body, position, call.begun
-        assert isinstance(state, JsonState)
+        state: JsonState = call.body
+        first, was_begun = position, call.begun
         verdict = Verdict.MORE
         while verdict is Verdict.MORE:
             position, token = scan(state, buffer, position)

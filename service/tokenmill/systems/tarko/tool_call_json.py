@@ -61,8 +61,7 @@ class _ClosedReader(JsonReader):
 
 
 def _is_whole(call: OpenCall) -> bool:
-    state = call.body
-    assert isinstance(state, JsonState)
+    state: JsonState = call.body
     return state.phase == Phase.AFTER and not state.stack
 
 
