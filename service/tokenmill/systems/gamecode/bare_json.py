@@ -41,20 +41,14 @@ _NAME = re.compile(r"[\w.:/-]+")
 class ToolObject(msgspec.Struct, frozen=True):
     """One object with the tool's name and its parameters as values of two of its keys."""
 
-    tool: str = "tool"
-    params: str = "params"
-
     def compile(self, stops: Sequence[Marker]) -> Reader:  # noqa: ARG002 -- strict JSON ends by itself
         """Return the reader of this body."""
-        return _ToolObjectReader(self)
+        return _ToolObjectReader()
 
 
 class _ToolObjectReader:
     encoding: Encoding = "text"
     state_type = JsonState
-
-    def __init__(self, keys: ToolObject) -> None:
-        self._keys = keys
 
     def begin(self, call: OpenCall) -> JsonState:
         call.doubtful = True
@@ -108,11 +102,11 @@ class _ToolObjectReader:
         return Verdict.MORE
 
     def _value(self, run: Run, call: OpenCall, state: JsonState, sign: str) -> Verdict:
-        if state.key == self._keys.tool:
+        if state.key == "tool":
             if sign != '"' or state.name is not None:
                 return Verdict.FAILED if call.begun else Verdict.TEXT
             state.capture, state.text = True, ""
-        elif state.key == self._keys.params:
+        elif state.key == "params":
             state.begin = 0
             return self._known(run, call, state)
         return Verdict.MORE
@@ -128,10 +122,10 @@ class _ToolObjectReader:
             whole = msgspec.json.decode(call.source.text(), type=dict[str, Any])
         except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as problem:
             raise ValueError(f"the call is no JSON: {problem}") from problem
-        value = whole[self._keys.params]
+        value = whole["params"]
         if value is None:
             return {}, False
-        return (value if isinstance(value, dict) else {self._keys.params: value}), False
+        return (value if isinstance(value, dict) else {"params": value}), False
 
 
 def _has_begun(call: OpenCall) -> bool:
