@@ -19,7 +19,7 @@ from tokenmill.dialects.server_sent import server_sent
 from tokenmill.errors import RECORD_ERRORS, MessageEnded, RecordError, Undecodable
 from tokenmill.events import Event, Finish
 from tokenmill.formats import compile_grammar
-from tokenmill.library import checked_limits
+from tokenmill.library import IDENTITY_BYTES, checked_limits
 from tokenmill.limits import Limits
 from tokenmill.parser.options import MessageOptions, read_options
 from tokenmill.parser.parser import UPSTREAM_CHARS
@@ -56,8 +56,6 @@ class ConversionOptions(MessageOptions, total=False):
     limits: Limits | None
     choice: int | None
 
-
-IDENTITY_BYTES = 12
 
 UNNAMED = 1 << 48
 """Range of the random number in the ids of messages that native chunks do not name."""

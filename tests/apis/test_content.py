@@ -3,7 +3,7 @@
 import pytest
 
 from tokenmill.apis.ask import BadAsk
-from tokenmill.apis.content import foreign_part, image_address, image_part, plain, text_part
+from tokenmill.apis.content import image_address, image_part, plain, read_part, text_part
 from tokenmill.apis.reading import Node
 
 
@@ -30,7 +30,10 @@ def test_other_addresses_are_refused(url: str) -> None:
 
 def test_a_part_of_another_type_is_named() -> None:
     """And what there is."""
-    refused = foreign_part(Node("input_audio", "messages[2].content[0].type"), ["text", "image_url"])
+    part = Node({"type": "input_audio"}, "messages[2].content[0]")
+    with pytest.raises(BadAsk) as caught:
+        read_part(part, {"text": Node.json, "image_url": Node.json})
+    refused = caught.value
     assert (refused.param, refused.code) == ("messages[2].content[0].type", "unsupported_value")
     assert "'input_audio'" in str(refused)
     assert "text, image_url" in str(refused)

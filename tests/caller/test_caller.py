@@ -13,6 +13,7 @@ import pytest
 from aiokafka import TopicPartition
 
 from tests.caller.desk import CONVERSATION, Desk, request, settings
+from tests.support.callers import CallerProcess
 from tests.support.model_servers.__main__ import key_of
 from tests.support.model_servers.serving import Generation
 from tests.support.model_servers.speech import Script
@@ -30,7 +31,6 @@ from tokenmill.errors import FatalError, Unavailable
 from tokenmill.front.stops import Stops
 from tokenmill.gateway.ingest.in_flight import InFlightRecord
 from tokenmill.observe import CALLER_METRICS, Numbers
-from tokenmill.servers.front import CallerProcess
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
 

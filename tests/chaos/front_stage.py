@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, Self, TypeAlias
 
 from tests.structure.tree import CHECKOUT
+from tests.support.callers import CallerProcess, FrontAlone
 from tests.support.stage import LOOK_S
 from tokenmill.config import Config, Kafka
 from tokenmill.errors import MissingServer
 from tokenmill.kafka.topics import create_topics
 from tokenmill.servers import KafkaServer, RedisServer
-from tokenmill.servers.front import CallerProcess, FrontProcess
 from tokenmill.servers.gateway import GatewayProcess
 from tokenmill.servers.process import Server
 from tokenmill.servers.worker import WorkerProcess
@@ -175,7 +175,7 @@ class FrontStage:
 
     def _make(self) -> None:
         base, folder = self._settings(), self._folder
-        self.fronts = [Slot(FrontProcess(folder / f"front-{at}", base, caller=False)) for at in range(2)]
+        self.fronts = [Slot(FrontAlone(folder / f"front-{at}", base)) for at in range(2)]
         self.callers = [
             Slot(CallerProcess(folder / f"caller-{at}", self._of_caller(at))) for at in range(self._callers)
         ]

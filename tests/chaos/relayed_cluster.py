@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
+from tests.support.kafka_cluster import KafkaCluster, Member
 from tests.support.relay import Relay
-from tokenmill.servers.kafka_cluster import KafkaCluster, Member
 from tokenmill.servers.process import free_port
 
 LISTENERS = {

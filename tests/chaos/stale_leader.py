@@ -18,11 +18,11 @@ from aiokafka import AIOKafkaProducer, TopicPartition
 from aiokafka.admin import NewTopic
 from aiokafka.errors import KafkaError
 
+from tests.support.kafka_cluster import KafkaCluster
 from tests.support.rig import Rig, rigged
 from tests.support.stage import Content, Stage, until
 from tests.support.topics import admin_of, known
 from tokenmill.kafka.calls import stopped
-from tokenmill.servers import KafkaCluster
 
 BEFORE, MEANWHILE, AFTER = 5, 20, 3
 """Records: before the leader is frozen, under the new one, and after the takeover."""

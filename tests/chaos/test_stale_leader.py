@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.chaos.stale_leader import Outcome, one_round
-from tokenmill.servers import KafkaCluster
+from tests.support.kafka_cluster import KafkaCluster
 from tokenmill.worker.engine import DELIVERIES
 
 TRIES = int(os.environ.get("TOKENMILL_STALE_LEADER", "3"))

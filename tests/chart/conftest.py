@@ -9,7 +9,8 @@ from tests.chart.pods import Secrets
 from tests.chart.tools import NAMES
 from tests.support.certificates import make_identity
 from tests.support.deployment import tool
-from tokenmill.servers import RedisServer, SecureKafkaServer
+from tests.support.secure_kafka import SecureKafkaServer
+from tokenmill.servers import RedisServer
 
 PASSWORD = "open-sesame"
 

@@ -10,10 +10,10 @@ from msgspec import UNSET
 
 from tests.chart.pods import Container, Secrets
 from tests.chart.rendering import Object, hook, of_server, of_tools, one, render, runner, worker
+from tests.support.secure_kafka import SecureKafkaServer
 from tests.support.stage import Stage, until
 from tests.support.tool_calls import Calls
 from tests.support.topics import admin_of
-from tokenmill.servers import SecureKafkaServer
 from tokenmill.servers.process import free_port
 
 pytestmark = pytest.mark.integration

@@ -15,8 +15,8 @@ from tests.chart.pods import Container, Secrets
 from tests.chart.rendering import Object, Values, caller, front, hook, render, worker
 from tests.support.model_servers.speech import Script
 from tests.support.model_servers.vllm import Vllm
+from tests.support.secure_kafka import SecureKafkaServer
 from tests.support.stage import until
-from tokenmill.servers import SecureKafkaServer
 from tokenmill.servers.process import free_port
 
 pytestmark = pytest.mark.integration

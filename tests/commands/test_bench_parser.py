@@ -7,7 +7,6 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
-from tokenmill.bench.agent import StreamingCost
 from tokenmill.bench.conditions import processor
 from tokenmill.bench.dialects import DialectCost
 from tokenmill.bench.memory import Footprint
@@ -23,7 +22,6 @@ REPORT = Report(4, [LINE], [Growth("json_call", "a file", 1.01)], [Footprint("op
 def results(monkeypatch: pytest.MonkeyPatch) -> None:
     """Measuring is tested where it is done; here stand results of it."""
     monkeypatch.setattr(bench_parser, "run_parser", lambda **_: REPORT)
-    monkeypatch.setattr(bench_parser, "run_agent", lambda **_: StreamingCost(10.0, 10.2, 25.0))
     monkeypatch.setattr(bench_parser, "run_dialects", lambda **_: [DialectCost("anthropic", 0.1, 1.2, 12.0)])
 
 
@@ -34,7 +32,6 @@ def test_the_parser_s_page_shows_both_sides_and_the_ratio() -> None:
     assert cells in [line.split() for line in page.splitlines()]
     assert "total time, json_call, a file: grows with the length to the power of 1.01" in page
     assert "a message that is open: 1,500 bytes" in page
-    assert "agent's page: 1.02 of the time without while off, 2.50 while on" in page
     assert ["anthropic", "0.100", "1.200", "12.0"] in [line.split() for line in page.splitlines()]
     assert "python 3." in page
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 import pytest
+import tomli_w
 from click.testing import CliRunner
 
 from tests.support.stage import until
@@ -15,7 +16,6 @@ from tests.support.topics import read_topic
 from tokenmill.commands.tools import command
 from tokenmill.commands.tools_control import _row
 from tokenmill.errors import Unavailable
-from tokenmill.servers.ours import toml
 from tokenmill.tools.control import ApprovalRequest, Cancel, read_control
 
 pytestmark = pytest.mark.integration
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.integration
 async def calls(kafka: str, unique: str, tmp_path: Path) -> AsyncIterator[Calls]:
     """Calls of `note` wait for a word."""
     async with Calls(tmp_path, kafka, unique, policy=["ask weather__note"]) as calls:
-        (tmp_path / "tokenmill.toml").write_text(toml(calls.settings))
+        (tmp_path / "tokenmill.toml").write_text(tomli_w.dumps(calls.settings))
         yield calls
 
 
@@ -118,7 +118,7 @@ async def test_a_word_names_its_call_in_full(calls: Calls, name: str) -> None:
 async def test_without_its_topic_nothing_is_cancelled(calls: Calls) -> None:
     """It is said what to do, at once."""
     settings = {**calls.settings, "topics": {**calls.settings["topics"], "tool_control": "nowhere"}}
-    (calls.folder / "tokenmill.toml").write_text(toml(settings))
+    (calls.folder / "tokenmill.toml").write_text(tomli_w.dumps(settings))
     with pytest.raises(Unavailable, match="no topic nowhere: `tokenmill topics create` makes it"):
         await said(calls, "cancel", "c1")
 

@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.callers import CallerProcess
 from tests.support.starting import waits_for_kafka
 from tests.support.topics import make_topics
 from tokenmill.config import Caller, Config, Front, Kafka
 from tokenmill.errors import FatalError, Unavailable
 from tokenmill.front.host import Process, run_caller, run_front
 from tokenmill.gateway.host import SILENT_S
-from tokenmill.servers.front import CallerProcess, FrontProcess
+from tokenmill.servers.front import FrontProcess
 from tokenmill.servers.ours import OurProcess
 
 AWAY = Config(

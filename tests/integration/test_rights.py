@@ -10,11 +10,11 @@ import pytest
 from tests.support.certificates import Identity, make_identity
 from tests.support.group_tool import reset_offsets
 from tests.support.rights import AUTHORIZER, documented_rights, documented_rights_of, grant
+from tests.support.secure_kafka import SecureKafkaServer
 from tests.support.stage import Stage, until
 from tests.support.tool_calls import Calls
 from tests.support.topics import make_topics, read_topic
 from tokenmill.config import Config, Kafka, Tools
-from tokenmill.servers import SecureKafkaServer
 from tokenmill.servers.gateway import GatewayProcess
 from tokenmill.servers.process import free_port
 from tokenmill.servers.worker import WorkerProcess

@@ -9,10 +9,11 @@ import pytest
 import redis
 
 from tests.support.certificates import Identity, make_identity
+from tests.support.secure_kafka import SecureKafkaServer
 from tests.support.stage import Stage, counted, until
 from tests.support.tls import tls_front
 from tokenmill.errors import MissingServer
-from tokenmill.servers import RedisServer, SecureKafkaServer
+from tokenmill.servers import RedisServer
 from tokenmill.servers.process import free_port
 
 pytestmark = pytest.mark.integration

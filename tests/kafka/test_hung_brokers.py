@@ -19,13 +19,13 @@ from aiokafka.errors import (
 )
 from aiokafka.protocol.metadata import MetadataRequest
 
+from tests.support.kafka_cluster import KafkaCluster
 from tests.support.stage import until
 from tests.support.topics import admin_of, known
 from tokenmill.config import Kafka
 from tokenmill.kafka import hung_brokers
 from tokenmill.kafka.clients import make_producer
 from tokenmill.kafka.hung_brokers import NotReachable, first_answer, owes
-from tokenmill.servers import KafkaCluster
 
 REQUEST_MS = 60_000
 """What a client of aiokafka's own would wait."""

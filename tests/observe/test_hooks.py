@@ -15,10 +15,8 @@ def test_a_subclass_overrides_what_it_needs() -> None:
     hooks.assigned(3)
     hooks.replayed("tokens", 0, 5)
     hooks.restored("tokens", 0, "redis", 7)
-    hooks.processed("tokens", 0, 2)
     hooks.committing({("tokens", 0): 9})
     hooks.committed({("tokens", 0): 9})
     hooks.snapshot_written("tokens", 0, 9)
     hooks.revoked(3)
-    hooks.draining()
     assert heard == [3]

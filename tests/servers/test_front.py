@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
+from tests.support.callers import CallerProcess, FrontAlone
 from tests.support.deployment import promtool
 from tests.support.topics import make_topics
 from tokenmill.config import load_config
 from tokenmill.errors import MissingServer
-from tokenmill.servers.front import CallerProcess, FrontProcess
+from tokenmill.servers.front import FrontProcess
 from tokenmill.servers.process import answer_of
 
 UPSTREAM = {"models": ["m"], "kind": "vllm", "urls": ["http://127.0.0.1:9"]}
@@ -20,7 +21,7 @@ UPSTREAM = {"models": ["m"], "kind": "vllm", "urls": ["http://127.0.0.1:9"]}
 def test_their_configuration_is_what_was_asked_for(tmp_path: Path) -> None:
     """With ports of their own on the loopback interface; the model servers are a list."""
     settings: dict[str, Any] = {"kafka": {"bootstrap_servers": "k:1"}, "upstreams": [UPSTREAM]}
-    front = FrontProcess(tmp_path, settings | {"front": {"first_s": 5}}, caller=False)
+    front = FrontAlone(tmp_path, settings | {"front": {"first_s": 5}})
     front.port = 1234
     command = front.command()
     assert "--no-caller" in command

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from tokenmill.apis.ask import Json
-from tokenmill.apis.content import DETAILS, foreign_part, image_address
+from tokenmill.apis.content import DETAILS, image_address, read_parts
 from tokenmill.apis.reading import Node, shown
 from tokenmill.apis.tools import name_of
 
@@ -66,15 +66,8 @@ def _image(node: Node) -> None:
 
 def _content(node: Node, parts: Mapping[str, Part]) -> None:
     """Read a string, or a list of parts of these types."""
-    if isinstance(node.value, str):
-        return
-    if not isinstance(node.value, list):
-        raise node.unfit("a string or a list of parts")
-    for part in node.some():
-        kind = part.need("type")
-        if (check := parts.get(kind.text())) is None:
-            raise foreign_part(kind, list(parts))
-        check(part)
+    if not isinstance(node.value, str):
+        read_parts(node, parts)
 
 
 def _system(node: Node) -> None:

@@ -1,12 +1,15 @@
 """Content of a message besides its text, in the neutral shape: parts of text, images, and what is refused of them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping
+from typing import TypeVar
 
-from tokenmill.apis.ask import BadAsk, Json
+from tokenmill.apis.ask import Json
 from tokenmill.apis.reading import Node, shown
 
 SCHEMES = ("https://", "http://", "data:image/")
 """Beginnings of images' addresses. A file of the model's server is not allowed: a client could read what it may not."""
+
+_Read = TypeVar("_Read")
 
 DETAILS = ("auto", "low", "high", "original")
 
@@ -29,10 +32,20 @@ def image_address(node: Node) -> str:
     return url
 
 
-def foreign_part(node: Node, known: Sequence[str]) -> BadAsk:
-    """Return the refusal of a part with this type."""
-    told = f"can't be {shown(node.text())}: it would not reach the model; known are {', '.join(known)}."
-    return node.bad(told, "unsupported_value")
+def read_part(node: Node, parts: Mapping[str, Callable[[Node], _Read]]) -> _Read:
+    """Return what the reader of this part's type makes of it."""
+    kind = node.need("type")
+    if (read := parts.get(kind.text())) is None:
+        told = f"can't be {shown(kind.text())}: it would not reach the model; known are {', '.join(parts)}."
+        raise kind.bad(told, "unsupported_value")
+    return read(node)
+
+
+def read_parts(node: Node, parts: Mapping[str, Callable[[Node], _Read]], called: str = "parts") -> list[_Read]:
+    """Return what the readers make of the parts of a content that is not a string."""
+    if not isinstance(node.value, list):
+        raise node.unfit(f"a string or a list of {called}")
+    return [read_part(part, parts) for part in node.some()]
 
 
 def plain(parts: list[Json]) -> str | list[Json]:

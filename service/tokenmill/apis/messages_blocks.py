@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tokenmill.apis.ask import Json
-from tokenmill.apis.content import foreign_part, image_address, image_part, plain, text_part
+from tokenmill.apis.content import image_address, image_part, plain, read_parts, text_part
 from tokenmill.apis.reading import Node
 from tokenmill.apis.tools import call, name_of
 
@@ -63,21 +63,11 @@ def _unbilled(content: str | list[Json]) -> str | list[Json]:
 def _content(node: Node, blocks: Mapping[str, Callable[[Node], Json]]) -> Any:
     if isinstance(node.value, str):
         return node.value
-    return plain([_block(each, blocks) for each in _listed(node)])
+    return plain(_blocks(node, blocks))
 
 
-def _listed(node: Node) -> list[Node]:
-    """Return the blocks of a content that is not a string."""
-    if not isinstance(node.value, list):
-        raise node.unfit("a string or a list of blocks")
-    return node.some()
-
-
-def _block(node: Node, blocks: Mapping[str, Callable[[Node], Json]]) -> Json:
-    kind = node.need("type")
-    if (read := blocks.get(kind.text())) is None:
-        raise foreign_part(kind, list(blocks))
-    return read(node)
+def _blocks(node: Node, readers: Mapping[str, Callable[[Node], Json]]) -> list[Json]:
+    return read_parts(node, readers, "blocks")
 
 
 def _system(node: Node) -> list[Json]:
@@ -89,7 +79,7 @@ def _user(node: Node) -> list[Json]:
         return [{"role": "user", "content": node.filled()}]
     found: list[Json] = []
     parts: list[Json] = []
-    for read in [_block(each, _USER) for each in _listed(node)]:
+    for read in _blocks(node, _USER):
         if read.get("role") != "tool":
             parts.append(read)
             continue
@@ -107,7 +97,7 @@ def _assistant(node: Node) -> list[Json]:
     if isinstance(node.value, str) or node.value in (None, []):  # clients send empty answers back, too
         return [{"role": "assistant", "content": node.value or ""}]
     found: dict[str, list[Any]] = {"content": [], "reasoning_content": [], "tool_calls": []}
-    for read in (_block(each, _ASSISTANT) for each in _listed(node)):
+    for read in _blocks(node, _ASSISTANT):
         for name, value in read.items():
             found[name].append(value)
     text, thought, calls = found["content"], found["reasoning_content"], found["tool_calls"]

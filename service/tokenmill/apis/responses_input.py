@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from tokenmill.apis.ask import BadAsk, Json
-from tokenmill.apis.content import DETAILS, foreign_part, image_address, image_part, plain, text_part
+from tokenmill.apis.content import DETAILS, image_address, image_part, plain, read_part, read_parts, text_part
 from tokenmill.apis.reading import Node, shown
 from tokenmill.apis.tools import call, name_of
 
@@ -151,16 +151,7 @@ def _foreign_item(kind: Node, name: str) -> BadAsk:
 def _content(node: Node, parts: Mapping[str, Callable[[Node], Json]]) -> Any:
     if isinstance(node.value, str):
         return node.value
-    if not isinstance(node.value, list):
-        raise node.unfit("a string or a list of parts")
-    return plain([_part(part, parts) for part in node.some()])
-
-
-def _part(node: Node, parts: Mapping[str, Callable[[Node], Json]]) -> Json:
-    kind = node.need("type")
-    if (read := parts.get(kind.text())) is None:
-        raise foreign_part(kind, list(parts))
-    return read(node)
+    return plain(read_parts(node, parts))
 
 
 def _assistant_content(node: Node) -> Json:
@@ -168,7 +159,7 @@ def _assistant_content(node: Node) -> Json:
     if isinstance(node.value, str):
         return {"content": node.value}
     found: dict[str, list[str]] = {}
-    for part in (_part(each, _SPOKEN) for each in node.items()):
+    for part in (read_part(each, _SPOKEN) for each in node.items()):
         for name, text in part.items():
             found.setdefault(name, []).append(text)
     return {name: "".join(texts) for name, texts in found.items()} or {"content": ""}

@@ -16,7 +16,7 @@ from typing import Self, cast
 import msgspec
 import uvloop
 
-from tokenmill.bench.model_server import MODEL
+from tokenmill.bench.model_server import MODEL, now_us
 from tokenmill.errors import FatalError
 from tokenmill.servers.process import STOP_S
 
@@ -96,7 +96,7 @@ class _Connection(asyncio.Protocol):
         self._rest = self._tail = self._head = b""
         self._count = 0
         self._over = asyncio.get_running_loop().create_future()
-        self._asked_us = _now()
+        self._asked_us = now_us()
         self._transport.write(request)
         await self._over
 
@@ -105,7 +105,7 @@ class _Connection(asyncio.Protocol):
         self._transport.close()
 
     def data_received(self, data: bytes) -> None:
-        now = _now()
+        now = now_us()
         self._head = self._head or data
         lines, _, self._rest = (self._rest + data).rpartition(b"\n")
         self._tail = (self._tail + data)[-len(_LAST) :]
@@ -133,10 +133,6 @@ class _Connection(asyncio.Protocol):
     def _fail(self) -> None:
         if self._over is not None and not self._over.done():
             self._over.set_exception(FatalError(f"{self._count} of {self._tokens} tokens came: {self._head[:500]!r}"))
-
-
-def _now() -> int:
-    return time.time_ns() // 1_000
 
 
 def request_of(port: int, prompt: str, tokens: int) -> bytes:

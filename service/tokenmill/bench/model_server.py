@@ -84,7 +84,7 @@ class _Connection(asyncio.Protocol):
         if self._timer is not None and self._left:
             self._timer.cancel()
             self._seen.running -= 1
-            self._seen.closed[self._prompt] = _now()
+            self._seen.closed[self._prompt] = now_us()
 
     def _answer(self, head: bytes, body: bytes) -> None:
         if head.startswith(b"POST "):
@@ -105,7 +105,7 @@ class _Connection(asyncio.Protocol):
         """Send the next token, at its time, even if the one before was late."""
         self._seen.tokens += 1
         self._left -= 1
-        self._transport.write(_framed(_TOKEN % _now()))
+        self._transport.write(_framed(_TOKEN % now_us()))
         if not self._left:
             self._seen.running -= 1
             self._transport.write(_framed(_END) + b"0\r\n\r\n")
@@ -118,7 +118,8 @@ def _framed(data: bytes) -> bytes:
     return b"%x\r\n%b\r\n" % (len(data), data)
 
 
-def _now() -> int:
+def now_us() -> int:
+    """Return the microseconds since the epoch."""
     return time.time_ns() // 1_000
 
 

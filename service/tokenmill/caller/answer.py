@@ -12,6 +12,7 @@ import logging
 import time
 from collections.abc import Coroutine, Mapping
 from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -48,30 +49,20 @@ TAKEOVER_PART = "takeover"
 BAD_REQUEST, NOT_FOUND = 400, 404
 
 
+@dataclass(frozen=True)
 class Resources:
     """What all answers of a process share."""
 
-    def __init__(
-        self,
-        models: Mapping[str, Served],
-        producer: RecordProducer,
-        first: RecordProducer,
-        http: Http,
-        renderer: Renderer,
-        tokens: str,
-        *,
-        native: bool,
-    ) -> None:
-        """`tokens` is the topic of chunks, whose records are `native` ones unless they say otherwise. `first` writes
-        them up to an answer's first token.
-        """
-        self.models = models
-        self.producer = producer
-        self.first = first
-        self.http = http
-        self.renderer = renderer
-        self.tokens = tokens
-        self.native = native
+    models: Mapping[str, Served]
+    producer: RecordProducer
+    first: RecordProducer
+    """Writes chunks up to an answer's first token."""
+    http: Http
+    renderer: Renderer
+    tokens: str
+    """Topic of chunks."""
+    native: bool = field(kw_only=True)
+    """Whether that topic's records are native ones unless they say otherwise."""
 
 
 class Answer:

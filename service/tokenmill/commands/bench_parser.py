@@ -5,7 +5,6 @@ from pathlib import Path
 
 import click
 
-from tokenmill.bench.agent import StreamingCost, run_agent
 from tokenmill.bench.conditions import conditions
 from tokenmill.bench.dialects import DialectCost, run_dialects
 from tokenmill.bench.page import page
@@ -26,21 +25,20 @@ def parser(*, rounds: int, target: Path | None, as_json: bool) -> None:
     Includes a call in each grammar of the formats, and for every dialect the time to write an event of an agent's turn.
     The reference, a loop: `str.find` of a marker's first character and an append for each chunk.
     """
-    with steps(len(subjects()) * len(SIZES) + 3) as progress:
+    with steps(len(subjects()) * len(SIZES) + 2) as progress:
         report = run_parser(rounds=rounds, progress=progress)
-        cost = run_agent(rounds=rounds, progress=progress)
         dialects = run_dialects(rounds=rounds, progress=progress)
     if target is not None:
         target.write_text(page(report, conditions()), encoding="utf-8")
     if as_json:
         ratios = {line.name: line.ratio for line in dialects}
-        print_json(report, agent_off=cost.off, agent_on=cost.on, dialects=ratios)
+        print_json(report, dialects=ratios)
     else:
-        _print_parser(report, cost)
+        _print_parser(report)
         _print_dialects(dialects)
 
 
-def _print_parser(report: Report, cost: StreamingCost) -> None:
+def _print_parser(report: Report) -> None:
     console = Terminal()
     columns = ("grammar", "text", "characters", "loop, µs", "parser, µs", "ratio", "slowest chunk")
     print_table(console, columns, [_parser_row(line) for line in report.lines], right=5)
@@ -51,10 +49,6 @@ def _print_parser(report: Report, cost: StreamingCost) -> None:
             f"total time, {growth.grammar}, {growth.text}: grows with the length to the power of {growth.exponent:.2f}"
         )
         console.print(told, soft_wrap=True)
-    console.print(
-        f"calls streamed to an agent's page: {cost.off:.2f} of the time without while off, {cost.on:.2f} while on",
-        soft_wrap=True,
-    )
 
 
 def _print_dialects(lines: Sequence[DialectCost]) -> None:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import tomli_w
 from rich.console import Console
 
 from tokenmill.config import Config
@@ -26,7 +27,6 @@ from tokenmill.demo.broker import embedded_broker
 from tokenmill.errors import FatalError
 from tokenmill.kafka.topics import all_topics
 from tokenmill.servers import RedisServer
-from tokenmill.servers.ours import toml
 from tokenmill.servers.process import Server, answer_of, deaths, free_port, start_all
 
 OURS = ("kafka", "redis")
@@ -172,8 +172,9 @@ def variable(section: str, key: str) -> str:
 def _file(given: Path | None, folder: Path) -> Path:
     """Write the user's file without the sections that are ours."""
     values = tomllib.loads(given.read_text(encoding="utf-8-sig")) if given else {}
+    theirs = {name: value for name, value in values.items() if name not in OURS}
     file = folder / "tokenmill.toml"
-    file.write_text(toml({name: value for name, value in values.items() if name not in OURS}), encoding="utf-8")
+    file.write_text(tomli_w.dumps(theirs), encoding="utf-8")
     return file
 
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import tomli_w
 from rich.console import Console
 
 from tokenmill.config import load_config
@@ -22,7 +23,6 @@ from tokenmill.demo.model_server import SAMPLES
 from tokenmill.demo.pieces import Piece, Reader, Told, of_chat, of_messages, of_responses
 from tokenmill.demo.tools import TOOLS
 from tokenmill.errors import FatalError
-from tokenmill.servers.ours import toml
 from tokenmill.servers.process import Server, answer_of, deaths
 
 TITLE = "tokenmill demo --front: the APIs of OpenAI and Anthropic before a model server that only writes text"
@@ -130,7 +130,7 @@ def run_front_demo(console: Console, *, keep: bool = False) -> None:
         with ModelServer(folder / "model", WATCHED_RATE if watched else 0) as model:
             console.print(f"  model    {model.url}, as vLLM without parsers")
             file = folder / "tokenmill.toml"
-            file.write_text(toml(_settings(model.url)))
+            file.write_text(tomli_w.dumps(_settings(model.url)))
             environ = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
             with embedded(load_config(file, {}), file, console, environ) as running:
                 try:

@@ -17,7 +17,6 @@ APERTUS = Format(
     aliases=("apertus2509",),
     history=json_history("<|tools_prefix|>[{$quoted: $arguments}]<|tools_suffix|>", "[$result]"),
     regions=(Region(marker("<|inner_prefix|>"), marker("<|inner_suffix|>"), again="reasoning"),),
-    strays=(marker("<|inner_suffix|>"),),
     sections=(json_calls(marker("<|tools_prefix|>"), marker("<|tools_suffix|>"), JsonKeyed()),),
     calls_in_reasoning="honour",
 )

@@ -9,8 +9,6 @@ from tokenmill.parser.bodies import JsonCall
 from tokenmill.parser.markers import marker
 from tokenmill.parser.spec import Format, Region
 
-_CLOSE = marker("<|END_THINKING|>")
-
 COHERE_ACTION = Format(
     name="cohere_action",
     summary="A JSON list of calls between `<|START_ACTION|>` and `<|END_ACTION|>`.",
@@ -27,8 +25,7 @@ COHERE_ACTION = Format(
         "<|END_ACTION|>",
         '<|START_TOOL_RESULT|>[\n    {"tool_call_id": "$id", "results": {"0": $json}}\n]<|END_TOOL_RESULT|>',
     ),
-    regions=(Region(marker("<|START_THINKING|>"), _CLOSE, again="reasoning"),),
-    strays=(_CLOSE,),
+    regions=(Region(marker("<|START_THINKING|>"), marker("<|END_THINKING|>"), again="reasoning"),),
     noise=(
         marker("<|START_RESPONSE|>", "<|END_RESPONSE|>", "<|START_TEXT|>", "<|END_TEXT|>"),
         marker("<|CHATBOT_TOKEN|>", "<|END_OF_TURN_TOKEN|>"),

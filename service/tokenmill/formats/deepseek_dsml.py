@@ -6,9 +6,10 @@ contain one JSON object instead of parameters.
 """
 
 from tokenmill.formats.notations import tags_history
+from tokenmill.formats.shapes import THINK
 from tokenmill.formats.tagged import invoke
 from tokenmill.parser.markers import marker
-from tokenmill.parser.spec import Format, Region, Section
+from tokenmill.parser.spec import Format, Section
 
 _NAMES = ("function_calls", "tool_calls", "toolcalls", "tool", "calls")
 
@@ -29,8 +30,7 @@ DEEPSEEK_DSML = Format(
         '<｜DSML｜parameter name="$key" string="$is_text">$value</｜DSML｜parameter>\n',
         "<function_results>\n<result>$result</result>\n</function_results>",
     ),
-    regions=(Region(marker("<think>"), marker("</think>")),),
-    strays=(marker("</think>"),),
+    regions=(THINK,),
     noise=(marker("<｜end▁of▁sentence｜>"),),
     sections=(
         Section(

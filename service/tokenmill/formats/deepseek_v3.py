@@ -5,9 +5,10 @@ and the call is framing: the new line before the fence may be missing, and both 
 """
 
 from tokenmill.formats.notations import json_history
+from tokenmill.formats.shapes import THINK
 from tokenmill.parser.bodies import JsonArguments
 from tokenmill.parser.markers import marker
-from tokenmill.parser.spec import Call, Format, Header, Region, Section
+from tokenmill.parser.spec import Call, Format, Header, Section
 
 SECTION_OPEN = marker(
     "<｜tool▁calls▁begin｜>",
@@ -35,8 +36,7 @@ DEEPSEEK_V3 = Format(
         "<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
         "<｜tool▁outputs▁begin｜><｜tool▁output▁begin｜>$result<｜tool▁output▁end｜><｜tool▁outputs▁end｜>",
     ),
-    regions=(Region(marker("<think>"), marker("</think>")),),
-    strays=(marker("</think>"),),
+    regions=(THINK,),
     noise=(marker("<｜end▁of▁sentence｜>"),),
     sections=(
         Section(

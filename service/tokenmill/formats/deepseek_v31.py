@@ -2,9 +2,10 @@
 
 from tokenmill.formats.deepseek_v3 import SECTION_CLOSE, SECTION_OPEN
 from tokenmill.formats.notations import json_history
+from tokenmill.formats.shapes import THINK
 from tokenmill.parser.bodies import JsonArguments
 from tokenmill.parser.markers import marker
-from tokenmill.parser.spec import Call, Format, Header, Region, Section
+from tokenmill.parser.spec import Call, Format, Header, Section
 
 _CLOSE = marker("<｜tool▁call▁end｜>")
 
@@ -22,8 +23,7 @@ DEEPSEEK_V31 = Format(
         "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>$name<｜tool▁sep｜>$arguments<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
         "<｜tool▁output▁begin｜>$result<｜tool▁output▁end｜>",
     ),
-    regions=(Region(marker("<think>"), marker("</think>")),),
-    strays=(marker("</think>"),),
+    regions=(THINK,),
     noise=(marker("<｜end▁of▁sentence｜>"),),
     sections=(
         Section(

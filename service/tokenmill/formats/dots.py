@@ -1,10 +1,11 @@
 """`<invoke>` elements, or one JSON object, in a `<dots_function_call>` pair."""
 
 from tokenmill.formats.notations import tags_history
+from tokenmill.formats.shapes import THINK
 from tokenmill.formats.tagged import invoke
 from tokenmill.parser.bodies import JsonCall
 from tokenmill.parser.markers import marker
-from tokenmill.parser.spec import Call, Format, Region, Section
+from tokenmill.parser.spec import Call, Format, Section
 
 DOTS = Format(
     name="dots",
@@ -19,8 +20,7 @@ DOTS = Format(
         '<dots_function_call><invoke name="$name">$arguments</invoke></dots_function_call>',
         '<parameter name="$key">$value</parameter>',
     ),
-    regions=(Region(marker("<think>"), marker("</think>")),),
-    strays=(marker("</think>"),),
+    regions=(THINK,),
     sections=(
         Section(
             open=marker("<dots_function_call>"),

@@ -20,7 +20,6 @@ ERNIE45 = Format(
     models=("ERNIE-4.5*Thinking",),
     history=json_history(f"<tool_call>\n{NAME_ARGUMENTS}\n</tool_call>\n", "<tool_output>\n$result\n</tool_output>"),
     regions=(Region(marker("<think>", "<think>\n"), _CLOSE),),
-    strays=(_CLOSE,),
     noise=(
         marker("<response>", "<response>\n"),
         marker("</response>", "\n</response>", "</response>\n", "\n</response>\n"),

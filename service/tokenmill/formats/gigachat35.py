@@ -1,9 +1,10 @@
 """`<｜GCML｜invoke>` elements whose parameters mark whether they are text."""
 
 from tokenmill.formats.notations import tags_history
+from tokenmill.formats.shapes import THINK
 from tokenmill.formats.tagged import invoke
 from tokenmill.parser.markers import marker
-from tokenmill.parser.spec import Format, Region, Section
+from tokenmill.parser.spec import Format, Section
 
 GIGACHAT35 = Format(
     name="gigachat35",
@@ -19,8 +20,7 @@ GIGACHAT35 = Format(
         '<｜GCML｜tool_calls>\n<｜GCML｜invoke name="$name">\n$arguments</｜GCML｜invoke>\n</｜GCML｜tool_calls>',
         '<｜GCML｜parameter name="$key" string="$is_text">$value</｜GCML｜parameter>\n',
     ),
-    regions=(Region(marker("<think>"), marker("</think>")),),
-    strays=(marker("</think>"),),
+    regions=(THINK,),
     noise=(marker("<|message_sep|>"), marker("</s>")),
     sections=(
         Section(

@@ -6,8 +6,9 @@ The name ends there, at the first key or at the end of the call. The opening may
 
 from tokenmill.formats.notations import tags_history
 from tokenmill.formats.pairs import NAME, pairs
+from tokenmill.formats.shapes import THINK
 from tokenmill.parser.markers import marker
-from tokenmill.parser.spec import Call, Format, Header, Region, Section
+from tokenmill.parser.spec import Call, Format, Header, Section
 
 _OPENINGS = ("<tool_call>", "<iquest_tool_call>", "<tool_call><tool_call>", "<tool_call>\n<tool_call>")
 _ENDS = ("</tool_call>", "</iquest_tool_call>")
@@ -37,8 +38,7 @@ GLM_KV = Format(
         "<arg_key>$key</arg_key>\n<arg_value>$value</arg_value>\n",
         "<|observation|>\n<tool_response>\n$result\n</tool_response>",
     ),
-    regions=(Region(marker("<think>"), marker("</think>")),),
-    strays=(marker("</think>"),),
+    regions=(THINK,),
     noise=(marker("<|role_end|>"),),
     sections=(
         Section(

@@ -15,6 +15,5 @@ GRANITE = Format(
     models=("Granite-3.*",),
     history=json_history(f"<|tool_call|>[{NAME_ARGUMENTS}]"),
     regions=(THINK,),
-    strays=(THINK.close,),
     sections=(json_list(marker("<|tool_call|>", "<tool_call>"), listed=True),),
 )

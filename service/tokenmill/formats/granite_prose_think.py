@@ -17,4 +17,5 @@ GRANITE_PROSE_THINK = Format(
             marker("Here is my response:", "Here's my response:"),
         ),
     ),
+    strays=(),
 )

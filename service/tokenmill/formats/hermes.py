@@ -6,9 +6,9 @@ the reasoning is a draft; models that call there write `qwen3_json`.
 """
 
 from tokenmill.formats.notations import NAME_ARGUMENTS, TOOL_RESPONSE, json_history
-from tokenmill.formats.shapes import json_calls
+from tokenmill.formats.shapes import THINK, json_calls
 from tokenmill.parser.markers import marker
-from tokenmill.parser.spec import Format, Region
+from tokenmill.parser.spec import Format
 
 HERMES = Format(
     name="hermes",
@@ -43,7 +43,6 @@ HERMES = Format(
     ),
     aliases=("qwen", "qwen25", "granite4"),
     history=json_history(f"<tool_call>\n{NAME_ARGUMENTS}\n</tool_call>", TOOL_RESPONSE),
-    regions=(Region(marker("<think>"), marker("</think>")),),
-    strays=(marker("</think>"),),
+    regions=(THINK,),
     sections=(json_calls(marker("<tool_call>"), marker("</tool_call>")),),
 )

@@ -27,7 +27,6 @@ HF = Format(
     aliases=("response_template",),
     history=json_history(f"<tool_call>\n{NAME_ARGUMENTS}\n</tool_call>", TOOL_RESPONSE),
     regions=(THINK,),
-    strays=(THINK.close,),
     noise=(marker("<|im_end|>"),),
     sections=(json_calls(marker("<tool_call>"), marker("</tool_call>")),),
     configured=_configured,

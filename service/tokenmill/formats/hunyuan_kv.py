@@ -7,10 +7,11 @@ import msgspec
 
 from tokenmill.formats.notations import tags_history
 from tokenmill.formats.pairs import NAME, pairs
+from tokenmill.formats.shapes import THINK
 from tokenmill.parser.compile.grammar import with_suffix_or_not
 from tokenmill.parser.markers import marker
 from tokenmill.parser.options import Options
-from tokenmill.parser.spec import Call, Format, Header, Region, Section
+from tokenmill.parser.spec import Call, Format, Header, Section
 
 _TAGS = Format(
     name="hunyuan_kv",
@@ -27,8 +28,7 @@ _TAGS = Format(
         "<arg_key>$key</arg_key>\n<arg_value>$value</arg_value>\n",
         "<tool_responses>\n<tool_response>$result</tool_response>\n</tool_responses>",
     ),
-    regions=(Region(marker("<think>"), marker("</think>")),),
-    strays=(marker("</think>"),),
+    regions=(THINK,),
     sections=(
         Section(
             open=marker("<tool_calls>"),

@@ -16,7 +16,6 @@ INTERNLM = Format(
     aliases=("interns1",),
     history=json_history(f"<|action_start|><|plugin|>\n{NAME_PARAMETERS}<|action_end|>"),
     regions=(THINK,),
-    strays=(THINK.close,),
     sections=(
         json_calls(
             marker("<|action_start|><|plugin|>", "<|action_start|> <|plugin|>", "<|action_start|>\n<|plugin|>"),

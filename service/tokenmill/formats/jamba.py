@@ -15,6 +15,5 @@ JAMBA = Format(
     models=("Jamba*1.5", "Jamba*1.6", "Jamba*1.7", "MiniMax-M1"),
     history=json_history(f"<tool_calls>[\n    {NAME_ARGUMENTS}\n]</tool_calls>"),
     regions=(THINK,),
-    strays=(THINK.close,),
     sections=(json_calls(marker("<tool_calls>"), marker("</tool_calls>")),),
 )

@@ -37,7 +37,6 @@ K2_HORIZON = Format(
             quotes=True,
         ),
     ),
-    strays=(marker("</ifm|think>", "</ifm|think_fast>", "</ifm|think_faster>"),),
     sections=(
         Section(
             open=marker("<ifm|tool_calls>"),

@@ -5,9 +5,10 @@ reasoning ends it, and a call may stand without one.
 """
 
 from tokenmill.formats.notations import json_history
+from tokenmill.formats.shapes import THINK
 from tokenmill.parser.bodies import JsonArguments
 from tokenmill.parser.markers import marker
-from tokenmill.parser.spec import Call, Format, Header, Region, Section
+from tokenmill.parser.spec import Call, Format, Header, Section
 
 _CLOSE = marker("<|tool_call_end|>")
 
@@ -26,8 +27,7 @@ KIMI_K2 = Format(
         "<|tool_call_end|><|tool_calls_section_end|>",
         "## Return of functions.$name:0\n$result",
     ),
-    regions=(Region(marker("<think>"), marker("</think>")),),
-    strays=(marker("</think>"),),
+    regions=(THINK,),
     sections=(
         Section(
             open=marker("<|tool_calls_section_begin|>", "<|tool_call_section_begin|>"),

@@ -10,5 +10,4 @@ KIMI_THINK = Format(
     models=("Kimi-VL*Thinking",),
     aliases=("kimi",),
     regions=(Region(marker("◁think▷"), marker("◁/think▷")),),
-    strays=(marker("◁/think▷"),),
 )

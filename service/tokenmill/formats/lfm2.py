@@ -26,7 +26,6 @@ LFM2 = Format(
         "<|tool_response_start|>$result<|tool_response_end|>",
     ),
     regions=(THINK,),
-    strays=(THINK.close,),
     sections=(
         msgspec.structs.replace(
             marked_calls(

@@ -28,7 +28,6 @@ LONGCAT = Format(
         "<longcat_tool_response>\n$result\n</longcat_tool_response>",
     ),
     regions=(Region(marker("<longcat_think>", "<think>"), marker("</longcat_think>", "</think>")),),
-    strays=(marker("</longcat_think>", "</think>"),),
     sections=(
         Section(
             open=None,

@@ -5,8 +5,8 @@ Where tools are declared, an undeclared one is not called.
 
 from tokenmill.formats.functions import functions
 from tokenmill.formats.notations import TOOL_RESPONSE, tags_history
-from tokenmill.parser.markers import marker
-from tokenmill.parser.spec import Format, Region
+from tokenmill.formats.shapes import THINK
+from tokenmill.parser.spec import Format
 
 MIMO = Format(
     name="mimo",
@@ -22,8 +22,7 @@ MIMO = Format(
         "<parameter=$key>$value</parameter>",
         TOOL_RESPONSE,
     ),
-    regions=(Region(marker("<think>"), marker("</think>")),),
-    strays=(marker("</think>"),),
+    regions=(THINK,),
     sections=(functions("tool_call", trim="none"),),
     unknown_tool="text",
     calls_in_reasoning="honour",

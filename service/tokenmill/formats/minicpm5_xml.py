@@ -4,11 +4,12 @@ Tokenizers of this family leave `Ġ` where a space was, or nothing, and `Ċ` whe
 """
 
 from tokenmill.formats.notations import TOOL_RESPONSE, tags_history
+from tokenmill.formats.shapes import THINK
 from tokenmill.formats.tagged import KEY, NAME
 from tokenmill.parser.bodies import Params
 from tokenmill.parser.bodies.closings import XML
 from tokenmill.parser.markers import marker
-from tokenmill.parser.spec import Call, Format, Header, Region, Section
+from tokenmill.parser.spec import Call, Format, Header, Section
 
 _PARAMS = ("<param name=", "<paramĠname=", "<paramname=")
 
@@ -24,8 +25,7 @@ MINICPM5_XML = Format(
     history=tags_history(
         '<function name="$name">$arguments</function>', '<param name="$key"><![CDATA[$value]]></param>', TOOL_RESPONSE
     ),
-    regions=(Region(marker("<think>"), marker("</think>")),),
-    strays=(marker("</think>"),),
+    regions=(THINK,),
     sections=(
         Section(
             open=None,

@@ -5,9 +5,10 @@ declared, an undeclared one is not called, and the other calls of its section st
 """
 
 from tokenmill.formats.notations import tags_history
+from tokenmill.formats.shapes import THINK
 from tokenmill.formats.tagged import invoke
 from tokenmill.parser.markers import marker
-from tokenmill.parser.spec import Format, Region, Section
+from tokenmill.parser.spec import Format, Section
 
 MINIMAX_M2 = Format(
     name="minimax_m2",
@@ -24,8 +25,7 @@ MINIMAX_M2 = Format(
         '<parameter name="$key">$value</parameter>\n',
         "<response>$result</response>",
     ),
-    regions=(Region(marker("<think>"), marker("</think>")),),
-    strays=(marker("</think>"),),
+    regions=(THINK,),
     sections=(
         Section(
             open=marker("<minimax:tool_call>"),

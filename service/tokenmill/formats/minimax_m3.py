@@ -24,7 +24,6 @@ MINIMAX_M3 = Format(
         Elements("]<]minimax[>["),
     ),
     regions=(Region(marker("<mm:think>"), marker("</mm:think>")),),
-    strays=(marker("</mm:think>"),),
     sections=(
         Section(
             open=marker(f"{_TOKEN}<tool_call>", spaces=True),

@@ -25,7 +25,6 @@ MISTRAL_ARGS = Format(
         "[TOOL_CALLS]$name[ARGS]$arguments", '[TOOL_RESULTS]{"content": $json, "call_id": "$id"}[/TOOL_RESULTS]'
     ),
     regions=(Region(marker("[THINK]", "<think>"), marker("[/THINK]", "</think>")),),
-    strays=(marker("[/THINK]", "</think>"),),
     sections=(
         json_list(marker("[TOOL_CALLS]", ahead=(ahead(" ["), ahead(" {"))), JsonCall(id=("id",))),
         Section(

@@ -15,7 +15,6 @@ NEMOTRON_TOOLCALL_ARRAY = Format(
     models=("Nemotron-Nano*v2", "Llama-3.1-Nemotron-Nano", "Llama-3.1-Nemotron-Ultra", "Llama-3.3-Nemotron-Super"),
     history=json_history(f"<TOOLCALL>[{NAME_ARGUMENTS}]</TOOLCALL>", "<TOOL_RESPONSE>[$json]</TOOL_RESPONSE>"),
     regions=(THINK,),
-    strays=(THINK.close,),
     sections=(json_calls(marker("<TOOLCALL>"), marker("</TOOLCALL>")),),
     start="reasoning",
 )

@@ -20,7 +20,6 @@ OLMO3 = Format(
     models=("OLMo-3*",),
     history=python_history("<function_calls>$name($arguments)</function_calls>"),
     regions=(THINK,),
-    strays=(THINK.close,),
     sections=(
         Section(
             open=marker("<function_calls>"),

@@ -26,7 +26,6 @@ PLAMO3 = Format(
         "<|plamo:end_tool_arguments:plamo|><|plamo:end_tool_request:plamo|><|plamo:end_tool_requests:plamo|>"
     ),
     regions=(Region(marker("<|plamo:begin_think:plamo|>"), marker("<|plamo:end_think:plamo|>"), again="reasoning"),),
-    strays=(marker("<|plamo:end_think:plamo|>"),),
     noise=(marker("<|plamo:tag|>"),),
     sections=(
         Section(

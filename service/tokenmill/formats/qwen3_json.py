@@ -19,7 +19,6 @@ QWEN3_JSON = Format(
     aliases=("trinity",),
     history=json_history(f"<tool_call>\n{NAME_ARGUMENTS}\n</tool_call>", TOOL_RESPONSE),
     regions=(THINK,),
-    strays=(THINK.close,),
     sections=(json_calls(marker("<tool_call>"), marker("</tool_call>")),),
     calls_in_reasoning="honour",
 )

@@ -5,8 +5,8 @@ A call inside reasoning ends it.
 
 from tokenmill.formats.functions import functions
 from tokenmill.formats.notations import TOOL_RESPONSE, tags_history
-from tokenmill.parser.markers import marker
-from tokenmill.parser.spec import Format, Region
+from tokenmill.formats.shapes import THINK
+from tokenmill.parser.spec import Format
 
 QWEN3_XML = Format(
     name="qwen3_xml",
@@ -43,8 +43,7 @@ QWEN3_XML = Format(
         "<parameter=$key>\n$value\n</parameter>\n",
         TOOL_RESPONSE,
     ),
-    regions=(Region(marker("<think>"), marker("</think>")),),
-    strays=(marker("</think>"),),
+    regions=(THINK,),
     sections=(functions("tool_call"),),
     calls_in_reasoning="honour",
 )

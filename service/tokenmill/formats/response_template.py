@@ -108,7 +108,6 @@ def compile_template(format_: Format, template: Mapping[str, Any]) -> Format:
     return msgspec.structs.replace(
         format_,
         regions=tuple(regions),
-        strays=tuple(region.close for region in regions),
         noise=tuple(noise),
         sections=tuple(sections),
         start="reasoning" if at_start else "text",

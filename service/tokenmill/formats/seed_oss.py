@@ -20,7 +20,6 @@ SEED_OSS = Format(
         "<parameter=$key>$value</parameter>\n",
     ),
     regions=(Region(marker("<seed:think>"), marker("</seed:think>")),),
-    strays=(marker("</seed:think>"),),
     sections=(functions("seed:tool_call", trim="lines"),),
     calls_in_reasoning="honour",
 )

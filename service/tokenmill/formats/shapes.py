@@ -73,9 +73,9 @@ def json_list(open: Marker, body: Body | None = None, *, listed: bool = False) -
     )
 
 
-def json_object(open: Marker, body: Body | None = None) -> Section:  # noqa: A002 -- as the field
+def json_object(open: Marker) -> Section:  # noqa: A002 -- as the field
     """Return one call after a marker, which nothing closes: a list whose bracket the model forgot."""
-    return Section(open=open, close=None, calls=(Call(open=marker("{"), body=body or JsonCall()),))
+    return Section(open=open, close=None, calls=(Call(open=marker("{"), body=JsonCall()),))
 
 
 def bare_json_list() -> Section:

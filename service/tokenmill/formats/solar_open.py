@@ -26,7 +26,6 @@ SOLAR_OPEN = Format(
         "<|tool_calls|><|tool_call:begin|>$id<|tool_call:name|>$name<|tool_call:args|>$arguments<|tool_call:end|><|calls|>"
     ),
     regions=(Region(marker("<|think|>"), marker("<|end|>"), again="reasoning"),),
-    strays=(marker("<|end|>"),),
     noise=(marker("<|begin|>assistant", "<|content|>"), marker("<|flush|>", "<|calls|>")),
     sections=(
         Section(

@@ -4,9 +4,10 @@ The tool's kind, `function`, may stand before the invoke or be left out; so may 
 """
 
 from tokenmill.formats.notations import tags_history
+from tokenmill.formats.shapes import THINK
 from tokenmill.formats.tagged import invoke
 from tokenmill.parser.markers import marker
-from tokenmill.parser.spec import Format, Region, Section
+from tokenmill.parser.spec import Format, Section
 
 STEP3 = Format(
     name="step3",
@@ -24,8 +25,7 @@ STEP3 = Format(
         '<steptml:parameter name="$key">$value</steptml:parameter>',
         "<｜tool_outputs_begin｜><｜tool_output_begin｜>$result<｜tool_output_end｜><｜tool_outputs_end｜>",
     ),
-    regions=(Region(marker("<think>"), marker("</think>")),),
-    strays=(marker("</think>"),),
+    regions=(THINK,),
     sections=(
         Section(
             open=marker("<｜tool_calls_begin｜>"),

@@ -19,5 +19,4 @@ THINK = Format(
             before=marker("<tool_call>", "<tool_calls>", "<|tool_calls_section_begin|>", "<|tool_call_section_begin|>"),
         ),
     ),
-    strays=(marker("</think>"),),
 )

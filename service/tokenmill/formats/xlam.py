@@ -18,7 +18,6 @@ XLAM = Format(
     models=("xLAM",),
     history=json_history(f"[{NAME_ARGUMENTS}]"),
     regions=(THINK,),
-    strays=(THINK.close,),
     sections=(
         json_calls(marker("<tool_call>"), marker("</tool_call>")),
         json_calls(marker("[TOOL_CALLS]"), None),

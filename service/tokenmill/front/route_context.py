@@ -3,6 +3,7 @@
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import NamedTuple
 from urllib.parse import quote
 
@@ -41,28 +42,18 @@ class AnswerRef(NamedTuple):
     time_ms: int
 
 
+@dataclass(frozen=True)
 class RouteContext:
     """What the routes of one process need, and what they do alike."""
 
-    def __init__(
-        self,
-        config: Config,
-        models: Mapping[str, Served],
-        serving: StreamService,
-        admission: Admission,
-        requests: Requests,
-        readers: Readers,
-        stops: Stops,
-        numbers: Numbers,
-    ) -> None:
-        self.config = config
-        self.models = models
-        self.serving = serving
-        self.admission = admission
-        self.requests = requests
-        self.readers = readers
-        self.stops = stops
-        self.numbers = numbers
+    config: Config
+    models: Mapping[str, Served]
+    serving: StreamService
+    admission: Admission
+    requests: Requests
+    readers: Readers
+    stops: Stops
+    numbers: Numbers
 
     @asynccontextmanager
     async def following(

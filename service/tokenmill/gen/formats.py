@@ -13,7 +13,7 @@ from tokenmill.gen.diagram import diagram
 from tokenmill.gen.parts import Part, parts, spelled
 from tokenmill.library import Parser
 from tokenmill.parser.markers import Marker
-from tokenmill.parser.spec import Format
+from tokenmill.parser.spec import Format, strays_of
 
 _SHOWN = frozenset({"name", "summary", "sample", "models", "aliases"})
 """Fields of a format that are elsewhere on its page."""
@@ -50,7 +50,7 @@ def pages() -> dict[str, Callable[[], str]]:
 
 def format_page(format_: Format) -> str:
     """Return the page of one format."""
-    found = list(parts(msgspec.structs.replace(format_, history=None)))
+    found = list(parts(msgspec.structs.replace(format_, history=None, strays=strays_of(format_) or None)))
     own = [part for part in found if not part.where and not isinstance(part.value, Marker) and part.name not in _SHOWN]
     grammar = [part for part in found if part.where and not isinstance(part.value, Marker)]
     return markdown.page(

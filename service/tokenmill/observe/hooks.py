@@ -16,9 +16,6 @@ class Hooks:
     def restored(self, topic: str, partition: int, source: str, offset: int) -> None:
         """A partition is live from this offset on; `source` is one of `RESTORE_SOURCES`."""
 
-    def processed(self, topic: str, partition: int, records: int) -> None:
-        """A batch of records was parsed; its outputs are on their way."""
-
     def committing(self, offsets: dict[tuple[str, int], int]) -> None:
         """Everything below these offsets is acknowledged and about to be committed."""
 
@@ -30,6 +27,3 @@ class Hooks:
 
     def revoked(self, partitions: int) -> None:
         """The group takes this many partitions back, 0 at first; work in flight is about to be finished."""
-
-    def draining(self) -> None:
-        """The worker takes no more input."""

@@ -207,8 +207,8 @@ class Format(msgspec.Struct, frozen=True):
     aliases: tuple[str, ...] = ()
     """Names that other servers give this format's parser."""
     regions: tuple[Region, ...] = ()
-    strays: tuple[Marker, ...] = ()
-    """Markers of regions that mean nothing in visible text and are swallowed there."""
+    strays: tuple[Marker, ...] | None = None
+    """Markers of regions that mean nothing in visible text and are swallowed there. None: what closes the regions."""
     noise: tuple[Marker, ...] = ()
     """Markers that are swallowed in visible text and in reasoning whatever is parsed, such as ends of turns."""
     sections: tuple[Section, ...] = ()
@@ -232,3 +232,8 @@ class Format(msgspec.Struct, frozen=True):
     configured: Callable[["Format", Options], "Format"] | None = None
     """Returns the format for the options of a message, where they set more than its markers' suffix. Pure. Raises
     `BadOpen` for a value that it does not know."""
+
+
+def strays_of(format_: Format) -> tuple[Marker, ...]:
+    """Return the markers of regions that are swallowed in visible text."""
+    return tuple(region.close for region in format_.regions) if format_.strays is None else format_.strays

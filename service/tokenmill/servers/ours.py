@@ -1,19 +1,16 @@
 """A long-running tokenmill command as a child process, with its own configuration file."""
 
-import re
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import msgspec
+import tomli_w
 
 from tokenmill.servers.process import Server, answer_of, free_port
 
 Settings = Mapping[str, Mapping[str, Any] | Sequence[Mapping[str, Any]]]
 """Section → key → value; for lists of tables, name → tables."""
-
-BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
 class OurProcess(Server):
@@ -35,7 +32,7 @@ class OurProcess(Server):
         config = self.folder / "tokenmill.toml"
         given = self._settings.get(self.section, {})
         section = {**(given if isinstance(given, Mapping) else {}), **self.places()}
-        config.write_text(toml({**self._settings, self.section: section}))
+        config.write_text(tomli_w.dumps({**self._settings, self.section: section}))
         return [sys.executable, "-m", "tokenmill", *arguments, "--config", str(config)]
 
     def command(self) -> Sequence[str]:
@@ -78,32 +75,3 @@ class ClientsProcess(OurProcess):
 
     def places(self) -> dict[str, Any]:
         return {**super().places(), "ops_bind": "127.0.0.1", "ops_port": self._ops_port}
-
-
-def toml(settings: Settings) -> str:
-    """Return sections of plain values, and lists of such tables, as TOML; non-object JSON values are TOML values
-    too.
-    """
-    lines = []
-    for section, values in settings.items():
-        tables = (
-            [(f"[{section}]", values)] if isinstance(values, Mapping) else [(f"[[{section}]]", each) for each in values]
-        )
-        for head, table in tables:
-            lines.append(head)
-            lines += [f"{_key(key)} = {_value(value)}" for key, value in table.items()]
-    return "\n".join(lines) + "\n"
-
-
-def _value(value: Any) -> str:
-    """Return a value as TOML: JSON's form, except for tables."""
-    if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{_key(key)} = {_value(each)}" for key, each in value.items()) + "}"
-    if isinstance(value, list):
-        return "[" + ", ".join(map(_value, value)) + "]"
-    return msgspec.json.encode(value).decode()
-
-
-def _key(name: str) -> str:
-    """Return a key as TOML: a string if it has characters that a bare key may not have."""
-    return name if BARE.fullmatch(name) else _value(name)

@@ -9,21 +9,19 @@ from rich.table import Table
 Row = Sequence[str]
 
 
-def print_table(console: Console, columns: Row, rows: Sequence[Row], *, title: str = "", right: int = 0) -> None:
+def print_table(console: Console, columns: Row, rows: Sequence[Row], *, right: int = 0) -> None:
     """Print whole rows under their columns, however long a word is; the last `right` columns are figures, aligned
     right.
     """
     if console.is_terminal:
-        console.print(_drawn(columns, rows, title, right))
+        console.print(_drawn(columns, rows, right))
         return
-    if title:
-        console.print(title, soft_wrap=True)
     for line in _plain([columns, *rows], right):
         console.print(line, soft_wrap=True)
 
 
-def _drawn(columns: Row, rows: Sequence[Row], title: str, right: int) -> Table:
-    table = Table(title=title or None, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+def _drawn(columns: Row, rows: Sequence[Row], right: int) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for number, column in enumerate(columns):
         figures = number >= len(columns) - right
         table.add_column(column, justify="right" if figures else "left", no_wrap=figures, overflow="fold")

@@ -190,7 +190,6 @@ class Engine:
         if records and lane.phase is Phase.LIVE:
             lane.process(records)
             self.numbers.add("tokenmill_records_consumed_total", by=len(records))
-            self._parts.hooks.processed(tp.topic, tp.partition, len(records))
 
     def balance(self) -> None:
         """Pause partitions whose outputs pile up, resume those that have caught up; restore those that failed, and end
@@ -250,7 +249,6 @@ class Engine:
         Bounded in time, except for what the Kafka client does.
         """
         self.draining = True
-        self._parts.hooks.draining()
         if self._reading is not None:
             self._reading.cancel()  # parsing has no point where it could be cut
             await asyncio.wait([self._reading])

@@ -133,18 +133,21 @@ def given(**fields: Any) -> Json:
     return {name: value for name, value in fields.items() if value is not None and value != []}
 
 
-def sampling(ask: Ask) -> Json:
-    """What OpenAI's APIs, chat and completions alike, call how the model is to choose its words."""
+def choosing(ask: Ask) -> Json:
+    """How the model is to choose its words, as most servers call it."""
     return given(
         temperature=ask.temperature,
         top_p=ask.top_p,
-        max_tokens=ask.max_tokens,
         stop=ask.stop,
         seed=ask.seed,
         presence_penalty=ask.presence_penalty,
         frequency_penalty=ask.frequency_penalty,
-        response_format=ask.response_format,
     )
+
+
+def sampling(ask: Ask) -> Json:
+    """The same and the form of the answer, as OpenAI's APIs call them, chat and completions alike."""
+    return {**choosing(ask), **given(max_tokens=ask.max_tokens, response_format=ask.response_format)}
 
 
 def single(plan: Plan) -> None:

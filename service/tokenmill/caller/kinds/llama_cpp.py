@@ -9,7 +9,7 @@ say what is wanted of it.
 import msgspec
 
 from tokenmill.apis.ask import Json
-from tokenmill.caller.kinds.kind import Call, Kind, Plan, found_in, given, single, text_only
+from tokenmill.caller.kinds.kind import Call, Kind, Plan, choosing, found_in, given, single, text_only
 from tokenmill.caller.kinds.raw_text import template_messages, template_variables
 
 LAST_EVENT = ("content", "stop", "stop_type", "stopping_word", "tokens_predicted", "tokens_evaluated")
@@ -54,14 +54,9 @@ class LlamaCpp(Kind):
         body = {
             **{name: value for name, value in ask.forwarded.items() if name != "chat_template_kwargs"},
             "prompt": f"{plan.prompt}{plan.begins}",
+            **choosing(ask),
             **given(
                 n_predict=ask.max_tokens,
-                temperature=ask.temperature,
-                top_p=ask.top_p,
-                stop=ask.stop,
-                seed=ask.seed,
-                presence_penalty=ask.presence_penalty,
-                frequency_penalty=ask.frequency_penalty,
                 json_schema=_schema(ask.response_format),
                 preserved_tokens=list(plan.markers),
             ),

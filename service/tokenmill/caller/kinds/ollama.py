@@ -12,7 +12,7 @@ import msgspec
 from tokenmill.apis.ask import BadAsk, Json
 from tokenmill.apis.chat import NO_EFFORT
 from tokenmill.caller.kinds.arguments import images_of, read_arguments, reasoning_of, text_of
-from tokenmill.caller.kinds.kind import HINTS, Call, Kind, Plan, found_in, given, single, unsupported
+from tokenmill.caller.kinds.kind import HINTS, Call, Kind, Plan, choosing, found_in, given, single, unsupported
 from tokenmill.caller.kinds.raw_text import one_system, thinks
 
 OPTIONS = frozenset({"top_k", "min_p", "typical_p", "repeat_penalty", "repeat_last_n", "num_ctx", "num_keep"})
@@ -77,15 +77,8 @@ class Ollama(Kind):
         ask = plan.ask
         options = {
             **{name: value for name, value in ask.forwarded.items() if name in OPTIONS},
-            **given(
-                num_predict=ask.max_tokens,
-                temperature=ask.temperature,
-                top_p=ask.top_p,
-                stop=ask.stop,
-                seed=ask.seed,
-                presence_penalty=ask.presence_penalty,
-                frequency_penalty=ask.frequency_penalty,
-            ),
+            **choosing(ask),
+            **given(num_predict=ask.max_tokens),
         }
         body = {
             "model": plan.model,

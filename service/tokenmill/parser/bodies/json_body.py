@@ -229,8 +229,7 @@ class JsonReader:
         return verdict
 
     def result(self, run: Run, call: OpenCall) -> tuple[dict[str, Any], bool]:
-        state = call.body
-        assert isinstance(state, JsonState)
+        state: JsonState = call.body
         if state.phase == Phase.VALUE and not state.stack:
             return {}, False
         value, repaired = decode_json(call.source.text()[state.root :], growing=True)
@@ -318,8 +317,7 @@ class _KeyedReader(JsonReader):
         return Verdict.MORE
 
     def result(self, run: Run, call: OpenCall) -> tuple[dict[str, Any], bool]:  # noqa: ARG002 -- needs no tools
-        state = call.body
-        assert isinstance(state, JsonState)
+        state: JsonState = call.body
         if not call.begun:
             raise ValueError("the call names no tool")
         value, repaired = decode_json(call.source.text()[state.root :], growing=True)

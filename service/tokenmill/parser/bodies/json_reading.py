@@ -67,8 +67,7 @@ class Reading(msgspec.Struct, gc=False):  # faster to create than other objects
     @classmethod
     def of(cls, run: Run, call: OpenCall, buffer: str, position: int) -> "Reading":
         """Return the context at a position."""
-        state = call.body
-        assert isinstance(state, JsonState)
+        state: JsonState = call.body
         region = position if state.begin >= 0 > state.end else -1
         return cls(run, call, state, buffer, position, call.source.size - position, region)
 

@@ -282,8 +282,7 @@ class _LiteralReader:
         return did.read
 
     def step(self, run: Run, call: OpenCall, buffer: str, position: int) -> tuple[int, Verdict]:
-        state = call.body
-        assert isinstance(state, LiteralState)
+        state: LiteralState = call.body
         text = buffer[position:]
         did = advance(self._scan, text, state.stack, state.quoted, state.naming, run.final)
         if run.final and self._is_undecided(run, state, text, did):
@@ -325,8 +324,7 @@ class _LiteralReader:
         return len(text)
 
     def result(self, run: Run, call: OpenCall) -> tuple[dict[str, Any], bool]:
-        state = call.body
-        assert isinstance(state, LiteralState)
+        state: LiteralState = call.body
         region = call.source.text()[state.begin : state.end]
         return read_arguments(region, self._syntax, run.rules.shape(call.name), self._untyped)
 

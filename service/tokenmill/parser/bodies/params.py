@@ -162,8 +162,7 @@ class ParamsReader:
         return settled
 
     def step(self, run: Run, call: OpenCall, buffer: str, position: int) -> tuple[int, Verdict]:
-        state = call.body
-        assert isinstance(state, ParamsState)
+        state: ParamsState = call.body
         first, base, verdict = position, call.source.size - position, Verdict.MORE
         if state.value < 0 and not self.passes_text and _is_blank(call, state):
             position, verdict = self._lead(run, buffer, position, state.begin + SPACE_CHARS - base)
@@ -306,8 +305,7 @@ class ParamsReader:
         state.value, state.growth, state.tail, state.fresh, state.verbatim = -1, Growth.NO, "", 0, False
 
     def result(self, run: Run, call: OpenCall) -> tuple[dict[str, Any], bool]:
-        state = call.body
-        assert isinstance(state, ParamsState)
+        state: ParamsState = call.body
         source = call.source.text()
         if unclear(state):
             raise ValueError("there is no telling where its values end")

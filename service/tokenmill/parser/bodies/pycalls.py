@@ -152,8 +152,7 @@ class _PythonReader:
         return end
 
     def step(self, run: Run, call: OpenCall, buffer: str, position: int) -> tuple[int, Verdict]:
-        state = call.body
-        assert isinstance(state, PythonState)
+        state: PythonState = call.body
         reading = _Reading(self, run, call, state, buffer, call.source.size - position, run.final)
         first, verdict = position, Verdict.MORE
         while position < len(reading.buffer) and verdict is Verdict.MORE:
@@ -172,8 +171,7 @@ class _PythonReader:
         return position, Verdict.TEXT if state.text and verdict is not Verdict.MORE else verdict
 
     def result(self, run: Run, call: OpenCall) -> tuple[dict[str, Any], bool]:  # noqa: ARG002 # needs no tools
-        state = call.body
-        assert isinstance(state, PythonState)
+        state: PythonState = call.body
         source = call.source.text()
         read = {key: read_value(source[begin:end]) for key, begin, end in state.values}
         return {key: value for key, (value, _) in read.items()}, any(repaired for _, repaired in read.values())

@@ -203,8 +203,7 @@ class _TreeReader:
         return read
 
     def step(self, run: Run, call: OpenCall, buffer: str, position: int) -> tuple[int, Verdict]:
-        state = call.body
-        assert isinstance(state, TreeState)
+        state: TreeState = call.body
         first, base, verdict = position, call.source.size - position, Verdict.MORE
         while True:
             hit = self._scan.live(state.in_tag, len(state.stack)).find(buffer, position, final=run.final)
@@ -292,8 +291,7 @@ class _TreeReader:
             state.growing = bool(types) and is_text(types) is True
 
     def result(self, run: Run, call: OpenCall) -> tuple[dict[str, Any], bool]:
-        state = call.body
-        assert isinstance(state, TreeState)
+        state: TreeState = call.body
         shape, known = run.rules.shape(call.name), run.rules.knows(call.name)
         return arguments_of(call.source.text(), state.marks, shape, known=known)
 

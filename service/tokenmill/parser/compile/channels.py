@@ -5,13 +5,14 @@ markers, unless the format declares those of reasoning as framing even then.
 """
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from tokenmill.limits import Limits
 from tokenmill.parser.bodies import Body
 from tokenmill.parser.markers import Marker
 from tokenmill.parser.modes.call import CallMode, Headed
-from tokenmill.parser.modes.header import HeaderMode, Target, ToBlock, ToCall, ToSection, ToVerbatim
+from tokenmill.parser.modes.header import HeaderMode, Target, to_block, to_call, to_section, to_verbatim
 from tokenmill.parser.modes.section import SectionMode, closes_calls
 from tokenmill.parser.modes.text import DropMode, Live, Mode, Move, TextMode, To
 from tokenmill.parser.options import Options
@@ -136,13 +137,13 @@ class _Compiler:
             self._modes.append(TextMode(number, live, reasoning=is_reasoning))
         if is_reasoning:
             self._reasons.add(number)
-        return ToBlock(number)
+        return partial(to_block, number)
 
     def _verbatim(self) -> Target:
         number = self._next
         live: Live = [(self._channels.close, Move(To.VERBATIM)), *self._openings]
         self._modes.append(TextMode(number, live, reasoning=False))
-        return ToVerbatim(number)
+        return partial(to_verbatim, number)
 
     def _stops(self) -> list[Marker]:
         return [marker for marker, _ in self._openings] + [self._channels.close]
@@ -161,7 +162,7 @@ class _Compiler:
             reader = call.body.compile(stops)
             headed = Headed(call.header) if call.header else None
             self._modes.append(CallMode(number, reader, headed, self._limits, bare="never", closed_by="section"))
-        return ToSection(number)
+        return partial(to_section, number)
 
     def _rest(self) -> Live:
         """Return what ends the source of a call that failed: the block's end, or the next header."""
@@ -171,4 +172,4 @@ class _Compiler:
         number = self._next
         mode = CallMode(number, body.compile(self._stops()), None, self._limits, bare="never", closed_by="section")
         self._modes += [SectionMode(number, [(self._channels.close, Move(To.CLOSED))], rest=self._rest()), mode]
-        return ToCall(number + 1, mode)
+        return partial(to_call, number + 1, mode)

@@ -24,7 +24,7 @@ from tokenmill.parser.modes.section import RepeatMode, SectionMode, closes_calls
 from tokenmill.parser.modes.text import Live, Mode, Move, TextMode, To
 from tokenmill.parser.options import Options
 from tokenmill.parser.run.rules import TEXT
-from tokenmill.parser.spec import Answer, Call, Format, Header, Region, Section, WholeCall
+from tokenmill.parser.spec import Answer, Call, Format, Header, Region, Section, WholeCall, strays_of
 
 
 class Compiled(NamedTuple):
@@ -64,9 +64,9 @@ def compile_modes(options: Options, formats: Sequence[Format], limits: Limits) -
     if options.parse != "none":
         noise = [(token, Move(To.SWALLOWED)) for format_ in formats for token in format_.noise]
     opened = [(region.open, Move(side, number)) for number, (_, region) in layout.regions.items() if region.open]
-    strays = [
-        (stray, Move(To.SWALLOWED)) for format_ in formats if layout.regions and is_parsed for stray in format_.strays
-    ]
+    strays: Live = []
+    if layout.regions and is_parsed:
+        strays = [(stray, Move(To.SWALLOWED)) for format_ in formats for stray in strays_of(format_)]
     headers = [entry for compiled in layout.channels for entry in compiled.outside]
     others = [*noise, *tools, *headers]
     outside = [*opened, *strays, *others]

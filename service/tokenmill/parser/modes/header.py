@@ -6,9 +6,9 @@
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import Enum
-from typing import Protocol
+from typing import TypeAlias
 
 from tokenmill.events import AnyEvent
 from tokenmill.parser.markers import Marker, Scanner, plain_members
@@ -28,59 +28,35 @@ class Place(Enum):
     INSIDE = "it is a part of it, if the header's shape allows it"
 
 
-class Target(Protocol):
-    """What a header leads to."""
-
-    def enter(self, run: Run, header: re.Match[str]) -> None:
-        """Begin what the complete header announced."""
+Target: TypeAlias = Callable[[Run, re.Match[str]], None]
+"""Begins what a complete header announced."""
 
 
-class ToBlock:
-    """A block of text, reasoning or dropped content: the header is framing."""
-
-    def __init__(self, mode: int) -> None:
-        self._mode = mode
-
-    def enter(self, run: Run, header: re.Match[str]) -> None:
-        run.close_block()
-        run.note("marker", header.string)
-        run.state.mode = self._mode
+def to_block(mode: int, run: Run, header: re.Match[str]) -> None:
+    """Begin a block of text, reasoning or dropped content: the header is framing."""
+    run.close_block()
+    run.note("marker", header.string)
+    run.state.mode = mode
 
 
-class ToVerbatim:
-    """A block of calls that are not parsed: it is text, header and all."""
-
-    def __init__(self, mode: int) -> None:
-        self._mode = mode
-
-    def enter(self, run: Run, header: re.Match[str]) -> None:
-        run.put(header.string, reasoning=False)
-        run.state.mode = self._mode
+def to_verbatim(mode: int, run: Run, header: re.Match[str]) -> None:
+    """Begin a block of calls that are not parsed: it is text, header and all."""
+    run.put(header.string, reasoning=False)
+    run.state.mode = mode
 
 
-class ToSection:
-    """A section, whose opening is the header."""
-
-    def __init__(self, mode: int) -> None:
-        self._mode = mode
-
-    def enter(self, run: Run, header: re.Match[str]) -> None:
-        open_section(run.state, self._mode, header.string)
+def to_section(mode: int, run: Run, header: re.Match[str]) -> None:
+    """Begin a section, whose opening is the header."""
+    open_section(run.state, mode, header.string)
 
 
-class ToCall:
-    """A call that the header names."""
-
-    def __init__(self, mode: int, call_mode: CallMode) -> None:
-        self._mode = mode
-        self._call_mode = call_mode
-
-    def enter(self, run: Run, header: re.Match[str]) -> None:
-        state = run.state
-        open_section(state, self._mode, header.string)
-        open_call(state, self._mode, header.string, bare=False)
-        assert state.call is not None
-        self._call_mode.enter(run, state.call, header)
+def to_call(mode: int, call_mode: CallMode, run: Run, header: re.Match[str]) -> None:
+    """Begin a call that the header names."""
+    state = run.state
+    open_section(state, mode, header.string)
+    open_call(state, mode, header.string, bare=False)
+    assert state.call is not None
+    call_mode.enter(run, state.call, header)
 
 
 class HeaderMode:
@@ -140,7 +116,7 @@ class HeaderMode:
             if found := pattern.fullmatch(header):
                 run.state.pending = ""
                 run.state.origin = TEXT
-                target.enter(run, found)
+                target(run, found)
                 return
         self._give_up(run, header)
 

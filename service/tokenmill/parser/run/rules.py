@@ -38,7 +38,6 @@ class Rules:
         "_answers",
         "_content",
         "_reasoning_modes",
-        "_tools",
         "boundary_chars",
         "drops_text_after_calls",
         "first_call_only",
@@ -47,6 +46,7 @@ class Rules:
         "only_tool",
         "options",
         "streams_input",
+        "tools",
         "traced",
         "unknown_tool",
         "watches_arguments",
@@ -74,46 +74,42 @@ class Rules:
         self.streams_input = options.stream_tool_input is not False
         self.watches_arguments = bool(options.content_arguments)
         self.boundary_chars = boundary_chars(options)
-        self._tools = read_tools(options.tools, options.original_schemas)
+        self.tools: Mapping[str, Tool] = read_tools(options.tools, options.original_schemas)
+        """The declared tools by name."""
         self._content = frozenset(options.content_arguments)
         self._reasoning_modes = reasoning
         self._answers = answers
         self._answer = min(answers, default=TEXT)
-        self.only_tool = chosen_tool(options) or ("".join(self._tools) if len(self._tools) == 1 else "")
+        self.only_tool = chosen_tool(options) or ("".join(self.tools) if len(self.tools) == 1 else "")
         """The one tool that can be meant where a call names none: that of `tool_choice`, else the only one declared.
         Empty if there is none."""
 
-    @property
-    def tools(self) -> Mapping[str, Tool]:
-        """The declared tools by name."""
-        return self._tools
-
     def knows(self, name: str) -> bool:
         """Whether a tool has this name; without a tool list, any name is a tool's."""
-        return not self._tools or name in self._tools
+        return not self.tools or name in self.tools
 
     def declares(self, name: str) -> bool:
         """Whether the tool list names this tool."""
-        return name in self._tools
+        return name in self.tools
 
     def types(self, name: str, parameter: str) -> frozenset[str]:
         """Return the JSON types that a parameter may have; empty if the schema gives none."""
-        tool = self._tools.get(name)
+        tool = self.tools.get(name)
         return tool.types(parameter) if tool else _NO_TYPES
 
     def parameters(self, name: str) -> frozenset[str]:
         """Return the parameters that the tool's schema names; empty if it names none."""
-        tool = self._tools.get(name)
+        tool = self.tools.get(name)
         return tool.parameters if tool else _NO_TYPES
 
     def takes(self, name: str, parameter: str) -> bool:
         """Whether the tool's schema has the parameter, by name or otherwise; it has all where it names none."""
         own = self.parameters(name)
-        return not own or parameter in own or self._tools[name].has(parameter)
+        return not own or parameter in own or self.tools[name].has(parameter)
 
     def shape(self, name: str) -> Shape:
         """Return the schema of the tool's arguments; an empty one for a tool that is not known."""
-        tool = self._tools.get(name)
+        tool = self.tools.get(name)
         return tool.shape if tool else NO_SHAPE
 
     def allows_text(self, name: str, parameter: str) -> bool:
@@ -144,12 +140,12 @@ class Rules:
 
     def required(self, name: str) -> frozenset[str]:
         """Return the parameters without which the tool can't be called."""
-        tool = self._tools.get(name)
+        tool = self.tools.get(name)
         return tool.required if tool else _NO_TYPES
 
     def mismatch(self, name: str, arguments: Mapping[str, Any], most: int) -> str | None:
         """Return why the arguments, of `most` parts at most, do not fit the tool's schema, or None."""
-        tool = self._tools.get(name)
+        tool = self.tools.get(name)
         return tool.mismatch(arguments, most) if tool else None
 
     def wants(self, name: str, argument: str) -> bool:

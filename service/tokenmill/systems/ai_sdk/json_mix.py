@@ -127,8 +127,7 @@ class _TaggedReader(JsonReader):
         return []
 
     def step(self, run: Run, call: OpenCall, buffer: str, position: int) -> tuple[int, Verdict]:
-        state = call.body
-        assert isinstance(state, TaggedJsonState)
+        state: TaggedJsonState = call.body
         first, base = position, call.source.size - position
         if buffer.startswith(("/", "'"), position):  # in a word they mean nothing
             state.before = call.source.last
@@ -151,8 +150,7 @@ class _TaggedReader(JsonReader):
 
     def _follow(self, run: Run, call: OpenCall, buffer: str, first: int, position: int) -> tuple[int, Verdict]:
         """Read on to the next tag that is not content."""
-        state = call.body
-        assert isinstance(state, TaggedJsonState)
+        state: TaggedJsonState = call.body
         tags, signs = self._behind if state.whole >= 0 else self._instead
         while position < len(buffer):
             if state.quote:
@@ -219,8 +217,7 @@ def _tags(live: Sequence[tuple[Marker, bool]]) -> _Tags:
 
 def _cut(run: Run, call: OpenCall, read: str) -> Verdict:
     """Handle another call that begins before the closing tag."""
-    state = call.body
-    assert isinstance(state, TaggedJsonState)
+    state: TaggedJsonState = call.body
     complete = state.whole >= 0 and not (call.source.text() + read)[state.whole :].strip()
     return Verdict.DONE if complete and call.begun and run.rules.declares(call.name) else Verdict.FAILED
 
@@ -245,8 +242,7 @@ def _is_own(tag: Marker) -> bool:
 
 def _entries(rules: Rules, call: OpenCall, source: str) -> tuple[list[tuple[str, dict[str, Any]]], bool]:
     """Return names and arguments of all calls between the tags, and whether they were repaired. Raises `ValueError`."""
-    state = call.body
-    assert isinstance(state, TaggedJsonState)
+    state: TaggedJsonState = call.body
     value, repaired = _decoded(source[state.first : state.stop], state.whole - state.first)
     entries = value if isinstance(value, list) else [value]
     if not entries:

@@ -112,8 +112,7 @@ class _MarkupReader(ParamsReader):
         return opened
 
     def result(self, run: Run, call: OpenCall) -> tuple[dict[str, Any], bool]:
-        state = call.body
-        assert isinstance(state, ChildrenState)
+        state: ChildrenState = call.body
         source, repaired = call.source.text(), False
         if state.values:
             arguments = _arguments(run.rules, call.name, state, source)

@@ -181,8 +181,7 @@ class _JsonToolReader:
         return [ToolInputDelta(call.id, text)] if call.begun and rules.streams_input and not call.dropped else []
 
     def step(self, run: Run, call: OpenCall, buffer: str, position: int) -> tuple[int, Verdict]:
-        state = call.body
-        assert isinstance(state, WholeJsonState)
+        state: WholeJsonState = call.body
         first, known = position, call.begun
         while True:
             position, token = self._scan.step(state.json, buffer, position)

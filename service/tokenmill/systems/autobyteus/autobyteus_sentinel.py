@@ -88,8 +88,7 @@ class _SentinelReader:
         return self._text.quick(rules, parser, call, state, text, self._argument(state)) if state.begin >= 0 else None
 
     def step(self, run: Run, call: OpenCall, buffer: str, position: int) -> tuple[int, Verdict]:
-        state = call.body
-        assert isinstance(state, SegmentState)
+        state: SegmentState = call.body
         base = call.source.size - position
         if not state.kind:
             position, verdict = self._header(call, state, buffer, position, base)
@@ -171,8 +170,7 @@ class _SentinelReader:
         return stop, Verdict.DONE if verdict is Verdict.MORE else verdict
 
     def result(self, run: Run, call: OpenCall) -> tuple[dict[str, Any], bool]:  # noqa: ARG002 -- needs no tools
-        state = call.body
-        assert isinstance(state, SegmentState)
+        state: SegmentState = call.body
         header, content, argument = _said(state), content_of(call, state), self._argument(state)
         if argument:
             path = header.get("path") if state.kind in self._sentinel.paths else None

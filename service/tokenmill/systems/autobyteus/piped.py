@@ -98,7 +98,6 @@ class _PipedReader:
     def __init__(self, piped: Piped) -> None:
         self._argument = piped.argument
         self._path = piped.path
-        self._guarded = piped.guards is not None
         names = [(PATH, PipedToken.PATH)] * piped.path + [(piped.argument, PipedToken.LONG)]
         openings = [
             (marker(style.opening.format(name), spaces=True, any_case=True), (edge, at))

@@ -195,8 +195,7 @@ class _TaggedReader:
         return self._quick[state.kind](rules, parser, call, state, text)
 
     def step(self, run: Run, call: OpenCall, buffer: str, position: int) -> tuple[int, Verdict]:
-        state = call.body
-        assert isinstance(state, TagState)
+        state: TagState = call.body
         base, at = call.source.size - position, position
         if not state.kind:
             tag = _TAG.match(buffer, position, position + TAG_CHARS)
@@ -231,8 +230,7 @@ class _TaggedReader:
         return verdict
 
     def result(self, run: Run, call: OpenCall) -> tuple[dict[str, Any], bool]:
-        state = call.body
-        assert isinstance(state, TagState)
+        state: TagState = call.body
         return self._readers[state.kind].arguments(run, call, state)
 
 

@@ -41,28 +41,21 @@ _NAME = re.compile(r"[\w.:/-]+")
 class ToolObject(msgspec.Struct, frozen=True):
     """One object with the tool's name and its parameters as values of two of its keys."""
 
-    tool: str = "tool"
-    params: str = "params"
-
     def compile(self, stops: Sequence[Marker]) -> Reader:  # noqa: ARG002 -- strict JSON ends by itself
         """Return the reader of this body."""
-        return _ToolObjectReader(self)
+        return _ToolObjectReader()
 
 
 class _ToolObjectReader:
     encoding: Encoding = "text"
     state_type = JsonState
 
-    def __init__(self, keys: ToolObject) -> None:
-        self._keys = keys
-
     def begin(self, call: OpenCall) -> JsonState:
         call.doubtful = True
         return JsonState()
 
     def quick(self, rules: Rules, parser: State, call: OpenCall, text: str) -> list[AnyEvent] | None:  # noqa: ARG002 -- other bodies hold text
-        state = call.body
-        assert isinstance(state, JsonState)
+        state: JsonState = call.body
         if not call.begun or not stays_in_string(state, text):
             return None
         return [ToolInputDelta(call.id, text)] if rules.streams_input and not call.dropped else []
@@ -79,8 +72,8 @@ class _ToolObjectReader:
         return stop, verdict
 
     def _read(self, run: Run, call: OpenCall, buffer: str, position: int) -> tuple[int, Verdict]:
-        state, first, was_begun = call.body, position, call.begun
-        assert isinstance(state, JsonState)
+        state: JsonState = call.body
+        first, was_begun = position, call.begun
         verdict = Verdict.MORE
         while verdict is Verdict.MORE:
             position, token = scan(state, buffer, position)
@@ -109,11 +102,11 @@ class _ToolObjectReader:
         return Verdict.MORE
 
     def _value(self, run: Run, call: OpenCall, state: JsonState, sign: str) -> Verdict:
-        if state.key == self._keys.tool:
+        if state.key == "tool":
             if sign != '"' or state.name is not None:
                 return Verdict.FAILED if call.begun else Verdict.TEXT
             state.capture, state.text = True, ""
-        elif state.key == self._keys.params:
+        elif state.key == "params":
             state.begin = 0
             return self._known(run, call, state)
         return Verdict.MORE
@@ -129,10 +122,10 @@ class _ToolObjectReader:
             whole = msgspec.json.decode(call.source.text(), type=dict[str, Any])
         except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as problem:
             raise ValueError(f"the call is no JSON: {problem}") from problem
-        value = whole[self._keys.params]
+        value = whole["params"]
         if value is None:
             return {}, False
-        return (value if isinstance(value, dict) else {self._keys.params: value}), False
+        return (value if isinstance(value, dict) else {"params": value}), False
 
 
 def _has_begun(call: OpenCall) -> bool:

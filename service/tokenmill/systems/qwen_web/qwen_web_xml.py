@@ -23,7 +23,7 @@ import msgspec
 from tokenmill.formats.notations import tags_history
 from tokenmill.limits import NAME_CHARS
 from tokenmill.parser.bodies.closings import ChildrenState, ParamsState, ParamToken
-from tokenmill.parser.bodies.params import Params, ParamsReader, Trim
+from tokenmill.parser.bodies.params import Params, ParamsReader
 from tokenmill.parser.markers import INNER_SPACE, Finder, Hit, Marker, ahead, marker
 from tokenmill.parser.options import Options
 from tokenmill.parser.run.calls import Reader
@@ -43,12 +43,10 @@ _BEGUN = re.compile(rf"<(?P<close>/?)(?P<name>(?:{NAME})?)(?P<space>{INNER_SPACE
 class Children(msgspec.Struct, frozen=True):
     """Parameters as child elements."""
 
-    trim: Trim = "breaks"
-
     def compile(self, stops: Sequence[Marker]) -> Reader:  # noqa: ARG002 -- only its own closing ends it
         """Return the reader of this body."""
         return _ChildrenReader(
-            Params(open=marker("<"), close=marker("</"), end=marker("</"), key=rf"(?P<key>{NAME})", trim=self.trim), ()
+            Params(open=marker("<"), close=marker("</"), end=marker("</"), key=rf"(?P<key>{NAME})", trim="breaks"), ()
         )
 
 

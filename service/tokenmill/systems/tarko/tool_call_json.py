@@ -29,16 +29,14 @@ _SPACE = re.compile(r"\s*+")
 class ClosedJsonCall(msgspec.Struct, frozen=True):
     """One object with the tool's name and the arguments, followed by the section's close."""
 
-    call: JsonCall = JsonCall()
-
     def compile(self, stops: Sequence[Marker]) -> Reader:
         """Return the reader of this body; the first of the `stops` is the section's close."""
-        return _ClosedReader(self.call, stops)
+        return _ClosedReader(stops)
 
 
 class _ClosedReader(JsonReader):
-    def __init__(self, keys: JsonCall, stops: Sequence[Marker]) -> None:
-        super().__init__(keys, stops)
+    def __init__(self, stops: Sequence[Marker]) -> None:
+        super().__init__(JsonCall(), stops)
         self._close = Scanner([(stops[0], None)])
 
     def step(self, run: Run, call: OpenCall, buffer: str, position: int) -> tuple[int, Verdict]:
@@ -61,8 +59,7 @@ class _ClosedReader(JsonReader):
 
 
 def _is_whole(call: OpenCall) -> bool:
-    state = call.body
-    assert isinstance(state, JsonState)
+    state: JsonState = call.body
     return state.phase == Phase.AFTER and not state.stack
 
 

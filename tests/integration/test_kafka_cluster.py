@@ -8,9 +8,10 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.errors import KafkaError
 
+from tests.support.kafka_cluster import KafkaCluster
 from tests.support.stage import until
 from tests.support.topics import admin_of, known
-from tokenmill.servers import KafkaCluster, KafkaServer
+from tokenmill.servers import KafkaServer
 
 pytestmark = pytest.mark.integration
 

@@ -12,11 +12,11 @@ import msgspec
 import pytest
 
 from tests.support.certificates import Identity, make_identity
+from tests.support.secure_kafka import SecureKafkaServer
 from tokenmill.config import Config, Kafka, Topics
 from tokenmill.errors import Unavailable
 from tokenmill.kafka.clients import make_admin
 from tokenmill.kafka.topics import create_topics, partition_counts
-from tokenmill.servers import SecureKafkaServer
 
 pytestmark = pytest.mark.integration
 
