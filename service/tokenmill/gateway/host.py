@@ -134,7 +134,7 @@ class Process:
         if self._writes is not None:
             self._writes.drain()
         await clients.stop()  # new connections are refused, and find another process
-        log.info("draining: %d streams are told to come back", self._hub.close())
+        log.info("draining: telling the clients of %d streams to come back", self._hub.close())
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout_at(self._drain_end):
                 await self._flusher.emptied()
