@@ -120,7 +120,7 @@ async def test_behind_the_last_range_an_answer_has_failed(desk: Desk) -> None:
 
 async def test_who_could_not_be_heard_was_not_silent(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     """While Kafka does not answer nobody can write; a lease begins when it does."""
-    answers, really, clock = asyncio.Event(), Inheritance._hears, asyncio.get_running_loop().time
+    answers, really, clock = asyncio.Event(), Inheritance._is_at_end, asyncio.get_running_loop().time
     deaf = list[float]()
 
     async def hears(consumer: AIOKafkaConsumer, place: TopicPartition) -> bool:
@@ -129,7 +129,7 @@ async def test_who_could_not_be_heard_was_not_silent(desk: Desk, monkeypatch: py
         deaf.append(clock())
         return False
 
-    monkeypatch.setattr(Inheritance, "_hears", staticmethod(hears))
+    monkeypatch.setattr(Inheritance, "_is_at_end", staticmethod(hears))
     await desk.wrote("m1")
     settling = asyncio.create_task(desk.settled(inherited("m1")))
     await asyncio.wait([settling], timeout=3 * LEASE_S)
