@@ -53,7 +53,7 @@ async def _rendered(template: Template, plan: Plan, renderer: Renderer) -> str:
     try:
         return await renderer.render(template, messages, plan.tools, further, plan.upstream.queue_s)
     except NoTurn:
-        detail = f"the prompt could not be rendered within {plan.upstream.queue_s:g} s, as others came first; try again later"
+        detail = f"the prompt could not be rendered within {plan.upstream.queue_s:g} s, after others; try again later"
         raise NotAsked(detail, "full", TOO_MANY, again=False) from None
     except CannotRender as problem:
         logged = "the chat template does not render"  # the error's own text may quote the prompt
