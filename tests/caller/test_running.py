@@ -142,7 +142,7 @@ async def test_a_mistake_of_ours_ends_the_answer_and_is_logged(caplog: pytest.Lo
         assert (now.outcomes("refused"), now.over, now.at.status) == (1, [0], 500)
         assert now.at.story() == ["<hermes>", "Hel", f"upstream: {module.FAILED}", "[error]"]
         assert now.watching.tail.pins[PARTITION] == 0
-    assert "an answer failed: m1" in caplog.text
+    assert "an answer failed with an unexpected error: m1" in caplog.text
     assert "ZeroDivisionError" in caplog.text
 
 
