@@ -372,7 +372,7 @@ async def test_a_kafka_that_is_away_is_waited_for_by_others(desk: Desk, monkeypa
 
     async def away(*_: object) -> int:
         await asyncio.sleep(0)  # as long as the producer waits for a connection others run
-        raise unavailable("Kafka: there is no connection to it")
+        raise unavailable("Kafka: there is no connection")
 
     monkeypatch.setattr(desk.producer, "partition", away)
     with pytest.raises(Unavailable, match="there is no connection"):

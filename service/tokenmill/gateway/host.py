@@ -220,7 +220,7 @@ def heard(tail: Tail, *, serving: bool) -> tuple[bool, str]:
     if not serving:
         return False, "starting" if tail.partitions else "Kafka has not answered yet"
     silent = asyncio.get_running_loop().time() - tail.polled_at
-    return (False, f"Kafka was not heard of for {silent:.0f} s") if silent > SILENT_S else (True, "ready")
+    return (False, f"Kafka has not answered for {silent:.0f} s") if silent > SILENT_S else (True, "ready")
 
 
 @contextlib.asynccontextmanager

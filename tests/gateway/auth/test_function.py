@@ -99,8 +99,8 @@ async def test_lists_and_sets_will_do() -> None:
         ("their_rights:nobody", "there is no their_rights:nobody"),
         ("their_rights", "there is no their_rights"),
         ("", "there is no"),
-        ("their_rights:waits_for_nothing", "is no `async` function"),
-        ("their_rights:SECRET", "is no `async` function"),
+        ("their_rights:waits_for_nothing", "is not an `async` function"),
+        ("their_rights:SECRET", "is not an `async` function"),
     ],
 )
 def test_a_name_that_leads_to_no_function_stops_the_start(name: str, sentence: str) -> None:

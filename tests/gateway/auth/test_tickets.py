@@ -83,7 +83,7 @@ def test_there_is_no_ticket_for_more_than_the_grant_or_for_writing(
 def test_a_ticket_gets_no_further_ticket(tickets: Tickets) -> None:
     """Else one from a log could be renewed for ever."""
     grant = tickets.redeem(tickets.issue(GRANT, "web-1", "read"))
-    with pytest.raises(Refused, match="another ticket with a ticket"):
+    with pytest.raises(Refused, match="use a ticket to get another one"):
         tickets.issue(grant, "web-1", "read")
 
 

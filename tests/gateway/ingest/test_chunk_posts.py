@@ -185,8 +185,8 @@ async def test_an_event_that_can_not_be_read_fails_the_message() -> None:
 @pytest.mark.parametrize(
     ("problem", "said"),
     [
-        (BrokenOff(), "the stream broke off: whoever wrote it went away"),
-        (Stopping(), "the stream broke off: the gateway that it was written to was stopped"),
+        (BrokenOff(), "the stream broke off: its writer disconnected"),
+        (Stopping(), "the stream broke off: its gateway was stopped"),
         (Refused(TIMED_OUT, "nothing came"), "the stream broke off: The body"),
     ],
 )

@@ -86,7 +86,7 @@ async def test_what_is_no_longer_read_is_silent(stand: Stand) -> None:
         await socket.send('{"type": "unsubscribe", "conversation": "c1"}')
         messages = [json.loads(await socket.recv()) for _ in range(3)]
         assert [each.get("event") for each in messages] == [None, "unsubscribed", "error"]
-        assert "is not read here" in messages[2]["data"]["detail"]
+        assert "is not subscribed to here" in messages[2]["data"]["detail"]
         await until(lambda: not stand.gate.serving.flusher.streams, "nothing is read")
 
 

@@ -92,7 +92,7 @@ class Conversation:
         until = time.monotonic() + BEHIND_S
         while self._window.end <= offset:
             if time.monotonic() > until:
-                raise Unavailable(f"the reader of partition {self.partition} does not come to offset {offset}")
+                raise Unavailable(f"partition {self.partition} was not read up to offset {offset} in time")
             await asyncio.sleep(LOOK_S)
 
     async def before_window(self, start: int, soon: int | None) -> tuple[Sequence[Entry], int]:

@@ -138,7 +138,7 @@ class Producer:
     async def partition(self, topic: str, key: bytes) -> int:
         """Return the partition that records of a key go to, as the topic is now. Raises `Refused`."""
         client = await self._usable()
-        with _in_time(f"it does not say what partitions {topic!r} has; `tokenmill topics create` makes topics"):
+        with _in_time(f"the partitions of {topic!r} are unknown; `tokenmill topics create` creates topics"):
             async with asyncio.timeout(self._bounds.room_s):
                 numbers = await client.partitions_for(topic)
         return int(_murmur2(key, sorted(numbers), []))
@@ -172,7 +172,7 @@ class Producer:
     async def _usable(self) -> AIOKafkaProducer:
         """Return the client; wait while it is being replaced. Raises `Refused`."""
         if not self._ready.is_set():
-            with _in_time("there is no connection to it"):
+            with _in_time("there is no connection"):
                 async with asyncio.timeout(self._bounds.room_s):
                     await self._ready.wait()
         assert self._client is not None  # noqa: S101 -- it is there once `_ready` is set
@@ -243,7 +243,7 @@ class Producer:
 
     def _replace(self, client: AIOKafkaProducer, problem: BaseException) -> None:
         if client is self._client and self._ready.is_set():
-            log.warning("the producer is replaced, as Kafka refused a record: %r", problem)
+            log.warning("replacing the producer, as Kafka refused a record: %r", problem)
             self._ready.clear()
             self._renewal = asyncio.create_task(self._renew(client))
 

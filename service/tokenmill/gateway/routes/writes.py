@@ -138,7 +138,7 @@ class WriteRoutes:
     async def _chunks(self, request: web.Request) -> web.Response:
         conversation, grant = await self._admitted(request, "write")
         if self._draining:
-            raise stopping("this gateway stops, and accepts no new bodies; send it through another one")
+            raise stopping("this gateway is shutting down, and takes no new bodies; send it through another one")
         cut, codec = how_to_read(request.content_type, request.query.get("codec"))
         message_id = message_id_of(request.query["message_id"]) if "message_id" in request.query else None
         claim, brought = claim_of(request.headers), BodyOptions(self._compiler, grant.name)
@@ -260,15 +260,15 @@ def _tell(task: "asyncio.Task[web.Response]") -> None:
     """Log an unexpected failure of a request whose client is gone, which no answer reports."""
     problem = None if task.cancelled() else task.exception()
     if problem is not None and not isinstance(problem, Refused):
-        log.error("a write failed after its client went away", exc_info=problem)
+        log.error("a write failed after its client had left", exc_info=problem)
 
 
 def _check_result(body: ToolResultBody, conversation: str) -> None:
     """Raise `Refused` for a result that readers of the topic can't use."""
     if body.conversation_id not in ("", conversation):
-        raise Refused(BAD_REQUEST, "conversation_id is not the one in the address")
+        raise Refused(BAD_REQUEST, "conversation_id is not that of the address; leave it out")
     if (body.result is msgspec.UNSET) == (body.error is msgspec.UNSET):
-        raise Refused(BAD_REQUEST, "a tool answers either a result or an error: say one of them")
+        raise Refused(BAD_REQUEST, "a tool returns either a result or an error; send one of them")
     try:
         check_plain(body.result if body.result is not msgspec.UNSET else None, "result")
     except RecordError as problem:

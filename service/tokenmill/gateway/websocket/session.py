@@ -166,7 +166,9 @@ class WebSocketSession:
                     ending = await self._next()
                 return ending
         except TimeoutError:
-            raise Refused(BAD_REQUEST, f"say what you want in the URL, or in a frame within {FIRST_S:g} s") from None
+            raise Refused(
+                BAD_REQUEST, f"send what to subscribe to in the URL, or in a frame within {FIRST_S:g} s"
+            ) from None
 
     async def _next(self) -> CloseReason | None:
         """Take one frame of the client. Raises `Refused`."""
@@ -183,7 +185,7 @@ class WebSocketSession:
 
     async def _took(self, message: WSMessage) -> CloseReason | None:
         if self._is_flooded():
-            detail = f"at most {FRAMES_PER_WINDOW} frames within {WINDOW_S:g} s, pings included"
+            detail = f"more than {FRAMES_PER_WINDOW} frames within {WINDOW_S:g} s, including pings; send fewer"
             self._refuse(Refused(TOO_MANY, detail), "")
             return NOT_ALLOWED
         if message.type is WSMsgType.TEXT:
@@ -191,7 +193,7 @@ class WebSocketSession:
         elif message.type is WSMsgType.PING:
             self._say(pong(bytes(message.data)))
         elif message.type is WSMsgType.BINARY:
-            raise Refused(BAD_REQUEST, "a frame is one JSON object in a text message, not in a binary one")
+            raise Refused(BAD_REQUEST, "a frame must be one JSON object in a text message, not in a binary one")
         elif message.type is not WSMsgType.PONG:
             return LEFT
         return None
@@ -220,7 +222,7 @@ class WebSocketSession:
     def _meant(self, name: str) -> str:
         """Return the conversation that a frame names, or the only one if it names none. Raises `Refused`."""
         if self._conversation is not None and name not in ("", self._conversation):
-            raise Refused(BAD_REQUEST, "this address is about one conversation; /v1/ws reads several")
+            raise Refused(BAD_REQUEST, "this address is for one conversation; use /v1/ws for several")
         return conversation_id(name or self._conversation or "")
 
     async def _write(self, kind: str, name: str, fields: Mapping[str, Any]) -> None:
@@ -258,14 +260,14 @@ class WebSocketSession:
     def _check_room(self, conversation: str) -> None:
         """Raise `Refused` for a conversation that is read already, and for one too many."""
         if conversation in self._reads:
-            raise Refused(CONFLICT, f"{shown(conversation)} is read already; unsubscribe it first")
+            raise Refused(CONFLICT, f"{shown(conversation)} is subscribed to already; unsubscribe first")
         if len(self._reads) >= SUBSCRIPTIONS:
-            raise Refused(TOO_MANY, f"a socket reads at most {SUBSCRIPTIONS} conversations; open another")
+            raise Refused(TOO_MANY, f"a WebSocket can have at most {SUBSCRIPTIONS} subscriptions; open another one")
 
     def _showing(self, authorization: str) -> ShownCredentials:
         """Return the handshake's request with other credentials. Raises `Refused`."""
         if not authorization.isprintable() or not authorization.isascii():
-            raise Refused(BAD_REQUEST, "authorization: expected what the header of that name says")
+            raise Refused(BAD_REQUEST, "authorization: expected the value of a header of that name")
         headers = CIMultiDict(self._request.headers)
         headers[AUTHORIZATION] = authorization
         return self._shown._replace(request=self._request.clone(headers=headers))
@@ -289,7 +291,7 @@ class WebSocketSession:
         if opened is None or not opened.by_ticket:
             return await self._shared.admission.check(shown.request, conversation, action)
         if not self._shared.admission.held(opened)():
-            raise unauthenticated("what this ticket was made of has ended; get a new one", "expired")
+            raise unauthenticated("the credentials of this ticket have expired; get a new one", "expired")
         must_allow(opened, conversation, action)
         return opened
 
@@ -313,7 +315,7 @@ class WebSocketSession:
     def _failed(self, task: asyncio.Task[None]) -> None:
         """Log an unexpected failure, and end the socket."""
         if not task.cancelled() and (problem := task.exception()) is not None:
-            log.error("a WebSocket's reading failed", exc_info=problem)
+            log.error("reading for a WebSocket failed; the WebSocket is closed", exc_info=problem)
             self.end(FAILED)
 
     def _is_over(self, conversation: str, outcome: Outcome) -> None:
@@ -336,7 +338,7 @@ class WebSocketSession:
     def _unsubscribe(self, conversation: str) -> None:
         task = self._stopped(conversation)
         if task is None:
-            self._refuse(Refused(NOT_FOUND, f"{shown(conversation)} is not read here"), conversation)
+            self._refuse(Refused(NOT_FOUND, f"{shown(conversation)} is not subscribed to here"), conversation)
             return
         task.cancel()
         self._notice("unsubscribed", {}, conversation)
