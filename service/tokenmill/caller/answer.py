@@ -165,7 +165,7 @@ class Answer:
         ask = plan.ask  # a server applies a shape to the new text alone, as if that were all of the answer
         return served.upstream.continues and ask.n == 1 and ask.response_format is None
 
-    def go_on(self, text: str) -> None:
+    def continue_text(self, text: str) -> None:
         """Have `run` continue the text that earlier callers wrote."""
         self._earlier_text = text
 
@@ -274,7 +274,7 @@ class Answer:
     def _tries(self) -> Tries:
         name, resources = f"{self._request.message_id}-{self._attempt}", self._resources
         return Tries(
-            resources.http, resources.renderer, name, self, self._until, self.tracing, goes_on=bool(self._earlier_text)
+            resources.http, resources.renderer, name, self, self._until, self.tracing, continued=bool(self._earlier_text)
         )
 
     async def _generate(self) -> Outcome:

@@ -256,7 +256,7 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
             work = answer.give_up(LOST, BAD_GATEWAY)
             self._running.begin(inherited, answer, work, self._end_recorder(place, inherited))
         else:
-            answer.go_on(text)
+            answer.continue_text(text)
             self._begin(place, inherited, answer)
 
     # Changes of the assignment
@@ -265,7 +265,7 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
         """Commit the offsets of all partitions a last time: afterwards they may be another caller's."""
         if self._consumer is not None and self._offsets:
             await self._commit(self._consumer)
-        self._membership.shared_out_anew()
+        self._membership.rebalanced()
         for place in list(self._offsets):
             self._let_go(place)
 

@@ -69,7 +69,7 @@ class Inherited(msgspec.Struct, frozen=True):
     """Time when we read it, in milliseconds since the epoch."""
 
     @property
-    def who(self) -> tuple[bytes, str]:
+    def identity(self) -> tuple[bytes, str]:
         """The record's key and the message id, which together identify the request."""
         return self.conversation.encode(), self.request.message_id
 
@@ -150,7 +150,7 @@ class Inheritance:
         if not inherited:
             return  # all were settled before reading failed
         self._listens_since = time.monotonic()
-        self._waiting = {each.who: (each, AnswerProgress(self._listens_since)) for each in inherited}
+        self._waiting = {each.identity: (each, AnswerProgress(self._listens_since)) for each in inherited}
         kafka = from_leaders(self._kafka)  # a follower's end may be an old one, and so look like silence
         consumer = await started(lambda: make_reader(kafka), "read tokens", kafka.startup_timeout_s)
         try:
@@ -182,8 +182,8 @@ class Inheritance:
         self._listens = all(at_ends)
         if not self._listens:
             self._listens_since = now
-        for who, (inherited, progress) in list(self._waiting.items()):
-            tried_at = self._taking[who].at if who in self._taking else 0.0
+        for identity, (inherited, progress) in list(self._waiting.items()):
+            tried_at = self._taking[identity].at if identity in self._taking else 0.0
             heard_at = progress.at if time.time() * 1000 < inherited.over_ms else progress.taken_at
             if now - max(heard_at, self._listens_since, tried_at) > self._lease_s:
                 await self._take_over(inherited, progress)
@@ -206,8 +206,8 @@ class Inheritance:
             elif took is not None:
                 self._taken(inherited, progress, took, header(record.headers, TAKEOVER))
             # An answer that we are about to take over stays: no other caller has that range.
-            if self._parted and self._listens and progress.at > before and inherited.who not in self._taking:
-                self._waiting.pop(inherited.who, None)
+            if self._parted and self._listens and progress.at > before and inherited.identity not in self._taking:
+                self._waiting.pop(inherited.identity, None)
 
     async def _take_over(self, inherited: Inherited, progress: AnswerProgress) -> None:
         """Write the record that makes the answer ours, unless another one is the first of its range."""
@@ -219,18 +219,18 @@ class Inheritance:
             )
             self._settle(inherited, "failed", None, "")
             return
-        before = self._taking.get(inherited.who)
+        before = self._taking.get(inherited.identity)
         if before is not None and before.range == number:
             name = before.name  # the earlier record may still arrive, and then counts as ours
         answer = self._begin(inherited, number)
-        taking = self._taking[inherited.who] = Taking(answer, name, number, time.monotonic())
+        taking = self._taking[inherited.identity] = Taking(answer, name, number, time.monotonic())
         log.warning("taking over an answer that has lost its caller: %s", inherited.request.message_id)
         await answer.take_over(name)
         taking.at = time.monotonic()  # it may have had to wait for Kafka
 
     def _taken(self, inherited: Inherited, progress: AnswerProgress, number: int, name: bytes | None) -> None:
         """Decide an answer's fate if the range that begins is ours, and not that of another caller that was faster."""
-        ours = self._taking.pop(inherited.who, None)
+        ours = self._taking.pop(inherited.identity, None)
         if ours is None:
             return
         if (ours.name, ours.range) != (name, number):
@@ -250,8 +250,8 @@ class Inheritance:
             self._settle(inherited, "failed", answer, "")
 
     def _settle(self, inherited: Inherited, fate: Fate, answer: Answer | None, text: str) -> None:
-        self._waiting.pop(inherited.who, None)
-        self._taking.pop(inherited.who, None)
+        self._waiting.pop(inherited.identity, None)
+        self._taking.pop(inherited.identity, None)
         self._decide(inherited, fate, answer, text)
 
 

@@ -35,13 +35,13 @@ class Membership:
         self._static = static
         self._now = now
         self._known_at = -math.inf
-        self._shared_out = 0
+        self._rebalances = 0
         """Number of rebalances so far."""
         self._one_at_a_time = asyncio.Lock()
 
-    def shared_out_anew(self) -> None:
+    def rebalanced(self) -> None:
         """Note a rebalance: commits that were sent before prove nothing about the new assignment."""
-        self._shared_out += 1
+        self._rebalances += 1
         self._known_at = -math.inf
 
     @property
@@ -56,10 +56,10 @@ class Membership:
 
     async def commit(self, consumer: AIOKafkaConsumer, offsets: Mapping[TopicPartition, int]) -> bool:
         """Commit offsets. Return whether the group took them, and there was no rebalance meanwhile."""
-        number = self._shared_out
+        number = self._rebalances
         async with self._one_at_a_time:  # else a later commit could overtake this one
             began = self._now()
-            if number != self._shared_out or generation_of(consumer) <= 0:
+            if number != self._rebalances or generation_of(consumer) <= 0:
                 return False
             marks = {partition: OffsetAndMetadata(offset, "") for partition, offset in offsets.items()}
             try:
@@ -69,6 +69,6 @@ class Membership:
                 if isinstance(problem.__cause__, (UnknownMemberIdError, IllegalGenerationError)):
                     self._known_at = -math.inf
                 return False
-        if number == self._shared_out:
+        if number == self._rebalances:
             self._known_at = began
-        return number == self._shared_out
+        return number == self._rebalances

@@ -55,7 +55,7 @@ class Tries:
         taker: takes the chunks.
         until: when the answer's time is over, in seconds since the epoch.
         tracing: headers for the requests to servers.
-        goes_on: whether the answer continues text of an earlier caller.
+        continued: whether the answer continues text of an earlier caller.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Tries:
         until: float,
         tracing: Headers = (),
         *,
-        goes_on: bool = False,
+        continued: bool = False,
     ) -> None:
         self._http = http
         self._renderer = renderer
@@ -75,7 +75,7 @@ class Tries:
         self._taker = taker
         self._until = until
         self._tracing = {name: value.decode("latin-1") for name, value in tracing}
-        self._goes_on = goes_on
+        self._continued = continued
         self._begun = False
         """Whether anything of the answer has come."""
         self._refused = dict[str, Place]()
@@ -135,7 +135,7 @@ class Tries:
         except BadAsk as problem:
             logged = "the request for the model's server can't be made"  # the reason may quote the client's request
             raise NotAsked(str(problem), "refused", BAD_REQUEST, again=False, logged=logged) from problem
-        begins, on_begin = "" if self._goes_on else plan.begins, partial(self._began, served.pool, place)
+        begins, on_begin = "" if self._continued else plan.begins, partial(self._began, served.pool, place)
         watched = Watched(self._taker, served.parsers.saw if kind.raw else _ignored, plan.ask.n)
         generation = Generation(call.codec, plan.ask.n, begins, watched, on_begin=on_begin)
         abort, streamed = kind.abort(call), self._http.streamed(url, call, headers, upstream, lambda: generation.whole)

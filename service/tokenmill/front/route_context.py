@@ -125,8 +125,8 @@ def place_of(conversation: str, message_id: str) -> dict[str, str]:
 def too_late(api: Api) -> bytes:
     """Return the last bytes of a stream whose answer was not over in time: an error in the dialect of its API."""
     dialect = find_dialect(api.dialect)
-    said = Renderer(dialect).render(Error(code="upstream", message=TOO_LATE, status=LATE))
-    return b"".join(server_sent(payload, dialect) for payload in said)
+    payloads = Renderer(dialect).render(Error(code="upstream", message=TOO_LATE, status=LATE))
+    return b"".join(server_sent(payload, dialect) for payload in payloads)
 
 
 def since(time_ms: int) -> Since:

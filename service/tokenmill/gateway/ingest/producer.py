@@ -254,7 +254,7 @@ class Producer:
             try:
                 await self.start()
             except Exception as problem:  # noqa: BLE001 -- whatever it is, without another try nothing more would be written
-                log.warning("%s; next try in %g s", _told(problem), AGAIN_S)
+                log.warning("%s; next try in %g s", _reason_of(problem), AGAIN_S)
                 await asyncio.sleep(AGAIN_S)
 
     async def _let_go(self, client: AIOKafkaProducer) -> None:
@@ -264,7 +264,7 @@ class Producer:
             self._over(sent, unavailable("the producer was closed before Kafka acknowledged the record"))
 
 
-def _told(problem: Exception) -> str:
+def _reason_of(problem: Exception) -> str:
     """Return why there is no client yet. Exceptions of other code may hold a secret: only their type is shown."""
     known = isinstance(problem, TokenmillError)
     return str(problem) if known else f"the producer can't be started: {type(problem).__name__}"

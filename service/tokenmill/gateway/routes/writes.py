@@ -123,11 +123,11 @@ class WriteRoutes:
 
         It is 200 if the message had ended. Repeating it does no harm.
         """
-        return await self._to_the_end(self._stop_said(request))
+        return await self._to_the_end(self._stop_of_body(request))
 
     async def delete_message(self, request: web.Request) -> web.Response:
         """`DELETE …/messages/{message}`: stops the address's message likewise. Its record in the log stays."""
-        return await self._to_the_end(self._stop_addressed(request))
+        return await self._to_the_end(self._stop_of_address(request))
 
     async def post_tool_result(self, request: web.Request) -> web.Response:
         """`POST …/tool-results`, with a `ToolResultBody`: what a tool answered. Answers 200 with `Written`."""
@@ -171,13 +171,13 @@ class WriteRoutes:
 
     # Stops
 
-    async def _stop_said(self, request: web.Request) -> web.Response:
+    async def _stop_of_body(self, request: web.Request) -> web.Response:
         conversation, grant = await self._admitted(request, "stop")
         with self._stop_limits.taken(grant):
             body = await RequestBody(request, self._idle_s).whole(self._cap)
         return await self._stop(conversation, _read(request, body, Stop) if body.strip() else Stop())
 
-    async def _stop_addressed(self, request: web.Request) -> web.Response:
+    async def _stop_of_address(self, request: web.Request) -> web.Response:
         conversation, _ = await self._admitted(request, "stop")
         return await self._stop(conversation, Stop(message_id=message_id_of(request.match_info["message"])))
 
@@ -244,7 +244,7 @@ class WriteRoutes:
         try:
             return await asyncio.shield(task)
         except asyncio.CancelledError:
-            task.add_done_callback(_tell)
+            task.add_done_callback(_log_failure)
             raise
 
 
@@ -256,7 +256,7 @@ async def _answering(work: Coroutine[Any, Any, web.Response]) -> web.Response:
         raise broken_off(lost) from lost
 
 
-def _tell(task: "asyncio.Task[web.Response]") -> None:
+def _log_failure(task: "asyncio.Task[web.Response]") -> None:
     """Log an unexpected failure of a request whose client is gone, which no answer reports."""
     problem = None if task.cancelled() else task.exception()
     if problem is not None and not isinstance(problem, Refused):

@@ -189,9 +189,9 @@ class WebSocketSession:
             self._refuse(Refused(TOO_MANY, detail), "")
             return NOT_ALLOWED
         if message.type is WSMsgType.TEXT:
-            await self._said(message.data)
+            await self._handle_frame(message.data)
         elif message.type is WSMsgType.PING:
-            self._say(pong(bytes(message.data)))
+            self._send_frame(pong(bytes(message.data)))
         elif message.type is WSMsgType.BINARY:
             raise Refused(BAD_REQUEST, "a frame must be one JSON object in a text message, not in a binary one")
         elif message.type is not WSMsgType.PONG:
@@ -206,20 +206,20 @@ class WebSocketSession:
         self._frames += 1
         return self._frames > FRAMES_PER_WINDOW
 
-    async def _said(self, content: str) -> None:
+    async def _handle_frame(self, content: str) -> None:
         """Do what a frame asks for. Raises `Refused` for one that is not understood, or that ends the socket."""
-        said = read_frame(content)
-        if said.type == "subscribe":
-            await self._subscribe(read_subscribe(said.fields))
-        elif said.type == "unsubscribe":
-            self._unsubscribe(self._meant(conversation_in(said.fields)))
-        elif said.type in self._shared.writes:
-            await self._write(said.type, conversation_in(said.fields), said.fields)
+        frame = read_frame(content)
+        if frame.type == "subscribe":
+            await self._subscribe(read_subscribe(frame.fields))
+        elif frame.type == "unsubscribe":
+            self._unsubscribe(self._conversation_named(conversation_in(frame.fields)))
+        elif frame.type in self._shared.writes:
+            await self._write(frame.type, conversation_in(frame.fields), frame.fields)
         else:
             words = ", ".join(["subscribe", "unsubscribe", *self._shared.writes])
-            raise Refused(BAD_REQUEST, f"the type of a frame is {shown(said.type)}; expected one of {words}")
+            raise Refused(BAD_REQUEST, f"the type of a frame is {shown(frame.type)}; expected one of {words}")
 
-    def _meant(self, name: str) -> str:
+    def _conversation_named(self, name: str) -> str:
         """Return the conversation that a frame names, or the only one if it names none. Raises `Refused`."""
         if self._conversation is not None and name not in ("", self._conversation):
             raise Refused(BAD_REQUEST, "this address is for one conversation; use /v1/ws for several")
@@ -230,7 +230,7 @@ class WebSocketSession:
         # The conversation is the address of the write, and not part of its body.
         body = {field: value for field, value in fields.items() if field != "conversation"}
         try:
-            conversation = self._meant(name)
+            conversation = self._conversation_named(name)
             await self._allowed(self._shown_for.get(conversation, self._shown), conversation, action)
             answer = await write(conversation, body)
         except Refused as refusal:
@@ -243,7 +243,7 @@ class WebSocketSession:
     # Readings
 
     async def _subscribe(self, wanted: Subscribe) -> None:
-        conversation = self._meant(wanted.conversation)
+        conversation = self._conversation_named(wanted.conversation)
         asked = wanted.as_request(conversation, self._framing(conversation))
         shown = self._showing(wanted.authorization) if wanted.authorization else self._shown
         try:
@@ -353,9 +353,9 @@ class WebSocketSession:
         return WebSocketFraming(conversation if self._conversation is None and conversation else None)
 
     def _notice(self, name: str, fields: Mapping[str, object], conversation: str) -> None:
-        self._say(self._framing(conversation).notice(name, fields))
+        self._send_frame(self._framing(conversation).notice(name, fields))
 
-    def _say(self, data: bytes) -> None:
+    def _send_frame(self, data: bytes) -> None:
         """Answer; a client that does not read its answers is too slow."""
         if self._pipe.buffered > self._shared.serving.settings.buffer_kib * KIB:
             self.end(SLOW)
@@ -364,7 +364,7 @@ class WebSocketSession:
 
     def _come_back(self, retry_ms: int) -> None:
         """Tell the client before the close when to come back."""
-        self._say(self._framing("").goodbye(retry_ms))
+        self._send_frame(self._framing("").goodbye(retry_ms))
 
     def _turned_away(self, refusal: Refused) -> CloseReason:
         """Return why a refused client's socket is closed; for what passes, tell it when to come back."""
