@@ -274,7 +274,13 @@ class Answer:
     def _tries(self) -> Tries:
         name, resources = f"{self._request.message_id}-{self._attempt}", self._resources
         return Tries(
-            resources.http, resources.renderer, name, self, self._until, self.tracing, continued=bool(self._earlier_text)
+            resources.http,
+            resources.renderer,
+            name,
+            self,
+            self._until,
+            self.tracing,
+            continued=bool(self._earlier_text),
         )
 
     async def _generate(self) -> Outcome:
