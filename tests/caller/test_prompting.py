@@ -175,7 +175,7 @@ async def test_a_server_that_does_not_say_its_prompt_is_told_of(kind: str, said:
 async def test_a_server_that_answers_no_json_is_told_of(body: bytes, renderer: Renderer) -> None:
     """Whatever it answers."""
     async with raw_server(answer(200, body)) as server:
-        with pytest.raises(UpstreamFailed, match="no JSON") as problem:
+        with pytest.raises(UpstreamFailed, match="did not answer with JSON") as problem:
             await prompt("llama.cpp", server.url, renderer, chat())
     assert problem.value.kind == "unreadable"
 

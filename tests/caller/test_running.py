@@ -218,7 +218,7 @@ async def test_an_answer_waits_for_kafka_to_be_watched(
         now.begin()
         await now.quiet()
         assert (now.outcomes("finished"), now.watching.tail.problems) == (1, [])
-    assert caplog.text.count("an answer waits: Kafka does not answer") == 3
+    assert caplog.text.count("an answer waits until Kafka answers: Kafka does not answer") == 3
 
 
 async def test_signs_of_life_are_given_where_nothing_else_is_written() -> None:

@@ -125,7 +125,7 @@ async def test_a_socket_of_one_conversation_says_nothing_of_another(stand: Stand
                 await socket.send(json.dumps({**said, "conversation": conversation}))
         answers = [each for each in [json.loads(await socket.recv()) for _ in range(5)] if "event" in each]
     assert [each["event"] for each in answers] == ["error", "error", "stop", "tool_result"]
-    assert all("about one conversation" in each["data"]["detail"] for each in answers[:2])
+    assert all("for one conversation" in each["data"]["detail"] for each in answers[:2])
     assert [record.key for record in stand.written.records] == [b"c", b"c"]
 
 
