@@ -41,7 +41,7 @@ async def prompted(
         prompt = found
     else:
         return plan
-    return msgspec.structs.replace(plan, prompt=prompt, begins=unsaid(prompt, plan.begins))
+    return msgspec.structs.replace(plan, prompt=prompt, begins=without_overlap(prompt, plan.begins))
 
 
 async def _rendered(template: Template, plan: Plan, renderer: Renderer) -> str:
@@ -75,7 +75,7 @@ def _call(call: Json) -> Json:
     return {**call, "function": {**function, "arguments": read_arguments(function.get("arguments", "{}"))}}
 
 
-def unsaid(prompt: str, begins: str) -> str:
+def without_overlap(prompt: str, begins: str) -> str:
     """Return the answer's beginning without the part that the prompt already ends with.
 
     Some templates open the model's turn.

@@ -11,7 +11,7 @@ from tokenmill.apis.namespaces import with_one_name
 from tokenmill.apis.reading import Node
 from tokenmill.apis.record import BETAS
 from tokenmill.apis.responses_input import read_input, whole_items
-from tokenmill.caller.kinds.arguments import fitted, read_arguments, said_by, text_of
+from tokenmill.caller.kinds.arguments import fitted, read_arguments, text_of, text_of_part
 from tokenmill.caller.kinds.kind import HINTS, Call, Kind, Plan, given, own_body, single, unsupported
 
 VERSION = "2023-06-01"
@@ -186,7 +186,7 @@ def _blocks(message: Json) -> list[Json]:
     content = message.get("content")
     parts = content if isinstance(content, list) and content else [{"type": "text", "text": text_of(message)}]
     calls = [_use(call) for call in message.get("tool_calls") or ()]
-    return [_part(part) for part in parts if part.get("type") == "image_url" or said_by(part).strip()] + calls
+    return [_part(part) for part in parts if part.get("type") == "image_url" or text_of_part(part).strip()] + calls
 
 
 def _part(part: Json) -> Json:
@@ -195,7 +195,7 @@ def _part(part: Json) -> Json:
         head, _, data = url.partition(";base64,")
         embedded = {"type": "base64", "media_type": head.partition(":")[2], "data": data}
         return {"type": "image", "source": embedded if data else {"type": "url", "url": url}}
-    return {"type": "text", "text": said_by(part)}
+    return {"type": "text", "text": text_of_part(part)}
 
 
 def _use(call: Json) -> Json:

@@ -34,10 +34,10 @@ def text_of(message: Json) -> str:
     """Return all text of a message, including that of a refusal."""
     content = message.get("content")
     parts = content if isinstance(content, list) else [{"text": content}]
-    return "".join(said_by(part) for part in parts) or message.get("refusal") or ""
+    return "".join(text_of_part(part) for part in parts) or message.get("refusal") or ""
 
 
-def said_by(part: Json) -> str:
+def text_of_part(part: Json) -> str:
     """Return the text of one part; empty for an image."""
     return part.get("text") or part.get("refusal") or ""
 
