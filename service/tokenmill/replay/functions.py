@@ -33,7 +33,7 @@ def coerce(value: Any, schema: Any) -> Any:
 
 
 def qwen_web_parameters(xml: str, tool: str) -> Mapping[str, Any]:
-    """Return the arguments of a call in the format `qwen_web_xml`, to a tool without a schema; empty if there is none."""
+    """Return the arguments of a call in the format `qwen_web_xml`, to a tool without schema; empty if it is no call."""
     options = Options(format="qwen_web_xml", tools=[{"type": "function", "function": {"name": tool}}])
     parser = MessageParser.of(compile_grammar(options), "function")
     events = parser.feed(xml) + parser.finish()
