@@ -34,7 +34,7 @@ class Identity(msgspec.Struct, frozen=True):
     conversation: str
     """The id of the conversation; empty if it is to be made from the answer's id."""
     fingerprint: str
-    """A digest of the client's name, the API, the conversation and the body."""
+    """A digest of the client's name, the API, the conversation, the body and `betas`."""
     key: str
     """A digest of the `Idempotency-Key`, the client's name and the conversation; empty without such a key."""
     again: bool
