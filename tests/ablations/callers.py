@@ -49,7 +49,7 @@ CALLERS = (
         "a caller's commit is of the partitions that it had when it was made",
         "one that waited goes out for partitions of before: requests are passed over whose answers have no end",
         "caller/test_membership.py::test_a_commit_that_waits_is_not_sent_for_partitions_of_before",
-        (Change("caller/membership.py", "if number != self._shared_out or generation", "if generation"),),
+        (Change("caller/membership.py", "if number != self._rebalances or generation", "if generation"),),
     ),
     Ablation(
         "a caller without a generation commits nothing",
@@ -64,8 +64,8 @@ CALLERS = (
         (
             Change(
                 "caller/caller.py",
-                "self._membership.shared_out_anew()\n        for place in list(self._offsets):",
-                "self._membership.shared_out_anew()\n        for place in list[TopicPartition]():",
+                "self._membership.rebalanced()\n        for place in list(self._offsets):",
+                "self._membership.rebalanced()\n        for place in list[TopicPartition]():",
             ),
         ),
     ),

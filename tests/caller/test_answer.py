@@ -323,7 +323,7 @@ async def test_who_goes_on_asks_for_the_rest() -> None:
         answer = at.answer(attempt=1)
         assert answer.continues
         await answer.take_over(b"me")
-        answer.go_on("Hello")
+        answer.continue_text("Hello")
         assert await answer.run() == "finished"
         body = server.generations[0].body
     assert body["messages"] == [HI, {"role": "assistant", "content": "Hello"}]

@@ -28,7 +28,7 @@ def test_a_server_that_may_answer_otherwise_the_next_time_is_asked_again(status:
 def test_a_refusal_keeps_the_server_s_status_and_words(status: int) -> None:
     """For the client; the log gets the status alone."""
     problem = refusal(status, "no", "raw", again=True)
-    assert (str(problem), problem.status, problem.said, problem.raw) == ("no", status, status, "raw")
+    assert (str(problem), problem.status, problem.server_status, problem.raw) == ("no", status, status, "raw")
     assert (problem.kind, problem.again, problem.logged) == ("refused", True, f"status {status}")
 
 
@@ -36,7 +36,7 @@ def test_a_refusal_keeps_the_server_s_status_and_words(status: int) -> None:
 def test_a_refusal_of_our_key_is_our_fault(status: int) -> None:
     """No client can fix it, and nobody is told the server's words."""
     problem = refusal(status, "key sk-1 is wrong", "key sk-1 is wrong", again=True)
-    assert (problem.status, problem.said, problem.raw, problem.again) == (502, status, "", False)
+    assert (problem.status, problem.server_status, problem.raw, problem.again) == (502, status, "", False)
     assert "sk-1" not in f"{problem}{problem.logged}"
 
 

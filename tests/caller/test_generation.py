@@ -108,7 +108,7 @@ async def failed(*pieces: bytes, choices: int = 1, **ends: bool) -> tuple[Taken,
 async def test_that_something_has_come_is_told_once(pieces: Sequence[bytes], told: list[int]) -> None:
     """Before it is taken; a chunk that only names a role is nothing."""
     heard, taken = list[int](), Taken()
-    generation = Generation("sse+openai", 1, "", taken, tell=lambda: heard.append(len(taken.chunks)))
+    generation = Generation("sse+openai", 1, "", taken, on_begin=lambda: heard.append(len(taken.chunks)))
     with suppress(UpstreamFailed):
         await generation.read(Server(pieces).stream())
     assert (heard, generation.begun) == (told, bool(told))
@@ -197,7 +197,7 @@ async def test_a_refusal_in_the_stream_is_as_good_as_one_by_its_status(
 ) -> None:
     """A request that can't be answered is not made again: vLLM says so behind a head with 200."""
     _, _, problem = await failed(event(error={"message": "too long", "type": "BadRequestError", "code": code}))
-    assert (problem.status, problem.said, problem.again) == (status, status, again)
+    assert (problem.status, problem.server_status, problem.again) == (status, status, again)
 
 
 @pytest.mark.parametrize(
@@ -215,7 +215,7 @@ async def test_what_can_t_be_read_fails_the_answer(junk: bytes) -> None:
     """Text that is missing in the middle would not be noticed."""
     taken, _, problem = await failed(said("Hel"), junk, said("lo"), finish(), DONE)
     assert (taken.text(), taken.ends, problem.status) == ("Hel", [], 502)
-    assert problem.logged in ("status 502", "the model's server wrote what can't be read")
+    assert problem.logged in ("status 502", "the response of the model's server can't be read")
 
 
 async def test_choices_come_in_turns_and_each_ends() -> None:

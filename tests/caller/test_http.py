@@ -159,14 +159,14 @@ async def test_broken_frames_behind_a_piece_lose_the_connection() -> None:
         (400, b'{"object":"error","message":"too long","type":"BadRequest","code":400}', "too long"),
         (529, b'{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}', "Overloaded"),
         (422, b'{"detail":"no such field"}', "no such field"),
-        (422, b'{"detail":[{"loc":["body","a"],"msg":"missing"}]}', "the model's server answered 422"),
+        (422, b'{"detail":[{"loc":["body","a"],"msg":"missing"}]}', "the model's server answered with status 422"),
         (404, b'{"error":"model not found"}', "model not found"),
         (402, b'{"error":"Insufficient Balance"}', "Insufficient Balance"),
-        (500, b"Internal Server Error", "the model's server answered 500"),
-        (502, b"<html>\xff Bad Gateway</html>", "the model's server answered 502"),
-        (503, b"", "the model's server answered 503"),
-        (500, b"[" * 4_000, "the model's server answered 500"),
-        (500, b'{"error":{"message":{"error":"deep"}}}', "the model's server answered 500"),
+        (500, b"Internal Server Error", "the model's server answered with status 500"),
+        (502, b"<html>\xff Bad Gateway</html>", "the model's server answered with status 502"),
+        (503, b"", "the model's server answered with status 503"),
+        (500, b"[" * 4_000, "the model's server answered with status 500"),
+        (500, b'{"error":{"message":{"error":"deep"}}}', "the model's server answered with status 500"),
     ],
 )
 async def test_a_refusal_keeps_its_status_and_says_why(status: int, body: bytes, message: str) -> None:
@@ -184,7 +184,7 @@ async def test_a_refusal_of_our_key_is_no_client_s(status: int) -> None:
     body = b'{"error":{"message":"Incorrect API key provided: sk-sec****-key","code":"invalid_api_key"}}'
     async with raw_server(answer(status, body)) as server:
         problem = await problem_of(server.url)
-    assert (problem.kind, problem.status, problem.said, problem.again) == ("refused", 502, status, False)
+    assert (problem.kind, problem.status, problem.server_status, problem.again) == ("refused", 502, status, False)
     assert "the gateway's own credentials" in str(problem)
     assert (problem.raw, "sk-" in str(problem), problem.logged) == ("", False, f"status {status}")
 

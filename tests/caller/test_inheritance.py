@@ -120,7 +120,7 @@ async def test_behind_the_last_range_an_answer_has_failed(desk: Desk) -> None:
 
 async def test_who_could_not_be_heard_was_not_silent(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     """While Kafka does not answer nobody can write; a lease begins when it does."""
-    answers, really, clock = asyncio.Event(), Inheritance._hears, asyncio.get_running_loop().time
+    answers, really, clock = asyncio.Event(), Inheritance._is_at_end, asyncio.get_running_loop().time
     deaf = list[float]()
 
     async def hears(consumer: AIOKafkaConsumer, place: TopicPartition) -> bool:
@@ -129,7 +129,7 @@ async def test_who_could_not_be_heard_was_not_silent(desk: Desk, monkeypatch: py
         deaf.append(clock())
         return False
 
-    monkeypatch.setattr(Inheritance, "_hears", staticmethod(hears))
+    monkeypatch.setattr(Inheritance, "_is_at_end", staticmethod(hears))
     await desk.wrote("m1")
     settling = asyncio.create_task(desk.settled(inherited("m1")))
     await asyncio.wait([settling], timeout=3 * LEASE_S)
@@ -372,7 +372,7 @@ async def test_a_kafka_that_is_away_is_waited_for_by_others(desk: Desk, monkeypa
 
     async def away(*_: object) -> int:
         await asyncio.sleep(0)  # as long as the producer waits for a connection others run
-        raise unavailable("Kafka: there is no connection to it")
+        raise unavailable("Kafka: there is no connection")
 
     monkeypatch.setattr(desk.producer, "partition", away)
     with pytest.raises(Unavailable, match="there is no connection"):

@@ -118,13 +118,13 @@ async def test_what_was_sent_before_partitions_were_shared_out_tells_nothing(kno
     member = Member()
     if known:
         assert await member.commit()
-        member.membership.shared_out_anew()
+        member.membership.rebalanced()
         assert not member.membership.known
         return
     member.group.answering.clear()
     committing = asyncio.create_task(member.commit())
     await asyncio.sleep(0)
-    member.membership.shared_out_anew()
+    member.membership.rebalanced()
     member.group.answering.set()
     assert not await committing
     assert not member.membership.known
@@ -145,7 +145,7 @@ async def test_a_commit_that_waits_is_not_sent_for_partitions_of_before() -> Non
     member.group.answering.clear()
     both = [asyncio.create_task(member.commit()) for _ in range(2)]
     await asyncio.sleep(0)
-    member.membership.shared_out_anew()
+    member.membership.rebalanced()
     member.group.answering.set()
     assert await asyncio.gather(*both) == [False, False]
     assert member.group.sent == 1

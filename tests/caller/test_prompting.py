@@ -20,7 +20,7 @@ from tokenmill.apis.ask import Json
 from tokenmill.caller.failure import NotAsked, UpstreamFailed
 from tokenmill.caller.http import Http
 from tokenmill.caller.kinds import Plan, find_kind
-from tokenmill.caller.prompting import OVERLAP_CHARS, for_template, prompted, unsaid
+from tokenmill.caller.prompting import OVERLAP_CHARS, for_template, prompted, without_overlap
 from tokenmill.caller.renderer import Renderer
 
 TEMPLATE = (
@@ -175,7 +175,7 @@ async def test_a_server_that_does_not_say_its_prompt_is_told_of(kind: str, said:
 async def test_a_server_that_answers_no_json_is_told_of(body: bytes, renderer: Renderer) -> None:
     """Whatever it answers."""
     async with raw_server(answer(200, body)) as server:
-        with pytest.raises(UpstreamFailed, match="no JSON") as problem:
+        with pytest.raises(UpstreamFailed, match="did not answer with JSON") as problem:
             await prompt("llama.cpp", server.url, renderer, chat())
     assert problem.value.kind == "unreadable"
 
@@ -229,18 +229,18 @@ async def test_what_the_prompt_ends_with_is_not_begun_again(tmp_path: Path, rend
 )
 def test_a_beginning_goes_on_where_the_prompt_ends(text: str, begins: str, left: str) -> None:
     """One character alone is an accident."""
-    assert unsaid(text, begins) == left
+    assert without_overlap(text, begins) == left
 
 
 def test_a_long_beginning_costs_no_more_than_a_turn_s_opening() -> None:
     """That of an answer which another caller began is all of its text; nothing else is done meanwhile."""
     opening, said = "<|start|>assistant", "x" * OVERLAP_CHARS
-    assert unsaid(f"…{opening}", opening + said) == said
-    assert unsaid(f"…{said}", f"{said}y") == "y"
+    assert without_overlap(f"…{opening}", opening + said) == said
+    assert without_overlap(f"…{said}", f"{said}y") == "y"
     long, began = said * 500, time.process_time()
-    assert unsaid(f"…{said}", long) == long[OVERLAP_CHARS:]
-    assert unsaid("…", long) == long
-    assert unsaid(f"y{long}", f"{said}{long}") == long
+    assert without_overlap(f"…{said}", long) == long[OVERLAP_CHARS:]
+    assert without_overlap("…", long) == long
+    assert without_overlap(f"y{long}", f"{said}{long}") == long
     assert time.process_time() - began < 1
 
 

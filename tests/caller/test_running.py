@@ -142,7 +142,7 @@ async def test_a_mistake_of_ours_ends_the_answer_and_is_logged(caplog: pytest.Lo
         assert (now.outcomes("refused"), now.over, now.at.status) == (1, [0], 500)
         assert now.at.story() == ["<hermes>", "Hel", f"upstream: {module.FAILED}", "[error]"]
         assert now.watching.tail.pins[PARTITION] == 0
-    assert "an answer failed: m1" in caplog.text
+    assert "an answer failed with an unexpected error: m1" in caplog.text
     assert "ZeroDivisionError" in caplog.text
 
 
@@ -169,7 +169,7 @@ async def test_what_can_t_be_ended_is_looked_for_and_logged(
         await now.quiet()
         assert (now.over, now.left, now.running.knows("m1")) == ([], [7], False)
         assert now.watching.tail.pins[PARTITION] == 0
-    assert "an answer could not be ended, and is looked after again: m1" in caplog.text
+    assert "an answer could not be ended, and will be recovered: m1" in caplog.text
     assert "what nobody foresaw" in caplog.text
 
 
@@ -184,7 +184,7 @@ async def test_an_answer_whose_end_kafka_does_not_take_is_looked_for(
         now.let(answer, answer.run(), offset=7)
         await now.quiet()
         assert (now.over, now.left, now.outcomes("expired")) == ([], [7], 1)
-    assert "Kafka does not take the end of an answer, which is looked after again: m1" in caplog.text
+    assert "Kafka did not acknowledge the end of an answer, which will be recovered: m1" in caplog.text
 
 
 @pytest.mark.parametrize("stage", ["watches", "opens"])
@@ -218,7 +218,7 @@ async def test_an_answer_waits_for_kafka_to_be_watched(
         now.begin()
         await now.quiet()
         assert (now.outcomes("finished"), now.watching.tail.problems) == (1, [])
-    assert caplog.text.count("an answer waits: Kafka does not answer") == 3
+    assert caplog.text.count("an answer waits until Kafka answers: Kafka does not answer") == 3
 
 
 async def test_signs_of_life_are_given_where_nothing_else_is_written() -> None:
@@ -280,7 +280,7 @@ async def test_answers_are_waited_for_then_cut_off(caplog: pytest.LogCaptureFixt
         assert not any(chunk.get("end") for chunk in now.at.written.chunks)
         await now.running.finished(60)
         await now.running.close()
-    assert "1 answers are cut off" in caplog.text
+    assert "cutting off 1 answers" in caplog.text
 
 
 async def test_one_that_is_cut_off_before_it_could_begin_has_done_nothing() -> None:

@@ -189,6 +189,6 @@ def test_so_many_answers_have_the_room_that_their_tools_leave() -> None:
     tool = {"type": "function", "function": {"name": "f", "description": "x" * 100_000}}
     assert plan_of("vllm", chat(tools=[tool], n=80)).ask.n == 80
     assert plan_of("vllm", chat(tools=[tool] * 90)).ask.n == 1
-    with pytest.raises(BadAsk, match="ask for at most 83 with them") as caught:
+    with pytest.raises(BadAsk, match="with these tools, ask for at most 83") as caught:
         plan_of("vllm", chat(tools=[tool], n=84))
     assert (caught.value.param, caught.value.code) == ("n", "invalid_value")

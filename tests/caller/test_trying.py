@@ -107,7 +107,7 @@ async def test_every_try_that_fails_is_logged(script: Script, words: str, caplog
         await at.run()
         first, last = said(caplog)
         assert first == last
-        assert last.startswith(f"no answer of test-model at {server.url} {words}")
+        assert last.startswith(f"no answer from test-model at {server.url} {words}")
 
 
 async def test_a_server_that_is_not_there_is_logged_with_what_the_system_says(
@@ -117,7 +117,7 @@ async def test_a_server_that_is_not_there_is_logged_with_what_the_system_says(
     async with desk("vllm", "http://no-such-host.invalid", tries=1) as at:
         await at.run()
     (line,) = said(caplog)
-    assert line.startswith("no answer of test-model at http://no-such-host.invalid (connect): ")
+    assert line.startswith("no answer from test-model at http://no-such-host.invalid (connect): ")
     assert "Cannot connect to host no-such-host.invalid:80" in line
 
 
@@ -251,7 +251,7 @@ async def test_who_finds_no_place_is_logged(caplog: pytest.LogCaptureFixture) ->
         await at.pool.take()
         await at.run()
     (line,) = said(caplog)
-    assert line.startswith("no answer of test-model (full): the model has as many requests as it takes")
+    assert line.startswith("no answer from test-model (full): the model's servers and the queue for them are full")
 
 
 @pytest.mark.usefixtures("soon")
@@ -271,7 +271,7 @@ async def test_a_server_that_fails_again_and_again_fills_no_log(
     finally:
         root.setLevel(level)
     lines = capsys.readouterr().err.splitlines()
-    assert sum("no answer of" in line for line in lines) == 3
+    assert sum("no answer from" in line for line in lines) == 3
 
 
 WHOLE = b"".join(

@@ -28,7 +28,7 @@ BACK_S = 2.0
 
 FINISHED = {"stop", "tool_calls", "completed", "end_turn", "tool_use"}
 
-LOST = "half an answer can't be gone on with"
+LOST = "the rest of its answer can't be had"
 
 
 class Generated(NamedTuple):

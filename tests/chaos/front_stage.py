@@ -216,5 +216,5 @@ class FrontStage:
 
     def fates(self) -> Counter[str]:
         """What became of answers that were taken over, by the logs of the callers."""
-        said = re.compile(r"an answer was taken over, and is ([\w-]+):")
+        said = re.compile(r"took an answer over; its fate is ([\w-]+):")
         return Counter(fate for slot in self.callers for fate in said.findall(slot.log()))

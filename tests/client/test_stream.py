@@ -309,7 +309,7 @@ async def test_a_source_is_closed_when_an_item_of_it_can_t_be_published(publishe
             closed.append(True)
 
     broken = source()
-    with pytest.raises(TypeError, match="Name its `codec`"):
+    with pytest.raises(TypeError, match="name its `codec`"):
         await publish_stream(publisher, "c1", broken)
     assert closed == [True]
 
@@ -384,5 +384,5 @@ async def test_answers_of_a_conversation_may_stream_side_by_side(publisher: Publ
 
 async def test_an_item_of_no_known_provider_is_refused(publisher: Publisher) -> None:
     """The sentence says what to do."""
-    with pytest.raises(TypeError, match="Name its `codec`"):
+    with pytest.raises(TypeError, match="name its `codec`"):
         await publish_stream(publisher, "c1", [{"text": "a"}])

@@ -301,9 +301,9 @@ def test_records_may_go_elsewhere(letters: Letters, unique: str) -> None:
     """To another topic, by key; a topic that lacks the partition, or is not there, is refused by name."""
     asyncio.run(make_topics(letters.bootstrap, f"other-{unique}", partitions=1))
     letters.write((letters.record(7), Undecodable("no")))
-    with pytest.raises(FatalError, match=f"other-{unique}/1: there is none"):
+    with pytest.raises(FatalError, match=f"other-{unique}/1: it does not exist"):
         letters.run("replay", "--to", f"other-{unique}")
-    with pytest.raises(FatalError, match=f"nowhere-{unique}/1: there is none"):
+    with pytest.raises(FatalError, match=f"nowhere-{unique}/1: it does not exist"):
         letters.run("replay", "--to", f"nowhere-{unique}", "--by-key")
     letters.run("replay", "--to", f"other-{unique}", "--by-key")
     assert [record.key for record in letters.topic(f"other-{unique}", 1)] == [b"c1"]

@@ -101,9 +101,9 @@ async def test_the_past_waits_for_a_reader_that_is_behind(
         waiting.append(offset)
         await seen_before(conversation, offset)
 
-    waiting, seen_before = list[int](), Conversation._seen
+    waiting, seen_before = list[int](), Conversation._wait_for
     monkeypatch.setattr(Tail, "_take", late)
-    monkeypatch.setattr(Conversation, "_seen", seen)
+    monkeypatch.setattr(Conversation, "_wait_for", seen)
     async with listening(kafka, unique) as gate:
         partition = gate.serving.tail.partition_of(b"c")
         async with gate.serving.prepared(native("c", Since(0))) as prepared:

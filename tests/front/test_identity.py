@@ -72,7 +72,7 @@ def test_a_conversation_is_named_by_header_or_body() -> None:
     assert identity({"x-conversation-id": "c"}).conversation == "c"
     assert identity(metadata={"conversation_id": "c"}).conversation == "c"
     assert identity({"x-conversation-id": "c"}, metadata={"conversation_id": "c"}).conversation == "c"
-    with pytest.raises(BadAsk, match="two conversations"):
+    with pytest.raises(BadAsk, match="different conversations"):
         identity({"x-conversation-id": "c"}, metadata={"conversation_id": "d"})
 
 

@@ -147,7 +147,7 @@ async def test_who_can_ask_nobody_stops_nothing(
         pass
     await asyncio.wait(fronts.all[0]._leaving.values())
     assert (fronts.stopped.answers, fronts.all[0]._leaving) == ([], {})
-    assert "goes on that nobody reads: Kafka is away" in caplog.text
+    assert "was not stopped, and continues: Kafka is away" in caplog.text
 
 
 async def test_an_answer_that_ends_by_itself_is_not_stopped() -> None:

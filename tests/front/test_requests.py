@@ -122,7 +122,7 @@ async def test_what_failed_is_asked_for_under_the_next_number(kafka: str, topic:
         known = await front.known(keyed)
         assert known is not None
         assert (known.message_id, known.attempt) == (second.message_id, 1)
-        with pytest.raises(Refused, match="send a new key"):
+        with pytest.raises(Refused, match="send it with a new Idempotency-Key"):
             front.again(msgspec.structs.replace(known, attempt=ATTEMPTS - 1))
 
 

@@ -98,7 +98,7 @@ async def served(
         ("POST", "/v1/chat/completions", 404, {"code": "model_not_found", "param": "model"}),
         ("POST", "/v1/messages", 529, {"type": "overloaded_error", "message": "busy"}),
         ("GET", "/v1/nothing", 404, {"code": "not-found"}),
-        ("GET", "/v1/messages", 405, {"message": "this address takes POST"}),
+        ("GET", "/v1/messages", 405, {"message": "this address takes only POST"}),
         ("POST", "/v1/body", 413, {}),
     ],
 )

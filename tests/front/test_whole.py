@@ -89,7 +89,7 @@ def test_a_response_that_was_lost_has_failed() -> None:
     response = whole.so_far()
     assert response is not None
     assert (response["id"], response["status"], response["output"]) == ("m", "failed", [])
-    assert response["error"] == {"code": "server_error", "message": "the answer was lost"}
+    assert response["error"] == {"code": "server_error", "message": "the answer was lost; send the request again"}
 
 
 def test_a_response_without_an_end_has_failed() -> None:

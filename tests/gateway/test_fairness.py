@@ -216,7 +216,7 @@ async def test_who_waits_too_long_is_told_to_ask_again() -> None:
         await one.run("a", work)
     assert refused.value.kind.status == 429
     assert refused.value.headers["retry-after"].isdigit()
-    assert refused.value.detail == "there was no turn within 0.05 s: ask for less"
+    assert refused.value.detail == "the work did not begin within 0.05 s: ask for less"
     work.goes_on.set()
     assert await first == "over"
 

@@ -43,7 +43,7 @@ async def test_it_is_ready_while_kafka_answers_and_nobody_told_it_to_end() -> No
     assert process.readiness() == (True, "ready")
     process._tail.polled_at = now - SILENT_S - 5
     ready, why = process.readiness()
-    assert (ready, "Kafka was not heard of" in why) == (False, True)
+    assert (ready, "Kafka has not answered for" in why) == (False, True)
     process._watch.draining = True
     assert process.readiness() == (False, "draining")
 

@@ -88,7 +88,7 @@ async def test_no_page_of_others_may_ask(origin: str) -> None:
         async with client.get("/inspect/api/choices", headers=foreign) as answer:
             assert answer.status == 403
             assert "access-control-allow-origin" not in answer.headers
-            assert "only pages of this address may" in await answer.text()
+            assert "only pages of this address have access" in await answer.text()
         async with client.get("/inspect/api/choices", headers={"sec-fetch-site": "same-origin"}) as answer:
             assert answer.status == 200
 

@@ -58,5 +58,5 @@ async def test_a_silent_answer_is_taken_over_however_often_partitions_are_shared
     async with visitors(desk):
         second = start("second")
         await until(lambda: second.log.read_text().count("partitions are ours") >= 3, "partitions move", 60)
-        await until(lambda: "is continued" in second.log.read_text(), "it is taken over", 20)
+        await until(lambda: "its fate is continued" in second.log.read_text(), "it is taken over", 20)
     assert (await answered(desk, "m1"))["m1"] == f"{SLOW.text}[stop]"

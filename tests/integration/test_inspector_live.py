@@ -224,7 +224,7 @@ async def test_who_may_not_see_a_conversation_does_not(stage: Stage) -> None:
         await enter.click()
         await page.get_by_label("Conversation").fill("mine-1")
         await page.get_by_role("button", name="Follow").click()
-        await expect(page.get_by_test_id("live-status")).to_contain_text("do not allow")
+        await expect(page.get_by_test_id("live-status")).to_contain_text("are not allowed")
         await expect(page.locator("body")).not_to_contain_text("private")
         await page.wait_for_url("**mine-1**")
         await page.reload()

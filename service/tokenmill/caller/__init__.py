@@ -1,5 +1,5 @@
-"""Who calls model servers for the front: takes requests from their topic, and writes what the models say as chunks.
+"""Calls model servers for the front: reads requests from their topic, and writes the models' output as chunks.
 
-What a server is sent, so that its text comes as the model wrote it, is data of its kind (`kinds`). The rest is the same
-for all: places and breakers, retries, numbers of chunks, and what becomes of the answers of a caller that is lost.
+`kinds` has one file per kind of server: the request that makes it return text as the model wrote it. The rest is the
+same for all kinds: the pool of URLs, retries, the numbers of chunks, and the recovery of answers whose caller was lost.
 """

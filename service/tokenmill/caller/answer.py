@@ -1,10 +1,11 @@
-"""One answer: a request is read, a model server is called, and its output becomes chunks, up to an end.
+"""One answer: reads a request, calls a model server, and writes the output as chunks, up to an end.
 
-1. It opens its message before it has a place at a server, so readers see that it is alive, and which writer it has.
-2. It ends with an `Outcome`, exactly once. Only an answer that is no longer wanted leaves its end to others: to a
-   `finish` that it did not cause, or to a writer that has taken over.
-3. It does not outlive its time for long, whether Kafka takes its end or not. If that is unknown, the answer is `left`:
-   it is looked after like those of lost callers (`inheritance`), and gets an end there.
+1. An answer opens its message before it has a place at a server, so that the log shows that it is alive, and which
+   writer it has.
+2. It ends with an `Outcome`, exactly once. Only an answer that is `unwanted` leaves its end to others: to a `finish`
+   that is in the log already, or to a writer that has taken over.
+3. It ends soon after its time is over, whether or not Kafka takes its end. If it is unknown whether the end is in the
+   log, the answer is `left`: like the answers of lost callers it is inherited, and ended there (`inheritance`).
 """
 
 import asyncio
@@ -38,43 +39,43 @@ from tokenmill.records import Headers
 log = logging.getLogger(__name__)
 
 END_S = 30.0
-"""Seconds after its time in which its end has to be in the log: twice what a record may take to be acknowledged."""
+"""Seconds after an answer's time in which its end has to be in the log: twice the time for an acknowledgement."""
 
 TAKEOVER = "tm-takeover"
-"""Header that names the caller in the records with which it takes an answer over."""
+"""Header that identifies the writer of records that take an answer over."""
 
 TAKEOVER_PART = "takeover"
-"""Kind of the `part` event that says that another caller continued, and how."""
+"""Kind of the `part` event that reports that another caller has taken the answer over, and how it continues."""
 
 BAD_REQUEST, NOT_FOUND = 400, 404
 
 
 @dataclass(frozen=True)
 class Resources:
-    """What all answers of a process share."""
+    """The objects that all answers of a process share."""
 
     models: Mapping[str, Served]
     producer: RecordProducer
     first: RecordProducer
-    """Writes chunks up to an answer's first token."""
+    """Writes an answer's records up to its first token; `producer` writes the later ones."""
     http: Http
     renderer: Renderer
     tokens: str
-    """Topic of chunks."""
+    """The topic of chunks."""
     native: bool = field(kw_only=True)
-    """Whether that topic's records are native ones unless they say otherwise."""
+    """Whether `native` is the codec of its records that have no `tm-codec`."""
 
 
 class Answer:
     """The answer to one request.
 
     Args:
-        resources: of the process.
-        conversation: of the request.
-        request: what is asked.
-        until_ms: when it has to be over, in milliseconds since the epoch.
-        attempt: how many callers had it before.
-        tracing: headers of the records that open it, and of the requests to model servers.
+        resources: those of the process.
+        conversation: the request's conversation.
+        request: the request to answer.
+        until_ms: when the answer has to be over, in milliseconds since the epoch.
+        attempt: the number of its writer's range (`writing`): 0, unless it takes an answer over.
+        tracing: headers for the records that open the message, and for the requests to model servers.
     """
 
     def __init__(
@@ -91,33 +92,33 @@ class Answer:
         self._request = request
         self._attempt = attempt
         self._until = until_ms / 1000
-        """In seconds since the epoch."""
+        """When the answer has to be over, in seconds since the epoch."""
         self.conversation = conversation
         self.tracing = tracing
-        self._begun = ""
-        """Text left by earlier callers that this answer continues."""
-        self._told = not attempt
-        """Whether the events say how it was taken over."""
+        self._earlier_text = ""
+        """Text written by earlier callers, which this answer continues."""
+        self._takeover_noted = not attempt
+        """Whether a `part` event reports the takeover, or none is needed."""
         self.first_s: float | None = None
         """Seconds from its start to the first token."""
         self.usage: dict[str, Any] | None = None
         """Token counts, as the server gave them."""
         self.reasons: dict[int, str] = {}
-        """Why choices ended, in the server's words."""
+        """The server's finish reason by choice."""
         self.failure = ""
-        """Kind of the last failure."""
+        """Kind of the last failure; empty if there was none."""
         self._began_at = time.monotonic()
         self._choices = 1
         self.unwanted = False
-        """Whether it was stopped, and its end is written by another."""
+        """Whether the message has ended in the log, or has another writer, so that this answer must not end it."""
         self.refused: Refused | None = None
-        """Why no caller can continue it."""
+        """Why no caller can continue it: Kafka refused the record that opens it."""
         self.left = False
-        """Whether it is over here without it being known whether its end is in the log."""
+        """Whether it is over here, and it is unknown whether its end is in the log."""
         self._ended = set[int]()
         """Choices whose end was written."""
         self._ending = False
-        """Whether all ends are written, or about to be."""
+        """Whether all ends are written, or are being written."""
         self._opened = asyncio.Event()
         self.writer = ChunkWriter(
             resources.producer,
@@ -130,9 +131,9 @@ class Answer:
         )
 
     async def take_over(self, name: bytes) -> None:
-        """Take over an answer that another caller began: from here on what that caller writes has no effect.
+        """Take over an answer that another caller began: records that it writes after ours have no effect.
 
-        `name` is in the records, to see who was first where several try.
+        `name` is in the records: if several callers try, it shows which record is the first in the log.
         """
         options, choices = dict[str, Any](), 1
         with suppress(BadAsk):
@@ -141,43 +142,43 @@ class Answer:
         self._choices, headers = choices, [(TAKEOVER, name), *self.tracing]
         try:
             await self.writer.open(options, choices, headers)
-        except Refused as problem:  # larger than Kafka takes: all that can be done is to end it
+        except Refused as problem:  # the record is larger than Kafka takes: the answer can only be ended
             self.refused = problem
             await self.writer.open({}, choices, headers)
 
     @property
     def continues(self) -> bool:
-        """Whether it can be continued in the middle of its text."""
+        """Whether the answer can be continued in the middle of its text: for one choice, and text without a shape."""
         try:
             served, plan = self.read()
         except BadAsk:
             return False
-        ask = plan.ask  # a server holds new text to a shape from its first token, not from the text so far
+        ask = plan.ask  # a server applies a shape to the new text alone, as if that were all of the answer
         return served.upstream.continues and ask.n == 1 and ask.response_format is None
 
-    def go_on(self, text: str) -> None:
-        """Continue the text that earlier callers left."""
-        self._begun = text
+    def continue_text(self, text: str) -> None:
+        """Have `run` continue the text that earlier callers wrote."""
+        self._earlier_text = text
 
     async def give_up(self, message: str, status: int) -> Outcome:
-        """End it as failed, with the reason of its refusal if it has one; else like `run`."""
-        return await self._to_end(self._given_up(message, status))
+        """End the answer as failed, with this message and status, or those of its refusal. Return as `run` does."""
+        return await self._run_to_end(self._write_refusal(message, status))
 
     async def end(self) -> Outcome:
-        """Write the end of an answer that is otherwise complete in the log; else like `run`."""
-        return await self._to_end(self._only_ended())
+        """Write the end of an answer that is otherwise complete in the log. Return as `run` does."""
+        return await self._run_to_end(self._write_ends())
 
     async def end_stopped(self) -> Outcome:
-        """End an answer that was taken over and had been stopped before it began; else like `run`."""
-        return await self._to_end(self._only_cancelled())
+        """End an answer that was taken over, and had been stopped before it began. Return as `run` does."""
+        return await self._run_to_end(self._write_stop())
 
     async def cancel(self) -> None:
-        """Have the worker end it once it is open: an earlier stop has no effect there."""
+        """Have the worker end the message once it is open: the worker ignores a stop that comes before."""
         await self._opened.wait()
         try:
             await self.writer.cancel()
         except Refused as problem:
-            log.warning("an answer that was stopped is still written: %s", problem.detail)
+            log.warning("the stop of an answer was not written, so the answer continues: %s", problem.detail)
 
     @property
     def choices(self) -> int:
@@ -190,24 +191,30 @@ class Answer:
         return time.monotonic() - self._began_at
 
     def stop(self, task: "asyncio.Task[Any]") -> None:
-        """End it here, as it has ended in the log: the server is left immediately."""
+        """Cancel the answer's task, as its message has ended in the log or has another writer.
+
+        The connection to the server is closed immediately. An answer that is writing its ends goes on with that.
+        """
         if self._ending:
             return
         self.unwanted = True
         task.cancel()
 
     async def run(self) -> Outcome:
-        """Run to its end, which is in the log then unless it is `left`. If cancelled, the next caller continues it."""
-        return await self._to_end(self._in_time())
+        """Generate the answer to its end. Return the outcome once it is in the log, or the answer is `left`.
 
-    async def _to_end(self, work: Coroutine[Any, Any, Outcome]) -> Outcome:
-        """Return the outcome, once it is in the log."""
+        If this is cancelled, the answer stays without an end, and the next caller takes it over.
+        """
+        return await self._run_to_end(self._generate_in_time())
+
+    async def _run_to_end(self, work: Coroutine[Any, Any, Outcome]) -> Outcome:
+        """Return the outcome of `work` once all its records are acknowledged."""
         try:
             async with asyncio.timeout(max(0.0, self._left_s) + END_S):
                 outcome = await work
                 await self.writer.acknowledged()
         except TimeoutError:
-            log.warning("Kafka does not take the end of an answer, which is looked after again: %s", self._message_id)
+            log.warning("Kafka did not acknowledge the end of an answer, which will be recovered: %s", self._message_id)
             self.left = True
             return "expired"
         except asyncio.CancelledError:
@@ -222,33 +229,33 @@ class Answer:
 
     @property
     def _left_s(self) -> float:
-        """Seconds left of its time."""
+        """Seconds until the answer has to be over."""
         return self._until - time.time()
 
-    async def _in_time(self) -> Outcome:
+    async def _generate_in_time(self) -> Outcome:
         try:
             async with asyncio.timeout(self._left_s):
-                return await self._answered()
+                return await self._generate()
         except TimeoutError:
             self.failure = "late"
             log.warning("an answer was not over in time: %s", self._message_id)
             await self._fail(TOO_LATE, LATE)
             return "expired"
 
-    async def _given_up(self, message: str, status: int) -> Outcome:
+    async def _write_refusal(self, message: str, status: int) -> Outcome:
         await self._open({}, 1)
         if self.refused is not None:
             message, status = self.refused.detail, self.refused.kind.status
         await self._fail(message, status)
         return "refused"
 
-    async def _only_ended(self) -> Outcome:
+    async def _write_ends(self) -> Outcome:
         self._ending = True
         for choice in range(self._choices):
             await self.writer.put(Chunk(choice=choice, end=True))
         return "finished"
 
-    async def _only_cancelled(self) -> Outcome:
+    async def _write_stop(self) -> Outcome:
         self._ending = True
         await self.writer.acknowledged()
         await self.writer.cancel()
@@ -258,10 +265,16 @@ class Answer:
     def _tries(self) -> Tries:
         name, resources = f"{self._request.message_id}-{self._attempt}", self._resources
         return Tries(
-            resources.http, resources.renderer, name, self, self._until, self.tracing, goes_on=bool(self._begun)
+            resources.http,
+            resources.renderer,
+            name,
+            self,
+            self._until,
+            self.tracing,
+            continued=bool(self._earlier_text),
         )
 
-    async def _answered(self) -> Outcome:
+    async def _generate(self) -> Outcome:
         try:
             served, model = await self._open_as_asked()
             await self._tries.generate(served, model, lambda: self.read()[1])
@@ -269,7 +282,7 @@ class Answer:
             await self._open({}, 1)
             await self._fail(str(problem), NOT_FOUND if problem.code == "model_not_found" else BAD_REQUEST)
             return "refused"
-        except Refused as problem:  # a record that is larger than Kafka takes
+        except Refused as problem:  # a record is larger than Kafka takes
             await self._open({}, self._choices)
             await self._fail(problem.detail, problem.kind.status)
             return "failed" if self.first_s is not None else "refused"
@@ -280,9 +293,10 @@ class Answer:
         return "finished"
 
     async def _open_as_asked(self) -> tuple[Served, str]:
-        """Open it, and return the model and its name at the server. Raises `BadAsk`, and `Refused` as the writer does.
+        """Open the message. Return the model, and the name that its server knows it by. Raises `BadAsk` and `Refused`.
 
-        The request is not kept as it was read: that takes several times its bytes, and a place may be far.
+        The plan is not kept but made again later: it takes several times the request's bytes, and the answer may have
+        to wait for its place at a server.
         """
         served, plan = self.read()
         self._choices = plan.ask.n
@@ -290,9 +304,9 @@ class Answer:
         return served, plan.model
 
     def read(self) -> tuple[Served, Plan]:
-        """Return the model and what is asked of it. The front read it too, but maybe with another configuration.
+        """Return the model, and the plan of how to ask it.
 
-        Raises `BadAsk`.
+        Raises `BadAsk`: the front has checked the request, but perhaps with another configuration.
         """
         body = body_of(self._request)
         ask = _ask_of(self._request.api, body)
@@ -300,10 +314,11 @@ class Answer:
         if served is None:
             raise unknown_model(ask.model, self._resources.models)
         plan = served.plan(ask, self._request.api, body)
-        return served, msgspec.structs.replace(plan, begins=self._begun or plan.begins, betas=self._request.betas)
+        begins = self._earlier_text or plan.begins
+        return served, msgspec.structs.replace(plan, begins=begins, betas=self._request.betas)
 
     async def _open(self, options: dict[str, Any], choices: int) -> None:
-        if not self._attempt:  # who takes over has opened it
+        if not self._attempt:  # else `take_over` has opened it
             await self.writer.open(options, choices, self.tracing)
         self._opened.set()
 
@@ -313,16 +328,16 @@ class Answer:
 
     @property
     def pause_s(self) -> float:
-        """Seconds that incoming bytes may be left in the socket; for `Tries`."""
+        """Seconds for which incoming bytes may be left in the socket; for `Tries`."""
         return together(pause_s(self._resources.producer.acknowledged_s), time.monotonic())
 
     async def put(self, chunk: Chunk) -> None:
-        """Write a chunk of the model; for `Tries`."""
+        """Write a chunk of the model's output; for `Tries`."""
         if self.first_s is None:
             self.first_s = time.monotonic() - self._began_at
-        if not self._told and (not self._begun or chunk.end is True):
-            self._told = True  # behind the text of the one before: a part cuts what waits to become a marker
-            how = "continued" if self._begun else "called-again"
+        if not self._takeover_noted and (not self._earlier_text or chunk.end is True):
+            self._takeover_noted = True  # at the end of a continued text: inside it, a part could cut a marker in two
+            how = "continued" if self._earlier_text else "called-again"
             await self.writer.put(Chunk(choice=chunk.choice, part=ProviderPart(TAKEOVER_PART, {"how": how})))
         self.usage = chunk.usage or self.usage
         if chunk.finish_reason is not None:
@@ -337,5 +352,5 @@ _BY_NAME = {api.name: api for api in APIS}
 
 
 def _ask_of(api: ApiName, body: Json) -> Ask:
-    """Read what a body asks for. Raises `BadAsk`."""
+    """Return what a body of this API asks for. Raises `BadAsk`."""
     return _BY_NAME[api].read(body)

@@ -1,4 +1,4 @@
-"""What the topic `tokens` says of one answer: whether it goes on, who writes it, and what has come."""
+"""The progress of one answer, by its records on `tokens`: which writer it has, what it has written, and when."""
 
 from tokenmill.caller.answer import TAKEOVER_PART
 from tokenmill.caller.writing import RANGE, RANGES, SIGN_RANGE
@@ -11,43 +11,49 @@ from tokenmill.partition.idle import condition_of
 from tokenmill.records import InputRecord, PlacedRecord, header
 
 TEXT_CHARS = 4 * MIB
-"""Of an answer that may be gone on with: a million tokens."""
+"""Characters of text that an answer may have to be continued: a million tokens."""
 
 RANGE_DIGITS = 10
-"""Of the number of a range, to be read at all."""
+"""Digits that the number of a range may have in a sign of life."""
 
 
 class AnswerProgress:
-    """A function of the answer's records, but for the times at which they were seen."""
+    """The progress of one answer: a function of its records, and of the times at which they were read."""
 
     def __init__(self, at: float) -> None:
-        """`at`: when it was heard of last, in monotonic seconds; at first, when it is looked after."""
+        """`at` is the time at which watching begins, in monotonic seconds."""
         self.at = at
+        """When the answer's current writer was last heard of, in monotonic seconds; before that, when watching
+        began."""
         self.taken_at = at
-        """When the first record of its range was seen, in the same way."""
+        """When the first record of the current range was read, in monotonic seconds; before that, as `at`."""
         self.range = -1
-        """The number of the writer that has it."""
+        """Number of the current writer's range; -1 before the first record."""
         self.content = False
-        """Something has come."""
+        """Whether content or a finish reason has come."""
         self.text: list[str] | None = []
-        """Its text; None if it is more than text of one choice, or too long."""
+        """The answer's text so far; None if it has more than the text of one choice, or is too long."""
         self.ended = False
+        """Whether the message has ended."""
         self.stopped = False
-        """It was stopped before it had begun, which no worker takes for its end."""
+        """Whether it was stopped before it was open: workers ignore such a stop, so the message has not ended."""
         self._size = 0
         self._open = set[int]()
         """Choices that have not ended."""
-        self._reasoned = set[int]()
-        """Those that have said why they end, or have ended."""
+        self._with_reason = set[int]()
+        """Choices that have a finish reason, or have ended."""
         self._last = -1
-        """Offset of its last record."""
+        """Offset of the answer's last record."""
 
     def all_there(self, choices: int) -> bool:
-        """Whether of so many choices, and of all that are open, nothing but the end can be missing."""
-        return self._open.union(range(choices)) <= self._reasoned
+        """Whether nothing but the end can be missing: of the first `choices` choices, and of all that are open."""
+        return self._open.union(range(choices)) <= self._with_reason
 
     def take(self, record: PlacedRecord, message_id: str, at: float) -> int | None:
-        """A record of its conversation. Returns the number of a writer whose first record it is."""
+        """Take a record of the conversation, which may be of another message; `at` is in monotonic seconds.
+
+        Return the number of the record's range if it is the first of that range; else None.
+        """
         if header(record.headers, "tm-codec") not in (None, b"native"):
             return None
         try:
@@ -59,33 +65,35 @@ class AnswerProgress:
         if chunk.control is not None:
             self._control(chunk, record)
             return None
-        self._last = record.offset  # whoever wrote it: no time-out that was written before takes effect
+        self._last = record.offset  # from any writer: a time-out that was written before has no effect
         number = _range_of(record, self.range) if chunk.seq is None else chunk.seq // RANGE
         if not self.range <= number < RANGES:
-            return None  # somebody writes who has it no more, or never had it
+            return None  # the writer was overtaken, or is no caller
         self.at = max(self.at, at)
         return None if chunk.seq is None else self._read(chunk, number)
 
     def _control(self, chunk: Chunk, record: PlacedRecord) -> None:
-        """Its end, if a worker ends it here: not before it has begun, and not by a time-out that comes too late."""
+        """Take a control chunk: the end, if the worker ends the message by it. Like the worker, it ignores a control
+        before the message is open, and a time-out whose condition no longer holds.
+        """
         self.stopped |= self.range < 0 and chunk.control == "cancel"
         condition = condition_of(_as_input(record)) if chunk.control == "timeout" else None
         self.ended = self.range >= 0 and (condition is None or condition.holds(0, self._last))
 
     def _read(self, chunk: Chunk, number: int) -> int | None:
-        """One that is more than a sign of life; returns what `take` does."""
+        """Take a chunk that is more than a sign of life. Return as `take` does."""
         begins, self.range = number > self.range, number
         if begins:
             self.taken_at = self.at
         choice = choice_index(chunk)
         self._open.add(choice)
         if chunk.finish_reason is not None or chunk.end is True:
-            self._reasoned.add(choice)
+            self._with_reason.add(choice)
         if chunk.end is True:
             self._open.discard(choice)
             self.ended = not self._open
         self.content |= has_content(chunk) or chunk.finish_reason is not None
-        part = chunk.part is not None and chunk.part.kind != TAKEOVER_PART  # which a caller said, and no server
+        part = chunk.part is not None and chunk.part.kind != TAKEOVER_PART  # that one is a caller's, and no content
         only_text = not (choice or chunk.reasoning or chunk.tool_calls or part)
         self._keep(chunk.delta or "", only_text=only_text)
         return number if begins else None
@@ -99,7 +107,7 @@ class AnswerProgress:
 
 
 def _range_of(record: PlacedRecord, otherwise: int) -> int:
-    """Whose sign of life it is; `otherwise` for one that does not say, as of an older version."""
+    """Return the number of the range in a sign of life; `otherwise` if it has none, as those of older versions."""
     value = header(record.headers, SIGN_RANGE) or b""
     return int(value) if value.isdigit() and len(value) <= RANGE_DIGITS else otherwise
 

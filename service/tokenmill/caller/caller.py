@@ -1,20 +1,20 @@
-"""A member of the group of callers: which requests it takes, and how far its partitions of `requests` are done.
+"""A member of the group of callers: reads its partitions of `requests`, runs answers, and commits offsets.
 
-1. A partition's owner begins what is asked for from then on. What was asked for before is inherited (`inheritance`): it
-   may be under way at another caller, or at none.
-2. An answer that has begun here continues here, whoever owns its partition: a rebalance cuts no answer off. The new
-   owner sees in the log that it is alive, and when it has ended. So does this caller if it gets the partition back, as
-   another one may have taken the answer over meanwhile.
+1. A partition's owner begins the requests that are written after it got the partition. Earlier ones are inherited
+   (`inheritance`): their answers may be running at another caller, or at none.
+2. An answer that has begun here continues here, whichever caller owns its partition: a rebalance cuts no answer off.
+   The new owner sees in the log that the answer is alive, and when it has ended. So does this caller if it gets the
+   partition back, as another one may have taken the answer over meanwhile.
 3. The committed offset lies below every request whose answer has no end yet.
-4. A caller that stood still, or is a static member, asks the group whether it is a member before it begins what it has
-   read (`membership`).
-5. Of requests with the same `key` and `attempt` the first one counts, as long as fronts know it (`repeated_requests`):
-   they are in one partition.
-6. An answer that is over here, but maybe not in the log, is looked after by its partition's owner as an inherited one.
-7. A stop of an answer that is not open yet has no effect on `tokens`. It stands on `requests`, too: the caller that
-   runs the answer has it ended once it is open. An inherited one is ended instead of begun.
-8. A caller that is told to end leaves the group immediately: later requests are another's, and by rule 2 what runs here
-   ends here.
+4. A caller that was suspended, or is a static member, asks the group whether it still is a member before it begins the
+   requests that it has read (`membership`).
+5. Of requests with the same `key` and `attempt` the first one counts, as long as fronts know it (`repeated_requests`).
+   They are in one partition.
+6. An answer that is over here, but perhaps not in the log, is treated by its partition's owner as an inherited one.
+7. Workers ignore a stop on `tokens` before the answer's message is open. But the stop is on `requests`, too: the caller
+   that runs the answer has it ended once it is open. An inherited answer that was stopped is ended instead of begun.
+8. A caller that is told to end leaves the group immediately: later requests go to other callers, and by rule 2 the
+   answers that run here end here.
 """
 
 import asyncio
@@ -59,16 +59,18 @@ from tokenmill.process import Failure, Part, ToldToStop, before, run_until
 log = logging.getLogger(__name__)
 
 POLL_MS = 100
+"""Milliseconds for which a poll waits for records."""
 
 COMMIT_S = 1.0
-"""Seconds between two commits. The next owner inherits what lies after the last one, and only checks it."""
+"""Seconds between two commits. The next owner inherits the requests after the last one; of most it only sees the
+end."""
 
-OVERLOADED = "the caller has as many answers as it takes; try again later"
-LOST = "the process that called the model was lost, and half an answer can't be gone on with"
+OVERLOADED = "the caller runs as many answers as it may; try again later"
+LOST = "the process that called the model was lost, and the rest of its answer can't be had; send the request again"
 
 
 class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base class
-    """Reads `requests` as a member of the group."""
+    """Reads `requests` as a member of the group of callers, and runs the answers."""
 
     def __init__(
         self,
@@ -86,10 +88,10 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
         self._telemetry = telemetry
         self._offsets: dict[TopicPartition, Offsets] = {}
         self._failure, patience_s = Failure(), self._kafka.startup_timeout_s
-        self._inherited = RecoveryQueue(self._inheritance, self._decided, patience_s, self._failure.tell)
-        """Requests of partitions that were assigned to us."""
-        self._left = RecoveryQueue(self._inheritance, self._decided, math.inf, self._failure.tell)
-        """Requests of our own answers. They are here because Kafka was away, which is not a reason to end."""
+        self._inherited = RecoveryQueue(self._inheritance, self._apply_fate, patience_s, self._failure.tell)
+        """Requests that were in our partitions before these were assigned to us."""
+        self._left = RecoveryQueue(self._inheritance, self._apply_fate, math.inf, self._failure.tell)
+        """Requests of our own answers that are `left`. The cause is a Kafka that was away, so this caller goes on."""
         self._repeated = RepeatedRequests(config.front)
         self._consumer: AIOKafkaConsumer | None = None
         static = bool(config.kafka.group_instance_id)
@@ -102,36 +104,39 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
         numbers.read("tokenmill_caller_inherited", lambda: [((), self._inherited.count + self._left.count)])
 
     def readiness(self) -> tuple[bool, str]:
-        """Whether it takes requests, and the reason if not. A caller without a partition is ready for some."""
+        """Whether it takes requests, and the reason if not, or `ready`. It is ready without a partition, too."""
         if self._draining:
             return False, "draining"
         return not self._presence.lacks, self._presence.lacks or "ready"
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Run until `stop`, then wait for what runs. Raises a `TokenmillError` if it can't continue."""
+        """Run until `stop`, then wait `caller.drain_s` for running answers.
+
+        Raises a `TokenmillError` if the caller can't continue.
+        """
         try:
-            consumer = await before(stop, until_available(self._joined, self._kafka.startup_timeout_s))
+            consumer = await before(stop, until_available(self._join, self._kafka.startup_timeout_s))
         except ToldToStop:
             return
-        of_a_member: dict[str, Part] = {
+        member_parts: dict[str, Part] = {
             "the reader of requests": partial(self._poll, consumer),
-            "the commits": partial(self._tend, consumer),
+            "the commits": partial(self._commit_regularly, consumer),
         }
-        parts = of_a_member | {"the signs of life": self._running.beat, "the caller": self._failure.wait}
+        parts = member_parts | {"the signs of life": self._running.beat, "the caller": self._failure.wait}
         try:
             async with run_until(stop, parts) as tasks:
                 self._draining = True
-                for name in of_a_member:
+                for name in member_parts:
                     tasks[name].cancel()
-                await self._begin_no_more()
+                await self._close_queues()
                 await asyncio.gather(self._leave(consumer), self._running.finished(self._config.caller.drain_s))
         finally:
-            await self._begin_no_more()
+            await self._close_queues()
             await self._running.close()
             await self._leave(consumer)
 
-    async def _begin_no_more(self) -> None:
-        """Leave what is inherited to the next owners."""
+    async def _close_queues(self) -> None:
+        """Leave inherited requests to the next owners of their partitions."""
         for queue in (self._inherited, self._left):
             await queue.close()
 
@@ -139,16 +144,17 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
         await self.on_partitions_revoked(())
         await stopped(consumer)
 
-    async def _joined(self) -> AIOKafkaConsumer:
+    async def _join(self) -> AIOKafkaConsumer:
+        """Return a consumer that has joined the group. Raises `Unavailable` and `ConfigError`."""
         await find_topic(self._kafka, self._config.topics.requests)
-        return await started(self._member, "join the group", self._kafka.startup_timeout_s)
+        return await started(self._make_consumer, "join the group", self._kafka.startup_timeout_s)
 
-    def _member(self) -> AIOKafkaConsumer:
+    def _make_consumer(self) -> AIOKafkaConsumer:
         self._consumer = make_consumer(self._kafka, "earliest")  # each partition is placed when it is assigned
         self._consumer.subscribe([self._config.topics.requests], listener=self)
         return self._consumer
 
-    # What comes
+    # Reading requests
 
     async def _poll(self, consumer: AIOKafkaConsumer) -> None:
         while True:
@@ -199,25 +205,27 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
     def _begin(self, place: TopicPartition, inherited: Inherited, answer: Answer) -> None:
         full = self._running.count >= self._config.caller.answers
         work = answer.give_up(OVERLOADED, TOO_MANY) if full else traced(self._telemetry, answer)
-        self._running.begin(inherited, answer, work, self._over(place, inherited))
+        self._running.begin(inherited, answer, work, self._end_recorder(place, inherited))
 
-    def _over(self, place: TopicPartition, inherited: Inherited) -> Over:
-        """Return what an end is reported to: today's offsets, not those of a later assignment of the partition."""
-        return partial(self._is_over, place, inherited, self._offsets.get(place))
+    def _end_recorder(self, place: TopicPartition, inherited: Inherited) -> Over:
+        """Return the function that records an answer's end in the current offsets of the partition, and not in those of
+        a later assignment.
+        """
+        return partial(self._record_end, place, inherited, self._offsets.get(place))
 
-    def _is_over(self, place: TopicPartition, inherited: Inherited, offsets: Offsets | None, *, known: bool) -> None:
-        """Note an end. One that is not `known` to be in the log is looked for by the partition's owner."""
+    def _record_end(self, place: TopicPartition, inherited: Inherited, offsets: Offsets | None, *, known: bool) -> None:
+        """Record an answer's end. If it is not `known` to be in the log, the partition's owner looks for it there."""
         if offsets is None:
-            return  # it was another's when the answer was taken over here
+            return  # the partition was another caller's when the answer was taken over here
         if known:
             offsets.done(inherited.offset)
         elif self._offsets.get(place) is offsets:
             self._left.add(place, inherited)
 
-    # What others may have begun
+    # Recovering answers that others may have begun
 
     def _settle_inherited(self) -> None:
-        """Look after what is inherited of a partition, once all of it was read, and after what is left."""
+        """Start recovering a partition's inherited answers, once all their requests were read, and `left` answers."""
         for place in self._inherited.places:
             offsets = self._offsets[place]
             if offsets.read >= offsets.inherited_until:
@@ -232,41 +240,42 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
     async def _partition_of(self, key: bytes) -> int:
         return await self._resources.producer.partition(self._config.topics.tokens, key)
 
-    def _decided(
+    def _apply_fate(
         self, place: TopicPartition, inherited: Inherited, fate: Fate, answer: Answer | None, text: str
     ) -> None:
+        """Continue, repeat or end an answer that was taken over; without `answer`, record that it is over."""
         self._numbers.add("tokenmill_caller_inherited_total", fate)
         if answer is None:
-            self._over(place, inherited)(known=True)
+            self._end_recorder(place, inherited)(known=True)
             return
-        log.warning("an answer was taken over, and is %s: %s", fate, inherited.request.message_id)
+        log.warning("took an answer over; its fate is %s: %s", fate, inherited.request.message_id)
         if fate in ("over", "stopped"):
             work = answer.end() if fate == "over" else answer.end_stopped()
-            self._running.begin(inherited, answer, work, self._over(place, inherited))
+            self._running.begin(inherited, answer, work, self._end_recorder(place, inherited))
         elif fate == "failed":
             work = answer.give_up(LOST, BAD_GATEWAY)
-            self._running.begin(inherited, answer, work, self._over(place, inherited))
+            self._running.begin(inherited, answer, work, self._end_recorder(place, inherited))
         else:
-            answer.go_on(text)
+            answer.continue_text(text)
             self._begin(place, inherited, answer)
 
-    # Partitions come and go
+    # Changes of the assignment
 
     async def on_partitions_revoked(self, revoked: Iterable[TopicPartition]) -> None:  # noqa: ARG002 -- always all
-        """Commit how far they are. Nothing is committed for them afterwards, as they may be another's."""
+        """Commit the offsets of all partitions a last time: afterwards they may be another caller's."""
         if self._consumer is not None and self._offsets:
             await self._commit(self._consumer)
-        self._membership.shared_out_anew()
+        self._membership.rebalanced()
         for place in list(self._offsets):
             self._let_go(place)
 
     async def on_partitions_assigned(self, assigned: Iterable[TopicPartition]) -> None:
-        """Read each from its committed offset. What was asked for up to now may be under way at another caller."""
+        """Read each partition from its committed offset. Requests before its current end are inherited."""
         places = sorted(assigned)
         try:
             assert self._consumer is not None  # noqa: S101 -- it assigned the partitions
             self._static_membership.joined(member_id_of(self._consumer), generation_of(self._consumer))
-            patience_s = max(self._kafka.startup_timeout_s, 2 * BELIEF_S)  # a doubted end is believed meanwhile
+            patience_s = max(self._kafka.startup_timeout_s, 2 * BELIEF_S)  # by then, a doubted end is believed
             await until_available(lambda: self._place(places), patience_s)
         except TokenmillError as problem:
             self._failure.tell(problem)
@@ -279,6 +288,7 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
             queue.let_go(place)
 
     async def _place(self, places: list[TopicPartition]) -> None:
+        """Seek to each partition's committed offset, or to the oldest request whose time is not over."""
         consumer = self._consumer
         assert consumer is not None  # noqa: S101 -- it assigned the partitions
         if not places:
@@ -295,17 +305,17 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
             consumer.seek(place, begin)
             self._offsets[place] = Offsets(begin, ends[place])
 
-    async def _tend(self, consumer: AIOKafkaConsumer) -> None:
+    async def _commit_regularly(self, consumer: AIOKafkaConsumer) -> None:
         while True:
             await asyncio.sleep(COMMIT_S)
             await self._commit(consumer, everything=self._membership.due)
 
     async def _commit(self, consumer: AIOKafkaConsumer, *, everything: bool = False) -> bool:
-        """Commit offsets, unchanged ones only with `everything`. Returns whether the group took them."""
+        """Commit offsets, unchanged ones only with `everything`. Return whether the group took them."""
         due = {place: each for place, each in self._offsets.items() if everything or each.committed != each.begin}
         offsets = {place: each.committed for place, each in due.items()}
         if not due or not await self._membership.commit(consumer, offsets):
             return False
-        for place, each in due.items():  # those of today: meanwhile partitions may have gone
+        for place, each in due.items():  # these objects: the assignment may have changed meanwhile
             each.begin = offsets[place]
         return True

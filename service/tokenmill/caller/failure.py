@@ -1,7 +1,7 @@
-"""Why an answer can't be had from a model server: what the client is told, what is logged, and whether to try again.
+"""Failures of model servers: the error for the client, the text for the log, and whether another try may help.
 
-A server's words may quote a prompt: the client is told them, the log is not. Those about our key may quote the key:
-nobody is told them.
+A server's own words may quote a prompt: the client gets them, the log does not. Its words about our key may quote the
+key: nobody gets them.
 """
 
 import math
@@ -13,31 +13,33 @@ from tokenmill.observe.caller_table import FailureKind
 TOO_MANY, UNAVAILABLE, BAD_GATEWAY, LATE = 429, 503, 502, 504
 
 TOO_LATE = "the answer was not over in time"
-"""What a caller writes of an answer whose time is over."""
+"""Message of the error that ends an answer whose time is over. Fronts recognize the answer by it, whatever their
+version."""
 
 AGAIN = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
-"""Statuses of a server that may answer otherwise the next time, or at another URL."""
+"""Statuses after which another try may succeed, at the same URL or at another one."""
 
 CREDENTIALS = frozenset({401, 403})
-"""Statuses that are about the key that we sent: no client can fix it, and an SDK would take them for its own key's."""
+"""Statuses about the key that we sent: no client can fix it, and an SDK would take them to be about its own key."""
 
 ELSEWHERE = CREDENTIALS | {404}
-"""Statuses of a server that has another key than ours, or not our model: another of the same upstream may answer. All
-that it says comes quickly, so it would always be the one with the fewest answers, and be asked first."""
+"""Statuses of a server that expects another key than ours, or lacks our model: another URL of the same upstream may
+answer. As such a server refuses quickly, it would always have the fewest answers, and be asked first."""
 
 IN_MS, IN_SECONDS = "retry-after-ms", "retry-after"
-"""For how long a server asks not to be asked again: OpenAI's own header, which is more exact, and HTTP's, of seconds or
-a date."""
+"""Headers with the time until a server wants the next request: OpenAI's own, in milliseconds, and HTTP's, in seconds or
+as a date (RFC 9110, 10.2.3)."""
 
 RAW_CHARS = 4_096
-"""Of a server's own words."""
+"""Characters that are kept of the body of a server's error."""
 
 
 class UpstreamFailed(Exception):
-    """A model server did not answer, or not as it should.
+    """A model server did not answer, or its answer is of no use.
 
-    `status` is what a client is answered if nothing has come yet: the server's own where it gave one that is about the
-    request. `logged` is what a log may say: the message, unless that may have words of the server's.
+    `status` is the HTTP status for a client whose answer has not begun: the server's own if it is about the request.
+    `raw` is the body of the server's error. `logged` is the text for the log: `message`, unless that may have words of
+    the server.
     """
 
     def __init__(
@@ -57,35 +59,35 @@ class UpstreamFailed(Exception):
         self.again = again
         """Whether another try may help."""
         self.logged = logged or message
-        self.said = status
-        """The server's own status, where it gave one."""
+        self.server_status = status
+        """The server's own status, if it gave one; else `status`."""
         self.pause_s: float | None = None
-        """For how long it asks not to be asked again."""
+        """Seconds until the server wants the next request; None if it did not say."""
 
 
 class NotAsked(UpstreamFailed):
-    """What was to be asked could not be made, so that it came to no server: it says nothing of one."""
+    """The request to a server could not be made, so this failure does not count against any server."""
 
 
 def refusal(status: int, message: str, raw: str = "", *, again: bool) -> UpstreamFailed:
-    """Classify a server's own refusal.
+    """Return the failure for a server's own refusal.
 
-    One of our key is not the client's affair, and its words may quote a part of the key: the client is told that the
-    gateway is at fault, and nothing else.
+    A refusal of our key is no concern of the client, and its words may quote a part of the key: so the client only
+    learns that the gateway is at fault.
     """
     logged = f"status {status}"
     if status not in CREDENTIALS:
         return UpstreamFailed(message, "refused", status, raw, again=again, logged=logged)
-    message = "the model's server refused the gateway's own credentials for it; whoever runs the gateway can fix that"
+    message = "the model's server refused the gateway's own credentials; ask the gateway's operator to fix them"
     problem = UpstreamFailed(message, "refused", BAD_GATEWAY, again=False, logged=logged)
-    problem.said = status
+    problem.server_status = status
     return problem
 
 
 def retry_after(headers: Mapping[str, str], now: float) -> float | None:
-    """For how many seconds from `now` a refusal asks for no other request; None where nothing that can be read says so.
+    """Return the seconds from `now` until a refusal allows the next request; None if no header has a valid time.
 
-    `now` is in seconds of the epoch.
+    `now` is in seconds since the epoch.
     """
     for name, read in ((IN_MS, _milliseconds), (IN_SECONDS, _seconds), (IN_SECONDS, _date)):
         try:

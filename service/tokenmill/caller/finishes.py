@@ -1,6 +1,6 @@
-"""Reports answers that are over: by a stop, by a time-out, or because another caller has taken them over.
+"""Reports answers whose messages have ended: by a stop, by a time-out, or by another caller that took them over.
 
-It reads the topic `events` as the gateway does, by the same reader where both are in one process.
+It reads the topic `events` as the gateway does, and shares the reader of a front in the same process.
 """
 
 from collections.abc import Callable
@@ -10,14 +10,14 @@ from tokenmill.gateway.streams.hub import Hub
 
 
 class Finishes:
-    """Watches messages while they are written."""
+    """Watches messages for their ends."""
 
     def __init__(self, tail: Tail, hub: Hub) -> None:
         self._tail = tail
         self._hub = hub
 
     async def watch(self, conversation: str, message_id: str, over: Callable[[], None]) -> Callable[[], None]:
-        """Call `over` at the end of a message. Returns what ends the watch. Raises `Unavailable`."""
+        """Call `over` at the end of a message. Return a function that ends the watch. Raises `Unavailable`."""
         key, message = conversation.encode(), message_id.encode()
         partition = self._tail.partition_of(key)
         await self._tail.pin(partition)

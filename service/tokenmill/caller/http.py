@@ -1,14 +1,14 @@
-"""The way to model servers: one connection pool, a deadline for each wait, and failures as what they mean for clients.
+"""HTTP to model servers: one connection pool, a deadline for each wait, and exceptions as failures of servers.
 
-1. No wait is without an end: for a connection, for the first byte of an answer, and between two pieces of it. Servers
-   send their head, and comments that keep the connection open, before they have read the prompt: neither is that byte.
-   So a prompt has its time though a proxy says one word first; and where comments go on, a server that is at work is
-   waited for, as long as the next one comes within the silence that an answer may have.
-2. A server's own refusal keeps its status and the beginning of its body, which may hold prompts and is not logged; one
-   of our key is told as our own fault (`failure.refusal`).
-3. Redirects are not followed: they would take the key elsewhere.
-4. A body whose answer is over is read to its end, so that its connection can be used again. Nobody waits for that.
-5. Answers are not to be compressed, and those that are all the same are not read: a packet may become gigabytes.
+1. Every wait has a deadline: for a connection, for the first byte of an answer, and between two pieces of it. Servers
+   send the response's head, and comments that keep the connection open, before they have read the prompt: neither
+   counts as that byte. So a prompt has all of `first_byte_s`, though a proxy sends a comment early; after that, a
+   server that goes on to send comments is waited for, as long as the next one comes within `silence_s`.
+2. A server's own refusal keeps its status and the beginning of its body, which may quote prompts and is not logged. A
+   refusal of our key is reported as our own fault (`failure.refusal`).
+3. Redirects are not followed: they would send the key to another server.
+4. The rest of a body whose answer is over is read in the background, so that its connection can be used again.
+5. Requests ask for uncompressed answers. A compressed answer is refused unread: a packet could become gigabytes.
 """
 
 import asyncio
@@ -38,54 +38,57 @@ from tokenmill.config import Upstream
 from tokenmill.limits import MIB
 
 PROMPT_BYTES = 16 * MIB
-"""Bytes that an answer may have that is read whole: a prompt of a million tokens."""
+"""Bytes that an answer read by `whole` may have: a prompt of a million tokens."""
 
 PIECE_BYTES = 64 * 1024
-"""Bytes of an answer that are read at once."""
+"""Bytes of an answer that are handed on at once."""
 
 KEEP_S = 15.0
-"""Seconds that an idle connection is kept. Servers close theirs after some seconds, and a request sent then fails."""
+"""Seconds for which an idle connection is kept. Servers close theirs after some seconds, and a request sent then
+fails."""
 
 MOMENT_S = 0.05
 """Least seconds for the first byte after a head that came late."""
 
 REST_S, REST_BYTES = 0.5, 64 * 1024
-"""Seconds and bytes in which a body whose answer is over has to end: it has `[DONE]`, and maybe counts."""
+"""Seconds and bytes in which the rest of a body has to end once its answer is over: `[DONE]`, and maybe token
+counts."""
 
 ABORT_S = 5.0
-"""Seconds to tell a server that an answer is no longer wanted."""
+"""Seconds for a request that aborts an answer."""
 
 LOGGED_CHARS = 300
-"""Characters that are logged of why a server can't be reached."""
+"""Characters that are logged of the reason why a server can't be reached."""
 
 REDIRECT, REFUSED, UNKNOWN = 300, 400, 600
 """First status that is not a success, first that is a refusal, first beyond HTTP's range."""
 
 PLAIN = "identity"
-"""The coding of a body that is not compressed."""
+"""The content coding of a body that is not compressed."""
 
 _LOST = (aiohttp.ClientError, OSError, RuntimeError)
-"""What a lost connection raises. The last one is raised where aiohttp closed it, as what came was not HTTP."""
+"""Exceptions of a lost connection. aiohttp raises the last one if it closed the connection, as the data was not
+HTTP."""
 
 _MESSAGES = ("message", "detail", "error")
-"""Where servers say what was wrong."""
+"""Members in which servers put the text of an error."""
 
 
 def _never() -> bool:
-    """Of an answer that is left as soon as nobody reads on."""
+    """Return False: the answer is not over, so its connection is closed."""
     return False
 
 
 class Http:
-    """A session, inside its `async with` block."""
+    """An HTTP session for all model servers, open inside its `async with` block."""
 
     def __init__(self) -> None:
         self._session: aiohttp.ClientSession | None = None
         self._ending = set[asyncio.Task[None]]()
-        """Bodies that are read to their ends."""
+        """Tasks that read bodies to their ends."""
 
     async def __aenter__(self) -> Self:
-        connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=KEEP_S)  # places are counted elsewhere
+        connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=KEEP_S)  # `pool` limits the connections
         self._session = aiohttp.ClientSession(
             connector=connector,
             timeout=aiohttp.ClientTimeout(total=None),
@@ -103,11 +106,11 @@ class Http:
             await self._session.close()
 
     async def whole(self, url: str, call: Call, headers: Mapping[str, str], upstream: Upstream) -> bytes:
-        """All that a call is answered with, up to `PROMPT_BYTES`. Raises `UpstreamFailed`."""
-        async with self._answered(url, call, headers, upstream, _never) as response:
-            with _Failing():
+        """Make a call, and return its response's body, up to `PROMPT_BYTES`. Raises `UpstreamFailed`."""
+        async with self._response(url, call, headers, upstream, _never) as response:
+            with _FailureClassifier():
                 async with asyncio.timeout(upstream.silence_s):
-                    return await _beginning(response, PROMPT_BYTES)
+                    return await _read_up_to(response, PROMPT_BYTES)
 
     async def streamed(
         self,
@@ -117,14 +120,15 @@ class Http:
         upstream: Upstream,
         over: Callable[[], bool] = _never,
     ) -> AsyncGenerator[bytes]:
-        """What a call is answered with, as it comes. Raises `UpstreamFailed`.
+        """Make a call, and yield its response's body as it comes. Raises `UpstreamFailed`.
 
-        `over` says, when nobody reads on, whether that is because all of the answer has come: else the server is left.
+        When the reader stops, `over` returns whether the answer is over, so that the connection can be kept. Otherwise
+        the connection is closed, by which the server learns that the answer is no longer wanted.
         """
         until, begun = time.monotonic() + upstream.first_byte_s, False
-        async with self._answered(url, call, headers, upstream, over) as response:
-            del call  # its body was sent
-            with _Failing(), closing(ResettableTimeout(_left(until))) as limit:
+        async with self._response(url, call, headers, upstream, over) as response:
+            del call  # its body was sent, and may be large
+            with _FailureClassifier(), closing(ResettableTimeout(_seconds_until(until))) as limit:
                 while True:
                     with limit:
                         piece = await response.content.readany()
@@ -132,13 +136,13 @@ class Http:
                         return
                     if not begun:
                         begun = not _only_comments(piece)
-                        limit.change(upstream.silence_s if begun else max(_left(until), upstream.silence_s))
-                    with _left_alone(response):
+                        limit.change(upstream.silence_s if begun else max(_seconds_until(until), upstream.silence_s))
+                    with _reading_paused(response):
                         for start in range(0, len(piece), PIECE_BYTES):
                             yield piece[start : start + PIECE_BYTES]
 
     async def abort(self, url: str, call: Call, headers: Mapping[str, str], upstream: Upstream) -> None:
-        """Tell a server that an answer is not wanted; whether it hears that changes nothing."""
+        """Ask a server to abort an answer. Failures are ignored: the answer is no longer read in any case."""
         try:
             async with asyncio.timeout(ABORT_S), self._post(url, call, headers, upstream):
                 pass
@@ -147,30 +151,33 @@ class Http:
 
     def _post(self, url: str, call: Call, headers: Mapping[str, str], upstream: Upstream) -> Any:
         if self._session is None:
-            raise RuntimeError("an Http is used inside its `async with` block")
+            raise RuntimeError("an Http has no session outside of its `async with` block")
         return self._session.post(
             url + call.path,
-            data=BytesIO(msgspec.json.encode(call.body)),  # in pieces: a prompt may have megabytes
+            data=BytesIO(msgspec.json.encode(call.body)),  # sent in pieces: a prompt may have megabytes
             headers={"content-type": "application/json", **headers, **call.headers},
             allow_redirects=False,
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=upstream.connect_s),
         )
 
     @asynccontextmanager
-    async def _answered(
+    async def _response(
         self, url: str, call: Call, headers: Mapping[str, str], upstream: Upstream, over: Callable[[], bool]
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        """A response that is no refusal, once its head is there; closed in the end, whatever is left of it."""
+        """Yield a successful response once its head has come; close it at the end of the block. Raises
+        `UpstreamFailed`.
+        """
         request = self._post(url, call, headers, upstream)
         del call
-        with _Failing():
+        with _FailureClassifier():
             async with asyncio.timeout(upstream.first_byte_s):
                 response = await request
         try:
             if response.status >= REDIRECT:
                 raise await _refusal(response, upstream)
             if _compressed(response):
-                raise UpstreamFailed("the model's server compressed its answer unasked", "unreadable", again=False)
+                message = f"the model's server compressed its answer, although {PLAIN} was asked for"
+                raise UpstreamFailed(message, "unreadable", again=False)
             yield response
         finally:
             if over() and response.connection is not None:
@@ -179,15 +186,15 @@ class Http:
                 response.close()
 
     def _read_on(self, response: aiohttp.ClientResponse) -> None:
-        """Beside what is done next: nobody waits for the end of what is over."""
-        task = asyncio.create_task(_ended(response), name="the end of a body")
+        """Read the rest of a body in the background, and close the response."""
+        task = asyncio.create_task(_read_rest(response), name="the end of a body")
         self._ending.add(task)
         task.add_done_callback(self._ending.discard)
-        task.add_done_callback(lambda _: response.close())  # a task that is cancelled at once does nothing itself
+        task.add_done_callback(lambda _: response.close())  # not in the task: one cancelled at once never runs
 
 
-async def _ended(response: aiohttp.ClientResponse) -> None:
-    """Read a body to its end, for a moment."""
+async def _read_rest(response: aiohttp.ClientResponse) -> None:
+    """Read a body to its end, within `REST_S` and `REST_BYTES`."""
     with suppress(TimeoutError, *_LOST):
         async with asyncio.timeout(REST_S):
             left = REST_BYTES
@@ -195,13 +202,13 @@ async def _ended(response: aiohttp.ClientResponse) -> None:
                 left -= len(piece)
 
 
-def _left(until: float) -> float:
-    """Seconds up to then, or the moment that it takes to read what came with the head."""
+def _seconds_until(until: float) -> float:
+    """Return the seconds until a monotonic time, at least the moment that it takes to read data beside the head."""
     return max(until - time.monotonic(), MOMENT_S)
 
 
 def _only_comments(piece: bytes) -> bool:
-    """Whether it is nothing but comments of SSE; where one is cut, the rest of it is taken for an answer."""
+    """Whether bytes are only comments of server-sent events. The rest of a comment that was cut counts as an answer."""
     return all(line.startswith(b":") for line in piece.splitlines() if line)
 
 
@@ -210,14 +217,14 @@ def _compressed(response: aiohttp.ClientResponse) -> bool:
 
 
 @contextmanager
-def _left_alone(response: aiohttp.ClientResponse) -> Iterator[None]:
-    """What comes meanwhile stays in the socket, from which all of it is read at once: each read has its cost.
+def _reading_paused(response: aiohttp.ClientResponse) -> Iterator[None]:
+    """Leave incoming data in the socket inside the block: it is read at once afterwards, as each read has its cost.
 
-    Nothing that was read is left behind it: so the client has not stopped reading by itself, and is not set going here.
+    All data that was read has been taken, so aiohttp has not paused reading itself, and resuming is right.
     """
     connection = response.connection
     transport = connection and connection.transport
-    if transport is None:  # all of it has come
+    if transport is None:  # the whole body has come
         yield
         return
     transport.pause_reading()
@@ -228,8 +235,8 @@ def _left_alone(response: aiohttp.ClientResponse) -> Iterator[None]:
             transport.resume_reading()
 
 
-async def _beginning(response: aiohttp.ClientResponse, most: int) -> bytes:
-    """A body, as far as that: one read gives what has arrived."""
+async def _read_up_to(response: aiohttp.ClientResponse, most: int) -> bytes:
+    """Return the first `most` bytes of a body, or all of a shorter one."""
     pieces, size = list[bytes](), 0
     while size < most and (piece := await response.content.read(most - size)):
         pieces.append(piece)
@@ -238,15 +245,15 @@ async def _beginning(response: aiohttp.ClientResponse, most: int) -> bytes:
 
 
 async def _refusal(response: aiohttp.ClientResponse, upstream: Upstream) -> UpstreamFailed:
-    """Read a server's own refusal as a failure."""
+    """Return the failure for a server's own refusal."""
     try:
         async with asyncio.timeout(upstream.connect_s):
-            raw = "" if _compressed(response) else (await _beginning(response, RAW_CHARS)).decode(errors="replace")
+            raw = "" if _compressed(response) else (await _read_up_to(response, RAW_CHARS)).decode(errors="replace")
     except _LOST:
         raw = ""
-    known = REFUSED <= response.status < UNKNOWN  # a redirect is no answer, and 999 is what some filters say
+    known = REFUSED <= response.status < UNKNOWN  # not for a redirect, nor for 999, which some filters send
     status = response.status if known else BAD_GATEWAY
-    message = message_of(raw) or f"the model's server answered {response.status}"
+    message = message_of(raw) or f"the model's server answered with status {response.status}"
     problem = refusal(status, message, raw, again=status in AGAIN)
     problem.logged = f"status {response.status}"
     problem.pause_s = retry_after(response.headers, time.time())
@@ -254,20 +261,22 @@ async def _refusal(response: aiohttp.ClientResponse, upstream: Upstream) -> Upst
 
 
 def message_of(raw: str) -> str:
-    """What a body of an error says, in whichever of the usual shapes; empty if it says nothing."""
+    """Return the message in the JSON body of an error, in any of the usual shapes; empty if there is none."""
     try:
-        said = msgspec.json.decode(raw)
+        found = msgspec.json.decode(raw)
     except (msgspec.DecodeError, RecursionError):
         return ""
     for _ in range(2):
-        if not isinstance(said, dict):
+        if not isinstance(found, dict):
             break
-        said = next((said[name] for name in _MESSAGES if said.get(name)), "")
-    return said if isinstance(said, str) else ""
+        found = next((found[name] for name in _MESSAGES if found.get(name)), "")
+    return found if isinstance(found, str) else ""
 
 
-class _Failing:
-    """Classifies what the HTTP client raised. Its own words are about hosts and sockets, or may quote what came."""
+class _FailureClassifier:
+    """Turns the HTTP client's exceptions into `UpstreamFailed`, with a message for clients: the exceptions' own texts
+    are about hosts and sockets, or may quote received data.
+    """
 
     def __enter__(self) -> None:
         return None
@@ -275,7 +284,7 @@ class _Failing:
     def __exit__(self, kind: type[BaseException] | None, problem: BaseException | None, _trace: object) -> None:
         if isinstance(problem, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError):
             message = "the model's server can't be reached"
-            logged = f"{message}: {problem}"[:LOGGED_CHARS]  # a host, a port, and what the system says
+            logged = f"{message}: {problem}"[:LOGGED_CHARS]  # a host, a port, and the system's error
             raise UpstreamFailed(message, "connect", UNAVAILABLE, logged=logged) from problem
         if isinstance(problem, TimeoutError):
             raise UpstreamFailed("the model's server was silent for too long", "slow", LATE) from problem

@@ -1,14 +1,15 @@
-"""How far a partition of `requests` is done: below the offset that is committed, every answer has its end."""
+"""The progress in a partition of `requests`: every answer below the committed offset has its end."""
 
 
 class Offsets:
-    """The requests of one partition that were read and are not over."""
+    """The offsets of one partition: those read, and those whose answers are not over."""
 
     def __init__(self, begin: int, end: int) -> None:
-        """`begin` is the first offset that is read, `end` that of the log's end at the take-over."""
+        """`begin` is the first offset that is read, `end` that of the partition's end when it was assigned."""
         self.begin = begin
+        """The offset that was last committed; at first, the one at which reading began."""
         self.inherited_until = end
-        """Requests below this offset may have been begun by another caller."""
+        """Requests below this offset are inherited: another caller may have begun them."""
         self._next = begin
         self._unfinished = dict[int, None]()
 
@@ -18,16 +19,16 @@ class Offsets:
         return self._next
 
     def take(self, offset: int, *, finished: bool) -> None:
-        """Note a record that was read."""
+        """Record that the record at this offset was read, and whether it needs no further work."""
         self._next = max(self._next, offset + 1)
         if not finished:
             self._unfinished[offset] = None
 
     def done(self, offset: int) -> None:
-        """Note that a request's answer is over."""
+        """Record that the answer to the request at this offset is over."""
         self._unfinished.pop(offset, None)
 
     @property
     def committed(self) -> int:
-        """Offset that may be committed. Offsets are read in order, so the first is the least."""
+        """The offset to commit: of the first unfinished request. They are taken in order, so that is the least."""
         return next(iter(self._unfinished), self._next)

@@ -1,18 +1,18 @@
-"""Places at the URLs of one upstream: how many answers each gives at once, who waits, and which URL is left alone.
+"""The pool of one upstream's URLs: limits the answers at each, queues requests, and leaves failing URLs alone.
 
-1. Of several URLs the one with the fewest answers is asked, of equals the one that was asked longest ago. One that has
-   just failed for the same answer comes last.
-2. Where all places are taken, requests wait in order, as many as `queue` and for `queue_s`; more are refused at once.
-3. A URL that failed `FAILURES` times in a row is left alone for `BREAK_S`; then one request tries it, whatever it still
-   answers of before. As soon as that is answered, all may ask again: a long answer holds nobody up. Of other answers
-   only the end counts, as what breaks off has failed, too. If all are left alone nobody waits: whoever asks or waits is
-   told.
-4. What one URL refused and another one then answered is a failure of the first, unless that has answered since: as it
-   is quick it would always have the fewest answers, and be asked first. A refusal alone is none, and none closes the
-   last URL: where all refuse the same, or each what another one takes, all would be left alone by requests that they
-   take.
-5. As many of those who wait are called as there are places. Nothing tells that a URL was left alone for long enough:
-   whoever asks next looks, and lets those in who asked before.
+1. Of several URLs, the one with the fewest answers is asked; of equals, the one that was asked longest ago. A URL that
+   has just failed for the same answer comes last.
+2. While all places are taken, up to `queue` requests wait, in order and for `queue_s` each; more are refused at once.
+3. A URL that has failed `FAILURES` times in a row is left alone for `BREAK_S`; then a single request probes it,
+   whatever answers from before are still running. As soon as the probe's answer begins, all requests may ask the URL
+   again, however long that answer takes. Of other answers only the end counts, as one that breaks off has failed, too.
+   While all URLs are left alone, no request waits: all are refused.
+4. If one URL refused a request, and another one then answered it, that counts as a failure of the first, unless it has
+   answered since: as it refuses quickly, it would always have the fewest answers, and be asked first. A refusal alone
+   does not count, and none has the last URL left alone: if all refuse the same request, or each refuses what another
+   one takes, all would be left alone because of requests that they can't answer, and be missed for those that they can.
+5. As many waiting requests are called as there are free places. No timer ends the time for which a URL is left alone:
+   the next request that comes checks it, and lets requests in that have waited longer.
 """
 
 import asyncio
@@ -24,64 +24,65 @@ from tokenmill.caller.failure import TOO_MANY, UNAVAILABLE, UpstreamFailed
 from tokenmill.config import Upstream
 
 FAILURES = 5
-"""In a row, before a URL is left alone: one or two are bad luck."""
+"""Number of failures in a row after which a URL is left alone: one or two may be chance."""
 
 BREAK_S = 10.0
-"""For how long: a server that starts again takes longer, one that was overloaded has caught its breath."""
+"""Seconds for which it is left alone. A server that restarts takes longer; one that was overloaded has recovered."""
 
 
 class Replica:
-    """One URL of an upstream, and how it does."""
+    """One URL of an upstream, and the state of its circuit breaker."""
 
     def __init__(self, url: str) -> None:
         self.url = url
         self.taken = 0
-        """Answers under way."""
+        """Number of answers that are running."""
         self.failures = 0
-        """In a row."""
+        """Number of failures in a row."""
         self.until = 0.0
-        """It is left alone up to then."""
+        """When it may be probed, if it is `broken`, in the pool's seconds."""
         self.asked = 0
-        """The number of the request that asked it last."""
+        """Number of the last request that asked it."""
         self.worked = 0
-        """That of the last request anywhere when it answered: what it refused before says nothing any more."""
+        """Number of the pool's last request when it last answered: its refusals of earlier requests no longer count."""
         self.probe: Place | None = None
-        """The try, until something of its answer comes. An answer from before the failures is none: a long one says
-        nothing soon."""
+        """The place of the probe, until its answer begins. Answers from before the failures are no probes: a long one
+        would show nothing soon."""
 
     @property
     def broken(self) -> bool:
-        """Whether it has failed too often to be asked without a try."""
+        """Whether it has failed so often that it has to be probed first."""
         return self.failures >= FAILURES
 
     def closed(self, now: float) -> bool:
-        """Whether it is left alone; while one request tries it, for all others."""
+        """Whether requests must not ask it: for `BREAK_S`, and then while a probe is running."""
         return self.broken and (now < self.until or self.probe is not None)
 
     def works(self, number: int) -> None:
-        """It has answered: there is nothing to try. Of all requests the last one has this number."""
+        """Record that it has answered, so that all may ask it. `number` is that of the pool's last request."""
         self.worked = number
         self.failures = 0
         self.probe = None
 
     def fails(self, now: float) -> None:
-        """Count one more failure in a row."""
+        """Count another failure in a row."""
         self.failures += 1
         self.until = now + BREAK_S
 
     def room(self, now: float, most: int) -> int:
-        """How many more answers it may give, of so many at once; of one that is tried, the try."""
+        """Return how many more answers it may run, of `most` at once: one, the probe, if it is `broken`."""
         if self.closed(now):
             return 0
         return 1 if self.broken else most - self.taken
 
 
 class Place:
-    """The place of one answer, at a URL."""
+    """The place of one answer at a URL."""
 
     def __init__(self, replica: Replica) -> None:
         self.replica = replica
         self.number = replica.asked
+        """Number of the answer's request in the pool."""
 
     @property
     def url(self) -> str:
@@ -90,7 +91,7 @@ class Place:
 
 
 class Pool:
-    """The URLs of one upstream, and who waits for a place at one."""
+    """The URLs of one upstream, and the requests that wait for a place at one of them."""
 
     def __init__(self, upstream: Upstream, now: Callable[[], float] = time.monotonic) -> None:
         self._upstream = upstream
@@ -98,50 +99,53 @@ class Pool:
         self.replicas = [Replica(url.rstrip("/")) for url in upstream.urls]
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._called = 0
-        """Of those that waited, whose turn it is, and who have not looked yet."""
+        """Number of requests that were called from the queue and have not taken their places yet."""
         self._number = 0
 
     @property
     def running(self) -> int:
-        """How many answers are under way."""
+        """Number of answers that are running."""
         return sum(replica.taken for replica in self.replicas)
 
     @property
     def waiting(self) -> int:
-        """How many requests wait for a place."""
+        """Number of requests that wait for a place."""
         return len(self._waiting)
 
     @property
     def closed(self) -> int:
-        """How many URLs are left alone."""
+        """Number of URLs that are left alone."""
         now = self._now()
         return sum(replica.closed(now) for replica in self.replicas)
 
     async def take(self, avoided: Collection[str] = ()) -> Place:
-        """Wait for a place, and take it. Raises `UpstreamFailed`."""
-        self._wake()
-        place = self._free(avoided) if self._room and not self._waiting else None
+        """Wait for a place, and take it; at an `avoided` URL only if no other has one.
+
+        Raises `UpstreamFailed` if the queue is full, `queue_s` is over, or all URLs are left alone.
+        """
+        self._call_waiting()
+        place = self._take_best(avoided) if self._room and not self._waiting else None
         while place is None:
-            self._check()
-            await self._turn()
-            place = self._free(avoided)
+            self._check_queue()
+            await self._wait_for_turn()
+            place = self._take_best(avoided)
         return place
 
     def begins(self, place: Place) -> None:
-        """Note that something of an answer has come, which goes on."""
+        """Record that the answer at this place has begun: if it is a probe, all may ask its URL again."""
         if place.replica.probe is place:
             place.replica.works(self._number)
-            self._wake()
+            self._call_waiting()
 
     def refused(self, place: Place) -> None:
-        """What was refused there, and given back, another URL answers."""
+        """Record that another URL answers the request that this place, given back since, had refused (rule 4)."""
         replica = place.replica
         others = any(not each.broken for each in self.replicas if each is not replica)
         if others and place.number > replica.worked:
             replica.fails(self._now())
 
     def give_back(self, place: Place, *, failed: bool | None) -> None:
-        """An answer is over, or did not come; None: that says nothing of the server."""
+        """Give a place back after its answer. `failed` is whether the server failed; None if that is not known."""
         replica = place.replica
         replica.taken -= 1
         if replica.probe is place:
@@ -150,21 +154,21 @@ class Pool:
             replica.fails(self._now())
         elif failed is not None:
             replica.works(self._number)
-        self._wake()
+        self._call_waiting()
 
     @property
     def _room(self) -> int:
-        """How many places nobody has, and nobody was called for."""
+        """Number of free places, without those that are reserved for requests called from the queue."""
         now, most = self._now(), self._upstream.calls
         return max(0, sum(each.room(now, most) for each in self.replicas) - self._called)
 
     @property
-    def _alone(self) -> bool:
+    def _all_closed(self) -> bool:
         """Whether all URLs are left alone."""
         return self.closed == len(self.replicas)
 
-    def _free(self, avoided: Collection[str]) -> Place | None:
-        """Take the best of the URLs that have a place, if one has."""
+    def _take_best(self, avoided: Collection[str]) -> Place | None:
+        """Take a place at the best URL that has one (rule 1); None if none has."""
         now, most = self._now(), self._upstream.calls
         free = [each for each in self.replicas if each.room(now, most)]
         if not free:
@@ -178,17 +182,17 @@ class Pool:
             best.probe = place
         return place
 
-    def _check(self) -> None:
-        """Raise for whoever need not wait."""
-        if self._alone:
-            detail = "the model's servers do not answer and are left alone for some seconds; try again then"
+    def _check_queue(self) -> None:
+        """Raise `UpstreamFailed` if a request may not wait: the queue is full, or all URLs are left alone."""
+        if self._all_closed:
+            detail = "the model's servers have failed and are not asked for some seconds; try again later"
             raise UpstreamFailed(detail, "full", UNAVAILABLE, again=False)
         if len(self._waiting) >= self._upstream.queue:
-            detail = "the model has as many requests as it takes, and as many wait; try again later"
+            detail = "the model's servers and the queue for them are full; try again later"
             raise UpstreamFailed(detail, "full", TOO_MANY, again=False)
 
-    async def _turn(self) -> None:
-        """Wait until a place is given back."""
+    async def _wait_for_turn(self) -> None:
+        """Wait in the queue until this request is called. Raises `UpstreamFailed` after `queue_s`."""
         turn = asyncio.get_running_loop().create_future()
         self._waiting.append(turn)
         looks = False
@@ -197,7 +201,7 @@ class Pool:
                 await turn
             looks = True
         except TimeoutError:
-            detail = f"the model had no place within {self._upstream.queue_s:g} s; try again later"
+            detail = f"the model's servers had no free place within {self._upstream.queue_s:g} s; try again later"
             raise UpstreamFailed(detail, "full", TOO_MANY, again=False) from None
         finally:
             if turn in self._waiting:
@@ -205,11 +209,11 @@ class Pool:
             elif not turn.cancelled():
                 self._called -= 1
                 if not looks:
-                    self._wake()  # the place is the next one's
+                    self._call_waiting()  # the next request gets the place
 
-    def _wake(self) -> None:
-        """Call as many of those who wait as there are places, or all of them where nobody need wait."""
-        while self._waiting and (self._room or self._alone):
+    def _call_waiting(self) -> None:
+        """Call as many waiting requests as there are free places; all, to be refused, if all URLs are left alone."""
+        while self._waiting and (self._room or self._all_closed):
             turn = self._waiting.popleft()
             if not turn.done():
                 self._called += 1

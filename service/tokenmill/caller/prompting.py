@@ -1,4 +1,4 @@
-"""The prompt of a request, where a server is to complete one: rendered here, or by the server that completes it."""
+"""The prompt of a request, for servers that complete prompts: rendered here, or by the server itself."""
 
 from collections.abc import Mapping
 
@@ -18,14 +18,15 @@ from tokenmill.templates.rendering import CannotRender, Template
 BAD_REQUEST = 400
 
 OVERLAP_CHARS = 4_096
-"""At most, of a beginning that a prompt ends with already: it is a turn's opening, some markers, and each length is
-looked for. What is begun is all of an answer where another caller began it, and no other answer goes on meanwhile."""
+"""Most characters of an answer's beginning that are looked for at the end of the prompt. Prompts end with the opening
+of a turn, some markers. The search tries each length and blocks the process, and the beginning may be most of an
+answer, if another caller wrote it."""
 
 
 async def prompted(
     served: Served, plan: Plan, renderer: Renderer, http: Http, url: str, headers: Mapping[str, str]
 ) -> Plan:
-    """The plan with its prompt, if it needs one. Raises `UpstreamFailed`."""
+    """Return the plan with its prompt, if its kind of server needs one. Raises `UpstreamFailed`."""
     if served.template:
         prompt = await _rendered(served.template, plan, renderer)
     elif (call := served.kind.rendering(plan)) is not None:
@@ -33,14 +34,14 @@ async def prompted(
         try:
             found = served.kind.prompt_of(answer)
         except NOT_JSON as problem:
-            raise UpstreamFailed("the model's server answered no JSON", "unreadable") from problem
+            raise UpstreamFailed("the model's server did not answer with JSON", "unreadable") from problem
         if found is None:
-            detail = "the model's server does not say its prompt; give the upstream a template_file"
+            detail = "the model's server did not return the prompt; give the upstream a template_file"
             raise UpstreamFailed(detail, "unreadable", again=False)
         prompt = found
     else:
         return plan
-    return msgspec.structs.replace(plan, prompt=prompt, begins=unsaid(prompt, plan.begins))
+    return msgspec.structs.replace(plan, prompt=prompt, begins=without_overlap(prompt, plan.begins))
 
 
 async def _rendered(template: Template, plan: Plan, renderer: Renderer) -> str:
@@ -55,13 +56,13 @@ async def _rendered(template: Template, plan: Plan, renderer: Renderer) -> str:
         detail = f"the prompt could not be rendered within {plan.upstream.queue_s:g} s, after others; try again later"
         raise NotAsked(detail, "full", TOO_MANY, again=False) from None
     except CannotRender as problem:
-        logged = "the chat template does not render"  # its own words may be the prompt's
+        logged = "the chat template does not render"  # the error's own text may quote the prompt
         raise NotAsked(str(problem), "refused", BAD_REQUEST, again=False, logged=logged) from problem
 
 
 def for_template(message: Json) -> Json:
-    """Return a message as templates read it: text in one piece, arguments of calls as objects."""
-    changed: Json = {"content": text_of(message)}  # templates add to it, also where it is null or absent
+    """Return a message as templates read it: its text as one string, arguments of calls as objects."""
+    changed: Json = {"content": text_of(message)}  # never null or absent: templates append to it
     if reasoning := reasoning_of(message):
         changed["reasoning_content"] = reasoning
     if message.get("tool_calls"):
@@ -74,8 +75,11 @@ def _call(call: Json) -> Json:
     return {**call, "function": {**function, "arguments": read_arguments(function.get("arguments", "{}"))}}
 
 
-def unsaid(prompt: str, begins: str) -> str:
-    """What of the beginning the prompt does not end with already: some templates open the turn of the model."""
+def without_overlap(prompt: str, begins: str) -> str:
+    """Return the answer's beginning without the part that the prompt already ends with.
+
+    Some templates open the model's turn.
+    """
     most = min(len(begins), len(prompt), OVERLAP_CHARS)
     overlap = next((size for size in range(most, 0, -1) if prompt.endswith(begins[:size])), 0)
     return begins[overlap:] if overlap > 1 else begins

@@ -1,8 +1,8 @@
-"""Requests of which it is not known how far their answers have come, by partition, each until it has its fate.
+"""Queues requests whose answers may be running elsewhere, by partition, until the fate of each is known.
 
-Those of one partition are looked after together, from when all of them are there; what comes meanwhile is the next
-round's. When partitions are shared out anew, the next owner, which may be us again, has a round of its own; the one
-that was under way ends once each of its requests is heard of or taken over (rule 5 of `inheritance`).
+The requests of one partition are settled in rounds: those that come during a round are settled in the next one. After a
+rebalance, the next owner, which may be this caller again, has a round of its own; the earlier round ends once each of
+its answers is heard of or taken over (rule 6 of `inheritance`).
 """
 
 import asyncio
@@ -18,50 +18,51 @@ from tokenmill.observe.caller_table import Fate
 
 
 class Looking(Protocol):
-    """Looks after requests of one partition, as `Inheritance` does."""
+    """Finds the fates of one partition's requests, as `Inheritance` does."""
 
     async def settle(self, inherited: list[Inherited]) -> None:
-        """Until each has its fate. Raises `Unavailable`; what has none by then may be settled again."""
+        """Wait until each request has its fate. Raises `Unavailable`; the others may then be settled again."""
 
     def part(self) -> None:
-        """The partition may be another's by now: what is heard of is that one's."""
+        """Note that the partition is no longer ours: answers that are heard of are left to its next owner."""
 
 
 class _Round:
-    """The requests of one partition that are looked after together."""
+    """The requests of one partition that are settled together."""
 
     def __init__(self, waiting: dict[int, Inherited]) -> None:
         self.waiting = waiting
+        """Requests without a fate, by offset."""
         self.parted = False
-        """Its partition may be another's by now."""
+        """Whether the partition is no longer ours."""
         self._looking: Looking | None = None
 
     async def settle(self, looking: Looking, left: dict[int, Inherited]) -> None:
-        """Try once to find the fates of those that are left."""
+        """Try once to find the fates of the requests in `left`. Raises `Unavailable`."""
         self._looking = looking
         if self.parted:
             looking.part()
         await looking.settle([*left.values()])
 
     def part(self) -> None:
-        """Tell that the partition was let go."""
+        """Note that the partition is no longer ours."""
         self.parted = True
         if self._looking is not None:
             self._looking.part()
 
 
 Decided: TypeAlias = Callable[[TopicPartition, Inherited, Fate, Answer | None, str], None]
-"""Gets each with its partition and what `Decide` gets."""
+"""Takes a request's partition, and the arguments of `Decide`."""
 
 
 class RecoveryQueue:
-    """Requests of some partitions, and who looks after them.
+    """The requests of some partitions that have no fate yet, and the rounds that settle them.
 
     Args:
-        look: makes who looks after them, with what is told their fates.
-        decided: is told those.
-        patience_s: for a Kafka that does not answer.
-        fail: is told why going on is impossible.
+        look: makes a `Looking`, which reports fates to its argument.
+        decided: called with each fate.
+        patience_s: seconds for which Kafka may be unavailable.
+        fail: called with the error that ends a round before all of its requests have fates.
     """
 
     def __init__(
@@ -72,14 +73,14 @@ class RecoveryQueue:
         self._patience_s = patience_s
         self._fail = fail
         self._waiting: dict[TopicPartition, dict[int, Inherited]] = {}
-        """By offset."""
+        """Requests without a fate, by partition and offset."""
         self._rounds: dict[TopicPartition, _Round] = {}
         self._tasks = set[asyncio.Task[None]]()
-        """Of all rounds, also of those whose partition was let go."""
+        """The tasks of all rounds, also for partitions that are no longer ours."""
 
     @property
     def count(self) -> int:
-        """How many requests have no fate yet."""
+        """Number of requests that have no fate yet."""
         return sum(map(len, self._waiting.values()))
 
     @property
@@ -92,14 +93,14 @@ class RecoveryQueue:
         self._waiting.setdefault(place, {})[inherited.offset] = inherited
 
     def settle(self, place: TopicPartition) -> None:
-        """Look after all of a partition's requests, unless that is being done."""
+        """Begin a round for all of a partition's requests, unless one is running."""
         if place in self._waiting and place not in self._rounds:
             found = self._rounds[place] = _Round(self._waiting[place])
-            task = asyncio.create_task(self._settled(place, found), name=f"what is inherited of {place}")
+            task = asyncio.create_task(self._run_round(place, found), name=f"the inherited requests of {place}")
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
-    async def _settled(self, place: TopicPartition, found: _Round) -> None:
+    async def _run_round(self, place: TopicPartition, found: _Round) -> None:
         left = dict(found.waiting)
 
         def decide(each: Inherited, fate: Fate, answer: Answer | None, text: str) -> None:
@@ -109,7 +110,7 @@ class RecoveryQueue:
 
         try:
             await until_available(lambda: found.settle(self._look(decide), left), self._patience_s)
-        except Exception as problem:  # noqa: BLE001 -- whatever it is ends the process, and is said there
+        except Exception as problem:  # noqa: BLE001 -- any error ends the process, which reports it
             self._fail(problem)
             return
         if found.parted:
@@ -119,13 +120,13 @@ class RecoveryQueue:
             self._waiting.pop(place, None)
 
     def let_go(self, place: TopicPartition) -> None:
-        """The partition is shared out anew: whoever gets it looks after what is there, by `add`."""
+        """Drop a partition's requests after a rebalance: its next owner reads them again, and queues them."""
         self._waiting.pop(place, None)
         if (found := self._rounds.pop(place, None)) is not None:
             found.part()
 
     async def close(self) -> None:
-        """Look after no request any more."""
+        """Cancel all rounds."""
         tasks = [*self._tasks]
         for task in tasks:
             task.cancel()

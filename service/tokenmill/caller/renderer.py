@@ -1,9 +1,9 @@
-"""Prompts by a model's own chat template: rendered in other processes, one for each template, each within its time.
+"""Renders prompts by models' own chat templates, in a separate process for each template, and within a time limit.
 
-1. A template is a program of somebody else (see `templates.sandbox`). One that takes too long or too much memory costs
-   its process, and the next prompt gets a new one.
-2. A process renders one prompt at a time. A long history can take a template seconds, since some take a time that grows
-   with the square of its length: that delays prompts of the same template, for as long as they may wait.
+1. A template is a program by somebody else (see `templates.sandbox`). If one takes too long or too much memory, its
+   process is killed, and the next prompt gets a new one.
+2. A process renders one prompt at a time. Some templates take a time that grows with the square of the history's
+   length, so a long history can take seconds. It delays prompts of the same template, for as long as these may wait.
 """
 
 import asyncio
@@ -22,14 +22,14 @@ from tokenmill.limits import MIB
 from tokenmill.templates.rendering import CannotRender, Rendering, Template, read_template
 
 RENDER_S = 5.0
-"""For one prompt: a long history takes some tens of milliseconds, a new process half a second."""
+"""Seconds for one prompt: a long history takes some tens of milliseconds, a new process half a second."""
 
 LINE_BYTES = 64 * MIB
-"""Of a prompt as JSON."""
+"""Bytes that a prompt may have as JSON."""
 
 
 class NoTurn(Exception):
-    """Other prompts of the same template took all of the time that this one could wait."""
+    """Other prompts of the same template took all of the time that this one could wait. It may be tried again later."""
 
 
 class Renderer:
@@ -38,14 +38,14 @@ class Renderer:
     def __init__(self, render_s: float = RENDER_S) -> None:
         self._render_s = render_s
         self._processes = dict[str, _RenderingProcess]()
-        """By the text of the template."""
+        """Processes by the text of their templates."""
 
     async def render(
         self, template: Template, messages: list[Json], tools: list[Json], further: Json, wait_s: float | None = None
     ) -> str:
-        """The prompt for an answer to these messages. `further` are variables of the template.
+        """Return the prompt for an answer to these messages. `further` are more variables for the template.
 
-        Raises `CannotRender` that says why, and `NoTurn` if its turn does not come within `wait_s`.
+        Raises `CannotRender`, and `NoTurn` if other prompts take all of the `wait_s` seconds; None: it waits for ever.
         """
         conversation = {
             **template.variables,
@@ -68,7 +68,7 @@ class Renderer:
 
 
 class _RenderingProcess:
-    """A process that renders one prompt at a time, and the turns of those that wait."""
+    """A process that renders one prompt at a time, in the order of the requests."""
 
     def __init__(self, render_s: float) -> None:
         self._render_s = render_s
@@ -76,7 +76,7 @@ class _RenderingProcess:
         self._turn = asyncio.Lock()
 
     async def rendered(self, request: dict[str, Any], wait_s: float | None) -> Rendering:
-        """Wait for the turn, and return what the process makes of a request. Raises as `Renderer.render` does."""
+        """Wait for the request's turn, and return its rendering. Raises `CannotRender` and `NoTurn`."""
         try:
             async with asyncio.timeout(wait_s):
                 await self._turn.acquire()
@@ -84,41 +84,42 @@ class _RenderingProcess:
             raise NoTurn from None
         try:
             async with asyncio.timeout(self._render_s):
-                return await self._asked(request)
+                return await self._render(request)
         except TimeoutError:
             await self.close()
             raise CannotRender(f"the chat template did not end within {self._render_s:g} s") from None
         except BaseException:
-            await self.close()  # half an answer may be on its way
+            await self.close()  # the process may still write its answer, which the next request would read
             raise
         finally:
             self._turn.release()
 
-    async def _asked(self, request: dict[str, Any]) -> Rendering:
-        process = await self._running()
-        assert process.stdin is not None  # noqa: S101 -- it was asked for
-        assert process.stdout is not None  # noqa: S101 -- it was asked for
+    async def _render(self, request: dict[str, Any]) -> Rendering:
+        process = await self._started()
+        assert process.stdin is not None  # noqa: S101 -- it is a pipe
+        assert process.stdout is not None  # noqa: S101 -- it is a pipe
         try:
             process.stdin.write(msgspec.json.encode(request) + b"\n")
             await process.stdin.drain()
             line = await process.stdout.readline()
         except (OSError, ValueError) as problem:
-            raise CannotRender("the chat template took more memory than it may, or rendered too much") from problem
+            raise CannotRender("the chat template took too much memory, or rendered too long a prompt") from problem
         if not line:
-            raise CannotRender("the chat template took more memory than it may")
+            raise CannotRender("the chat template took too much memory")
         try:
             return msgspec.convert(msgspec.json.decode(line)[0], Rendering)
         except msgspec.DecodeError as problem:  # half of a surrogate pair
-            raise CannotRender("the chat template renders what is no text") from problem
+            raise CannotRender("the chat template rendered a prompt that is not valid Unicode") from problem
 
-    async def _running(self) -> asyncio.subprocess.Process:
+    async def _started(self) -> asyncio.subprocess.Process:
+        """Return the process, and start one if none is running."""
         if self._process is None or self._process.returncode is not None:
             self._process = await asyncio.create_subprocess_exec(
                 sys.executable,
                 "-m",
                 "tokenmill.templates.sandbox",
                 "--serve",
-                str(2 * self._render_s),  # after ours is over, or nobody is left to have one
+                str(2 * self._render_s),  # its own limit, in case this process is gone and can't apply ours
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.DEVNULL,
@@ -136,7 +137,11 @@ class _RenderingProcess:
 
 
 def template_of(place: str, file: str, tokens: dict[str, str]) -> Template:
-    """The template in a file, with these tokens before its own. Raises `ConfigError` that names the setting."""
+    """Return the template in a file. `tokens` override those of the file. Raises `ConfigError`, which names the
+    setting.
+
+    `place` is the upstream's place in the configuration.
+    """
     if find_spec("jinja2") is None:
         raise ConfigError([f"{place}.template_file: templates need Jinja2: pip install 'tokenmill[templates]'"])
     try:
@@ -145,6 +150,6 @@ def template_of(place: str, file: str, tokens: dict[str, str]) -> Template:
         raise ConfigError([f"{place}.template_file: {problem}"]) from problem
     template = Template(found.text, found.tokens | tokens)
     if template.lacks_eos:
-        what = f"{file} writes the model's eos_token; say which it is, or name a tokenizer_config.json that has both"
+        what = f"{file} writes the model's eos_token; set it here, or name a tokenizer_config.json that has both"
         raise ConfigError([f"{place}.template_tokens: {what}"])
     return template

@@ -1,13 +1,13 @@
-"""A deadline for each wait of a loop that has many."""
+"""A time limit for each of a loop's many waits, with a single timer."""
 
 import asyncio
 import time
 
 
 class ResettableTimeout:
-    """Ends each wait inside its `with` block that takes too long, with a `TimeoutError`.
+    """Raises `TimeoutError` from a `with` block that takes longer than this many seconds.
 
-    It has one timer for all waits of an answer, where `asyncio.timeout` takes one for each: that would be each token.
+    The blocks of an answer share one timer; `asyncio.timeout` would create one for each, and so for each token.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -17,7 +17,7 @@ class ResettableTimeout:
         self._loop = asyncio.get_running_loop()
         self._seconds = seconds
         self._since: float | None = None
-        """When the wait began, if there is one."""
+        """When the current block began, in monotonic seconds; None outside of blocks."""
         self._late = False
         self._timer = self._loop.call_later(seconds, self._look)
 
@@ -30,7 +30,7 @@ class ResettableTimeout:
             raise TimeoutError from problem
 
     def change(self, seconds: float) -> None:
-        """Say how long waits may take from now on; to be called between two of them."""
+        """Set how long later blocks may take, in seconds. Call it outside of blocks."""
         self._timer.cancel()
         self._seconds = seconds
         self._timer = self._loop.call_later(seconds, self._look)

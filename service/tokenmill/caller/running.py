@@ -1,6 +1,7 @@
-"""The answers that are under way in a process: each is a task, watched from outside, with signs of life in the log.
+"""The answers that run in a process: each is a task, ends early if its message ends in the log, and gives signs of
+life.
 
-What is over here says nothing of the answer: another caller may have taken it over. So nothing is remembered of it.
+Nothing is kept about an answer that is over here: another caller may have taken it over, so only the log has its state.
 """
 
 import asyncio
@@ -25,33 +26,36 @@ SIGNS = 3
 """Signs of life in one lease: one may be late."""
 
 CLOSE_S = 3.0
-"""Seconds for answers that are cut off to leave their servers."""
+"""Seconds for answers that are cut off to close their connections to servers."""
 
 AGAIN_S = 0.5
 """Seconds before Kafka is asked again after it did not answer."""
 
-FAILED, SERVER_ERROR = "the caller failed; its log says why", 500
+FAILED, SERVER_ERROR = "the caller failed; its log has the reason", 500
 
 
 class Over(Protocol):
     """Called when an answer is over here."""
 
     def __call__(self, *, known: bool) -> None:
-        """`known`: it is over in the log, too. Else a caller has to look, and give it an end if it has none."""
+        """`known` is whether its end is in the log.
+
+        Otherwise a caller has to look for it, and to write one if needed.
+        """
 
 
 class _Run:
-    """An answer under way, and its task."""
+    """An answer that runs, and its task."""
 
     def __init__(self, answer: Answer) -> None:
         self.answer = answer
         self.task: asyncio.Task[Outcome] | None = None
         self.cancelling: asyncio.Task[None] | None = None
-        """Has the worker end it."""
+        """The task that has the worker end it, if it was stopped."""
 
 
 class Running:
-    """The answers under way in this process, by the ids of their messages."""
+    """The answers that run in this process, by the ids of their messages."""
 
     def __init__(self, resources: Resources, finishes: Finishes, lease_s: float, numbers: Numbers) -> None:
         self._resources = resources
@@ -75,68 +79,74 @@ class Running:
 
     @property
     def count(self) -> int:
-        """Number of answers under way."""
+        """Number of answers that run here."""
         return len(self._runs)
 
     def knows(self, message_id: str) -> bool:
-        """Whether an answer is under way here."""
+        """Whether an answer runs here."""
         return message_id in self._runs
 
     def begin(self, inherited: Inherited, answer: Answer, work: Coroutine[Any, Any, Outcome], over: Over) -> None:
-        """Run an answer to its end, and report that. An earlier run of it here, which it has taken over, is ended."""
+        """Run `work` of an answer to its end, and then call `over`.
+
+        An earlier run of the same answer here is cancelled: the new one has taken it over.
+        """
         message_id = inherited.request.message_id
         before = self._runs.get(message_id)
         if before is not None and before.task is not None:
             before.answer.stop(before.task)
         run = self._runs[message_id] = _Run(answer)
-        run.task = asyncio.create_task(self._watched(inherited, answer, work, run), name=f"the answer {message_id}")
-        run.task.add_done_callback(lambda _: work.close())  # one that is cut off at once has not come to it
+        run.task = asyncio.create_task(self._run_watched(inherited, answer, work, run), name=f"the answer {message_id}")
+        run.task.add_done_callback(lambda _: work.close())  # a task that is cancelled at once has not awaited it
         run.task.add_done_callback(lambda task: self._done(message_id, run, task, over))
 
     def cancel(self, conversation: str, message_id: str) -> None:
-        """End an answer that runs here and was stopped, maybe before it was open."""
+        """Have the worker end an answer that runs here and was stopped, perhaps before its message was open."""
         run = self._runs.get(message_id)
         if run is not None and run.cancelling is None and run.answer.conversation == conversation:
             run.cancelling = asyncio.create_task(run.answer.cancel(), name=f"the stop of {message_id}")
 
-    async def _watched(
+    async def _run_watched(
         self, inherited: Inherited, answer: Answer, work: Coroutine[Any, Any, Outcome], run: _Run
     ) -> Outcome:
-        """Do the answer's work, which ends early if the answer is over in the log, as after a stop."""
+        """Do the answer's work, and cancel it if the message ends in the log meanwhile, as after a stop."""
 
         def ended() -> None:
             if run.task is not None and not run.task.done():
                 answer.stop(run.task)
 
-        unwatch = await self._unwatched(inherited, ended)
+        unwatch = await self._watch_end(inherited, ended)
         try:
             return await work
         except Exception:
-            log.exception("an answer failed: %s", inherited.request.message_id)
+            log.exception("an answer failed with an unexpected error: %s", inherited.request.message_id)
             return await answer.give_up(FAILED, SERVER_ERROR)
         finally:
             unwatch()
 
-    async def _unwatched(self, inherited: Inherited, ended: Callable[[], None]) -> Callable[[], None]:
-        """Watch for its end as soon as Kafka answers. Returns what ends the watch."""
+    async def _watch_end(self, inherited: Inherited, ended: Callable[[], None]) -> Callable[[], None]:
+        """Watch the log for the message's end, once Kafka answers. Return a function that ends the watch."""
         while True:
             try:
                 return await self._finishes.watch(inherited.conversation, inherited.request.message_id, ended)
             except Unavailable as problem:
-                log.warning("an answer waits: %s", problem)
+                log.warning("an answer waits until Kafka answers: %s", problem)
                 await asyncio.sleep(AGAIN_S)
 
     def _done(self, message_id: str, run: _Run, task: "asyncio.Task[Outcome]", over: Over) -> None:
-        """Forget an answer and report that, whatever it raised: no one may wait for what is forgotten."""
+        """Drop an answer that is over here, and call `over`, whatever it raised.
+
+        Otherwise the offset of its request would stay unfinished for ever.
+        """
         if self._runs.get(message_id) is run:
             del self._runs[message_id]
         if run.cancelling is not None:
             run.cancelling.cancel()
         if task.cancelled() and not run.answer.unwanted:
-            return  # by us, at the end: whoever has its partition next goes on
+            return  # by `close`: the next owner of its partition recovers it
         problem = None if task.cancelled() else task.exception()
         if problem is not None:
-            log.error("an answer could not be ended, and is looked after again: %s", message_id, exc_info=problem)
+            log.error("an answer could not be ended, and will be recovered: %s", message_id, exc_info=problem)
         else:
             self._count(run.answer, "stopped" if task.cancelled() else task.result())
         over(known=problem is None and not run.answer.left)
@@ -149,7 +159,7 @@ class Running:
             self._numbers.histograms["tokenmill_caller_first_token_seconds"].observe(answer.first_s)
 
     async def beat(self) -> None:
-        """Write signs of life until cancelled, for answers of which nothing was written for a while."""
+        """Write signs of life until cancelled, for answers without a record for some time."""
         clock, pause_s = asyncio.get_running_loop().time, self._lease_s / SIGNS / 2
         while True:
             await asyncio.sleep(pause_s)
@@ -158,24 +168,26 @@ class Running:
             await asyncio.gather(*(_beat(writer, pause_s) for writer in due))
 
     async def finished(self, seconds: float) -> None:
-        """Wait this long for the answers that are under way."""
+        """Wait for the running answers, at most this long."""
         tasks = [run.task for run in self._runs.values() if run.task is not None]
         if tasks:
-            log.info("%d answers are waited for", len(tasks))
+            log.info("waiting for %d answers", len(tasks))
             await asyncio.wait(tasks, timeout=seconds)
 
     async def close(self) -> None:
-        """Cut off those that remain: the next owners of their partitions take them over."""
+        """Cut off the remaining answers: the next owners of their partitions take them over."""
         tasks = [run.task for run in self._runs.values() if run.task is not None]
         for task in tasks:
             task.cancel()
         if tasks:
-            log.warning("%d answers are cut off", len(tasks))
+            log.warning("cutting off %d answers, which other callers take over", len(tasks))
             await asyncio.wait(tasks, timeout=CLOSE_S)
 
 
 async def _beat(writer: ChunkWriter, within_s: float) -> None:
-    """Write a sign of life. One that Kafka does not take, as for a partition without a leader, delays no other."""
+    """Write a sign of life, at most for `within_s`: one that Kafka does not take must not delay others. That happens
+    for a partition without a leader.
+    """
     try:
         async with asyncio.timeout(within_s):
             await writer.beat()

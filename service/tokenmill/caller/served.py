@@ -1,4 +1,4 @@
-"""The models that clients get, each with its upstream: what is known of them before anybody asks."""
+"""The models that clients may ask for, each with its upstream, format, template and pool of URLs."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -25,18 +25,18 @@ from tokenmill.parser.spec import Format
 from tokenmill.templates.rendering import Template
 
 MISTRAL = "mistral_"
-"""Formats of models whose templates refuse ids of calls that do not have nine characters."""
+"""Beginning of the names of formats whose models' templates refuse call ids that do not have nine characters."""
 
 NINE = "length != 9"
-"""The same in a template of any format."""
+"""Text by which a template of any other format shows that it does the same."""
 
 OPENED_BYTES = 8 * MIB
-"""Of what the answers to one request open with. Each opens with all of it: whoever takes an answer over does not know
-which choices are open already. It is 64 KiB of tools for each of 128."""
+"""Bytes of the options that open all choices of one request: 64 KiB of tools for each of 128. Every choice has all of
+them, as a caller that takes the answer over does not know which choices are open already."""
 
 
 class Served:
-    """A model, or several of one upstream that write in the same format."""
+    """A model of one upstream: checks requests for it, and plans how to ask the upstream."""
 
     def __init__(
         self, upstream: Upstream, format_: Format, pool: Pool, template: Template | None, parsers: ServerParsers
@@ -46,19 +46,19 @@ class Served:
         self.format = format_
         self.pool = pool
         self.template = template
-        """None: the server renders."""
+        """The chat template that is rendered here; None if the server renders."""
         self.parsers = parsers
         self.opens_reasoning = self.kind.raw and _opens_reasoning(upstream, format_)
         self._markers = marker_texts(format_)
         self._short_ids = format_.name.startswith(MISTRAL) or (template is not None and NINE in template.text)
 
     def plan(self, ask: Ask, api: str, body: Json) -> Plan:
-        """How a request goes to it. Raises `BadAsk` for what can't be had from it."""
+        """Return how the model is asked. Raises `BadAsk` for a request that its server can't answer."""
         _check_tools(ask)
         if self._short_ids:
             ask = msgspec.structs.replace(ask, messages=with_short_ids(ask.messages))
         begins = self._begins(ask)
-        if begins:  # the answer is a call: what its text has to be would keep the model from writing it
+        if begins:  # the answer is a call, and a shape for its text would keep the model from writing one
             ask = msgspec.structs.replace(ask, response_format=None)
         plan = Plan(
             ask=ask,
@@ -81,15 +81,18 @@ class Served:
         return plan
 
     def _check_opening(self, ask: Ask, *, begins: bool) -> None:
-        """Raise `BadAsk` for more answers than their tools leave room for."""
+        """Raise `BadAsk` if the options of all choices have more than `OPENED_BYTES`."""
         size = len(msgspec.json.encode(self.options(ask, begins=begins)))
         if ask.n * size > OPENED_BYTES:
             most = max(1, OPENED_BYTES // size)
-            detail = f"each answer repeats the tools, {size} bytes; ask for at most {most} with them"
+            detail = f"each choice repeats the tools, {size} bytes; with these tools, ask for at most {most}"
             raise BadAsk(detail, "n", "invalid_value")
 
     def _begins(self, ask: Ask) -> str:
-        """What raw text has to begin with, where a call is asked for: nothing else makes a model call."""
+        """Return how the raw text has to begin if a call is required: nothing else makes a model call a tool.
+
+        Empty if no call is required, or the server sees to it. Raises `BadAsk` if the format has no such beginning.
+        """
         if not self.kind.raw or ask.tool_choice not in ("required", "named"):
             return ""
         try:
@@ -99,7 +102,9 @@ class Served:
             raise BadAsk(detail, "tool_choice", "unsupported_value") from problem
 
     def options(self, ask: Ask, *, begins: bool) -> dict[str, Any]:
-        """Those that the message opens with."""
+        """Return the options that the message opens with; `begins` is whether the prompt contains the answer's
+        beginning.
+        """
         choice: Any = ask.tool_choice
         if choice == "named":
             choice = {"type": "function", "function": {"name": ask.tool}}
@@ -117,12 +122,15 @@ class Served:
 
 
 def _one_call(ask: Ask) -> bool:
-    """Whether what stands behind a call is dropped: SDKs say so without tools, too, where a call is an example."""
+    """Whether only one call is wanted, so that text after it is dropped.
+
+    SDKs set `parallel_tool_calls` also without tools; then a call in the text is an example, and nothing is dropped.
+    """
     return bool(ask.tools) and ask.parallel_tool_calls is False
 
 
 def _check_tools(ask: Ask) -> None:
-    """Raise `BadAsk` for tools that no worker reads: the message would not open, and its answer never come."""
+    """Raise `BadAsk` for tools that workers reject: the message would never open, and the client wait in vain."""
     try:
         check_plain({"tools": ask.tools}, "tools")
     except Undecodable as problem:
@@ -130,12 +138,12 @@ def _check_tools(ask: Ask) -> None:
 
 
 def _opens_reasoning(upstream: Upstream, format_: Format) -> bool:
-    """Whether its prompts end inside of the reasoning, by what is configured or by the format's own habit."""
+    """Whether prompts end inside the reasoning, by the upstream's `open.start` or by the format's default."""
     return bool(upstream.open.get("start", format_.start) == "reasoning" or format_.prompt)
 
 
 def served(config: Config) -> Mapping[str, Served]:
-    """Every model by the name that clients call it by. Raises `ConfigError` for a template that can't be read."""
+    """Return each model by the name that clients use. Raises `ConfigError` for a template that can't be read."""
     return {name: each for number, upstream in enumerate(config.upstreams) for name, each in _models(number, upstream)}
 
 
@@ -148,6 +156,6 @@ def _models(number: int, upstream: Upstream) -> Iterator[tuple[str, Served]]:
 
 
 def unknown_model(name: str, models: Mapping[str, Served]) -> BadAsk:
-    """For a model that nobody serves."""
+    """Return the refusal of a request for a model that is not configured, with the names of ten that are."""
     known = ", ".join(sorted(models)[:10]) or "none: the configuration has no upstreams"
     return BadAsk(f"there is no model {name[:100]!r}; known are {known}", "model", "model_not_found")

@@ -1,7 +1,7 @@
-"""Signs that a server of raw text parses its model's output itself: it was started with flags that it should not have.
+"""Finds signs that a server that should return raw text parses its model's output: it was started with the wrong flags.
 
-Calls or reasoning then come beside the text, or are dropped: vLLM drops the text of calls, since its requests say that
-no tool is to be called. Nothing of that is an error, so the log names the flags, once for each upstream.
+Calls or reasoning then come beside the text, or are dropped: vLLM drops the text of calls, since our requests have
+`tool_choice: none`. No error reports that, so the log names the flags, once for each upstream and sign.
 """
 
 import logging
@@ -21,19 +21,19 @@ WARNINGS: dict[Sign, str] = {
     "nothing": "wrote tokens but no text: if it parses calls itself, start it without --tool-call-parser and "
     "--enable-auto-tool-choice (vLLM)",
 }
-"""What the log says of each."""
+"""Text of the log for each sign."""
 
 SILENT_TOKENS = 8
-"""Tokens that a choice without text may have: a few that end it are not shown. The shortest call has more."""
+"""Tokens that a choice without text may have: a few at its end are not shown. The shortest call has more."""
 
 
 class ServerParsers:
-    """The signs seen at the servers of one upstream; `name` is for the log."""
+    """Counts the signs seen at the servers of one upstream; `name` is for the log."""
 
     def __init__(self, name: str) -> None:
         self._name = name
         self.answers = Counter[Sign]()
-        """Answers with each sign."""
+        """Number of answers with each sign."""
 
     def saw(self, sign: Sign) -> None:
         """Count an answer with a sign. The first one is logged."""
@@ -43,10 +43,10 @@ class ServerParsers:
 
 
 class Watched:
-    """Passes the chunks of one answer to its taker, and looks for signs in them."""
+    """Passes the chunks of one answer to its taker, and reports signs in them to `saw`, each once."""
 
     def __init__(self, taker: Taker, saw: Callable[[Sign], None], choices: int) -> None:
-        """`choices`: how many the answer has. Servers count the tokens of all of them together."""
+        """`choices` is the number of choices, whose tokens servers count together."""
         self._taker = taker
         self._saw = saw
         self._choices = choices
@@ -57,26 +57,26 @@ class Watched:
 
     @property
     def pause_s(self) -> float:
-        """As the taker has it."""
+        """Seconds for which further bytes may be left in the socket, by the taker."""
         return self._taker.pause_s
 
     async def put(self, chunk: Chunk) -> None:
-        """Take the next chunk."""
+        """Look for signs in the next chunk, and pass it on."""
         if chunk.tool_calls:
-            self._found("calls")
+            self._report("calls")
         if chunk.reasoning:
-            self._found("reasoning")
+            self._report("reasoning")
         self._text = self._text or bool(chunk.delta)
         if chunk.usage:
             self._tokens = tokens(chunk.usage).output
         await self._taker.put(chunk)
 
     def over(self) -> None:
-        """The answer is whole."""
+        """Look for signs in the whole answer: tokens that brought nothing."""
         if not self._text and not self._signs and self._tokens > SILENT_TOKENS * self._choices:
-            self._found("nothing")
+            self._report("nothing")
 
-    def _found(self, sign: Sign) -> None:
+    def _report(self, sign: Sign) -> None:
         if sign not in self._signs:
             self._signs.add(sign)
             self._saw(sign)

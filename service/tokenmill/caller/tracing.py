@@ -1,4 +1,7 @@
-"""An answer as OpenTelemetry is told of it: a span, and how long it took, until what came, of how many tokens."""
+"""OpenTelemetry for an answer: a span, and measurements of its duration, its first token and its token counts.
+
+Names are those of the semantic conventions for generative AI.
+"""
 
 from urllib.parse import urlsplit
 
@@ -12,23 +15,23 @@ OPERATION, MODEL = "gen_ai.operation.name", "gen_ai.request.model"
 
 
 async def traced(telemetry: Telemetry, answer: Answer) -> Outcome:
-    """Run an answer; its records, and the requests to model servers, are part of its span."""
+    """Run an answer, and return its outcome. Its records, and the requests to model servers, are part of its span."""
     if not telemetry.on:
         return await answer.run()
-    about = _asked(answer)
+    about = _request_attributes(answer)
     with telemetry.span(f"chat {about[MODEL]}", "client", answer.tracing, about) as span:
         answer.tracing = span.headers
         outcome = await answer.run()
-        span.say(_said(answer))
+        span.say(_response_attributes(answer))
         failure = {} if outcome == "finished" else {"error.type": answer.failure or outcome}
         if failure and outcome != "stopped":
             span.failed(failure["error.type"])
-    _measured(telemetry, answer, {**about, **failure})
+    _measure(telemetry, answer, {**about, **failure})
     return outcome
 
 
-def _asked(answer: Answer) -> dict[str, Value]:
-    """What is known of it from the start. The conversation is the span's alone: it would split measurements."""
+def _request_attributes(answer: Answer) -> dict[str, Value]:
+    """Return the attributes that are known from the start. The conversation's id is no label: it has many values."""
     about: dict[str, Value] = {OPERATION: "chat", MODEL: "", "gen_ai.conversation.id": answer.conversation}
     try:
         served, plan = answer.read()
@@ -44,17 +47,17 @@ def _asked(answer: Answer) -> dict[str, Value]:
     }
 
 
-def _said(answer: Answer) -> Attributes:
-    """What a span says of what came of it."""
+def _response_attributes(answer: Answer) -> Attributes:
+    """Return the span's attributes about the response."""
     reasons = [reason for _, reason in sorted(answer.reasons.items())]
-    said: dict[str, Value] = {"gen_ai.response.finish_reasons": reasons}
+    found: dict[str, Value] = {"gen_ai.response.finish_reasons": reasons}
     if answer.first_s is not None:
-        said["gen_ai.response.time_to_first_chunk"] = answer.first_s
-    return said | {f"gen_ai.usage.{kind}_tokens": count for kind, count in _usage(answer).items()}
+        found["gen_ai.response.time_to_first_chunk"] = answer.first_s
+    return found | {f"gen_ai.usage.{kind}_tokens": count for kind, count in _usage(answer).items()}
 
 
 def _usage(answer: Answer) -> dict[str, int]:
-    """Tokens by their kind; none where the server gave no counts."""
+    """Return token counts by kind; empty if the server gave none."""
     if not answer.usage:
         return {}
     counts = tokens(answer.usage)
@@ -62,10 +65,10 @@ def _usage(answer: Answer) -> dict[str, int]:
 
 
 LABELS = (OPERATION, MODEL, "gen_ai.provider.name", "error.type")
-"""Attributes of measurements: of few values each."""
+"""Attributes that are labels of measurements: each has few values."""
 
 
-def _measured(telemetry: Telemetry, answer: Answer, about: Attributes) -> None:
+def _measure(telemetry: Telemetry, answer: Answer, about: Attributes) -> None:
     labels = {name: about[name] for name in LABELS if name in about}
     telemetry.measure("gen_ai.client.operation.duration", answer.took_s, labels)
     if answer.first_s is not None:

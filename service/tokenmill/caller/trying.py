@@ -1,12 +1,13 @@
-"""Tries to have one answer from the servers of its upstream: at which of them, how often, and after which pauses.
+"""Tries to get one answer from the servers of its upstream: at which URLs, how often, and after which pauses.
 
-1. What failed before the first token is tried again where that may help, at another URL if there is one. What one
-   server alone may refuse (`failure.ELSEWHERE`) is asked of one that was not asked yet.
-2. Such a refusal is a failure of that server as soon as another one begins to answer the same: so one that refuses all
-   is soon left alone, and does not get nearly all requests for being quick. Else it says nothing of the server: all may
-   refuse a model that none has, or what a prompt says, and are well for others. Where `tries` is 1 nothing tells.
-3. Every try that failed is logged, with the server and the kind of the failure, but without words of the server's: they
-   may quote a prompt or a key.
+1. A try that failed before the first token is repeated if that may help, at another URL if there is one. A refusal that
+   may be due to one server alone (`failure.ELSEWHERE`) is tried at a URL that was not asked yet.
+2. Such a refusal counts as a failure of its server as soon as another server begins to answer the same request: so a
+   server that refuses everything is soon left alone, and does not get nearly all requests because it is quick.
+   Otherwise it does not count: all servers may refuse a model that none has, or a prompt for its content, and be well
+   for other requests. If `tries` is 1 no such refusal counts.
+3. Each failed try is logged, with the server and the kind of the failure, but without the server's own words: they may
+   quote a prompt or a key.
 """
 
 import asyncio
@@ -35,25 +36,26 @@ from tokenmill.records import Headers
 log = logging.getLogger(__name__)
 
 PAUSES_S = (0.2, 1.0, 3.0)
-"""Seconds between tries; after the last of these, that one again."""
+"""Seconds before the second, third and fourth try; the last one also before later tries."""
 
 RETRY_AFTER_S = 30.0
-"""At most, of what a server asks for: as long as others wait for a place. Whoever waits knows nothing of it."""
+"""Most seconds of a server's `retry-after` that are waited for. The client sees nothing of the wait."""
 
 SERVER_ERROR = 500
+"""First status of failures that are the server's."""
 
 
 class Tries:
-    """Those for one answer.
+    """The tries for one answer.
 
     Args:
-        http: the way to the servers.
-        renderer: of prompts.
-        name: of the answer; with a number behind it, that of a try.
-        taker: of what comes.
-        until: seconds of the epoch at which the answer's time is over.
-        tracing: headers of the requests.
-        goes_on: the beginning of the answer has come already, of a caller before.
+        http: the HTTP session for model servers.
+        renderer: renders prompts.
+        name: name of the answer; with the number of a try, that of the try.
+        taker: takes the chunks.
+        until: when the answer's time is over, in seconds since the epoch.
+        tracing: headers for the requests to servers.
+        continued: whether the answer continues text of an earlier caller.
     """
 
     def __init__(
@@ -65,7 +67,7 @@ class Tries:
         until: float,
         tracing: Headers = (),
         *,
-        goes_on: bool = False,
+        continued: bool = False,
     ) -> None:
         self._http = http
         self._renderer = renderer
@@ -73,30 +75,31 @@ class Tries:
         self._taker = taker
         self._until = until
         self._tracing = {name: value.decode("latin-1") for name, value in tracing}
-        self._goes_on = goes_on
+        self._continued = continued
         self._begun = False
-        """Something has come."""
+        """Whether anything of the answer has come."""
         self._refused = dict[str, Place]()
-        """Where it was refused, by URL."""
+        """The places at which servers refused the request by a status in `ELSEWHERE`, by URL."""
 
     async def generate(self, served: Served, model: str, read: Callable[[], Plan]) -> None:
-        """Try until something comes, and go on with that to its end. Raises `UpstreamFailed`.
+        """Try until an answer begins, and read it to its end. Raises `UpstreamFailed`.
 
-        `read` reads the request, for each try when it has its place. `model` is the name at the server, for the log.
+        `read` returns the plan; each try calls it once it has a place, as a plan takes much memory. `model` is the name
+        that the server knows the model by, for the log.
         """
         avoided = set[str]()
         for number in range(1, served.upstream.tries + 1):
             place = await self._place(served, model, avoided)
             avoided.add(place.url)
             try:
-                return await self._tried(served, read, place, number)
+                return await self._try_once(served, read, place, number)
             except UpstreamFailed as problem:
-                _tell(model, problem, place.url)
+                _log_failure(model, problem, place.url)
                 alone = all(each.url in avoided for each in served.pool.replicas)
-                again = problem.again or (problem.said in ELSEWHERE and not alone)
+                again = problem.again or (problem.server_status in ELSEWHERE and not alone)
                 pause = _pause(problem, number, alone=alone)
                 last = self._begun or not again or number == served.upstream.tries
-                if last or time.time() + pause > self._until:  # better its reason now than none in time
+                if last or time.time() + pause > self._until:  # after the pause it would be too late
                     raise
             await asyncio.sleep(pause)
         return None
@@ -106,37 +109,37 @@ class Tries:
         try:
             return await served.pool.take(avoided)
         except UpstreamFailed as problem:
-            _tell(model, problem)
+            _log_failure(model, problem)
             raise
 
-    async def _tried(self, served: Served, read: Callable[[], Plan], place: Place, number: int) -> None:
-        """Ask one server, and give its place back. Raises `UpstreamFailed`."""
+    async def _try_once(self, served: Served, read: Callable[[], Plan], place: Place, number: int) -> None:
+        """Try at one place, and give it back. Raises `UpstreamFailed`."""
         failed: bool | None = None
         try:
-            await self._asked(served, read(), place, number)
+            await self._call(served, read(), place, number)
             failed = False
         except UpstreamFailed as problem:
-            failed = _counts(problem)
-            if problem.said in ELSEWHERE:
+            failed = _is_server_failure(problem)
+            if problem.server_status in ELSEWHERE:
                 self._refused[place.url] = place
             raise
         finally:
             served.pool.give_back(place, failed=failed)
 
-    async def _asked(self, served: Served, plan: Plan, place: Place, number: int) -> None:
+    async def _call(self, served: Served, plan: Plan, place: Place, number: int) -> None:
         upstream, kind, url = served.upstream, served.kind, place.url
         headers = {**kind.headers(upstream.api_key), **self._tracing}
         try:
             plan = await prompted(served, plan, self._renderer, self._http, url, headers)
             call = kind.call(msgspec.structs.replace(plan, answer=f"{self._name}-{number}"))
         except BadAsk as problem:
-            logged = "the request can't be made"  # the reason may quote it
+            logged = "the request for the model's server can't be made"  # the reason may quote the client's request
             raise NotAsked(str(problem), "refused", BAD_REQUEST, again=False, logged=logged) from problem
-        begins, tell = "" if self._goes_on else plan.begins, partial(self._began, served.pool, place)
+        begins, on_begin = "" if self._continued else plan.begins, partial(self._began, served.pool, place)
         watched = Watched(self._taker, served.parsers.saw if kind.raw else _ignored, plan.ask.n)
-        generation = Generation(call.codec, plan.ask.n, begins, watched, tell=tell)
+        generation = Generation(call.codec, plan.ask.n, begins, watched, on_begin=on_begin)
         abort, streamed = kind.abort(call), self._http.streamed(url, call, headers, upstream, lambda: generation.whole)
-        del plan, call  # they take several times their bytes, and the answer takes its time
+        del plan, call  # they take several times the request's bytes, and an answer may take minutes
         try:
             async with aclosing(streamed) as pieces:
                 await generation.read(pieces)
@@ -147,39 +150,41 @@ class Tries:
             raise
 
     def _began(self, pool: Pool, place: Place) -> None:
-        """Something has come from there."""
+        """Record that the answer has begun at this place, so that earlier refusals by other servers count."""
         self._begun = True
         pool.begins(place)
-        self._refused.pop(place.url, None)  # it has changed its mind
+        self._refused.pop(place.url, None)  # this server had refused it, and answers now
         for other in self._refused.values():
             pool.refused(other)
 
 
 def _ignored(_sign: Sign) -> None:
-    """A server that is not asked for raw text may parse it."""
+    """Ignore a sign: a server of a kind that is not `raw` should parse its text."""
 
 
-def _counts(problem: UpstreamFailed) -> bool | None:
-    """Whether it is a failure of the server; None: it says nothing of the server, or not yet."""
-    if isinstance(problem, NotAsked) or problem.said in ELSEWHERE:
+def _is_server_failure(problem: UpstreamFailed) -> bool | None:
+    """Whether a failure counts against its server; None if it does not show that, or not yet."""
+    if isinstance(problem, NotAsked) or problem.server_status in ELSEWHERE:
         return None
-    return problem.said >= SERVER_ERROR
+    return problem.server_status >= SERVER_ERROR
 
 
 def _pause(problem: UpstreamFailed, number: int, *, alone: bool) -> float:
-    """Until the next try. What a server asks for counts where there is no other to ask in its place."""
+    """Return the seconds until the next try. A server's `retry-after` counts if all other URLs were asked (`alone`)."""
     asked = min(problem.pause_s or 0.0, RETRY_AFTER_S) if alone else 0.0
     return max(asked, PAUSES_S[min(number, len(PAUSES_S)) - 1])
 
 
-def _tell(model: str, problem: UpstreamFailed, url: str = "") -> None:
-    """Log a failure. Those of one kind at one server have one wording: of many, some are said (see `observe.logs`)."""
+def _log_failure(model: str, problem: UpstreamFailed, url: str = "") -> None:
+    """Log a failure. Failures of one kind at one server have the same format string, by which `observe.logs` limits
+    them.
+    """
     where = f"{model} at {bare(url)}" if url else model
-    wording = f"no answer of {where} ({problem.kind})".replace("%", "%%")
-    log.warning(wording + ": %s", problem.logged)  # noqa: G003 -- the wording is what repeats are told by
+    wording = f"no answer from {where} ({problem.kind})".replace("%", "%%")
+    log.warning(wording + ": %s", problem.logged)  # noqa: G003 -- repeats are recognized by the format string
 
 
 def bare(url: str) -> str:
-    """A URL without what may hold a key: no user, no query."""
+    """Return a URL without the parts that may contain a key: user, password, query and fragment."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"

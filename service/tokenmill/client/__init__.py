@@ -1,4 +1,4 @@
-"""Typed helpers for users' own code: publish a model's text as chunks, follow the events that come of it."""
+"""Typed helpers for users' own code: publish a model's text as chunks, and follow the resulting events."""
 
 from tokenmill.errors import MissingExtra
 

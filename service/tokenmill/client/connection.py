@@ -1,4 +1,4 @@
-"""How a client of the service reaches Kafka."""
+"""The connection of a client of the service to Kafka."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,43 +13,43 @@ from tokenmill.kafka.clients import client_options
 
 
 class Connection(msgspec.Struct, frozen=True):
-    """Where Kafka is, and how to be let in."""
+    """The addresses of Kafka's brokers, and arguments of aiokafka's clients, such as credentials."""
 
     bootstrap_servers: str = "localhost:9092"
-    """`host:port`, several with commas."""
+    """`host:port`; several are separated by commas."""
     options: dict[str, Any] = {}
-    """Further arguments of an aiokafka client: `security_protocol`, `ssl_context`, `sasl_*`, `request_timeout_ms`."""
+    """Further arguments of all clients: `security_protocol`, `ssl_context`, `sasl_*`, `request_timeout_ms`."""
     producer: dict[str, Any] = {}
-    """Those of producers alone: `compression_type`."""
+    """Arguments of producers only, such as `compression_type`."""
     consumer: dict[str, Any] = {}
-    """Those of consumers alone: `client_rack`, `fetch_max_bytes`."""
+    """Arguments of consumers only, such as `client_rack` and `fetch_max_bytes`."""
 
     @classmethod
     def of(cls, kafka: Kafka) -> Self:
-        """As the service's configuration says."""
+        """Return the connection of the service's configuration."""
         return cls(kafka.bootstrap_servers, client_options(kafka), {**kafka.producer}, {**kafka.consumer})
 
     def arguments(self) -> dict[str, Any]:
-        """Keyword arguments of an aiokafka producer or consumer."""
+        """Return keyword arguments for any aiokafka client."""
         return {**self.options, "bootstrap_servers": self.bootstrap_servers}
 
     def producing(self) -> dict[str, Any]:
-        """Those of a producer."""
+        """Return keyword arguments for an aiokafka producer."""
         return {**self.arguments(), **self.producer}
 
     def consuming(self, **usual: Any) -> dict[str, Any]:
-        """Those of a consumer; `usual` are taken where nothing else is said."""
+        """Return keyword arguments for an aiokafka consumer; the connection's own override the `usual` ones."""
         return {**usual, **self.arguments(), **self.consumer}
 
     @property
     def connecting(self) -> str:
-        """What is being done, for the error of a client that can't start."""
+        """What a starting client does, for its error."""
         return f"connect to {self.bootstrap_servers}"
 
 
 @contextmanager
 def unavailable(doing: str) -> Iterator[None]:
-    """Turn a Kafka error, or a deadline that passed, into `Unavailable` with a sentence that says what was tried."""
+    """Turn a Kafka error, or a `TimeoutError`, into `Unavailable`. `doing` is what was tried, for its message."""
     try:
         yield
     except TimeoutError as late:

@@ -1,17 +1,18 @@
-"""Dead letters: read them without a consumer group, and publish the records again that they hold.
+"""Dead letters: reads them without a consumer group, and publishes their records again.
 
 Rules of a replay:
 
-1. A record goes back to the topic and partition that it came from, with its key, value and own headers, or by its key,
-   or to another topic. Its timestamp is new: the old one could be beyond the idle timeout, or the topic's retention.
-2. It carries the header `tm-replayed`, which names the dead letter. If it fails again, the new dead letter has it, too,
-   and is replayed only if that is asked for.
+1. A record goes back to the topic and partition that it came from, with its key, value and own headers; on request, its
+   key chooses the partition, or it goes to another topic. Its timestamp is new: the old one could be beyond the idle
+   timeout, or the topic's retention.
+2. It has the header `tm-replayed`, which names the dead letter. If it fails again, the new dead letter has that header,
+   too, and is replayed only on request.
 3. A record and its receipt are published in one transaction. A receipt is a record without a value on the dead-letter
-   topic, in the dead letter's partition; its header `tm-receipt` holds the dead letter's offset. A dead letter that has
-   one is not replayed again, for as long as the topic holds both. One replay of a topic runs at a time: the next one
-   fences it, and only then reads the receipts.
-4. A dead letter whose value was left out, because it was too large, is refused, and so is one with neither key nor
-   value: the client sends no such record, and there is nothing in it to be read.
+   topic, in the dead letter's partition; its header `tm-receipt` is the dead letter's offset. A dead letter with a
+   receipt is not replayed again, for as long as the topic holds both. Only one replay of a topic runs at a time: the
+   next one fences it, and only then reads the receipts.
+4. A dead letter whose value was left out because it was too large is refused. So is one with neither key nor value: the
+   Kafka client can't send such a record, and it contains nothing.
 """
 
 import asyncio
@@ -34,10 +35,10 @@ from tokenmill.limits import KIB, MIB
 from tokenmill.records import Headers, PlacedRecord, header
 
 REPLAYED = "tm-replayed"
-"""On a record that was published again: `<partition>-<offset>` of the dead letter."""
+"""Header of a record that was published again: `<partition>-<offset>` of its dead letter."""
 
 RECEIPT = "tm-receipt"
-"""On the dead-letter topic: the offset, in the same partition, of a dead letter that was replayed."""
+"""Header of a receipt: the offset, in the same partition, of a dead letter that was replayed."""
 
 REASON = frozenset({"tm-error-code", "tm-error", "tm-source-topic", "tm-source-partition", "tm-source-offset"})
 """Headers that the worker adds to a dead letter."""
@@ -46,27 +47,27 @@ BATCH_BYTES = 16 * KIB
 """Bytes of the largest record batch, aiokafka's default: every topic takes it."""
 
 BATCH = 100
-"""Records of one transaction: few enough to be held in memory when each is as long as it may be."""
+"""Records of one transaction: few enough to fit into memory even if each has the greatest length."""
 
 TRANSACTION_BYTES = 4 * MIB
 """Bytes of keys and values at which a transaction takes no more records. With one more record of 1 MiB it needs
 512 KiB a second to be done in `TRANSACTION_S`, which a slow line from outside the cluster manages."""
 
 TRANSACTION_S = 10.0
-"""Seconds for one transaction, its acknowledgements included. Where this process is killed, the broker ends one after
-as long: until then workers see nothing of what follows on the same partition."""
+"""Seconds for one transaction, including its acknowledgements. If this process is killed, the broker aborts the
+transaction after the same time: until then, workers see no later records on its partitions."""
 
 ABORT_S = 5.0
-"""For the end of one that did not come through."""
+"""Seconds for aborting a transaction that failed."""
 
 State: TypeAlias = Literal["new", "failed again", "replayed", "truncated", "empty", "no source"]
 
 REFUSED: Sequence[State] = ("truncated", "empty", "no source")
-"""States of dead letters that can't be replayed, whatever is asked for."""
+"""States of dead letters that can't be replayed, even on request."""
 
 
 class Source(msgspec.Struct, frozen=True):
-    """Where a rejected record stands in the input."""
+    """The place of a rejected record in the input."""
 
     topic: str
     partition: int
@@ -80,13 +81,13 @@ class DeadLetter(msgspec.Struct, frozen=True):
     code: str
     error: str
     source: Source | None
-    """None: the headers do not say it."""
+    """The place of the rejected record; None if the headers lack it."""
     state: State
-    """What a replay makes of it: `new` is replayed, `failed again` if that is asked for, the others are not."""
+    """Whether it is replayed: `new` is, `failed again` is on request, the others are not."""
 
     @property
     def name(self) -> str:
-        """`<partition>-<offset>`."""
+        """Its place on the dead-letter topic, as `<partition>-<offset>`."""
         return f"{self.record.partition}-{self.record.offset}"
 
     @property
@@ -96,27 +97,29 @@ class DeadLetter(msgspec.Struct, frozen=True):
 
     @property
     def headers(self) -> Headers:
-        """Those that the record came with."""
+        """The headers of the rejected record, without those of the worker."""
         return [(name, value) for name, value in self.record.headers if name not in REASON]
 
 
 def is_full(letters: Sequence[DeadLetter]) -> bool:
-    """Whether one transaction takes no more than these."""
+    """Whether one transaction takes no more dead letters than these."""
     return len(letters) >= BATCH or sum(letter.size for letter in letters) >= TRANSACTION_BYTES
 
 
 class Selection(msgspec.Struct, frozen=True):
-    """Which dead letters are meant; None: all."""
+    """A selection of dead letters, by all fields that are set."""
 
     codes: Sequence[str] = ()
+    """Error codes; empty: all."""
     topic: str | None = None
+    """Topic of the rejected record; None: all."""
     partition: int | None = None
-    """Topic and partition are the source's."""
+    """Partition of the rejected record; None: all."""
     since_ms: int | None = None
-    """Compared with the record's timestamp, which is that of the rejected record."""
+    """Earliest timestamp of the rejected record, in milliseconds since the epoch; None: all."""
 
     def takes(self, letter: DeadLetter) -> bool:
-        """Whether this one is meant."""
+        """Whether a dead letter is selected."""
         source = letter.source
         return (
             (not self.codes or letter.code in self.codes)
@@ -129,10 +132,10 @@ class Selection(msgspec.Struct, frozen=True):
 async def read_letters(
     connection: Connection, topic: str, selection: Selection, progress: Progress = lambda *_: None
 ) -> AsyncGenerator[DeadLetter]:
-    """The dead letters that `topic` holds now, each partition in order.
+    """Yield the selected dead letters that `topic` holds now, each partition in order.
 
-    The topic is read twice, because a receipt comes after its dead letter. Other records are passed over, but
-    `progress` is called for each. Raises `Unavailable`.
+    The topic is read twice, because a receipt comes after its dead letter. `progress` is called for each record, of any
+    kind. Raises `Unavailable`.
     """
     receipts = {
         (record.partition, receipt)
@@ -150,7 +153,7 @@ async def read_letters(
 
 
 def _receipt(record: PlacedRecord) -> bytes | None:
-    """Return the offset in a receipt; None for other records. A dead letter has whatever headers its producer chose."""
+    """Return the offset in a receipt; None for other records. A dead letter may have a header of that name itself."""
     rejected = record.value is not None or header(record.headers, "tm-error-code") is not None
     return None if rejected else header(record.headers, RECEIPT)
 
@@ -182,33 +185,32 @@ def _source(headers: Headers) -> Source | None:
     topic, partition, offset = (header(headers, f"tm-source-{part}") for part in ("topic", "partition", "offset"))
     try:
         return Source((topic or b"").decode(), int(partition or b""), int(offset or b""))
-    except ValueError:  # of `decode`, too
+    except ValueError:  # from `int`, and from `decode`
         return None
 
 
 class Target(msgspec.Struct, frozen=True):
-    """Where records go that are published again."""
+    """Where replayed records are published."""
 
     topic: str | None = None
-    """None: each to the topic that it came from."""
+    """The topic; None: for each record the topic that it came from."""
     by_key: bool = False
-    """The key chooses the partition, instead of the one that the record came from."""
+    """Whether the key chooses the partition; otherwise it is the one that the record came from."""
 
 
 class Replayer:
     """Publishes records again, each together with its receipt. An asynchronous context manager.
 
-    Enter it before dead letters are read: that ends what another one had begun. Raises `Unavailable` when Kafka does
-    not answer or refuses a record, `FatalError` where a record's topic or partition is not there; then nothing of that
-    batch was published.
+    Enter it before you read dead letters: that fences another replay. Raises `Unavailable` if Kafka does not answer or
+    refuses a record, and `FatalError` if a record's topic or partition does not exist; then nothing of that batch was
+    published.
     """
 
     def __init__(
         self, connection: Connection, topic: str, target: Target, largest: int, prefix: str = "tokenmill"
     ) -> None:
-        """`topic` is that of the dead letters, `largest` the bytes that a record may have.
-
-        `prefix` is the first part of the transactional id.
+        """`topic` is that of the dead letters, `largest` the greatest size of a record in bytes, and `prefix` the first
+        part of the transactional id.
         """
         self._connection = connection
         self._topic = topic
@@ -237,10 +239,10 @@ class Replayer:
         )
 
     async def publish(self, letters: Sequence[DeadLetter]) -> None:
-        """One transaction."""
+        """Publish the records of dead letters, and their receipts, in one transaction."""
         producer = self._producer
         if producer is None:
-            raise RuntimeError("a Replayer publishes inside its `async with` block")
+            raise RuntimeError("a Replayer can publish only inside its `async with` block")
         await deadline(self._transaction(producer, letters), "publish dead letters again", TRANSACTION_S)
 
     async def _transaction(self, producer: AIOKafkaProducer, letters: Sequence[DeadLetter]) -> None:
@@ -248,12 +250,12 @@ class Replayer:
             try:
                 await producer.begin_transaction()
                 sent = [future for letter in letters for future in await self._send(producer, letter)]
-                await asyncio.gather(*sent)  # a send that failed does not make the transaction fail by itself
+                await asyncio.gather(*sent)  # else the transaction would be committed without a record that failed
                 await producer.commit_transaction()
-            except IllegalOperation as problem:  # how a producer that was fenced says so in the middle of its sends
-                raise Unavailable("Kafka: the transaction was ended from outside, as another replay does") from problem
+            except IllegalOperation as problem:  # raised if the producer was fenced between two sends
+                raise Unavailable("Kafka: the transaction was aborted, perhaps by another replay") from problem
             except BaseException:
-                with suppress(Exception):  # it waits for its records; whoever has the name next aborts it, too
+                with suppress(Exception):  # aborting waits for sent records; the next replay aborts it in any case
                     await deadline(producer.abort_transaction(), "abort a transaction", ABORT_S)
                 raise
 
@@ -264,27 +266,27 @@ class Replayer:
         headers = [*again, (REPLAYED, letter.name.encode())]
         to_input = await producer.send(topic, record.value, key=record.key, headers=headers, partition=partition)
         receipt = [(RECEIPT, b"%d" % record.offset)]
-        to_input.add_done_callback(_heard)
-        key = record.key or letter.name.encode()  # the client sends none without key and value
-        noted = await producer.send(self._topic, None, key=key, headers=receipt, partition=record.partition)
-        noted.add_done_callback(_heard)
-        return [to_input, noted]
+        to_input.add_done_callback(_retrieve_error)
+        key = record.key or letter.name.encode()  # the client can't send a record without key and value
+        to_letters = await producer.send(self._topic, None, key=key, headers=receipt, partition=record.partition)
+        to_letters.add_done_callback(_retrieve_error)
+        return [to_input, to_letters]
 
     def _place(self, letter: DeadLetter) -> tuple[str, int | None]:
-        """Topic and partition; None: the key's."""
+        """Return the target's topic and partition; None as partition: the key chooses it. Raises `FatalError`."""
         source = letter.source
         if source is None or self._known is None:
-            raise ValueError(f"the dead letter {letter.name} does not say where it came from")
+            raise ValueError(f"the dead letter {letter.name} has no headers that name its source")
         topic = self._target.topic or source.topic
         numbers = self._known.partitions_for_topic(topic) or ()
         if self._target.by_key and numbers:
             return topic, None
         if source.partition not in numbers:
-            raise FatalError(f"the dead letter {letter.name} can't go to {topic}/{source.partition}: there is none")
+            raise FatalError(f"the dead letter {letter.name} can't go to {topic}/{source.partition}: it does not exist")
         return topic, source.partition
 
 
-def _heard(future: asyncio.Future[object]) -> None:
-    """Whatever became of it: the transaction says it, even where nobody came to wait for this future."""
+def _retrieve_error(future: asyncio.Future[object]) -> None:
+    """Retrieve a send's error, so that asyncio does not report it as never retrieved: the transaction raises it."""
     if not future.cancelled():
         future.exception()

@@ -1,4 +1,4 @@
-"""Follow a topic of outputs, repeats dropped."""
+"""Follows a topic of outputs, and drops repeats."""
 
 import time
 from collections import deque
@@ -20,30 +20,31 @@ from tokenmill.kafka.lookup import assign_at
 from tokenmill.kafka.to_end import ToEnd
 
 POLL_MS = 200
-"""How long one poll waits for records: the delay with which a limit of time is noticed, not a delay of events."""
+"""Milliseconds for which one poll waits for records. Events are not delayed by it; checks between polls are."""
 
 START_DEADLINE_S = 30.0
+"""Seconds for connecting, and for looking up the topic."""
 
 GROWTH_S = 10.0
-"""Between two looks for new partitions."""
+"""Seconds between two looks for new partitions."""
 
 
 class Follower:
-    """Reads all partitions of a topic, new ones too, without a consumer group, so that it disturbs nobody.
+    """Reads all partitions of a topic, also new ones, without a consumer group, so that it affects no other reader.
 
         async with Follower(Connection("localhost:9092"), conversation_id="conversation-7") as follower:
             async for event in follower.events():
                 print(event)
 
     Args:
-        connection: where Kafka is.
-        topic: what to follow.
-        conversation_id: only records of this conversation; None: of all.
-        from_beginning: start with the oldest record that the topic holds, instead of the next one that comes.
-        until_end: stop at what was the topic's end when the block was entered.
-        repeats: what drops records that come again; None: they are delivered again.
-        fetch_wait_ms: for how long the broker may hold back the answer to a fetch that finds nothing new. A Kafka
-            answers as soon as something comes; other brokers may always take the whole time.
+        connection: how to reach Kafka.
+        topic: the topic to read.
+        conversation_id: deliver only records of this conversation; None: of all.
+        from_beginning: start with the oldest record that the topic holds, instead of the next new one.
+        until_end: stop at the end that the topic had when the block was entered.
+        repeats: drops repeated records; None: they are delivered again.
+        fetch_wait_ms: milliseconds for which the broker may hold back the answer to a fetch that finds nothing new.
+            Kafka answers as soon as a record comes; other brokers may always take the whole time.
 
     Raises `Unavailable` if Kafka does not answer or the topic does not exist. Once the block is entered, it waits for a
     Kafka that is away; with `until_end` it raises.
@@ -88,9 +89,9 @@ class Follower:
             await stopped(self._consumer)
 
     async def records(self) -> AsyncGenerator[ConsumerRecord]:
-        """Records as they come, each partition in order; ends only with `until_end`.
+        """Yield records as they come, each partition in order; this ends only with `until_end`. Raises `Unavailable`.
 
-        A reader that breaks off and starts again continues with the next record.
+        If you leave the loop and call this again, it continues with the next record.
         """
         consumer, looked = self._started(), time.monotonic()
         end = ToEnd(consumer, self._ends, f"read {self.topic!r}")
@@ -110,7 +111,7 @@ class Follower:
                 self._left += [(partition, record) for record in batch]
 
     async def events(self) -> AsyncGenerator[AnyEvent]:
-        """The same as native events. Records of another dialect, and tombstones, are passed over."""
+        """Yield the events in the records, as `records` does. It skips records of another dialect, and tombstones."""
         async with aclosing(self.records()) as records:
             async for record in records:
                 if (event := known_event(record.value or b"")) is not None:
@@ -118,12 +119,12 @@ class Follower:
 
     @property
     def how_far(self) -> tuple[int, int]:
-        """How many offsets lie behind the reader, and how many there were up to the end when the block was entered."""
+        """The number of offsets that were read, and the number up to the end when the block was entered."""
         return min(self._passed, self._offsets), self._offsets
 
     def _client(self) -> AIOKafkaConsumer:
-        # A reader of exactly-once output must not see what was rolled back; other topics have no transactions.
-        # One whose place the log no longer holds goes on with the first record that it does.
+        # A reader of exactly-once output must not see aborted transactions; other topics have none.
+        # A reader whose offset the log no longer holds continues with the first record that the log holds.
         return AIOKafkaConsumer(
             isolation_level="read_committed",
             auto_offset_reset="earliest",
@@ -134,7 +135,7 @@ class Follower:
         known = await fresh_metadata(consumer)
         numbers = known.partitions_for_topic(self.topic)
         if not numbers:
-            raise Unavailable(f"the topic {self.topic!r} does not exist; `tokenmill topics create` makes it")
+            raise Unavailable(f"the topic {self.topic!r} does not exist; create it with `tokenmill topics create`")
         partitions = [TopicPartition(self.topic, number) for number in sorted(numbers)]
         consumer.assign(partitions)
         self._ends = await consumer.end_offsets(partitions)
@@ -145,12 +146,12 @@ class Follower:
         self._passed, self._offsets = 0, sum(self._ends.values()) - sum(starts.values())
 
     async def _grow(self, consumer: AIOKafkaConsumer) -> None:
-        """Read partitions that were added, too, from their beginnings, and the others from where they were read to."""
+        """Read new partitions, too, from their beginnings; the others continue where they are."""
         must_read(consumer, Unavailable)
         try:
             known = await deadline(fresh_metadata(consumer), f"look up the partitions of {self.topic!r}")
         except Unavailable:
-            return  # who follows waits for Kafka as long as it takes
+            return  # a follower waits for Kafka for as long as that takes
         numbers = known.partitions_for_topic(self.topic) or ()
         partitions = (TopicPartition(self.topic, number) for number in sorted(numbers))
         new = [partition for partition in partitions if partition not in self._places]
@@ -171,5 +172,5 @@ class Follower:
 
     def _started(self) -> AIOKafkaConsumer:
         if self._consumer is None:
-            raise RuntimeError("a Follower reads inside its `async with` block")
+            raise RuntimeError("a Follower can read only inside its `async with` block")
         return self._consumer

@@ -1,4 +1,4 @@
-"""Publish messages as native chunks, each with its `seq`, so that losses and repeats on the way are noticed."""
+"""Publishes messages as native chunks, each with its `seq`, so that the worker notices losses and repeats."""
 
 import asyncio
 from collections.abc import Iterable, Mapping
@@ -18,14 +18,15 @@ from tokenmill.kafka.clients import BATCH_BYTES, Admin, with_batches
 from tokenmill.kafka.topics import USUAL_BATCH, accepted_bytes
 
 START_DEADLINE_S = 30.0
+"""Seconds for connecting."""
 TOPIC_DEADLINE_S = 10.0
-"""For a topic that the broker creates when it is first asked for; another one is never there."""
+"""Seconds for finding the topic, which a broker may create when it is first asked for."""
 FLUSH_DEADLINE_S = 60.0
-"""For how long a publisher waits for its last acknowledgements."""
+"""Seconds for which a flush waits for acknowledgements."""
 
 
 class Publisher:
-    """Puts records on the tokens topic. Keys choose the partition by murmur2, as the Java client does.
+    """Writes records to the topic of chunks. Keys choose the partition by murmur2, as in the Java client.
 
         async with Publisher(Connection("localhost:9092")) as publisher:
             message = publisher.message("conversation-7", open={"format": "hermes", "tools": tools})
@@ -34,9 +35,10 @@ class Publisher:
             await message.finish("stop")
 
     Sending does not wait for the broker's acknowledgement; `flush` does, and so do `finish` and the end of the block.
-    Raises `Unavailable` when the topic does not exist, and when Kafka refuses a record or does not answer. For a record
-    that was refused, the next call for its key raises, or `flush` without a key. What was sent meanwhile to the same
-    partition may be refused with it, also of other keys: the next call for each of them raises. Later records are sent.
+    Raises `Unavailable` if the topic does not exist, and if Kafka refuses a record or does not answer. After a refusal,
+    the next call for the record's key raises, or `flush` without a key. Records sent meanwhile to the same partition,
+    also those of other keys, may be refused with it: then the next call for each of these keys raises. Later records
+    are sent.
     """
 
     def __init__(self, connection: Connection | None = None, *, topic: str = "tokens") -> None:
@@ -45,11 +47,11 @@ class Publisher:
         self._producer: AIOKafkaProducer | None = None
         self._largest = USUAL_BATCH
         self._pending: dict[tuple[str, int | None], asyncio.Future[Any]] = {}
-        """What acknowledges the last record by key and partition: those before it have been acknowledged by then."""
+        """The acknowledgement of the last record by key and partition, which comes after those of earlier records."""
         self._failures: dict[str, BaseException] = {}
         """The first error of each key that has not been raised yet."""
         self._broken = False
-        """Whether a record was refused: an idempotent producer numbers its records, and may send none after that."""
+        """Whether a record was refused: an idempotent producer numbers its records, and can send none after that."""
         self._replacing = asyncio.Lock()
 
     async def __aenter__(self) -> Self:
@@ -73,12 +75,12 @@ class Publisher:
                 await stopped(producer)
 
     async def _find_topic(self, producer: AIOKafkaProducer) -> None:
-        with unavailable(f"find the topic {self.topic!r}, which `tokenmill topics create` makes"):
+        with unavailable(f"find the topic {self.topic!r} (`tokenmill topics create` creates it)"):
             async with asyncio.timeout(TOPIC_DEADLINE_S):
                 await producer.partitions_for(self.topic)
 
     def _client(self) -> AIOKafkaProducer:
-        # aiokafka's default partitioner is the murmur2 of the Java client; idempotence keeps a partition's order.
+        # aiokafka's default partitioner is murmur2, as in the Java client; idempotence keeps a partition's order.
         options = {"max_request_size": self._largest, **self.connection.producing()}
         return AIOKafkaProducer(enable_idempotence=True, **with_batches(options, min(BATCH_BYTES, self._largest)))
 
@@ -90,7 +92,7 @@ class Publisher:
         choice: int = 0,
         open: Mapping[str, Any] | None = None,  # noqa: A002 -- the field's name in a chunk
     ) -> "MessagePublisher":
-        """A new message. `open` are its options; without `message_id` it gets a random one."""
+        """Return a new message. `open` has its options; without `message_id` it gets a random one."""
         return MessagePublisher(self, conversation_id, message_id or uuid4().hex, choice=choice, open=open)
 
     async def send(
@@ -101,30 +103,36 @@ class Publisher:
         *,
         partition: int | None = None,
     ) -> None:
-        """Send one record as it is, without waiting for its acknowledgement. `partition` only if not by key."""
+        """Send one record as it is, without waiting for its acknowledgement. Raises `Unavailable`.
+
+        Without `partition` the key chooses it.
+        """
         record = {"value": value, "key": key.encode(), "headers": list(headers), "partition": partition}
         while True:
             if self._broken:
                 await self._replace()
             self._raise_failure(key)
             if (producer := self._producer) is None:
-                raise RuntimeError("a Publisher sends inside its `async with` block")
+                raise RuntimeError("a Publisher can send only inside its `async with` block")
             with unavailable(f"publish to {self.topic!r}"):
                 try:
                     future = await producer.send(self.topic, **record)
                     break
                 except MessageSizeTooLargeError as problem:
-                    taken = f"{self.topic!r} takes {self._largest} bytes, its max.message.bytes"
-                    raise Unavailable(f"Kafka: publish: the record is too long: {taken}") from problem
-                except ProducerClosed:  # while this record waited for room
+                    limit = f"{self.topic!r} takes {self._largest} bytes, its max.message.bytes"
+                    raise Unavailable(f"Kafka: publish: the record is too long: {limit}") from problem
+                except ProducerClosed:  # it was closed while this record waited for room
                     if producer is self._producer and not self._broken:
-                        raise  # no other producer takes its place
+                        raise  # it will not be replaced
         place = key, partition
         self._pending[place] = future
         future.add_done_callback(partial(self._settle, place))
 
     async def flush(self, key: str | None = None) -> None:
-        """Wait until every record sent so far is acknowledged, or those of a key whose partition was not said."""
+        """Wait until all records sent so far are acknowledged. Raises `Unavailable`.
+
+        With `key`, only its records count, without those that were sent with a `partition`.
+        """
         pending = self._pending.values() if key is None else filter(None, [self._pending.get((key, None))])
         if waited := set(pending):
             with unavailable(f"acknowledge what was published to {self.topic!r}"):
@@ -147,7 +155,7 @@ class Publisher:
             self._failures.setdefault(place[0], problem)
 
     def _raise_failure(self, key: str | None) -> None:
-        """Raise the error of a key, or the first of all, once. Those of other keys remain."""
+        """Raise a key's error, or the first one of any key, once. Errors of other keys are kept."""
         for each in list(self._failures) if key is None else [key]:
             if (problem := self._failures.pop(each, None)) is not None:
                 with unavailable(f"publish to {self.topic!r}"):
@@ -155,7 +163,7 @@ class Publisher:
 
 
 class MessagePublisher:
-    """One message (and choice): its chunks in order. Made by `Publisher.message`."""
+    """Publishes the chunks of one choice of a message, in order. Made by `Publisher.message`."""
 
     def __init__(
         self,
@@ -173,34 +181,36 @@ class MessagePublisher:
         self._open = {"open": dict(open)} if open else {}
         self._seq = 0
         self._writing = asyncio.Lock()
-        """Held from a chunk's number to its place in the queue: tasks may write a message side by side."""
+        """Held while a chunk gets its number and is sent: several tasks may write to one message."""
 
     async def text(self, delta: str) -> None:
-        """More model text, as the model wrote it; it runs through the message's format."""
+        """Publish more text, as the model wrote it; the worker parses it by the message's format."""
         await self.chunk({"delta": delta})
 
     async def reasoning(self, delta: str) -> None:
-        """More reasoning that the provider already separated."""
+        """Publish more reasoning, which the provider has already separated."""
         await self.chunk({"reasoning": delta})
 
     async def finish(self, reason: str = "stop", usage: Mapping[str, Any] | None = None) -> None:
-        """End the message and wait until all of it is acknowledged."""
+        """End the message, and wait until all of it is acknowledged. `usage` are token counts, as the provider gave
+        them.
+        """
         counts = {"usage": dict(usage)} if usage else {}
         await self.chunk({**counts, "finish_reason": reason, "end": True})
         await self._publisher.flush(self.conversation_id)
 
     async def cancel(self) -> None:
-        """End the message early; it finishes as `cancelled`. Waits for the acknowledgement."""
+        """End the message early, as `cancelled`, and wait for the acknowledgement."""
         await self.chunk({"control": "cancel"})
         await self._publisher.flush(self.conversation_id)
 
     async def chunk(self, fields: Mapping[str, Any]) -> None:
-        """Any chunk of this message, by its fields in the native codec."""
+        """Publish a chunk with any fields of the native codec, and the message's ids and `seq`."""
         async with self._writing:
             identity = {"conversation_id": self.conversation_id, "message_id": self.message_id, "seq": self._seq}
             choice = {"choice": self.choice} if self.choice else {}
             value = json_bytes({**identity, **choice, **self._open, **fields})
-            # The topic's own codec may be another one.
+            # The topic's codec may be another one.
             await self._publisher.send(self.conversation_id, value, [("tm-codec", b"native")])
             self._open = {}
             self._seq += 1

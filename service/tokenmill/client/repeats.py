@@ -1,8 +1,8 @@
-"""Drop what was delivered before.
+"""Recognizes records that were delivered before.
 
-A worker publishes at least once: after a crash it may publish again the last events of a message, byte for byte the
-same. The headers `tm-seq` and `tm-part` say which event a record is part of, in every dialect, and `tm-opened` of which
-message: an id may be used again, and what has it then counts from 0.
+A worker publishes at least once: after a crash it may publish the last events of a message again, byte for byte the
+same. In every dialect, the headers `tm-seq` and `tm-part` identify the event and the payload, and `tm-opened` the
+message: an id may be used again, and the `seq` of that message begins at 0.
 """
 
 from collections import OrderedDict
@@ -11,24 +11,28 @@ from typing import TypeAlias
 from tokenmill.records import Headers, header
 
 REMEMBERED_MESSAGES = 65_536
-"""For how many messages the last event is remembered: a repeat reaches back by one commit interval of one partition,
-so this is far more than can be repeated, in about 25 MiB."""
+"""Number of messages whose last event is kept, in about 25 MiB: far more than can be repeated, as repeats reach back by
+one commit interval of one partition."""
 
 Position: TypeAlias = tuple[int, int]
+"""The `seq` of an event, and the number of a payload of it."""
 
 Use: TypeAlias = tuple[bytes | None, bytes | None, bytes | None, bytes | None]
-"""Of an id, by a choice of a message."""
+"""A use of an id: the key, message id, choice, and time at which the message began."""
 
 
 class Repeats:
-    """Remembers the last event of each message of one topic and recognises what comes again."""
+    """Keeps the last event of each message of one topic, and recognizes repeated ones."""
 
     def __init__(self, remembered: int = REMEMBERED_MESSAGES) -> None:
         self._remembered = remembered
         self._last: OrderedDict[Use, Position] = OrderedDict()
 
     def fresh(self, key: bytes | None, headers: Headers) -> bool:
-        """True if this record was not seen. A record without `tm-seq` (a late notice, a tool result) always is."""
+        """Whether a record is no repeat.
+
+        A record without `tm-seq` (a late notice, a tool result) always counts as new.
+        """
         position = _position(headers)
         if position is None:
             return True

@@ -1,4 +1,4 @@
-"""The session of a conversation: from Redis if it is whole there, else from the topic, which Redis then has again."""
+"""Reads the session of a conversation: from Redis if it is complete there, else from the topic, and restores Redis."""
 
 import logging
 from collections.abc import Iterable
@@ -18,23 +18,23 @@ _decode = msgspec.json.Decoder(SessionRecord).decode
 
 
 class Session(msgspec.Struct, frozen=True, kw_only=True):
-    """What the answers of a conversation add up to."""
+    """The totals of a conversation's answers, and ids for its next request."""
 
     conversation_id: str
     conversation_hash: str
-    """As the producers gave it, first."""
+    """The first hash that a producer gave; empty if none did."""
     chat_id: str
-    """The provider's id of the conversation; empty if it told none."""
+    """The provider's last id of the conversation; empty if it gave none."""
     parent_id: str
-    """Id of the last answer at the provider: what the next request refers to."""
+    """The provider's id of the last answer, to which the next request refers."""
     message_id: str
-    """The last answer."""
+    """Id of the last answer's message."""
     messages: int
-    """Answers; the choices of one count once."""
+    """Number of answers; all choices of a message count as one."""
     opened: int
     """When the first answer began, in milliseconds since the epoch."""
     ended: int
-    """When the last one ended."""
+    """When the last answer ended, in milliseconds since the epoch."""
     text_chars: int
     reasoning_chars: int
     tool_calls: int
@@ -56,7 +56,7 @@ _TOTALS = (
 
 
 def fold(records: Iterable[SessionRecord]) -> Session | None:
-    """The session that records make, in whatever order they come; None of none."""
+    """Return the session that records add up to, in any order; None without records."""
     ordered = sorted(records, key=lambda record: (record.ended, record.opened, record.message_id, -record.choice))
     if not ordered:
         return None
@@ -77,9 +77,9 @@ def fold(records: Iterable[SessionRecord]) -> Session | None:
 async def read_session(
     conversation_id: str, connection: Connection, topic: str, store: RedisSessions | None
 ) -> Session | None:
-    """The session of a conversation, None if it has none.
+    """Return the session of a conversation; None if it has none.
 
-    Redis may be down; raises `Unavailable` if Kafka is needed and does not answer.
+    If Redis is down the topic is read. Raises `Unavailable` if Kafka is needed and does not answer.
     """
     key = conversation_id.encode()
     found = generation = None
@@ -88,7 +88,7 @@ async def read_session(
             found = await store.load(key)
             generation = await store.generation() if found is None else None
         except Unavailable as problem:
-            log.warning("sessions are read from the topic: %s", problem)
+            log.warning("Redis does not answer, so the session is read from the topic: %s", problem)
     if found is None:
         records = await _from_topic(key, connection, topic)
         found = list(records.values())
@@ -96,12 +96,12 @@ async def read_session(
             try:
                 await store.restore(key, records, generation)
             except Unavailable as problem:
-                log.warning("the session is not in Redis: %s", problem)
+                log.warning("the session was not restored in Redis; the next reader tries again: %s", problem)
     return fold(_decode(value) for value in found)
 
 
 async def _from_topic(conversation: bytes, connection: Connection, topic: str) -> dict[bytes, bytes]:
-    """The conversation's records on the topic, the last one of each answer."""
+    """Return the last record of each answer of the conversation, by the rest of its key: message and choice."""
     prefix, records = conversation + b"/", dict[bytes, bytes]()
     follower = Follower(connection, topic=topic, from_beginning=True, until_end=True)
     async with follower, aclosing(follower.records()) as found:
@@ -112,5 +112,5 @@ async def _from_topic(conversation: bytes, connection: Connection, topic: str) -
 
 
 def _is_of(conversation: bytes, value: bytes | None) -> bool:
-    """Whether a record is the conversation's, not that of one whose id only begins like it; a tombstone is nobody's."""
+    """Whether a record is of this conversation, and not of one whose id begins with it; a tombstone is of none."""
     return value is not None and _decode(value).conversation_id.encode() == conversation

@@ -1,14 +1,14 @@
-"""Publish a whole answer as it streams: from an SDK of OpenAI or Anthropic, from raw bytes, or from any strings.
+"""Publishes a whole answer as it streams: from an SDK of OpenAI or Anthropic, from raw bytes, or from any strings.
 
-1. Strings are model text and become native chunks. Everything else is published as it came, in the codec of its
-   provider, one record an item.
-2. Records of one answer share the header `tm-stream`, so that answers of a conversation may stream side by side, and
-   `tm-message-id`, which counts where the provider gives its answer no id.
-3. The codec runs here as in the worker until it names the message, so that items before that open no other. Options
-   come first, in a native chunk that opens it. With bytes and lines, and where the codec is not known here, they are in
-   the header `tm-open` of every record instead, as any of them may be one that opens.
-4. At the end a null value says that nothing follows. A source that fails leaves an answer that failed; one that is
-   cancelled, an answer that was: under the id that the provider gave it, whatever the source was.
+1. Strings are model text and become native chunks. All other items are published as they are, in the codec of their
+   provider, one record for each.
+2. All records of an answer have the same header `tm-stream`, so that several answers of a conversation may stream at
+   the same time, and `tm-message-id`, the id of an answer that has none from its provider.
+3. The codec runs here as in the worker until it names the message, so that the id is known. The options are in a native
+   chunk that opens the message, before the record that names it. For bytes and lines, and if the codec is not known
+   here, they are in the header `tm-open` of every record instead, as any of these may open the message.
+4. At the end, a record with a null value ends the codec's stream. If the source fails, or is cancelled, the answer ends
+   as failed or cancelled, under the provider's id if it gave one.
 """
 
 import asyncio
@@ -32,18 +32,18 @@ log = logging.getLogger(__name__)
 Source: TypeAlias = AsyncIterable[Any] | Iterable[Any]
 
 TEXT = "text"
-"""Stands for strings; they are no provider's protocol."""
+"""Name that stands for strings in place of a codec's."""
 
 NATIVE = "native"
-"""The one codec in which a null value says nothing."""
+"""The only codec whose stream is not ended by a null value."""
 
 _Raw: TypeAlias = bytes | bytearray | memoryview | str
 
 _END = object()
-"""Stands for the end of what is iterated in a thread."""
+"""Stands for the end of a source that is iterated in a thread."""
 
-_SAID_AGAIN = ("content.", "refusal.", "logprobs.", "tool_calls.")
-"""What the types of events begin with that say again what a chunk of OpenAI's said."""
+_REPEATS = ("content.", "refusal.", "logprobs.", "tool_calls.")
+"""Beginnings of the types of events by which OpenAI's SDK repeats the content of a chunk."""
 
 
 async def publish_stream(
@@ -64,16 +64,17 @@ async def publish_stream(
     Args:
         publisher: an entered `Publisher`.
         conversation_id: key of the records.
-        source: strings; objects of the SDKs of OpenAI (chat completions, Responses) and Anthropic; dictionaries or
-            bytes of the codec that is named. One string, dictionary or piece of bytes is an answer of one item. What
-            is iterated without `async` is asked for each item in a thread, as it may wait for a model.
-        codec: needed for dictionaries and bytes; the objects of an SDK say it themselves.
-        message_id: the answer's id where the provider gives none; default: random.
+        source: an iterable, asynchronous or not, of strings, of objects of the SDKs of OpenAI (chat completions,
+            Responses) and Anthropic, or of dictionaries or bytes of the named `codec`. A single string, dictionary or
+            bytes object is an answer of one item. An iterator that is not asynchronous is advanced in a thread, as it
+            may block.
+        codec: required for dictionaries and bytes; for objects of an SDK it is known.
+        message_id: the answer's id if the provider gives none; default: random.
         open: options of the message.
-        headers: of every record; `traceparent` and `tracestate` are on all outputs of the message, too.
+        headers: headers of every record; `traceparent` and `tracestate` are on all outputs of the message, too.
 
-    An asynchronous source is closed in any case. Raises what the source raises, `TypeError` for an item of which the
-    codec is not known, and `Unavailable` when Kafka refuses a record or does not answer.
+    An asynchronous source is always closed. Raises the errors of the source, `TypeError` for an item whose codec is not
+    known, and `Unavailable` if Kafka refuses a record or does not answer.
     """
     answer = _Answer(publisher, conversation_id, codec, message_id or uuid4().hex, dict(open or {}), list(headers))
     try:
@@ -83,11 +84,11 @@ async def publish_stream(
     except asyncio.CancelledError:
         try:
             await answer.fail({"control": "cancel"})
-        except Unavailable as problem:  # a cancellation stays one
+        except Unavailable as problem:  # the cancellation itself is raised
             log.warning("an answer of conversation %r was cancelled, but is still open: %s", conversation_id, problem)
         raise
     except Exception as problem:
-        why = f"{type(problem).__name__}: {problem}"[:UPSTREAM_CHARS]  # no event shows more; a record has to hold it
+        why = f"{type(problem).__name__}: {problem}"[:UPSTREAM_CHARS]  # events have no more, and it must fit a record
         await answer.fail({"error": why, "finish_reason": "error", "end": True})
         raise
     await answer.end()
@@ -101,17 +102,17 @@ async def _each(source: Source) -> AsyncGenerator[Any]:
                 yield item
         finally:
             await close_source(source, items)
-    elif isinstance(source, Collection):  # it is all there
+    elif isinstance(source, Collection):  # iterating it can't block
         for item in (source,) if isinstance(source, _Raw | Mapping) else source:
             yield item
     else:
-        waited = iter(source)
-        while (item := await asyncio.to_thread(next, waited, _END)) is not _END:
+        blocking = iter(source)
+        while (item := await asyncio.to_thread(next, blocking, _END)) is not _END:
             yield item
 
 
 class _Answer:
-    """One answer on its way."""
+    """Publishes the items of one answer."""
 
     def __init__(
         self,
@@ -128,49 +129,52 @@ class _Answer:
         self._stream = uuid4().hex
         self._default_id = message_id
         self._message_id = ""
-        """Empty: no record has named it."""
+        """The message's id; empty until a record names it."""
         self._open: dict[str, Any] | None = options
-        """None: they were sent."""
+        """The options; None once they were sent."""
         self._opening: list[tuple[str, bytes]] = []
-        """Options as a header, where they are in every record."""
+        """The options as a header of every record, if they are sent so."""
         self._headers = headers
         self._reader: _Reader | None = None
 
     async def put(self, item: Any) -> None:
-        """One item of the source."""
-        item = getattr(item, "chunk", item)  # an event of OpenAI's own accumulator has the chunk that it came from
+        """Publish one item of the source."""
+        item = getattr(item, "chunk", item)  # an event of OpenAI's own accumulator has the chunk that it was made from
         self._codec = self._codec or _codec_of(item)
         if isinstance(item, str) and self._codec == TEXT:
             await self._native({"delta": item})
-        elif not _says_again(item):
+        elif not _is_repeat(item):
             value = record_bytes(item)
             await self._begin(value, raw=isinstance(item, _Raw))
             await self._send(value)
 
     async def end(self) -> None:
-        """The source is at its end."""
+        """End the answer, as the source is at its end. Wait until all of it is acknowledged."""
         if self._codec == TEXT or self._codec is None:
             await self._native({"finish_reason": "stop", "end": True})
-        await self._nothing_follows()
+        await self._end_stream()
         await self._publisher.flush(self._conversation_id)
 
     async def fail(self, fields: Mapping[str, Any]) -> None:
-        """The source broke off. What its codec holds back may still be the first that names the message."""
+        """End the answer by a native chunk with these fields, as the source broke off.
+
+        The message's id may be in data that the codec still holds back.
+        """
         if self._reader is not None and not self._message_id:
-            self._message_id = self._reader.names(None)
+            self._message_id = self._reader.message_id_of(None)
         await self._native(fields)
-        await self._nothing_follows()
+        await self._end_stream()
         await self._publisher.flush(self._conversation_id)
 
     async def _begin(self, value: bytes, *, raw: bool) -> None:
-        """Before a record of a provider: the message opens with its options, once the record says which it is."""
+        """Open the message with its options, before the first record of the provider that names it."""
         if self._message_id:
             return
         if self._reader is None:
             self._reader = _Reader(self._codec or "", self._conversation_id, self._default_id)
             if self._open and (raw or not self._reader.known):
                 self._opening = [("tm-open", json_bytes(self._open))]
-        self._message_id = self._reader.names(value)
+        self._message_id = self._reader.message_id_of(value)
         if self._message_id and self._open and not self._opening:
             await self._native({})
         elif self._message_id:
@@ -182,8 +186,8 @@ class _Answer:
         value = json_bytes({**named, **opening, **fields})
         await self._publisher.send(self._conversation_id, value, [("tm-codec", NATIVE.encode()), *self._headers])
 
-    async def _nothing_follows(self) -> None:
-        """What the codec remembers of the stream is over, and with it the message, if it is open."""
+    async def _end_stream(self) -> None:
+        """End the codec's stream in the worker, and so the message, if it is still open."""
         if self._codec not in (None, TEXT, NATIVE):
             await self._send(None)
 
@@ -194,36 +198,36 @@ class _Answer:
 
 
 class _Reader:
-    """The codec of an answer, as the worker runs it: it says under which id the answer goes."""
+    """Runs the codec of an answer as the worker does, to find the message's id."""
 
     def __init__(self, codec: str, conversation_id: str, default_id: str) -> None:
         self._key = conversation_id.encode()
         self._default_id = default_id
         self._state = b""
         self._codec: Codec | None = None
-        """None: a plug-in that the workers have."""
+        """The codec; None if it is not known here: it may be a plug-in of the workers."""
         with suppress(UnknownCodec):
             self._codec = find_codec(codec)
 
     @property
     def known(self) -> bool:
-        """Whether the codec is."""
+        """Whether the codec is known here."""
         return self._codec is not None
 
-    def names(self, value: bytes | None) -> str:
-        """The id of the message that this record brings something of; empty where it brings nothing."""
+    def message_id_of(self, value: bytes | None) -> str:
+        """Return the id of the message that a record has chunks of; empty if it has none."""
         if self._codec is None:
             return ""
         record = InputRecord("", 0, 0, 0, self._key, value, [("tm-message-id", self._default_id.encode())])
         try:
             self._state, chunks = self._codec.decode(self._state, record)
-        except RecordError:  # the worker will say so
+        except RecordError:  # the worker rejects the record, and reports it
             return ""
         return next((chunk.message_id or self._default_id for chunk in chunks), "")
 
 
 def _codec_of(item: Any) -> str:
-    """The codec of an item, by the package that its class is from."""
+    """Return the codec's name for an item, by the package of its class. Raises `TypeError`."""
     if isinstance(item, str):
         return TEXT
     package = type(item).__module__.partition(".")[0]
@@ -231,9 +235,9 @@ def _codec_of(item: Any) -> str:
         return "anthropic"
     if package == "openai":
         return "openai" if hasattr(item, "choices") else "openai_responses"
-    raise TypeError(f"of which provider is a {type(item).__qualname__}? Name its `codec`.")
+    raise TypeError(f"the provider of a {type(item).__qualname__} is not known; name its `codec`")
 
 
-def _says_again(item: Any) -> bool:
-    """Whether it is an event of OpenAI's accumulator that tells what a chunk told."""
-    return not isinstance(item, Mapping) and getattr(item, "type", "").startswith(_SAID_AGAIN)
+def _is_repeat(item: Any) -> bool:
+    """Whether an item is an event by which OpenAI's SDK repeats the content of a chunk."""
+    return not isinstance(item, Mapping) and getattr(item, "type", "").startswith(_REPEATS)

@@ -1,5 +1,6 @@
-"""The APIs of OpenAI and Anthropic before any model server: requests become records, answers are read from the log.
+"""The HTTP APIs of OpenAI and Anthropic, in front of any model server.
 
-The front holds nothing that another one needs: who comes back, wherever, finds the answer by its id, by its key or by
-what was asked. Who calls the model is `caller`.
+A front writes each request as a record and reads the answer from the log of events; `caller` calls the model server. It
+keeps no state that another front needs: a client that comes back, to any front, finds its answer by the answer's id, by
+its `Idempotency-Key`, or by the same body.
 """

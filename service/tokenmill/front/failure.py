@@ -1,4 +1,4 @@
-"""Answers that failed before anything came of them: a status reports that, as if there were no log in between."""
+"""Failures of answers: one without content yet is reported by an HTTP status, as the model server itself would."""
 
 from collections.abc import Iterable, Mapping
 
@@ -10,16 +10,21 @@ from tokenmill.events import AnyEvent, Error, Finish, MessageStart, Part
 
 BAD_REQUEST, BAD_GATEWAY, LATE = 400, 502, 504
 
+LOST = "the answer was lost; send the request again"
+
 EMPTY = (MessageStart, Part)
-"""Events that bring nothing of the answer. Parts are notes of callers, or what a client shows beside an answer."""
+"""Events without content of the answer. A part is a note of a caller, or something that a client shows beside it."""
 
 
 NOT_AGAIN = {"x-should-retry": "false"}
-"""Header that keeps SDKs from retrying what would end the same way."""
+"""Header that keeps SDKs from retrying a request that would fail in the same way."""
 
 
 class Failed(Exception):
-    """The answer can't be had. `raw` is the body of the model server's error, if it sent one."""
+    """An answer failed.
+
+    `status` and `headers` are those of the HTTP response. `raw` is the body of the model server's error, or empty.
+    """
 
     def __init__(self, status: int, message: str, raw: str = "", headers: Mapping[str, str] | None = None) -> None:
         super().__init__(message)
@@ -29,40 +34,43 @@ class Failed(Exception):
 
 
 class Opening(msgspec.Struct):
-    """Decides from the first events of a message how to answer."""
+    """Decides from the first events of a message whether to answer with its content or with an error status."""
 
     content: bool = False
-    """Whether something has come, or the message ended well without anything."""
+    """Whether content has come, or the message ended without content and without a failure."""
     failure: Failed | None = None
-    """Why it is over before anything came; None if it is not."""
-    _said: Error | None = None
+    """Why the message failed before its content; None if it did not."""
+    _upstream_error: Error | None = None
 
     def take(self, event: AnyEvent) -> bool:
-        """Take the next event. Returns whether it decides how to answer."""
+        """Take the next event. Return whether it decides how to answer."""
         if isinstance(event, EMPTY):
             return False
         if isinstance(event, Error) and event.code == "upstream":
-            self._said = event
+            self._upstream_error = event
             return False
         if isinstance(event, Finish) and event.reason in ("error", "timeout"):
-            self.failure = failure_of(event, [self._said] if self._said else [])
+            self.failure = failure_of(event, [self._upstream_error] if self._upstream_error else [])
         else:
             self.content = True
         return True
 
 
 def failure_of(finish: Finish, errors: Iterable[Error]) -> Failed:
-    """Return why an answer failed, from its end and the errors before."""
-    said = next((error for error in errors if error.code == "upstream"), None)
-    if said is None:
-        return late() if finish.reason == "timeout" else Failed(BAD_GATEWAY, "the answer was lost")
-    status = BAD_GATEWAY if said.status is UNSET or said.status < BAD_REQUEST else said.status  # no failure is a 200
-    raw = "" if said.raw is UNSET else said.raw
-    if (status, said.message) == (LATE, TOO_LATE):
+    """Return why an answer failed, from its `finish` event and the errors before it."""
+    error = next((each for each in errors if each.code == "upstream"), None)
+    if error is None:
+        return late() if finish.reason == "timeout" else Failed(BAD_GATEWAY, LOST)
+    status = BAD_GATEWAY if error.status is UNSET or error.status < BAD_REQUEST else error.status  # no failure is a 200
+    raw = "" if error.raw is UNSET else error.raw
+    if (status, error.message) == (LATE, TOO_LATE):
         return late()
-    return Failed(status, said.message, raw)
+    return Failed(status, error.message, raw)
 
 
 def late() -> Failed:
-    """Return the failure of an answer that was not over in time. An SDK that retried it would wait as long again."""
+    """Return the failure of an answer that was not over in time.
+
+    An SDK must not retry it: it would wait as long again.
+    """
     return Failed(LATE, TOO_LATE, headers=NOT_AGAIN)

@@ -1,7 +1,7 @@
-"""One message's native events as they come, for code of the front that decides by them or makes answers of them.
+"""The native events of one message, for the front's own code: it chooses a status by them, or collects whole answers.
 
-It reads as the gateway's clients do: what the log has, then what comes. What a worker publishes again is dropped on the
-way (`gateway.event_log.view`).
+They are read as for the gateway's clients: first those that the log has, then new ones. Events that a worker published
+twice come once (`gateway.event_log.view`).
 """
 
 import asyncio
@@ -20,48 +20,57 @@ from tokenmill.gateway.streams.framing import LINES
 from tokenmill.gateway.streams.hub import Hub, Subject
 from tokenmill.gateway.streams.stream_request import StreamRequest
 
+LOG_LOST = "the log of events lost records or was replaced"
+
 
 def native(conversation: str, start: Start) -> StreamRequest:
-    """Return the request for a stream: one of all messages, so nothing is read before it is asked for."""
+    """Return the request for a conversation's native stream.
+
+    It names no message: for a named one, preparing the stream would already read the log.
+    """
     return StreamRequest(conversation, NATIVE, LINES, start=start)
 
 
 class Following:
-    """A client at the head of one conversation, with a message that it waits for.
+    """A client of the hub that reads one message of a conversation.
 
     Args:
-        hub: of the process.
-        reading: the client's way to the head, which has begun.
-        message_id: the message.
-        begins: called with the seconds since now when the first event that brings something is read.
+        hub: the hub of the process.
+        reading: the reading of the conversation's log, which has begun.
+        message_id: the message to read.
+        begins: called once the first event with content is read, with the seconds since this object was made.
     """
 
     def __init__(
         self, hub: Hub, reading: Reading, message_id: str, begins: Callable[[float], None] = lambda _: None
     ) -> None:
-        self._asked_at = time.monotonic()
+        self._made_at = time.monotonic()
         self._begins = begins
         self.opening = Opening()
-        """What the first events add up to."""
+        """How to answer, by the first events."""
         self.start = reading.standing
-        """The place before its first event, or where that will be."""
+        """The place before the message's first event; until that is read, the place where reading began."""
         self._begun = False
-        """Whether an event was read."""
+        """Whether an event of the message was read."""
         self._hub = hub
         self._reading = reading
         self._message = message_id.encode()
-        self._came: deque[Frame] = deque()
+        self._new_frames: deque[Frame] = deque()
+        """Frames from the hub that were not yielded yet."""
         self._news = asyncio.Event()
-        self._back: tuple[int, bytes] | None = None
-        self._gone = ""
-        self._last = (-1, 0)
+        self._go_back: tuple[int, bytes] | None = None
+        """Arguments of `send_back`, until the reading has gone back."""
+        self._lost_why = ""
+        """Why the reading has ended; empty while it goes on."""
+        self._last_place = (-1, 0)
 
     async def can_be(self, until_ms: int, younger: int) -> bool:
-        """Whether the message may be in the log, having begun before this time, or late; in milliseconds since 1970.
+        """Whether the log may have the message. Raises `Unavailable`.
 
-        An id may be made up, and the whole log would be read for it. So at most `younger` records later than that time
-        are read. A read counts if its last record is later: a record with a wrong clock costs no more than that. What
-        begins in memory needs no such look. Raises `Unavailable`.
+        A client can make up an id, and the whole log would be read for it. So all records up to `until_ms` are read, in
+        milliseconds since the epoch, and only about `younger` later records, for a message that began late. The records
+        of a read count as later if its last one is: a single record with a wrong clock costs no more than its read. A
+        reading that begins in the window in memory is cheap, and needs no such limit.
         """
         reading = self._reading
         if reading.from_window:
@@ -77,14 +86,14 @@ class Following:
         return False
 
     async def opened(self, within_s: float) -> None:
-        """Read until it is known how to answer, or for this long. Raises `Unavailable`."""
+        """Read until the events decide how to answer, at most `within_s` seconds. Raises `Unavailable`."""
         try:
             async with asyncio.timeout(within_s):
-                await self._opened()
+                await self._read_opening()
         except TimeoutError:
             return
 
-    async def _opened(self) -> None:
+    async def _read_opening(self) -> None:
         async for frame in self.frames():
             if not self._begun:
                 self.start = self.start._replace(partition=self.start.partition, offset=frame.offset, part=0, back=0)
@@ -99,11 +108,13 @@ class Following:
 
     @asynccontextmanager
     async def waited_for(self) -> AsyncIterator[None]:
-        """A block in which the answer is shown. Its first event is noticed when it comes, if it has not come yet."""
+        """A block in which another reading streams the answer. Meanwhile this one reports its first event with content,
+        unless it has reported it already.
+        """
         if self.opening.content:
             yield
             return
-        waiting = asyncio.create_task(self._opened())
+        waiting = asyncio.create_task(self._read_opening())
         try:
             yield
         finally:
@@ -111,15 +122,15 @@ class Following:
             await asyncio.gather(waiting, return_exceptions=True)
 
     def first_event(self) -> None:
-        """Report how long the first event that brings something took."""
-        self._begins(time.monotonic() - self._asked_at)
+        """Report that the first event with content was read, and after how many seconds."""
+        self._begins(time.monotonic() - self._made_at)
 
     async def frames(self) -> AsyncGenerator[Frame]:
-        """Yield each frame of the message; the last one `ends`. Raises `Unavailable` where the log is lost."""
+        """Yield each frame of the message, up to the one that `ends` it. Raises `Unavailable` if the log is lost."""
         while True:
             async with aclosing(self._reading.frames()) as batches:
                 async for frames in batches:
-                    for frame in self._wanted(frames):
+                    for frame in self._own(frames):
                         yield frame
                         if frame.ends:
                             return
@@ -127,15 +138,16 @@ class Following:
                 yield frame
                 if frame.ends:
                     return
-            if self._back is None:
-                raise Unavailable(f"an answer can't be read any more: {self._gone or 'its log is another one'}")
-            back, self._back = self._back, None
-            await self._reading.go_back(self._last, *back)
+            if self._go_back is None:
+                raise Unavailable(f"an answer can't be read any more: {self._lost_why or LOG_LOST}")
+            back, self._go_back = self._go_back, None
+            await self._reading.go_back(self._last_place, *back)
 
     async def past(self) -> list[Frame]:
-        """Return what the log has of the message. Raises `Unavailable`.
+        """Return the frames of the message that the log has. Raises `Unavailable`.
 
-        Another front may have shown what our reader has not reached yet, so "nothing" counts only at the log's end.
+        Another front may have shown frames that our reader has not reached yet, so the log is read to its end before
+        this returns none.
         """
         found = await self._past()
         if not found:
@@ -154,51 +166,55 @@ class Following:
         found: list[Frame] = []
         async with aclosing(self._reading.frames()) as batches:
             async for frames in batches:
-                found += self._wanted(frames)
-                if found and found[-1].ends:  # what follows may be days of the log
+                found += self._own(frames)
+                if found and found[-1].ends:  # the rest may be days of the log
                     break
         return found
 
     async def _live(self) -> AsyncGenerator[Frame]:
-        """Yield frames at the head, until something ends that. No await lies between the last past frame and this."""
+        """Yield new frames at the head of the log, until the hub sends the reader back or ends it.
+
+        Nothing is awaited between the last frame of the past and the start of this, so that no frame is missed.
+        """
         reading = self._reading
         subject = Subject(reading.partition, reading.key, NATIVE, LINES)
         self._hub.attach(subject, reading.view, self)
         try:
             while True:
-                while self._came:
-                    yield self._came.popleft()
-                if self._back is not None or self._gone or reading.lost:
+                while self._new_frames:
+                    yield self._new_frames.popleft()
+                if self._go_back is not None or self._lost_why or reading.lost:
                     return
                 await self._news.wait()
                 self._news.clear()
         finally:
             self._hub.detach(subject, self)
 
-    def _wanted(self, frames: Sequence[Frame]) -> list[Frame]:
-        found = [frame for frame in frames if frame.place > self._last]
+    def _own(self, frames: Sequence[Frame]) -> list[Frame]:
+        """Return the frames of the message, without those that were returned before."""
+        found = [frame for frame in frames if frame.place > self._last_place]
         if found:
-            self._last = found[-1].place
+            self._last_place = found[-1].place
         return [frame for frame in found if frame.message == self._message]
 
-    # What the hub tells
+    # Methods that the hub calls
 
     def tell(self, frames: Sequence[Frame], data: bytes) -> None:  # noqa: ARG002 -- bytes are for connections
-        """Take new frames."""
-        self._came += self._wanted(frames)
+        """Take new frames of the conversation."""
+        self._new_frames += self._own(frames)
         self._news.set()
 
     def send_back(self, opened: int, message: bytes) -> None:
-        """Have the reader read again from this time on."""
-        self._back = opened, message
+        """Have `frames` read the log again from `opened` on: the view at the head lacks the beginning of `message`."""
+        self._go_back = opened, message
         self._news.set()
 
     def lose(self) -> None:
-        """End the reading, as the log is another one now."""
-        self._gone = "its log is another one"
+        """End the reading, as the log lost records or was replaced."""
+        self._lost_why = LOG_LOST
         self._news.set()
 
     def send_home(self) -> None:
         """End the reading, as the process ends."""
-        self._gone = "the process ends"
+        self._lost_why = "the process ends"
         self._news.set()

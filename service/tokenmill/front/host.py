@@ -1,8 +1,8 @@
-"""`tokenmill front` and `tokenmill caller`: the parts of either, or of both in one process, started and stopped.
+"""The processes of `tokenmill front` and `tokenmill caller`, which may also be one: starts and stops their parts.
 
-Order of a start: the port of the operators, then Kafka, for as long as that may take, then the port of the clients.
-Order of an end: `/readyz` fails, nobody new is let in, streams are told to come back, answers of the caller's get their
-time.
+The start, in this order: the port for operators, the connection to Kafka, for as long as that may take, the port for
+clients. The end: `/readyz` fails, new clients are refused, the clients of open streams are told to come back, and the
+caller's answers get `caller.drain_s` to end.
 """
 
 import asyncio
@@ -57,10 +57,10 @@ from tokenmill.process import EXIT_S, Deadline, Part, ToldToStop, before, run_pr
 log = logging.getLogger(__name__)
 
 ROUTES = (Posts, Responses, Models)
-"""Kinds of routes; each is made from the shared context."""
+"""Classes of routes; each is made from the shared context."""
 
 CALLER = "the caller"
-"""Name of the part that ends by itself, once the answers that it has begun are over."""
+"""Name of the part that ends by itself, once the answers that it runs are over."""
 
 
 def run_front(config: Config, *, caller: bool) -> int:
@@ -69,7 +69,7 @@ def run_front(config: Config, *, caller: bool) -> int:
 
 
 def run_caller(config: Config) -> int:
-    """Run a caller alone, as `run_front` does."""
+    """Run a caller without a front, until SIGTERM or SIGINT (returns 0) or a failure (returns 1)."""
     return _run(config, front=False, caller=True)
 
 
@@ -117,40 +117,43 @@ class Process:
         self._ready: list[Callable[[], tuple[bool, str]]] = [lambda: heard(self._tail, serving=self._begun)]
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Run until `stop`. Raises a `TokenmillError` that says why it can't continue."""
+        """Run until `stop`. Raises a `TokenmillError` if the process can't continue."""
         with contextlib.suppress(ToldToStop):
             async with contextlib.AsyncExitStack() as running:
-                await self._operators(running)
-                await self._reached(stop, lambda: self._tail.start(self._config.kafka.startup_timeout_s))
+                await self._open_operators_port(running)
+                await self._connected(stop, lambda: self._tail.start(self._config.kafka.startup_timeout_s))
                 running.push_async_callback(self._tail.stop)
-                await self._reached(stop, self._tail.pin_all)
+                await self._connected(stop, self._tail.pin_all)
                 running.push_async_callback(self._log_readers.close)
-                await self._reached(stop, self._producer.start)
+                await self._connected(stop, self._producer.start)
                 running.push_async_callback(self._producer.stop)
                 parts: dict[str, Part] = {"the reader of the log": self._tail.run, "the writer": self._flusher.run}
                 clients = None
                 if self._with_caller:
-                    parts[CALLER] = partial((await self._calling(running, stop)).run, stop)
+                    parts[CALLER] = partial((await self._make_caller(running, stop)).run, stop)
                 if self._front:
-                    clients, log_ = await self._serving(running, stop)
+                    clients, log_ = await self._open_clients_port(running, stop)
                     parts["the reader of requests"] = log_.run
                 self._begun = True
                 async with run_until(stop, parts, self._deadline) as tasks:
                     await self._drain(clients, tasks.get(CALLER))
 
-    async def _reached(self, stop: asyncio.Event, connect: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Try to connect for as long as a start may take. Raises `Unavailable` and `ToldToStop`."""
+    async def _connected(self, stop: asyncio.Event, connect: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Connect, trying for `kafka.startup_timeout_s`.
+
+        Raises `Unavailable`, and `ToldToStop` if `stop` comes first.
+        """
         await before(stop, until_available(connect, self._config.kafka.startup_timeout_s))
 
-    async def _calling(self, running: contextlib.AsyncExitStack, stop: asyncio.Event) -> Caller:
-        """Make a caller that is ready to run."""
+    async def _make_caller(self, running: contextlib.AsyncExitStack, stop: asyncio.Event) -> Caller:
+        """Return a caller that is ready to run."""
         config, renderer = self._config, Renderer()
         running.push_async_callback(renderer.close)
         http = await running.enter_async_context(Http())
         native = config.parser.codec == "native"
-        # The client has one batch on its way to a broker: a request is not to wait for the tokens before it.
+        # A producer has one batch on its way to a broker, so with a single one, a request would wait for tokens.
         producer = Producer(config.kafka, [config.topics.tokens])
-        await self._reached(stop, producer.start)
+        await self._connected(stop, producer.start)
         running.push_async_callback(producer.stop)
         resources = Resources(
             self._models, producer, self._producer, http, renderer, config.topics.tokens, native=native
@@ -160,10 +163,10 @@ class Process:
         self._ready.append(caller.readiness)
         return caller
 
-    async def _serving(
+    async def _open_clients_port(
         self, running: contextlib.AsyncExitStack, stop: asyncio.Event
     ) -> tuple[web.BaseSite, RequestLog]:
-        """Open the port of the clients."""
+        """Open the port for clients. Return it, and the reader of requests, which is still to be run."""
         config, numbers = self._config, self._numbers
         front, gateway = config.front, config.gateway
         authorizer = make_authorizer(gateway)
@@ -180,7 +183,7 @@ class Process:
         running.push_async_callback(readers.close)
         index = RequestIndex(int(front.known_s * 1000), readers.read_elsewhere, readers.asked)
         requests_log = RequestLog(config.kafka, config.topics.requests, front.known_s, index.take)
-        await self._reached(stop, requests_log.start)
+        await self._connected(stop, requests_log.start)
         running.push_async_callback(requests_log.stop)
         requests = Requests(front, config.topics.requests, requests_log, index, self._producer)
         context = RouteContext(config, self._models, serving, admission, requests, readers, stops, numbers)
@@ -192,7 +195,7 @@ class Process:
         block = listening(app, self._watch, front.bind, front.port, "front", "", server_context(gateway))
         return await running.enter_async_context(block), requests_log
 
-    async def _operators(self, running: contextlib.AsyncExitStack) -> None:
+    async def _open_operators_port(self, running: contextlib.AsyncExitStack) -> None:
         front, caller, watch = self._config.front, self._config.caller, IdleConnections()
         app = ops_app(exposition(self._numbers), self.readiness, [watch.middleware()])
         place = (
@@ -208,8 +211,8 @@ class Process:
         seconds = max(config.front.drain_s if self._front else 0, config.caller.drain_s if self._with_caller else 0)
         self._deadline.start(seconds + 2 * EXIT_S, "drain")
         if clients is not None:
-            await clients.stop()  # a client that comes now is refused, and finds another process
-            log.info("draining: %d streams are told to come back", self._hub.close())
+            await clients.stop()  # new clients are refused, and find another process
+            log.info("draining: telling the clients of %d streams to come back", self._hub.close())
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(config.front.drain_s):
                     await self._flusher.emptied()
@@ -217,7 +220,7 @@ class Process:
             await asyncio.wait((caller,))
 
     def readiness(self) -> tuple[bool, str]:
-        """Whether clients should be sent here, and the reason if not."""
+        """Whether clients should be sent here, and the reason if not, or `ready`; for `/readyz`."""
         if self._watch.draining:
             return False, "draining"
         return next((found for found in (ready() for ready in self._ready) if not found[0]), (True, "ready"))

@@ -1,4 +1,4 @@
-"""`GET /v1/models` and `/v1/models/{model}`: the names that clients may ask for, as SDKs of both sides read them."""
+"""`GET /v1/models` and `/v1/models/{model}`: the models that clients may ask for, as OpenAI or Anthropic list them."""
 
 from typing import Any
 
@@ -10,11 +10,11 @@ from tokenmill.front.route_context import RouteContext
 
 PATH = "/v1/models"
 
-BEGAN = 0
-"""Time at which a model was made, which is unknown."""
+CREATED = 0
+"""Time at which a model was created, in seconds since the epoch. It is unknown, and the API requires one."""
 
 VERSION = "anthropic-version"
-"""Header by which Anthropic's clients are known."""
+"""Header that only Anthropic's clients send."""
 
 
 class Models:
@@ -24,7 +24,7 @@ class Models:
         self._context = context
 
     def routes(self) -> list[web.RouteDef]:
-        """The routes for the application. A name may have slashes in it."""
+        """Return the routes. The name of a model may have slashes."""
         return [web.get(PATH, self.all), web.get(f"{PATH}/{{model:.+}}", self.one)]
 
     async def all(self, request: web.Request) -> web.Response:
@@ -38,7 +38,7 @@ class Models:
         return _json({**further, "data": found})
 
     async def one(self, request: web.Request) -> web.Response:
-        """Describe one model."""
+        """Describe one model. Raises `BadAsk` if there is none of this name."""
         await self._context.admission.who(request)
         name = request.match_info["model"]
         if name not in self._context.models:
@@ -50,7 +50,7 @@ def _model(name: str, request: web.Request) -> dict[str, Any]:
     if VERSION in request.headers:
         fixed = {"type": "model", "created_at": "1970-01-01T00:00:00Z", "lifecycle": "active"}
         return {**fixed, "id": name, "display_name": name}
-    return {"id": name, "object": "model", "created": BEGAN, "owned_by": "tokenmill"}
+    return {"id": name, "object": "model", "created": CREATED, "owned_by": "tokenmill"}
 
 
 def _json(body: dict[str, Any]) -> web.Response:

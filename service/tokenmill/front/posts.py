@@ -1,12 +1,13 @@
 """`POST /v1/chat/completions`, `/v1/responses` and `/v1/messages`: an answer, streamed or in one piece.
 
-1. A client that may not ask at all has no body read. What can't be had is refused before anything is written: by the
-   field's name, in the object of the API. A request counts as one connection, from its body to the end of its answer.
-2. The status waits up to `front.first_s` for the first event, so a model server's refusal keeps its own status.
-3. A request that comes again gets the answer that is there, from its beginning. One that failed before anything came,
-   or that was stopped because it had no reader, is asked for again. In the background the failed response is the
-   answer.
-4. No client waits much longer than an answer may take: a stream is cut off then.
+1. The client's grant is checked before its body is read. A request that can't be answered is refused before a record is
+   written, with the name of the field, in the error object of the API. A request counts as one connection, from its
+   body to the end of its answer.
+2. The response's status waits up to `front.first_s` for the first event, so that a model server's refusal keeps its own
+   status.
+3. A repeated request gets the existing answer, from its beginning. An answer that failed before its content, or was
+   stopped because it had no reader, is asked for again. In the background, a failed response is returned as it is.
+4. No client waits much longer than `front.answer_s`: a stream that is not over by then is cut off.
 """
 
 from collections.abc import Iterator
@@ -45,24 +46,24 @@ BODY_S = 60.0
 """Seconds for a body with images to arrive: a megabyte at 140 kbit/s."""
 
 BODY_DEPTH = 2 * JSON_DEPTH
-"""Nesting that a body may have: that of arguments in a history, and of what stands around them. Its later readers can
-read as much."""
+"""Levels of nesting that a body may have: those of a call's arguments in the history, and of the objects around them.
+All later readers of the body can read as many."""
 
 BODY_VALUES = 50_000
-"""Values that a body may have. A long conversation with many tools has some thousands. One of lists alone has 350,000
-in a megabyte, which take 26 times its bytes once they are decoded, here and in the caller."""
+"""JSON values that a body may have. A long conversation with many tools has some thousands. A megabyte of nothing but
+lists has 350,000, which take 26 times its bytes once they are decoded, here and in the caller."""
 
 JSON = "application/json"
 
 
-class ToldApart(ServerSentEvents):
-    """Frames events that name the calls of tools in a namespace as the client does: by both names."""
+class NamespacedEvents(ServerSentEvents):
+    """Frames events as server-sent events, with the tools of a namespace under the two names that the client gave."""
 
     def __init__(self, namespaces: Namespaces) -> None:
         self._namespaces = namespaces
 
     def frame(self, dialect: Dialect, partition: int, frame: Frame) -> bytes:
-        """Return the frame, with tools under the names that the client gave them."""
+        """Return the bytes of a frame, with tools under the names that the client gave them."""
         return super().frame(dialect, partition, frame._replace(payload=told_apart(frame.payload, self._namespaces)))
 
 
@@ -74,34 +75,37 @@ class Posts:
         self._cap = context.config.front.body_kib * KIB
 
     def routes(self) -> list[web.RouteDef]:
-        """The routes for the application."""
+        """Return the routes, one for each API."""
         return [web.post(api.path, partial(self.post, api)) for api in APIS]
 
     async def post(self, api: Api, request: web.Request) -> web.StreamResponse:
-        """Answer a request of one API."""
+        """Answer a request of one API: with the answer to an earlier one that it repeats, or with a new answer.
+
+        Raises `BadAsk`, `Failed`, `Refused` and `Unavailable`.
+        """
         context = self._context
         grant = await context.admission.may(request, "write")
         with context.admission.slot(grant):
             asked = await self._read(api, request, grant)
             known, attempt = await earlier_request(context, asked), 0
             if known is not None:
-                answer = await self._attached(request, asked, known)
+                answer = await self._earlier_answer(request, asked, known)
                 if answer is not None:
                     return answer
                 attempt = context.requests.again(known)
-            return await self._new(request, asked, attempt)
+            return await self._new_answer(request, asked, attempt)
 
-    # What is asked
+    # Reading the request
 
     async def _read(self, api: Api, request: web.Request, grant: Grant) -> ApiRequest:
-        """Read a request, and check that it may write to its conversation. Raises `BadAsk` and `Refused`."""
+        """Read a request, and check that the client may write to its conversation. Raises `BadAsk` and `Refused`."""
         context, body = self._context, await self._body(request)
-        said = _object(body)
-        ask = api.read(said)
+        fields = _object(body)
+        ask = api.read(fields)
         served = context.models.get(ask.model)
         if served is None:
             raise unknown_model(ask.model, context.models)
-        served.plan(ask, api.name, said)
+        served.plan(ask, api.name, fields)
         identity = identify(api, ask, request.headers, grant.name, body)
         if identity.conversation:
             must_allow(grant, conversation_id(identity.conversation), "write")
@@ -120,42 +124,48 @@ class Posts:
                 raise Refused(TOO_LARGE, f"the body may have {self._cap} bytes (front.body_kib)") from problem
             raise
 
-    # How it is answered
+    # Answering it
 
-    async def _attached(
+    async def _earlier_answer(
         self, request: web.Request, asked: ApiRequest, known: KnownRequest
     ) -> web.StreamResponse | None:
-        """Give the answer to an earlier request; None if it has to be asked for again."""
+        """Respond with the answer to an earlier request; return None if the answer has to be asked for again."""
         context = self._context
         if context.requests.abandoned(known):
-            return None  # half of an answer, and no client had it stopped
+            return None  # the answer is incomplete, and no client asked for that
         context.numbers.add("tokenmill_front_attached_total", "key" if asked.identity.key else "retry")
         await context.requests.attached(known)
-        return await self._known(request, asked, known)
+        return await self._existing_answer(request, asked, known)
 
-    async def _new(self, request: web.Request, asked: ApiRequest, attempt: int) -> web.StreamResponse:
-        """Ask for an answer, and give it. Reading starts before the request's own record is written."""
+    async def _new_answer(self, request: web.Request, asked: ApiRequest, attempt: int) -> web.StreamResponse:
+        """Ask for an answer, and respond with it.
+
+        Reading starts before the request's own record is written, so that no event is missed. If another front wrote
+        the same request first, its answer is the response.
+        """
         context = self._context
         new = context.requests.new(asked, attempt)
         with context.readers.reading(new.conversation, new.message_id, stays=new.stays) as reader:
             async with context.following(new.conversation, new.message_id, "now", asked.grant) as following:
                 counts = await context.requests.write(asked, new)
                 if counts is new:
-                    answer = await self._answered(request, asked, new, following, reader)
-                    assert answer is not None  # noqa: S101 -- only one that was there may be asked for again
+                    answer = await self._respond(request, asked, new, following, reader)
+                    assert answer is not None  # noqa: S101 -- only an existing answer may have to be asked for again
                     return answer
             reader.done = True
-        answer = await self._known(request, asked, counts)
-        return answer if answer is not None else await self._new(request, asked, context.requests.again(counts))
+        answer = await self._existing_answer(request, asked, counts)
+        return answer if answer is not None else await self._new_answer(request, asked, context.requests.again(counts))
 
-    async def _known(self, request: web.Request, asked: ApiRequest, known: KnownRequest) -> web.StreamResponse | None:
-        """Give the existing answer from its beginning; None if it failed before anything came."""
+    async def _existing_answer(
+        self, request: web.Request, asked: ApiRequest, known: KnownRequest
+    ) -> web.StreamResponse | None:
+        """Respond with an existing answer from its beginning; return None if it failed before its content."""
         context, start, grant = self._context, since(known.time_ms), asked.grant
         with context.readers.reading(known.conversation, known.message_id, stays=known.stays) as reader:
             async with context.following(known.conversation, known.message_id, start, grant) as following:
-                return await self._answered(request, asked, known, following, reader, again=True)
+                return await self._respond(request, asked, known, following, reader, again=True)
 
-    async def _answered(
+    async def _respond(
         self,
         request: web.Request,
         asked: ApiRequest,
@@ -165,12 +175,15 @@ class Posts:
         *,
         again: bool = False,
     ) -> web.StreamResponse | None:
-        """Answer with a message as soon as it has begun; None if it failed and has to be asked for again."""
+        """Respond with a message as soon as it has begun.
+
+        A failure raises `Failed`; if the answer existed before (`again`), return None instead: it is asked for again.
+        """
         context, ask = self._context, asked.ask
         if not ask.stream and ask.background:
             reader.done = True
-            return await self._as_it_is(asked, known, following, again=again)
-        with _placed(known):
+            return await self._current_state(asked, known, following, again=again)
+        with _with_place(known):
             if not ask.stream:
                 return await self._whole(asked, known, following, reader, again=again)
             await following.opened(context.config.front.first_s)
@@ -180,7 +193,7 @@ class Posts:
                     return None
                 raise following.opening.failure
         start: Start = following.start
-        framing = ToldApart(ask.namespaces) if ask.namespaces else SSE
+        framing = NamespacedEvents(ask.namespaces) if ask.namespaces else SSE
         async with following.waited_for():
             ref = AnswerRef(known.conversation, known.message_id, known.time_ms)
             return await context.streamed(request, asked.api, ref, start, asked.grant, reader, framing)
@@ -198,29 +211,29 @@ class Posts:
                     return None
             raise
         reader.done = True
-        return _in_one_piece(asked, known, body)
+        return _whole_response(asked, known, body)
 
-    async def _as_it_is(
+    async def _current_state(
         self, asked: ApiRequest, known: KnownRequest, following: Following, *, again: bool
     ) -> web.Response:
-        """A response in the background, as it is now: `queued` until a caller has taken it."""
+        """Return a background response in its current state: `queued` until a caller has taken it."""
         whole = Whole(RESPONSES)
         for frame in await following.past() if again else ():
             whole.take(frame)
         response = whole.so_far() or unbegun(known, stopped=self._context.requests.stopped(known))
-        return _in_one_piece(asked, known, msgspec.json.encode(response))
+        return _whole_response(asked, known, msgspec.json.encode(response))
 
 
-def _in_one_piece(asked: ApiRequest, known: KnownRequest, body: bytes) -> web.Response:
-    """Return a whole answer, with tools under the names that the client gave them."""
+def _whole_response(asked: ApiRequest, known: KnownRequest, body: bytes) -> web.Response:
+    """Return the HTTP response with a whole answer, with tools under the names that the client gave them."""
     if namespaces := asked.ask.namespaces:
         body = told_apart(body, namespaces)
     return web.Response(body=body, content_type=JSON, headers=place_of(known.conversation, known.message_id))
 
 
 @contextmanager
-def _placed(known: KnownRequest) -> Iterator[None]:
-    """A block whose failures say where the answer is."""
+def _with_place(known: KnownRequest) -> Iterator[None]:
+    """A block whose failures get the headers of `place_of`, so that the client can find the answer later."""
     try:
         yield
     except Failed as problem:
@@ -231,26 +244,27 @@ def _placed(known: KnownRequest) -> Iterator[None]:
 def _object(body: bytes) -> Json:
     """Read a body as a JSON object. Raises `BadAsk`."""
     try:
-        said = msgspec.json.decode(body, type=dict[str, Any])
+        fields = msgspec.json.decode(body, type=dict[str, Any])
     except RecursionError:
         raise _too_deep() from None
     except (msgspec.DecodeError, UnicodeDecodeError) as problem:
-        raise BadAsk(f"the body is no JSON object: {problem}") from problem
+        raise BadAsk(f"the body is not a JSON object: {problem}") from problem
     brackets = _brackets(body)
-    if brackets > BODY_DEPTH and is_deeper(said, BODY_DEPTH):
+    if brackets > BODY_DEPTH and is_deeper(fields, BODY_DEPTH):
         raise _too_deep()
-    if brackets + body.count(b",") > BODY_VALUES and holds_more(said, BODY_VALUES):
-        raise BadAsk(f"the body holds more than {BODY_VALUES:,} values")
-    return said
+    if brackets + body.count(b",") > BODY_VALUES and holds_more(fields, BODY_VALUES):
+        raise BadAsk(f"the body has more than {BODY_VALUES:,} JSON values; send fewer messages or tools")
+    return fields
 
 
 def _brackets(body: bytes) -> int:
-    """Count the brackets that open: a body with few is not deep, and need not be walked.
+    """Return the number of opening brackets, an upper bound of the depth: a body with few need not be walked.
 
-    With the commas they are as many as its values, or more: each value is the first of its list, or follows a comma.
+    Brackets and commas together are an upper bound of the number of values: each value but the outermost is the first
+    of its object or list, or follows a comma.
     """
     return body.count(b"{") + body.count(b"[")
 
 
 def _too_deep() -> BadAsk:
-    return BadAsk(f"the body is nested more than {BODY_DEPTH} deep")
+    return BadAsk(f"the body is nested more than {BODY_DEPTH} levels deep")

@@ -1,11 +1,12 @@
-"""The readers of each answer at this front, and what becomes of answers without a reader.
+"""The readers of each answer at this front, and the stop of answers that have lost their last one.
 
-1. An answer whose last reader has left is stopped after `front.disconnect_s`, unless its request said that it stays, or
-   a client reads it again: here, or, as a record on `requests` says, at another front.
-2. Before it is stopped the other fronts are asked on that topic: one may have had a reader all along, or since before
-   this front noticed that its own had left.
-3. Clients that read through a gateway are not known here: their requests say `tm-resumable`.
-4. A process that ends stops nothing: its clients come back elsewhere.
+1. An answer whose last reader has left is stopped after `front.disconnect_s`, unless its request has it continue
+   without a reader, or a client reads it again meanwhile: here, or at another front, which then writes a record on
+   `requests`.
+2. Before the stop, the other fronts are asked on that topic whether they have a reader: one may have had it all along,
+   or since before this front noticed that its own had left.
+3. Clients that read through a gateway are not counted here: their requests have the header `tm-resumable`.
+4. A process that ends stops no answer: its clients come back to other fronts.
 """
 
 import asyncio
@@ -24,33 +25,33 @@ from tokenmill.gateway.streams.hub import Hub
 log = logging.getLogger(__name__)
 
 Stop = Callable[[str, str], Awaitable[None]]
-"""Stops the answer of a conversation and an id."""
+"""Stops the answer with this conversation and message id. Raises `Refused`."""
 
 ANSWER_S = 3.0
-"""Seconds for the other fronts to answer that they have a reader. It takes milliseconds unless they are busy."""
+"""Seconds for the other fronts to reply that they have a reader. It takes milliseconds unless they are busy."""
 
 
 class OtherFronts:
-    """Writes to the other fronts, on the topic `requests`."""
+    """Writes records for the other fronts, on the topic `requests`."""
 
     def __init__(self, producer: Producer, topic: str) -> None:
         self._producer = producer
         self._topic = topic
 
     async def ask(self, conversation: str, message_id: str) -> None:
-        """Ask whether any has a reader of an answer; one that has answers by `tell`. Raises `Refused`."""
-        await self._say(conversation, LeftRecord(message_id))
+        """Ask whether any other front has a reader of an answer; one that has replies by `tell`. Raises `Refused`."""
+        await self._write(conversation, LeftRecord(message_id))
 
     async def tell(self, conversation: str, message_id: str) -> None:
-        """Tell them that an answer has a reader here. Raises `Refused`."""
-        await self._say(conversation, ReaderRecord(message_id))
+        """Report that an answer has a reader here. Raises `Refused`."""
+        await self._write(conversation, ReaderRecord(message_id))
 
-    async def _say(self, conversation: str, record: LeftRecord | ReaderRecord) -> None:
+    async def _write(self, conversation: str, record: LeftRecord | ReaderRecord) -> None:
         await self._producer.send(self._topic, conversation.encode(), msgspec.json.encode(record))
 
 
 class Readers:
-    """Counts the readers of answers here. Without `others` this is the only front."""
+    """Counts the readers of answers at this front, which is the only one if there are no `others`."""
 
     def __init__(self, hub: Hub, disconnect_s: float, stop: Stop, others: OtherFronts | None = None) -> None:
         self._others = others
@@ -59,10 +60,11 @@ class Readers:
         self._disconnect_s = disconnect_s
         self._stop = stop
         self._count: Counter[tuple[str, str]] = Counter()
-        """By conversation and id: an id that names no conversation stands for one of each client."""
+        """Number of readers by conversation and message id: clients' own conversations may have the same message id."""
         self._leaving: dict[tuple[str, str], asyncio.Task[None]] = {}
+        """Stops that may still be called off."""
         self.abandoned = 0
-        """Number of answers that were stopped."""
+        """Number of answers that were stopped for lack of a reader."""
 
     @property
     def total(self) -> int:
@@ -71,44 +73,44 @@ class Readers:
 
     @contextmanager
     def reading(self, conversation: str, message_id: str, *, stays: bool) -> Iterator["Reader"]:
-        """Count one reader for as long as the block lasts. One that is not `done` at its end has left."""
-        who = conversation, message_id
-        self._count[who] += 1
-        self.read_elsewhere(*who)
+        """Count one reader for as long as the block lasts. A reader that is not `done` at its end has left."""
+        key = conversation, message_id
+        self._count[key] += 1
+        self.read_elsewhere(*key)
         reader = Reader()
         try:
             yield reader
         finally:
-            self._count[who] -= 1
-            if not self._count[who]:
-                del self._count[who]
+            self._count[key] -= 1
+            if not self._count[key]:
+                del self._count[key]
                 if not (reader.done or stays):
-                    self._leave(*who)
+                    self._leave(*key)
 
     def read_elsewhere(self, conversation: str, message_id: str) -> None:
-        """Note that an answer has a reader elsewhere: this front need not stop it."""
+        """Call off the stop of an answer, as it has a reader again, here or at another front."""
         if (leaving := self._leaving.pop((conversation, message_id), None)) is not None:
             leaving.cancel()
 
     def asked(self, conversation: str, message_id: str) -> None:
-        """Answer another front that no longer has a reader of an answer, if there is one here."""
+        """Reply to another front that has lost its reader of an answer, if there is a reader here."""
         if self._others is not None and (conversation, message_id) in self._count:
-            self._hold(asyncio.create_task(self._tell(self._others, conversation, message_id)))
+            self._keep(asyncio.create_task(self._tell(self._others, conversation, message_id)))
 
     @staticmethod
     async def _tell(others: OtherFronts, conversation: str, message_id: str) -> None:
         try:
             await others.tell(conversation, message_id)
         except Refused as problem:
-            log.warning("the other fronts do not hear of a reader: %s", problem.detail)
+            log.warning("another front was not told of a reader, and may stop its answer: %s", problem.detail)
 
     def _leave(self, conversation: str, message_id: str) -> None:
         self.read_elsewhere(conversation, message_id)
-        task = asyncio.create_task(self._left(conversation, message_id), name=f"the end of {message_id}")
+        task = asyncio.create_task(self._stop_unread(conversation, message_id), name=f"the end of {message_id}")
         self._leaving[conversation, message_id] = task
 
-    async def _left(self, conversation: str, message_id: str) -> None:
-        """Stop an answer if it still has no reader when the time is over."""
+    async def _stop_unread(self, conversation: str, message_id: str) -> None:
+        """Stop an answer after `front.disconnect_s`; a new reader cancels this, and the answer's own end ends it."""
         key, message, over = conversation.encode(), message_id.encode(), asyncio.Event()
         self._hub.watch(key, message, over.set)
         try:
@@ -118,29 +120,29 @@ class Readers:
                 await self._others.ask(conversation, message_id)
                 if await _within(over, ANSWER_S):
                     return
-            self._stopping(conversation, message_id)
-            log.info("an answer is stopped, as nobody reads it: %s", message_id)
+            self._make_final(conversation, message_id)
+            log.info("stopping an answer that has no reader: %s", message_id)
             await self._stop(conversation, message_id)
         except Refused as problem:
-            log.warning("an answer goes on that nobody reads: %s", problem.detail)
+            log.warning("an answer that has no reader was not stopped, and continues: %s", problem.detail)
         finally:
             self._hub.unwatch(key, message, over.set)
             if self._leaving.get((conversation, message_id)) is asyncio.current_task():
                 del self._leaving[conversation, message_id]
 
-    def _stopping(self, conversation: str, message_id: str) -> None:
-        """From here on the answer is stopped, whoever comes: a stop is two records, and half of one helps nobody."""
+    def _make_final(self, conversation: str, message_id: str) -> None:
+        """Keep a new reader from calling the stop off: it consists of two records, and one alone would be wrong."""
         if task := self._leaving.pop((conversation, message_id), None):
-            self._hold(task)
+            self._keep(task)
         self.abandoned += 1
 
-    def _hold(self, task: asyncio.Task[None]) -> None:
+    def _keep(self, task: asyncio.Task[None]) -> None:
         """Keep a task that writes records until it is done."""
         self._writing.add(task)
         task.add_done_callback(self._writing.discard)
 
     async def close(self) -> None:
-        """Cancel all stops that are due."""
+        """Cancel all stops, and all writes to other fronts."""
         tasks = [*self._leaving.values(), *self._writing]
         for task in tasks:
             task.cancel()
@@ -148,6 +150,7 @@ class Readers:
 
 
 async def _within(over: asyncio.Event, seconds: float) -> bool:
+    """Wait for the event, at most this long. Return whether it came."""
     try:
         async with asyncio.timeout(seconds):
             await over.wait()
@@ -157,10 +160,10 @@ async def _within(over: asyncio.Event, seconds: float) -> bool:
 
 
 class Reader:
-    """A reader of an answer."""
+    """One client that reads an answer at this front."""
 
     __slots__ = ("done",)
 
     def __init__(self) -> None:
         self.done = False
-        """Whether it has all of the answer, or wants no more of it."""
+        """Whether it has read all of the answer, or wants no more of it."""

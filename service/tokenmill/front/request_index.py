@@ -1,4 +1,4 @@
-"""The requests of the last minutes at all fronts: a function of the records of `requests` and of this front's clock."""
+"""An index of the last minutes' requests at all fronts, made from the records of `requests` and this front's clock."""
 
 import time
 from collections import OrderedDict, defaultdict
@@ -11,11 +11,11 @@ from tokenmill.apis.record import ApiName, LeftRecord, ReaderRecord, RequestReco
 from tokenmill.errors import NOT_JSON
 
 KNOWN_KEPT = 200_000
-"""Requests that are kept: some hundred a second for ten minutes or more, half a kilobyte each."""
+"""Number of requests that are kept: some hundred a second for ten minutes or more, half a kilobyte each."""
 
 
 class KnownRequest(msgspec.Struct, frozen=True, gc=False):
-    """A request, without its body."""
+    """A request in the log, without its body."""
 
     conversation: str
     message_id: str
@@ -26,18 +26,20 @@ class KnownRequest(msgspec.Struct, frozen=True, gc=False):
     stays: bool
     time_ms: int
     model: str = ""
-    """The model that a response is asked of, which is shown before it has begun."""
+    """The model's name, for the Responses API: a response shows it before it has begun."""
 
 
-class _Named(msgspec.Struct, gc=False):
-    """What is read of the body of a response."""
+class _BodyModel(msgspec.Struct, gc=False):
+    """The part of a body that is read."""
 
     model: str = ""
 
 
 class RequestIndex:
-    """Finds requests. Calls `read_elsewhere` for an answer with a reader other than its requester, `left` for one that
-    a front has no reader of any more.
+    """Finds requests by id, key and fingerprint.
+
+    It calls `read_elsewhere` with a conversation and a message id if a front has a further reader of that answer, and
+    `left` if a front has lost its last one.
     """
 
     def __init__(
@@ -47,7 +49,9 @@ class RequestIndex:
         left: Callable[[str, str], None] = lambda *_: None,
         now: Callable[[], float] = time.time,
     ) -> None:
-        """`now` is in seconds since the epoch: a record of a clock that is ahead makes nothing old, and ages itself."""
+        """`keep_ms` is how long requests are kept. `now` returns seconds since the epoch; a record counts as no newer
+        than that, so one from a clock that is ahead does not make others expire, and expires itself in time.
+        """
         self._keep_ms = keep_ms
         self._read_elsewhere = read_elsewhere
         self._left = left
@@ -55,16 +59,16 @@ class RequestIndex:
         self._by_id: OrderedDict[str, KnownRequest] = OrderedDict()
         self._by_key: dict[tuple[str, int], KnownRequest] = {}
         self._latest: dict[str, KnownRequest] = {}
-        """The last attempt of each key. It outlives the earlier ones."""
+        """The last attempt of each key."""
         self._by_fingerprint: defaultdict[str, list[KnownRequest]] = defaultdict(list)
         self._stopped: dict[str, StoppedRecord] = {}
-        """By id."""
+        """How answers were stopped, by message id."""
 
     def __len__(self) -> int:
         return len(self._by_id)
 
     def take(self, record: ConsumerRecord) -> None:
-        """Take a record of the topic, in the order of its partition."""
+        """Take the next record of a partition of the topic."""
         request = read_request(record.value)
         if request is None or not record.key:
             return
@@ -98,32 +102,35 @@ class RequestIndex:
             self._by_key[known.key, known.attempt] = self._latest[known.key] = known
 
     def _stop(self, conversation: str, stopped: StoppedRecord) -> None:
-        """Note that an answer was stopped. A stop by a client outweighs one for lack of a reader."""
+        """Record that an answer was stopped. A stop by a client replaces one for lack of a reader."""
         known, before = self._by_id.get(stopped.message_id), self._stopped.get(stopped.message_id)
         if known is not None and known.conversation == conversation and (before is None or before.abandoned):
             self._stopped[stopped.message_id] = stopped
 
     def stopped(self, message_id: str) -> StoppedRecord | None:
-        """How an answer was stopped, if it was."""
+        """Return the record that stopped an answer; None if it was not stopped."""
         return self._stopped.get(message_id)
 
     def by_id(self, message_id: str) -> KnownRequest | None:
-        """The request whose answer has this id."""
+        """Return the request whose answer has this id, or None."""
         return self._by_id.get(message_id)
 
     def by_key(self, key: str, attempt: int | None = None) -> KnownRequest | None:
-        """The first request of a key, of one attempt or of the last one."""
+        """Return the first request with this key and attempt, or None. Without `attempt`, the last attempt counts."""
         return self._latest.get(key) if attempt is None else self._by_key.get((key, attempt))
 
     def by_fingerprint(self, fingerprint: str, since_ms: int) -> KnownRequest | None:
-        """The only request since this time that a retry can mean; None if there is none, or more than one."""
+        """Return the only request since this time that a retry can repeat; None if there is none, or more than one.
+
+        `since_ms` is since the epoch. Only requests of the last attempt count.
+        """
         found = [known for known in self._by_fingerprint.get(fingerprint, ()) if known.time_ms >= since_ms]
         last = max((known.attempt for known in found), default=0)
         latest = [known for known in found if known.attempt == last]
         return latest[0] if len(latest) == 1 else None
 
     def _expire(self, now_ms: int) -> None:
-        """Forget requests that are too old, or that leave no room for one more."""
+        """Drop the oldest requests: those older than `keep_ms`, and those that leave no room for one more."""
         while self._by_id:
             known = next(iter(self._by_id.values()))
             if len(self._by_id) < KNOWN_KEPT and known.time_ms >= now_ms - self._keep_ms:
@@ -140,10 +147,10 @@ class RequestIndex:
 
 
 def _model_of(request: RequestRecord) -> str:
-    """The model that a response is asked of; empty for other APIs, and in a body that no front has read."""
+    """Return the model of a request to the Responses API; empty for other APIs, and for a body that is not valid."""
     if request.api != "responses":
         return ""
     try:
-        return msgspec.json.decode(request.body, type=_Named).model
+        return msgspec.json.decode(request.body, type=_BodyModel).model
     except NOT_JSON:
         return ""

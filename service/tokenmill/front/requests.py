@@ -1,12 +1,13 @@
-"""From a request to its answer: one that exists already, or one that is asked for now.
+"""Finds the earlier request that a request repeats, and writes the records of new ones.
 
 Rules of this file:
 
-1. The log decides. A request is looked for by its key, or as the retry of an SDK, once all of the log has been read.
-   One with a key is looked for again after its own record was written, as another front may have been faster.
-2. A key that came with another body is refused: it can't mean both.
-3. What failed before anything came, or was stopped because it had no reader, is asked for again, under the next number
-   of attempts.
+1. The log decides. An earlier request is looked for by the key, or by the fingerprint of an SDK's retry, once the log
+   has been read to its end. With a key it is looked for again after the own record was written, as another front may
+   have written the same request first.
+2. A key that was used with another body is refused: it can't mean both.
+3. An answer that failed before its content, or was stopped because it had no reader, is asked for again, with the next
+   attempt number.
 """
 
 import secrets
@@ -27,11 +28,11 @@ from tokenmill.gateway.ingest.producer import Producer
 from tokenmill.gateway.problems import CONFLICT, Refused
 from tokenmill.records import Headers
 
-OTHER_BODY = "this Idempotency-Key came with another body; send a new key with a new request"
+OTHER_BODY = "this Idempotency-Key was used with another body; send a new request with a new key"
 
 
 class ApiRequest(msgspec.Struct, frozen=True):
-    """A request of a client that was read and may be answered."""
+    """A client's request that was read and checked."""
 
     api: Api
     ask: Ask
@@ -42,7 +43,7 @@ class ApiRequest(msgspec.Struct, frozen=True):
 
 
 class Requests:
-    """Finds requests, and writes new ones."""
+    """Finds requests in the log, and writes new ones to the topic `requests`."""
 
     def __init__(self, settings: Front, topic: str, log: RequestLog, index: RequestIndex, producer: Producer) -> None:
         self._settings = settings
@@ -53,7 +54,10 @@ class Requests:
         self._others = OtherFronts(producer, topic)
 
     async def known(self, asked: ApiRequest) -> KnownRequest | None:
-        """The request that this one may be again. Raises `Refused` and `Unavailable`."""
+        """Return the earlier request that this one may repeat, or None. Raises `Refused` and `Unavailable`.
+
+        If it is found by its fingerprint, its answer may have been over for too long (`retries`).
+        """
         identity = asked.identity
         if identity.key:
             await self._log.caught_up()
@@ -61,13 +65,13 @@ class Requests:
         if identity.again:
             await self._log.caught_up()
             retry_s, answer_s = self._settings.retry_s, self._settings.answer_s
-            ages = retry_s, retry_s + answer_s  # the nearest first: there may be several within the longer time
+            ages = retry_s, retry_s + answer_s  # the shorter time first: in the longer one there may be several
             found = (self._index.by_fingerprint(identity.fingerprint, _ago_ms(age)) for age in ages)
             return next((known for known in found if known is not None), None)
         return None
 
     async def by_id(self, conversation: str, message_id: str) -> KnownRequest | None:
-        """The request whose answer has this id, if it is among those of the last minutes. Raises `Unavailable`."""
+        """Return the request whose answer has this id; None if it is not in the index. Raises `Unavailable`."""
         await self._log.caught_up()
         known = self._index.by_id(message_id)
         return known if known is not None and known.conversation == conversation else None
@@ -82,7 +86,7 @@ class Requests:
         return stopped is not None and stopped.abandoned
 
     def new(self, asked: ApiRequest, attempt: int) -> KnownRequest:
-        """Make a request that is to be written."""
+        """Return a request with a new answer id, which is still to be written."""
         identity, now = asked.identity, int(time.time() * 1000)
         answer = identity.answer_id(asked.api, now, secrets.token_hex(16))
         conversation = answer.conversation_of(asked.grant.name)
@@ -99,7 +103,10 @@ class Requests:
         )
 
     async def write(self, asked: ApiRequest, known: KnownRequest) -> KnownRequest:
-        """Write a request to the log. Returns the one that counts. Raises `Refused` and `Unavailable`."""
+        """Write a request to the log. Raises `Refused` and `Unavailable`.
+
+        Return the request that counts: this one, or another front's with the same key that is earlier in the log.
+        """
         record = RequestRecord(
             message_id=known.message_id,
             api=known.api,
@@ -120,19 +127,19 @@ class Requests:
         return known if first is None or first.message_id == known.message_id else first
 
     async def attached(self, known: KnownRequest) -> None:
-        """Tell all fronts that an answer has a reader other than its requester."""
+        """Report to all fronts that an answer has a further reader. Raises `Refused`."""
         if not known.stays:
             await self._others.tell(known.conversation, known.message_id)
 
     def stays(self, message_id: str) -> bool:
-        """Whether an answer continues without a reader; one whose request is forgotten does."""
+        """Whether an answer continues without a reader; one whose request is no longer in the index does."""
         known = self._index.by_id(message_id)
         return known is None or known.stays
 
     def again(self, known: KnownRequest) -> int:
-        """Return the number of the attempt after this one, which failed or was abandoned. Raises `Refused`."""
+        """Return the next attempt number, after an attempt that failed or was abandoned. Raises `Refused`."""
         if known.attempt + 1 >= ATTEMPTS:
-            detail = f"this request has failed or lost its reader {ATTEMPTS} times; send a new key"
+            detail = f"this request has failed or lost its reader {ATTEMPTS} times; send it with a new Idempotency-Key"
             raise Refused(CONFLICT, detail, headers=dict(NOT_AGAIN))
         return known.attempt + 1
 
@@ -144,5 +151,5 @@ class Requests:
 
 
 def _ago_ms(seconds: float) -> int:
-    """A time before now, in milliseconds since the epoch."""
+    """Return the time this many seconds ago, in milliseconds since the epoch."""
     return int((time.time() - seconds) * 1000)

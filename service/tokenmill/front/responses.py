@@ -1,12 +1,13 @@
-"""`/v1/responses/{id}`: a response that was begun before, for clients that know its id and may read its conversation.
+"""`/v1/responses/{id}`: an existing response, for clients that know its id and may read its conversation.
 
-1. `GET` answers with all of it, or with what has begun, or with `queued` until a caller has taken it; with
-   `stream=true` with its events from the beginning, or after `starting_after`. It need not have been asked for in the
-   background.
-2. `POST …/cancel` stops it for everybody, and answers when it is over. One that no caller has taken is `cancelled`.
-3. What is kept is the log, and the requests of the last minutes. An id leads to its place in the log, and nothing is
-   found when that is gone. An id may be made up: it is looked for in the records of its time, and in `LATE` records
-   that are younger, as callers that were away write late; none of its time lies before us.
+1. `GET` returns the response as far as it has come, `queued` until a caller has taken it; with `stream=true`, it
+   returns the events from the beginning, or after `starting_after`. The response need not be one in the background.
+2. `POST …/cancel` stops the response for all readers, and returns it once it is over. A response that no caller has
+   taken is `cancelled`.
+3. Responses are found in the log and in the index of recent requests only. An id contains its time, which leads to its
+   place in the log; a response that the log no longer has is not found. A client may have made up an id, so it is
+   looked for only in the records of its time and in `LATE` later ones, as a caller that was away writes late. An id
+   whose time is in the future is not looked for.
 """
 
 import asyncio
@@ -29,30 +30,30 @@ from tokenmill.gateway.problems import NOT_FOUND, Refused
 from tokenmill.gateway.streams.framing import SSE, Framing, ServerSentEvents
 
 PATH = f"/v1/responses/{{id:{RESPONSES.prefix}[^/]+}}"
-"""The path of an id. `compact` and `input_tokens`, which OpenAI has there, are not ids."""
+"""The path of a response. OpenAI's paths `compact` and `input_tokens` do not match: they lack the prefix of ids."""
 
 JSON = "application/json"
 
-MISSING = "the log has no response of this id, or not any more"
+MISSING = "the log has no response with this id, or no longer has it"
 
 LATE = 20_000
-"""Records after an answer's time that are searched for one that began late: 0.2 s of a core."""
+"""Number of records after an answer's time in which an answer that began late is looked for: 0.2 s of a core."""
 
 CANCEL_S = 10.0
-"""Seconds for a cancelled answer to end. It takes a tenth of one."""
+"""Seconds for a cancelled answer to end. It takes a tenth of a second."""
 
 DIGITS = 16
-"""Digits that the number of an event may have."""
+"""Digits that a `starting_after` may have."""
 
 
-class Behind(ServerSentEvents):
-    """Frames the events after a number, for a reader that has those up to it."""
+class EventsAfter(ServerSentEvents):
+    """Frames only the events after a sequence number, for a client that has those up to it."""
 
     def __init__(self, number: int) -> None:
         self._number = number
 
     def frame(self, dialect: Dialect, partition: int, frame: Frame) -> bytes:
-        """Return the frame as it is, or nothing."""
+        """Return the bytes of a frame; none for an event that the client has."""
         payload = msgspec.json.decode(frame.payload) if frame.payload else {}
         if payload.get("sequence_number", self._number + 1) <= self._number:
             return b""
@@ -60,24 +61,24 @@ class Behind(ServerSentEvents):
 
 
 class Responses:
-    """The routes of responses that exist."""
+    """The routes of existing responses."""
 
     def __init__(self, context: RouteContext) -> None:
         self._context = context
 
     def routes(self) -> list[web.RouteDef]:
-        """The routes for the application."""
+        """Return the routes."""
         return [web.get(PATH, self.get, allow_head=False), web.post(f"{PATH}/cancel", self.cancel)]
 
     async def get(self, request: web.Request) -> web.StreamResponse:
-        """Answer with the response, or with its events."""
+        """Return the response, or with `stream=true` its events. Raises `BadAsk`, `Refused` and `Unavailable`."""
         context = self._context
-        answer, conversation, grant = await self._found(request, "read")
+        answer, conversation, grant = await self._requested(request, "read")
         with context.admission.slot(grant):
             if request.query.get("stream", "false") != "true":
                 return await self._object(answer, conversation, grant)
-            framing: Framing = _behind(request.query.get("starting_after"))
-            await self._exists(answer, conversation, grant)
+            framing: Framing = _framing_after(request.query.get("starting_after"))
+            await self._check_exists(answer, conversation, grant)
             context.numbers.add("tokenmill_front_attached_total", "id")
             stays = context.requests.stays(str(answer))
             with context.readers.reading(conversation, str(answer), stays=stays) as reader:
@@ -85,14 +86,14 @@ class Responses:
                 return await context.streamed(request, RESPONSES, ref, since(answer.time_ms), grant, reader, framing)
 
     async def cancel(self, request: web.Request) -> web.Response:
-        """Stop the answer, and answer with the response as it is afterwards."""
-        answer, conversation, grant = await self._found(request, "stop")
+        """Stop the response, and return it as it is once it is over, or after `CANCEL_S`."""
+        answer, conversation, grant = await self._requested(request, "stop")
         with self._context.admission.slot(grant):
-            await self._exists(answer, conversation, grant)
+            await self._check_exists(answer, conversation, grant)
             await self._context.stops.stop(conversation, str(answer))
             return await self._object(answer, conversation, grant, wait_s=CANCEL_S)
 
-    async def _found(self, request: web.Request, action: Action) -> tuple[AnswerId, str, Grant]:
+    async def _requested(self, request: web.Request, action: Action) -> tuple[AnswerId, str, Grant]:
         """Return the id in the path, its conversation, and the client's grant. Raises `Refused`."""
         grant = await self._context.admission.who(request)
         answer = read_id(request.match_info["id"])
@@ -102,14 +103,14 @@ class Responses:
         await self._context.admission.check(request, conversation, action)
         return answer, conversation, grant
 
-    async def _exists(self, answer: AnswerId, conversation: str, grant: Grant) -> None:
-        """Raise `Refused` where the log has neither the answer nor its request."""
+    async def _check_exists(self, answer: AnswerId, conversation: str, grant: Grant) -> None:
+        """Raise `Refused` if the log has neither the answer nor its request."""
         async with self._following(answer, conversation, grant) as following:
             if not await following.past():
                 await self._unbegun(answer, conversation)
 
     async def _unbegun(self, answer: AnswerId, conversation: str) -> dict[str, object]:
-        """Return the response to a request that no caller has taken yet. Raises `Refused`."""
+        """Return the response of a request that no caller has taken yet. Raises `Refused` if there is no request."""
         requests = self._context.requests
         known = await requests.by_id(conversation, str(answer))
         if known is None:
@@ -123,14 +124,14 @@ class Responses:
             for frame in past:
                 whole.take(frame)
             if wait_s and past and not whole.over:
-                await _ended(whole, following, wait_s)
+                await _wait_for_end(whole, following, wait_s)
         response = whole.so_far() or await self._unbegun(answer, conversation)
         headers = place_of(conversation, str(answer))
         return web.Response(body=msgspec.json.encode(response), content_type=JSON, headers=headers)
 
     @asynccontextmanager
     async def _following(self, answer: AnswerId, conversation: str, grant: Grant) -> AsyncIterator[Following]:
-        """Follow an answer from its beginning inside a block. Raises `Refused` for an id that was made up."""
+        """Follow an answer from its beginning inside a block. Raises `Refused` if the log does not have it."""
         start = since(answer.time_ms)
         over_ms = answer.time_ms + int((self._context.config.front.answer_s + MORE_S) * 1000) + CLOCKS_MS
         async with self._context.following(conversation, str(answer), start, grant) as following:
@@ -143,7 +144,7 @@ def _now_ms() -> int:
     return int(time.time() * 1000)
 
 
-async def _ended(whole: Whole, following: Following, wait_s: float) -> None:
+async def _wait_for_end(whole: Whole, following: Following, wait_s: float) -> None:
     try:
         async with asyncio.timeout(wait_s):
             async for frame in following.frames():
@@ -152,9 +153,9 @@ async def _ended(whole: Whole, following: Following, wait_s: float) -> None:
         return
 
 
-def _behind(number: str | None) -> Framing:
+def _framing_after(number: str | None) -> Framing:
     if number is None:
         return SSE
     if not (number.isascii() and number.isdecimal() and len(number) <= DIGITS):
-        raise BadAsk("starting_after is the sequence_number of an event, in digits", "starting_after")
-    return Behind(int(number))
+        raise BadAsk("starting_after must be the sequence_number of an event, in digits", "starting_after")
+    return EventsAfter(int(number))

@@ -1,7 +1,7 @@
-"""Which earlier request one that comes again means.
+"""Finds the earlier request that a retry repeats.
 
-A retry of an SDK may come as late as an answer may take, since an answer in one piece brings nothing before its end. It
-means an earlier request whose answer is not over, or has been over for less than `front.retry_s`.
+An SDK may retry as late as an answer may take, since an answer in one piece sends nothing before its end. A retry
+repeats an earlier request whose answer is not over, or has been over for less than `front.retry_s`.
 """
 
 import time
@@ -12,7 +12,7 @@ from tokenmill.front.route_context import RouteContext, since
 
 
 async def earlier_request(context: RouteContext, asked: ApiRequest) -> KnownRequest | None:
-    """The request that this one is again, if it is one. Raises `Refused` and `Unavailable`."""
+    """Return the earlier request that this one repeats, or None. Raises `Refused` and `Unavailable`."""
     known = await context.requests.known(asked)
     if known is None or asked.identity.key or context.requests.abandoned(known):
         return known

@@ -1,4 +1,4 @@
-"""What all routes of the front share."""
+"""The objects that all routes of the front share, and the streaming of an answer."""
 
 import time
 from collections.abc import AsyncIterator, Mapping
@@ -31,11 +31,12 @@ from tokenmill.gateway.streams.stream_request import StreamRequest
 from tokenmill.observe import Numbers
 
 CLOCKS_MS = 5_000
-"""Milliseconds by which the clocks of fronts and callers may differ. An answer is looked for this much earlier."""
+"""Milliseconds by which the clocks of fronts and callers may differ. An answer is looked for from this much earlier
+on."""
 
 
 class AnswerRef(NamedTuple):
-    """An answer: where it is, and when it was asked for."""
+    """A reference to an answer: its conversation and id, and when it was asked for, in milliseconds since the epoch."""
 
     conversation: str
     message_id: str
@@ -44,7 +45,7 @@ class AnswerRef(NamedTuple):
 
 @dataclass(frozen=True)
 class RouteContext:
-    """What the routes of one process need, and what they do alike."""
+    """The objects that the routes of a process share, and what several of them do."""
 
     config: Config
     models: Mapping[str, Served]
@@ -59,7 +60,10 @@ class RouteContext:
     async def following(
         self, conversation: str, message_id: str, start: Start, grant: Grant
     ) -> AsyncIterator[Following]:
-        """A message's events from a place on; none of them was read. Raises `Unavailable`."""
+        """Follow a message from a place in the log inside a block. Raises `Refused` and `Unavailable`.
+
+        No event has been read when the block begins.
+        """
         first_event = self.numbers.histograms["tokenmill_front_first_event_seconds"].observe
         async with self.serving.prepared(native(conversation, start), grant.name) as prepared:
             yield Following(self.serving.hub, prepared.reading, message_id, first_event)
@@ -74,9 +78,10 @@ class RouteContext:
         reader: Reader,
         framing: Framing = SSE,
     ) -> web.StreamResponse:
-        """The answer as it comes, in the dialect of its API.
+        """Stream an answer in the dialect of its API, as it comes. Raises `Refused` and `Unavailable`.
 
-        An answer that is not over in its time ends with an error and is cut off: there may be no caller to end it.
+        A stream whose answer is not over in time gets an error at its end and is cut off: there may be no caller left
+        that ends the answer.
         """
         asked = StreamRequest(
             ref.conversation,
@@ -95,25 +100,26 @@ class RouteContext:
             return await self.serving.answer(request, asked, headers, self.admission.held(grant), prepared, finished)
 
     def _left_s(self, ref: AnswerRef) -> float:
-        """Seconds for which an answer may still come."""
+        """Return the seconds for which a client still waits for an answer."""
         return ref.time_ms / 1000 + self.config.front.answer_s + MORE_S - time.time()
 
 
 def place_of(conversation: str, message_id: str) -> dict[str, str]:
-    """Return headers that say where an answer is, for clients that follow it through a gateway. A conversation whose id
-    does not fit into a header is quoted as in a URL.
+    """Return headers with an answer's conversation and id, for clients that follow it through a gateway.
+
+    A conversation id that does not fit into a header is percent-encoded as in a URL.
     """
     fits = conversation.isascii() and conversation.isprintable()
     return {"x-conversation-id": conversation if fits else quote(conversation, safe=""), "tm-message-id": message_id}
 
 
 def too_late(api: Api) -> bytes:
-    """Return the end of a stream whose answer was not over in time, in the words of its API."""
+    """Return the last bytes of a stream whose answer was not over in time: an error in the dialect of its API."""
     dialect = find_dialect(api.dialect)
-    said = Renderer(dialect).render(Error(code="upstream", message=TOO_LATE, status=LATE))
-    return b"".join(server_sent(payload, dialect) for payload in said)
+    payloads = Renderer(dialect).render(Error(code="upstream", message=TOO_LATE, status=LATE))
+    return b"".join(server_sent(payload, dialect) for payload in payloads)
 
 
 def since(time_ms: int) -> Since:
-    """Return where to look for an answer that was asked for at this time."""
+    """Return where reading begins for an answer that was asked for at this time, in milliseconds since the epoch."""
     return Since(max(0, time_ms - CLOCKS_MS))

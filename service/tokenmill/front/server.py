@@ -1,4 +1,4 @@
-"""The web server of the front: routes, and refusals in the object of the API that a request came by."""
+"""The web application of the front: its routes, and refusals in the error object of the request's API."""
 
 import logging
 from collections.abc import Iterable
@@ -26,7 +26,7 @@ ANTHROPIC_ID = "request-id"
 """Header from which Anthropic's SDKs read the id of a request."""
 
 AGAIN = {429: "2", 503: "2", 529: "5"}
-"""Seconds after which a request may be sent again, by the status of its refusal."""
+"""Status of a refusal → seconds after which the request may be sent again, for `retry-after`."""
 
 
 def front_app(
@@ -37,28 +37,28 @@ def front_app(
     body_bytes: int,
     telemetry: Telemetry = NO_TELEMETRY,
 ) -> web.Application:
-    """The application that clients come to."""
+    """Return the application for clients."""
     app = guarded_app(routes, answering(numbers, origins, watch), origins, body_bytes, telemetry)
-    app.on_response_prepare.append(_named)
+    app.on_response_prepare.append(_set_request_id)
     return app
 
 
-async def _named(request: web.Request, response: web.StreamResponse) -> None:
-    """Give every response, streams included, an id, under the name that the SDKs of its API read."""
+async def _set_request_id(request: web.Request, response: web.StreamResponse) -> None:
+    """Give every response, streams included, a request id in the header that the SDKs of its API read."""
     identity = response.headers.setdefault(REQUEST_ID, new_id())
     if api_of(request.path) is MESSAGES:
         response.headers[ANTHROPIC_ID] = identity
 
 
 def api_of(path: str) -> Api:
-    """The API whose errors a path has; OpenAI's where it is of no API."""
+    """Return the API whose error objects a path uses; Chat Completions for a path of no API."""
     return next((api for api in APIS if path == api.path or path.startswith(f"{api.path}/")), CHAT)
 
 
 def answering(numbers: Numbers, origins: Origins, watch: IdleConnections) -> Middleware:
-    """Make the middleware that turns every refusal into an error of the client's API.
+    """Return the middleware that turns every refusal into an error of the client's API, and counts requests.
 
-    Unforeseen errors are logged under the request's id.
+    Unforeseen errors are logged with the request's id.
     """
 
     @web.middleware
@@ -72,12 +72,13 @@ def answering(numbers: Numbers, origins: Origins, watch: IdleConnections) -> Mid
         except (BadAsk, Failed, Refused, Unavailable, web.HTTPException) as problem:
             response = refusal(api, problem, identity)
             status = f"{response.status // 100}xx"
-        except ConnectionError:  # the client went away while it was written to
+        except ConnectionError:  # the client left while the response was written
             raise
-        except Exception as problem:  # noqa: BLE001 -- it is logged, with the id that the answer has
+        except Exception as problem:  # noqa: BLE001 -- it is logged, with the id that the response has
             status = "5xx"
             unforeseen(request, problem, identity)
-            response = refusal(api, Refused(INTERNAL, f"the front's log says under {identity} what failed"), identity)
+            detail = f"the front failed; its log has the reason, with the request id {identity}"
+            response = refusal(api, Refused(INTERNAL, detail), identity)
         finally:
             watch.ends(request.protocol)
             if request.path == api.path and request.method == "POST":
@@ -86,7 +87,7 @@ def answering(numbers: Numbers, origins: Origins, watch: IdleConnections) -> Mid
             response.force_close()
         if not response.prepared:
             response.headers.setdefault(REQUEST_ID, identity)
-            response.headers.setdefault("cache-control", "no-store")  # one client's answer, and no cache's
+            response.headers.setdefault("cache-control", "no-store")  # the answer is for one client only
         return response
 
     return answered
@@ -95,7 +96,7 @@ def answering(numbers: Numbers, origins: Origins, watch: IdleConnections) -> Mid
 def refusal(
     api: Api, problem: BadAsk | Failed | Refused | Unavailable | web.HTTPException, request_id: str
 ) -> web.Response:
-    """Return the response that says what is wrong."""
+    """Return the HTTP response for a refusal or failure, with the error object of the API."""
     headers: dict[str, str] = {}
     body_of = partial(error_body, api, request_id=request_id)
     if isinstance(problem, BadAsk):

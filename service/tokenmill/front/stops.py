@@ -1,7 +1,7 @@
-"""Stops an answer, whoever writes it, by two records.
+"""Stops answers: writes two records, whichever caller runs the answer.
 
-The worker ends the message at the record on `tokens`. A caller that has not begun the answer yet, and fronts that are
-asked for it again, see the one on `requests`.
+At the record on `tokens`, the worker ends the message. The record on `requests` is for a caller that has not begun the
+answer yet, and for fronts that get the same request again.
 """
 
 import msgspec
@@ -16,17 +16,17 @@ class Stops:
     """Writes the records that stop answers."""
 
     def __init__(self, producer: Producer, tokens: str, requests: str) -> None:
-        """`tokens` is the topic of chunks, `requests` that of requests."""
+        """`tokens` and `requests` are the names of the topics."""
         self._producer = producer
         self._tokens = tokens
         self._requests = requests
 
     async def stop(self, conversation: str, message_id: str) -> None:
-        """End an answer early, for everybody. To repeat it does no harm. Raises `Refused`."""
+        """Stop an answer for all readers, at a client's request. A repeated stop has no effect. Raises `Refused`."""
         await self._write(conversation, StoppedRecord(message_id))
 
     async def abandon(self, conversation: str, message_id: str) -> None:
-        """End an answer that has no reader. Raises `Refused`."""
+        """Stop an answer because it has no reader, so that a repeated request asks for it again. Raises `Refused`."""
         await self._write(conversation, StoppedRecord(message_id, abandoned=True))
 
     async def _write(self, conversation: str, record: StoppedRecord) -> None:

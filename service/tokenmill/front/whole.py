@@ -1,4 +1,4 @@
-"""Answers in one piece, for requests without `stream`: made of the events when all of them have come."""
+"""Answers in one piece, for requests without `stream`: made from the events once all of them have come."""
 
 import asyncio
 import json
@@ -13,24 +13,24 @@ from tokenmill.front.failure import Failed, Opening, failure_of, late
 from tokenmill.front.request_index import KnownRequest
 from tokenmill.gateway.event_log.view import Frame
 
-_TELLS = tuple(
+_WHOLE_RESPONSE = tuple(
     b'{"type":"response.%b"' % kind for kind in (b"created", b"in_progress", b"completed", b"incomplete", b"failed")
 )
-"""Beginnings of payloads that have the whole `response`."""
+"""Beginnings of payloads that contain the whole `response` object."""
 
 _BEGUN = "in_progress"
-"""The status of a response that has no end yet."""
+"""The status of a response that has not ended."""
 
 MORE_S = 10.0
-"""Seconds beyond the time of an answer: its caller ends it in time, and the end has to arrive here."""
+"""Seconds that are added to `front.answer_s`: the caller ends the answer in time, and that end has to arrive here."""
 
 
 class Whole:
-    """What there is of an answer: a function of its events. Only the last payload of its dialect is kept.
+    """Collects an answer from its events. Of the rendered payloads it keeps the last of each choice only.
 
     Args:
-        api: whose words it is in.
-        begins: called at the first event that brings something.
+        api: the API in whose shape the answer is returned.
+        begins: called at the first event with content.
     """
 
     def __init__(self, api: Api, begins: Callable[[], None] | None = None) -> None:
@@ -41,14 +41,15 @@ class Whole:
         self._last: dict[int, bytes] = {}
         """The last payload of each choice."""
         self._response = b""
-        """The last payload that has all of a response."""
+        """The last payload that contains the whole `response` object."""
         self._errors: list[Error] = []
         self.failure: Failed | None = None
-        """Why it failed, once it is over."""
+        """Why the answer failed; None while it has not."""
         self.over = False
+        """Whether the message has ended."""
 
     def take(self, frame: Frame) -> None:
-        """Take the next event; one of a newer worker is skipped."""
+        """Take the next frame. An event of an unknown type, from a newer worker, is skipped."""
         event = known_event(frame.payload)
         if event is not None:
             self._take(event)
@@ -61,7 +62,7 @@ class Whole:
             self._begins = None
         for payload in self._renderer.render(event):
             self._last[event.choice] = payload
-            if payload.startswith(_TELLS):
+            if payload.startswith(_WHOLE_RESPONSE):
                 self._response = payload
         if isinstance(event, Error):
             self._errors.append(event)
@@ -69,15 +70,15 @@ class Whole:
             self.failure = failure_of(event, self._errors)
 
     def body(self) -> bytes:
-        """Return the answer as JSON, once all has come. Raises `Failed`."""
+        """Return the answer as JSON, once it is over. Raises `Failed` if it failed."""
         if self.failure is not None:
             raise self.failure
         return whole_answer(self._api, {choice: [payload] for choice, payload in self._last.items()})
 
     def so_far(self) -> dict[str, object] | None:
-        """Return the last object of the answer as a whole, in APIs that have one from the beginning.
+        """Return the latest `response` object of the Responses API; None before the first, and for other APIs.
 
-        The status of an answer that is over says so, even where its state was lost and its stream ended without one.
+        If the message is over without a final object, as after its state was lost, the status is `failed`.
         """
         if not self._response:
             return None
@@ -89,14 +90,17 @@ class Whole:
 
 
 def unbegun(known: KnownRequest, *, stopped: bool) -> dict[str, object]:
-    """Return the object of a response that no caller has taken yet."""
+    """Return the `response` object of a request that no caller has taken yet."""
     status = "cancelled" if stopped else "queued"
     response: dict[str, object] = json.loads(unbegun_response(known.message_id, known.time_ms, known.model, status))
     return response
 
 
 async def collected(whole: Whole, frames: AsyncIterable[Frame], answer_s: float) -> bytes:
-    """Return the body when all frames have come. Raises `Failed` and `Unavailable`."""
+    """Return the answer as JSON once all frames have come.
+
+    Raises `Unavailable`, and `Failed`, also after `answer_s`.
+    """
     try:
         async with asyncio.timeout(answer_s + MORE_S):
             async for frame in frames:

@@ -91,7 +91,7 @@ class FairThread:
             async with asyncio.timeout(self._wait_s):
                 await self._turns.acquire(name)
         except TimeoutError:
-            detail = f"there was no turn within {self._wait_s:g} s: {self._late}"
+            detail = f"the work did not begin within {self._wait_s:g} s: {self._late}"
             raise Refused(TOO_MANY, detail, headers={"retry-after": str(AGAIN_S)}) from None
         running = asyncio.ensure_future(asyncio.to_thread(work))
         running.add_done_callback(self._over)

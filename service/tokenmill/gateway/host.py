@@ -134,7 +134,7 @@ class Process:
         if self._writes is not None:
             self._writes.drain()
         await clients.stop()  # new connections are refused, and find another process
-        log.info("draining: %d streams are told to come back", self._hub.close())
+        log.info("draining: telling the clients of %d streams to come back", self._hub.close())
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout_at(self._drain_end):
                 await self._flusher.emptied()
@@ -220,7 +220,7 @@ def heard(tail: Tail, *, serving: bool) -> tuple[bool, str]:
     if not serving:
         return False, "starting" if tail.partitions else "Kafka has not answered yet"
     silent = asyncio.get_running_loop().time() - tail.polled_at
-    return (False, f"Kafka was not heard of for {silent:.0f} s") if silent > SILENT_S else (True, "ready")
+    return (False, f"Kafka has not answered for {silent:.0f} s") if silent > SILENT_S else (True, "ready")
 
 
 @contextlib.asynccontextmanager

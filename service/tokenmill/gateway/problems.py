@@ -21,27 +21,27 @@ class Kind(msgspec.Struct, frozen=True):
     title: str
 
 
-BAD_REQUEST = Kind("bad-request", 400, "The request is not understood")
+BAD_REQUEST = Kind("bad-request", 400, "The request is not valid")
 BAD_POSITION = Kind("bad-position", 400, "The position can't be read")
 UNKNOWN_DIALECT = Kind("unknown-dialect", 400, "There is no such dialect")
 UNKNOWN_CODEC = Kind("unknown-codec", 400, "There is no such codec")
 UNAUTHENTICATED = Kind("unauthenticated", 401, "Credentials are missing or not valid")
-FOREIGN_ORIGIN = Kind("foreign-origin", 403, "Pages of this origin are not let in")
+FOREIGN_ORIGIN = Kind("foreign-origin", 403, "Pages of this origin have no access")
 FORBIDDEN = Kind("forbidden", 403, "Not allowed for this conversation")
 STALE_PRODUCER = Kind("stale-producer", 403, "A newer epoch of this producer writes")
-NOT_FOUND = Kind("not-found", 404, "There is nothing here")
-NOT_ALLOWED = Kind("method-not-allowed", 405, "The method is not for this address")
+NOT_FOUND = Kind("not-found", 404, "Not found")
+NOT_ALLOWED = Kind("method-not-allowed", 405, "The address does not take this method")
 TIMED_OUT = Kind("timed-out", 408, "The body did not come in time")
 CONFLICT = Kind("conflict", 409, "The request does not fit what came before")
 GONE = Kind("gone", 410, "The log no longer has this position")
 TOO_LARGE = Kind("too-large", 413, "The body is too large")
-UNSUPPORTED = Kind("unsupported-type", 415, "The body is of a kind that is not read here")
-MISDIRECTED = Kind("misdirected", 421, "This server does not go by that name")
-TOO_MANY = Kind("too-many", 429, "Too much at once")
+UNSUPPORTED = Kind("unsupported-type", 415, "The type of the body is not supported")
+MISDIRECTED = Kind("misdirected", 421, "This server does not have that name")
+TOO_MANY = Kind("too-many", 429, "Too many requests or connections")
 INTERNAL = Kind("internal", 500, "The gateway failed")
 UNAVAILABLE = Kind("unavailable", 503, "Kafka does not answer")
 UNVERIFIABLE = Kind("unverifiable", 503, "Credentials can't be checked now")
-STOPPING = Kind("stopping", 503, "This gateway stops")
+STOPPING = Kind("stopping", 503, "This gateway is shutting down")
 
 KINDS = (
     BAD_REQUEST,

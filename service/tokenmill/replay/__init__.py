@@ -1,4 +1,4 @@
-"""The core without a broker: whole records, or lines of a batch, in; what would come out of a worker, out."""
+"""The worker's core without a broker: turns records, or the lines of a batch, into what a worker would publish."""
 
 from tokenmill.replay.batch import Stream, parse_batch
 from tokenmill.replay.records import record_from_json, record_to_json, replay_records

@@ -1,4 +1,4 @@
-"""One line of `parse --batch`: a captured stream in, the events of one message out, the same in every run."""
+"""One line of `parse --batch`: turns a captured stream into the events of one message, the same in every run."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -21,7 +21,7 @@ _DONE = b"[DONE]"
 
 
 class _Line(msgspec.Struct):
-    """What a line may hold; its options are judged by name."""
+    """The members of a line that are checked for their types. Options are checked where they are read."""
 
     chunks: list[Any] | None = None
     codec: str = "native"
@@ -30,11 +30,12 @@ class _Line(msgspec.Struct):
 
 
 def parse_batch(line: Mapping[str, Any]) -> Json:
-    """The answer to one line.
+    """Return the answer to one line.
 
-    `{"name", "events"}`, the end of the stream included; with `per_chunk` also `events_per_chunk`: a list for each
-    chunk, and one for the end. Records that could not be used are named in `rejected`. `{"name", "result"}` to a line
-    with a `function` (see `functions`). `{"name", "error"}` where the line itself is wrong.
+    It is `{"name", "events"}`, including the events of the stream's end; with `per_chunk` it has `events_per_chunk`,
+    too: a list for each chunk, and one for the end. `rejected` has the errors of chunks that could not be used. A line
+    with a `function` (see `functions`) is answered with `{"name", "result"}`, and one that is wrong itself with
+    `{"name", "error"}`.
     """
     name = line.get("name")
     if "function" in line:
@@ -42,7 +43,7 @@ def parse_batch(line: Mapping[str, Any]) -> Json:
     try:
         msgspec.convert(line, _Line)
         stream = Stream(line)
-        per_chunk = [_fed(stream, number, chunk) for number, chunk in enumerate(line.get("chunks") or (), 1)]
+        per_chunk = [_feed(stream, number, chunk) for number, chunk in enumerate(line.get("chunks") or (), 1)]
     except (TokenmillError, msgspec.ValidationError) as problem:
         return {"name": name, "error": str(problem)}
     per_chunk.append(stream.end())
@@ -52,7 +53,7 @@ def parse_batch(line: Mapping[str, Any]) -> Json:
     return answer | ({"rejected": stream.rejected} if stream.rejected else {})
 
 
-def _fed(stream: "Stream", number: int, chunk: Any) -> list[Any]:
+def _feed(stream: "Stream", number: int, chunk: Any) -> list[Any]:
     try:
         return stream.feed(chunk)
     except Undecodable as problem:
@@ -60,7 +61,7 @@ def _fed(stream: "Stream", number: int, chunk: Any) -> list[Any]:
 
 
 class Stream:
-    """A partition with one message. Chunks go through the line's codec and on as native ones, for the fixed ids."""
+    """A partition with one message. The line's codec decodes its chunks, which then get fixed ids and are processed."""
 
     def __init__(self, line: Mapping[str, Any]) -> None:
         """Raises `BadOpen`, `UnknownCodec` and `ConfigError`."""
@@ -73,34 +74,35 @@ class Stream:
             dlq="dlq",
         )
         self._codec = find_codec(line.get("codec", "native"))
-        self._kept = b""
+        self._codec_state = b""
         try:
-            options_key(settings.defaults)  # a fingerprint, and so a partition, can't be made of all that JSON can say
+            options_key(settings.defaults)  # options that are nested too deep have no fingerprint, and so no partition
             self._partition = Partition(settings, "tokens", 0)
-        except RecursionError as problem:  # the fingerprint goes a little deeper
+        except RecursionError as problem:  # the partition's own fingerprint needs a little more depth
             raise BadOpen(f"the options are nested too deep: {problem}") from problem
         self._choices: dict[int, None] = {}
-        """Those that may be open, in the order in which they came."""
+        """Choices that may be open, in the order in which they came."""
         self.rejected: list[str] = []
+        """Errors of chunks that could not be used."""
 
     def feed(self, chunk: Any) -> list[Any]:
-        """The events of one chunk: a string of model text, or what the codec takes.
+        """Return the events of one chunk: a string of model text, or a value for the codec.
 
-        Raises `Undecodable` for what no record can hold.
+        Raises `Undecodable` for a value that can't be in a record.
         """
         return self._decode(self._value(chunk))
 
     def _decode(self, value: bytes | None) -> list[Any]:
         try:
-            self._kept, chunks = self._codec.decode(self._kept, self._record(value))
+            self._codec_state, chunks = self._codec.decode(self._codec_state, self._record(value))
         except RecordError as problem:
             self.rejected.append(str(problem))
             return []
         return list(self._events(chunks))
 
     def end(self) -> list[Any]:
-        """The events of the end of the stream; a codec that waits for more is told by a null value."""
-        flushed = self._decode(None) if self._kept else []
+        """End all choices, and return the events of that. A codec that holds data back first gets a null value."""
+        flushed = self._decode(None) if self._codec_state else []
         return flushed + list(self._events([Chunk(choice=choice, end=True) for choice in self._choices or (0,)]))
 
     def _value(self, chunk: Any) -> bytes:
@@ -123,15 +125,18 @@ class Stream:
         out: list[Output] = []
         for chunk in chunks:
             self._choices[chunk.choice or 0] = None
-            self._partition.process([self._record(msgspec.json.encode(self._fixed(chunk)))], out)
+            self._partition.process([self._record(msgspec.json.encode(self._with_fixed_ids(chunk)))], out)
         for output in out:
             if output.topic == "events":
                 yield _DONE.decode() if output.value == _DONE else msgspec.json.decode(output.value or b"null")
             else:
                 self.rejected.append(dict(output.headers)["tm-error"].decode())
 
-    def _fixed(self, chunk: Chunk) -> Chunk:
-        """The chunk under the fixed ids; the first one opens the message, even if it brings nothing else."""
+    def _with_fixed_ids(self, chunk: Chunk) -> Chunk:
+        """Return a chunk with the fixed ids.
+
+        The first one gets `open`, so that it opens the message without content.
+        """
         return msgspec.structs.replace(
             chunk,
             conversation_id=None,

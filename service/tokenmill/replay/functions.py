@@ -1,4 +1,4 @@
-"""The value functions of `parse --batch`: single steps of some formats, for those who test them by themselves."""
+"""The value functions of `parse --batch`: single steps of some formats, for tests of these steps alone."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -14,7 +14,7 @@ from tokenmill.parser.values.schema import Shape
 
 
 def call_function(name: Any, arguments: Any) -> dict[str, Any]:
-    """`{"result"}` of the function of that name, or `{"error"}` if there is none or it can't take these arguments."""
+    """Return `{"result"}` of a function, or `{"error"}` if there is none of this name or it can't take these."""
     function = FUNCTIONS.get(name) if isinstance(name, str) else None
     if function is None:
         return {"error": f"unknown function {name!r}; known are {', '.join(FUNCTIONS)}"}
@@ -27,13 +27,13 @@ def call_function(name: Any, arguments: Any) -> dict[str, Any]:
 
 
 def coerce(value: Any, schema: Any) -> Any:
-    """The value made to fit a JSON schema, as the formats `json_mix` and `morph_xml` do; unknown keys stay."""
+    """Return a value changed to fit a JSON schema, as the formats `json_mix` and `morph_xml` do; unknown keys stay."""
     root = bare_schema(schema)
     return conform(value, Shape(root, root if isinstance(root, Mapping) else {}))
 
 
 def qwen_web_parameters(xml: str, tool: str) -> Mapping[str, Any]:
-    """The arguments of a call in the format `qwen_web_xml`, to a tool without a schema; none if it is no call."""
+    """Return the arguments of a call in the format `qwen_web_xml`, to a tool without schema; empty if it is no call."""
     options = Options(format="qwen_web_xml", tools=[{"type": "function", "function": {"name": tool}}])
     parser = MessageParser.of(compile_grammar(options), "function")
     events = parser.feed(xml) + parser.finish()
@@ -41,7 +41,7 @@ def qwen_web_parameters(xml: str, tool: str) -> Mapping[str, Any]:
 
 
 def qwen_web_value(text: str) -> Any:
-    """The value of a parameter of that format of which no schema says the type: its text."""
+    """Return the value of a parameter in the format `qwen_web_xml` that has no type in a schema: its text."""
     return text_to_value(text, frozenset())
 
 
@@ -50,4 +50,4 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "qwen_web_parameters": qwen_web_parameters,
     "qwen_web_value": qwen_web_value,
 }
-"""Every function by its name in a line."""
+"""The functions, by their names in a line."""

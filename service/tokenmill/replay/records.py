@@ -1,6 +1,6 @@
-"""Records as JSON, and what a worker makes of them: the oracle of every integration test.
+"""Records as JSON, and the outputs that a worker makes of them: the oracle of the integration tests.
 
-A record is `{"topic", "partition", "offset", "timestamp", "key", "headers", "value"}`. Bytes are text where they are
+A record is `{"topic", "partition", "offset", "timestamp", "key", "headers", "value"}`. Bytes are a string if they are
 UTF-8, else `{"base64": …}`. Headers are a list of pairs.
 """
 
@@ -17,11 +17,11 @@ from tokenmill.records import InputRecord, Output, PlacedRecord
 Json: TypeAlias = dict[str, Any]
 
 Data: TypeAlias = str | Annotated[dict[Literal["base64"], str], Meta(min_length=1)]
-"""Bytes as they stand in JSON."""
+"""Bytes in JSON."""
 
 
 class _Line(msgspec.Struct):
-    """A record as it stands in JSON."""
+    """A record in JSON."""
 
     topic: str
     partition: int
@@ -33,17 +33,20 @@ class _Line(msgspec.Struct):
 
 
 SETTLE_EVERY = 10_000
-"""Records between two looks at what changed: the notes of it are all that would grow without an end."""
+"""Number of records after which partitions drop their lists of changes, which would grow without limit."""
 
 
 def record_to_json(record: PlacedRecord) -> Json:
-    """An input record as a JSON object."""
+    """Return an input record as a JSON object."""
     place = {"topic": record.topic, "partition": record.partition, "offset": record.offset}
     return place | _content(record.timestamp, record.key, record.headers, record.value)
 
 
 def record_from_json(value: Mapping[str, Any]) -> InputRecord:
-    """The inverse of `record_to_json`; headers may be missing. Raises `ValueError` for what is none."""
+    """Return the input record in a JSON object, whose headers may be missing.
+
+    Raises `ValueError` if it is no record.
+    """
     line = msgspec.convert(value, _Line)
     return InputRecord(
         topic=line.topic,
@@ -57,13 +60,13 @@ def record_from_json(value: Mapping[str, Any]) -> InputRecord:
 
 
 def output_to_json(output: Output, partition: int) -> Json:
-    """An output record as a JSON object: it has no offset yet."""
+    """Return an output record as a JSON object. It has no offset yet."""
     place = {"topic": output.topic, "partition": partition}
     return place | _content(output.timestamp, output.key, output.headers, output.value)
 
 
 def replay_records(records: Iterable[PlacedRecord], settings: PartitionSettings) -> Iterator[Json]:
-    """The output records of a worker that reads these input records, as JSON objects, in their order."""
+    """Yield the output records of a worker that reads these input records, as JSON objects, in order."""
     partitions: dict[tuple[str, int], Partition] = {}
     out: list[Output] = []
     for count, record in enumerate(records, 1):
@@ -94,7 +97,7 @@ def _from_bytes(data: bytes | None) -> str | Json | None:
 
 
 def to_bytes(value: Data | None) -> bytes | None:
-    """Bytes as they stand in JSON."""
+    """Return the bytes that a value in JSON stands for; None for null. Raises `ValueError` for wrong base64."""
     if value is None or isinstance(value, str):
         return value.encode() if value is not None else None
     return b64decode(value["base64"], validate=True)

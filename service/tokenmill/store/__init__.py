@@ -1,4 +1,4 @@
-"""Stores of snapshots: a cache next to the log, never the truth."""
+"""Stores of snapshots: a cache beside the log, which alone is the truth."""
 
 from tokenmill.store.base import Head, HeadChanged, Place, Snapshot, SnapshotStore
 from tokenmill.store.guarded import Breaker, GuardedStore

@@ -1,16 +1,16 @@
-"""The interface of snapshot stores. A store is a cache: every answer may be "nothing", and nothing breaks.
+"""The interface of snapshot stores. A store is a cache: it may have lost anything, and then the log is read again.
 
-Rules that every store keeps (the contract tests run over all of them):
+Rules that every store keeps (the contract tests check them for each):
 
 1. A partition has one *head*: the current generation, its writer's epoch, its offset, and its number of fields.
-2. A full write goes into a generation of its own. Its last step makes it the head, but only if the head still is the
-   one the writer knows. So a reader never sees half of it, and a writer that was overtaken changes nothing.
-3. A delta is applied only on top of exactly the head it was made for. In any other case, including a time-out, an
-   exception is raised, and the writer's next write is a full one.
+2. A full write goes into a generation of its own. Its last step makes this the head, but only if the head is still the
+   one that the writer knows. So a reader never sees a part of it, and a writer that was overtaken changes nothing.
+3. A delta is applied only on top of exactly the head it was made for. Otherwise, also after a time-out, an exception is
+   raised, and the writer's next write is a full one.
 4. If the head changes while a reader reads, the reader starts again.
 
 A snapshot at an offset is right no matter which worker wrote it, because state is a function of the log. But two
-snapshots must never mix; the rules above prevent that.
+snapshots must never mix; these rules prevent that.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -25,17 +25,17 @@ class Head(msgspec.Struct, frozen=True):
     """The current write of a partition's snapshot."""
 
     generation: str
-    """Name of the set of fields; every full write has a new one."""
+    """Name of the set of fields; each full write has a new one."""
     epoch: int
     """Fencing number of the writer: the group's generation; with exactly-once the producer's id and epoch."""
     offset: int
     """Offset below which all records are included."""
     fields: int
-    """Number of fields that there must be: a store may have lost some."""
+    """Number of fields that a complete snapshot has: a store may have lost some."""
 
 
 class Snapshot(msgspec.Struct, frozen=True):
-    """A partition's state as it was at `head.offset`."""
+    """A partition's state after all records below `head.offset`."""
 
     head: Head
     meta: bytes
@@ -52,7 +52,10 @@ class Place(msgspec.Struct, frozen=True):
 
 
 class HeadChanged(Unavailable):
-    """The head is not the one that the write builds on; `head` is what the store has now."""
+    """The head is not the one that the write builds on; `head` is the store's current one.
+
+    The next write must be full.
+    """
 
     def __init__(self, head: Head | None) -> None:
         super().__init__(f"the snapshot's head is {head}")
@@ -63,15 +66,15 @@ class SnapshotStore(Protocol):
     """Snapshots by topic and partition. Every method raises `Unavailable` when the store does not answer in time."""
 
     async def load(self, topic: str, partition: int) -> Snapshot | None:
-        """The whole snapshot, or None if there is no complete one."""
+        """Return the whole snapshot; None if there is no complete one."""
 
     async def head(self, topic: str, partition: int) -> Head | None:
-        """The head alone, whether its snapshot is complete or not: the base that a first write must name."""
+        """Return the head, even if its snapshot is not complete: a writer's first write has to name it as its base."""
 
     async def write_full(
         self, topic: str, partition: int, base: Head | None, place: Place, meta: bytes, fields: Mapping[bytes, bytes]
     ) -> Head:
-        """Replace the snapshot. Raises `HeadChanged` if the head is not `base`."""
+        """Replace the snapshot, and return its head. Raises `HeadChanged` if the head is not `base`."""
 
     async def write_delta(
         self,
@@ -83,10 +86,13 @@ class SnapshotStore(Protocol):
         changed: Mapping[bytes, bytes],
         removed: Sequence[bytes],
     ) -> Head:
-        """Apply changes on top of `base`. Raises `HeadChanged` if that is not the store's head, or not complete."""
+        """Apply changes on top of `base`, and return the new head.
+
+        Raises `HeadChanged` if `base` is not the store's head, or its snapshot is not complete.
+        """
 
     def keep(self, places: Collection[tuple[str, int]]) -> None:
-        """Note that exactly these partitions are owned here: data of others that is only in this process may go."""
+        """Drop data of all other partitions that is in this process only: these are the ones that it owns now."""
 
     async def close(self) -> None:
         """Close all connections."""

@@ -1,4 +1,4 @@
-"""Stores in the Redis that the settings name."""
+"""Makes stores in the Redis of the configuration."""
 
 from typing import Protocol, TypeVar
 
@@ -11,11 +11,13 @@ class Kind(Protocol[T_co]):
     """A class of stores: `RedisStore` or `RedisSessions`."""
 
     def __call__(self, url: str, *, group: str, cluster: str, prefix: str, timeout: float, ttl: float) -> T_co:
-        """Make a store for one group in the cluster with this id, which is empty if Kafka reports none."""
+        """Return a store for one group. `cluster` is Kafka's cluster id, empty if it reports none; times are in
+        seconds.
+        """
 
 
 def configured(kind: Kind[T_co], config: Config, cluster: str) -> T_co | None:
-    """A store of this kind; None with `memory://`, where a worker keeps its snapshots to itself."""
+    """Return a store of this kind; None for `memory://`, as each worker then has its snapshots in its own memory."""
     redis = config.redis
     if redis.url.startswith("memory://"):
         return None

@@ -1,4 +1,4 @@
-"""A circuit breaker around a store: while the store does not answer, nobody waits for it."""
+"""A circuit breaker around a store: while the store does not answer, calls fail at once instead of waiting."""
 
 import asyncio
 import math
@@ -12,15 +12,21 @@ from tokenmill.store.base import Head, HeadChanged, Place, Snapshot, SnapshotSto
 T = TypeVar("T")
 
 LOAD_PATIENCE = 6
-"""Times that a load may exceed the deadline of another operation: it reads a page for every few hundred messages, each
-with its own time-out, and shares the processor with the restores of other partitions. Giving up costs more."""
+"""Deadline of a load, as a multiple of that of other operations: it reads a page for every few hundred messages, each
+with its own time-out, and shares the processor with the restores of other partitions. Giving up costs a replay."""
 
 FIRST_PAUSE_S = 1.0
+"""Seconds of the first pause."""
 LONGEST_PAUSE_S = 30.0
+"""Seconds of the longest pause."""
 
 
 class Breaker:
-    """Opens after a failure, for a pause that doubles with each further failure. Then calls may try again."""
+    """A circuit breaker: open after a failure, for a pause that doubles with each further one; then calls may try
+    again.
+
+    `clock` returns seconds.
+    """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.clock = clock
@@ -34,12 +40,12 @@ class Breaker:
         return self.clock() < self._closed_at
 
     def succeeded(self) -> None:
-        """Note that a call succeeded."""
+        """Record that a call succeeded."""
         self._pause = FIRST_PAUSE_S
         self._closed_at = 0.0
 
     def failed(self, began: float) -> None:
-        """Note that a call that began at this time failed. Of concurrent failures only one counts."""
+        """Record that a call failed which began at this time. Of concurrent failures only one counts."""
         if began < self._opened_at:
             return
         self._opened_at = self.clock()
@@ -58,7 +64,9 @@ class GuardedStore:
         failed: Callable[[str, Exception], None],
         breaker: Breaker | None = None,
     ) -> None:
-        """`deadline`, in seconds, bounds each operation but a load; `failed` is called for each failed one."""
+        """`deadline` is in seconds, for each operation but a load. `failed` is called with the name and the error of
+        each operation that fails.
+        """
         self._store = store
         self._deadline = deadline
         self._failed = failed
@@ -113,14 +121,14 @@ class GuardedStore:
 
     async def _guard(self, op: str, call: Callable[..., Awaitable[T]], *args: object, patience: float = 1) -> T:
         if self._breaker.open:
-            raise Unavailable(f"snapshot store: not tried, {op} failed a moment ago")
+            raise Unavailable(f"snapshot store: {op} was not tried, as the store failed a moment ago")
         seconds = self._deadline * patience
         began = self._breaker.clock()
         try:
             async with asyncio.timeout(seconds):
                 result = await call(*args)
         except HeadChanged:
-            # It did answer: another writer was there first, or an answer was lost.
+            # The store did answer: another writer was first, or the answer to an earlier write was lost.
             self._breaker.succeeded()
             raise
         except (Unavailable, TimeoutError) as problem:

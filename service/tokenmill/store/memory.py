@@ -1,4 +1,4 @@
-"""The in-memory twin of the Redis store, for tests and for workers that need no fast recovery."""
+"""A snapshot store in memory, for tests and for workers that need no fast recovery."""
 
 from collections.abc import Collection, Mapping, Sequence
 from itertools import count
@@ -7,19 +7,19 @@ from tokenmill.store.base import Head, HeadChanged, Place, Snapshot
 
 
 class MemoryStore:
-    """Snapshots in this process; they end with it."""
+    """A `SnapshotStore` in this process's memory."""
 
     def __init__(self) -> None:
         self._snapshots: dict[tuple[str, int], Snapshot] = {}
         self._generations = count(1)
 
     async def load(self, topic: str, partition: int) -> Snapshot | None:
-        """The whole snapshot; the caller may change its fields."""
+        """Return the whole snapshot, with a copy of its fields."""
         snapshot = self._snapshots.get((topic, partition))
         return Snapshot(snapshot.head, snapshot.meta, dict(snapshot.fields)) if snapshot else None
 
     async def head(self, topic: str, partition: int) -> Head | None:
-        """The head alone."""
+        """As `SnapshotStore.head`."""
         snapshot = self._snapshots.get((topic, partition))
         return snapshot.head if snapshot else None
 
@@ -58,4 +58,4 @@ class MemoryStore:
         self._snapshots = {place: snapshot for place, snapshot in self._snapshots.items() if place in places}
 
     async def close(self) -> None:
-        """Nothing to let go of."""
+        """Do nothing: there are no connections."""

@@ -1,15 +1,15 @@
-"""Snapshots in Redis: one hash of fields and one small head per partition, in one cluster slot.
+"""Snapshots in Redis: one hash of fields and one small head for each partition, in the same cluster slot.
 
     <prefix>:{<cluster>:<group>:<topic>:<partition>}:head           generation, epoch, offset, fields, meta [, writing]
     <prefix>:{<cluster>:<group>:<topic>:<partition>}:<generation>   field -> value
 
-The cluster is Kafka's, because another cluster may have the same names. A generation begins with the topic's id, so
-the fields of a topic that was created again never take the place of the earlier topic's. The head names the current
-generation; one with another id is not a snapshot of the topic (design 4.13).
+The cluster is Kafka's, as another Kafka may have the same group and topic. A generation's name begins with the topic's
+id, so that the fields of a topic that was created again never replace those of the earlier topic. The head names the
+current generation; if that has another topic id, it is not a snapshot of the topic (design 4.13).
 
-Every command is a page of bounded size, has a short time-out and is tried at most twice. If a write was applied though
-its answer was lost, the next write notices: a delta names exactly the write it builds on (`delta.lua`), and a full
-write replaces exactly the head it knows (`switch.lua`).
+Each command is a page of limited size, has a short time-out and is tried at most twice. If a write was applied, but its
+answer was lost, the next write notices: a delta names exactly the write it builds on (`delta.lua`), and a full write
+replaces exactly the head it knows (`switch.lua`).
 """
 
 import logging
@@ -32,19 +32,19 @@ from tokenmill.store.base import Head, HeadChanged, Place, Snapshot
 log = logging.getLogger(__name__)
 
 CONNECTIONS = 8
-"""Connections to the server: restores run concurrently after a rebalance; the writer task needs one."""
+"""Most connections to the server: after a rebalance several partitions are restored at once; writing needs only one."""
 
 HEALTH_CHECK_S = 15
 """Seconds between health checks: load balancers cut idle connections silently."""
 
 UNFINISHED_TTL_MS = 10 * 60 * 1000
-"""Milliseconds that a generation lives whose writer did not get to make it the head."""
+"""Milliseconds after which a generation expires if its writer did not make it the head."""
 
 LOAD_TRIES = 3
-"""Tries of a reader, which starts again if the head changes meanwhile. It changes every few seconds at most."""
+"""Tries of a load, which starts again if the head changes meanwhile. It changes every few seconds at most."""
 
 PARAMETER = re.compile(r"(?:argument|value for) ('\w+')", re.IGNORECASE)
-"""A URL's parameter in the client's errors."""
+"""The name of a URL's parameter in the Redis client's errors."""
 
 _SCRIPTS = files("tokenmill.store")
 
@@ -70,7 +70,10 @@ class RedisStore:
         self._switch = self._redis.register_script(_SCRIPTS.joinpath("switch.lua").read_text())
 
     async def load(self, topic: str, partition: int) -> Snapshot | None:
-        """The whole snapshot; starts again if the head changes meanwhile."""
+        """Return the whole snapshot; None if there is no complete one.
+
+        It starts again if the head changes meanwhile.
+        """
         for _ in range(LOAD_TRIES):
             async with translated(self._redis):
                 head, meta, complete = await self._read_head(topic, partition)
@@ -83,7 +86,7 @@ class RedisStore:
         return None
 
     async def head(self, topic: str, partition: int) -> Head | None:
-        """The head alone, complete or not."""
+        """As `SnapshotStore.head`."""
         async with translated(self._redis):
             return (await self._read_head(topic, partition))[0]
 
@@ -119,7 +122,7 @@ class RedisStore:
         changed: Mapping[bytes, bytes],
         removed: Sequence[bytes],
     ) -> Head:
-        """Apply changes page by page; readers see no snapshot between the first and the last page."""
+        """Apply changes page by page. Between the first and the last page, readers find no snapshot."""
         keys = [self._key(topic, partition, "head"), self._key(topic, partition, base.generation)]
         known: list[str | int] = [base.generation, base.epoch, base.offset, base.fields]
         token = secrets.token_hex(8)
@@ -149,7 +152,7 @@ class RedisStore:
         return Head(base.generation, place.epoch, place.offset, int(answer[1]))
 
     def keep(self, places: Collection[tuple[str, int]]) -> None:
-        """Keep everything: a partition's next owner needs it, and unneeded data expires."""
+        """Do nothing: the data is in Redis, where a partition's next owner needs it, and unneeded data expires."""
 
     async def close(self) -> None:
         """Close all connections."""
@@ -175,9 +178,10 @@ class RedisStore:
 
 
 def redis_client(url: str, timeout: float) -> Redis:
-    """A client that waits at most `timeout` seconds for a command, and tries it at most twice.
+    """Return a client that waits at most `timeout` seconds for a command, and tries it at most twice.
 
-    Raises `ConfigError` for a parameter of the URL that a connection does not take. It never quotes the URL.
+    Raises `ConfigError` for a parameter of the URL that a connection does not take. The error never quotes the URL,
+    which may have a password.
     """
     try:
         pool = BlockingConnectionPool.from_url(
@@ -188,13 +192,13 @@ def redis_client(url: str, timeout: float) -> Redis:
             socket_connect_timeout=timeout,
             retry=Retry(NoBackoff(), 1),
             health_check_interval=HEALTH_CHECK_S,
-            encoding_errors="surrogateescape",  # a foreign head may name its generation in any bytes
+            encoding_errors="surrogateescape",  # a head that is not ours may have any bytes as its generation
         )
-        pool.make_connection()  # type: ignore[no-untyped-call] # connects to nothing, but takes the parameters
+        pool.make_connection()  # type: ignore[no-untyped-call] # does not connect yet, but checks the parameters
     except (TypeError, ValueError, AttributeError, RedisError) as problem:
         named = PARAMETER.search(str(problem))
         parameter = f"the parameter {named[1]}" if named else "a parameter"
-        raise ConfigError([f"redis.url: {parameter} after the ? is unknown, or its value is wrong"]) from None
+        raise ConfigError([f"redis.url: {parameter} after the ? is unknown or has a wrong value; fix it"]) from None
     return Redis(connection_pool=pool)
 
 
@@ -206,24 +210,24 @@ async def close(redis: Redis) -> None:
 
 @asynccontextmanager
 async def translated(redis: Redis) -> AsyncIterator[None]:
-    """Turn every failure of the server into `Unavailable`."""
+    """Turn failures of the server and of its connection into `Unavailable`."""
     try:
         yield
     except ReadOnlyError as problem:
-        # A replica answers under the name of its master: connect again, as the name may lead elsewhere now.
+        # A replica answered at the master's address: connect again, as the address may belong to the new master by now.
         await redis.connection_pool.disconnect()
         raise Unavailable(f"redis: {problem}") from problem
     except (RedisError, OSError) as problem:
         raise Unavailable(f"redis: {type(problem).__name__}: {problem}") from problem
     except RuntimeError as problem:
-        # The client checks its connection some turns of the loop before it writes; a reset may come in between.
+        # The client checks its connection some turns of the loop before it writes; it may be reset in between.
         if CLOSED not in str(problem):
             raise
         raise Unavailable("redis: the connection is gone") from problem
 
 
 def pages(fields: Mapping[bytes, bytes]) -> Iterator[list[bytes]]:
-    """Fields and values in turn, in lists that keep both caps of a page (one field alone may be over)."""
+    """Yield pages of fields and values in turn, each within both caps, unless a single field is larger than a page."""
     page: list[bytes] = []
     size = 0
     for field, value in fields.items():
@@ -251,7 +255,7 @@ def _check(answer: Sequence[Any]) -> None:
 
 
 def _head(values: Sequence[bytes | None]) -> Head | None:
-    # A Lua table ends at its first nil, so an answer may be shorter than requested.
+    # A Lua table ends at its first nil, so an answer may have fewer values than requested.
     if len(values) < 4 or any(value is None for value in values[:4]):  # noqa: PLR2004 -- the four fields of a head
         return None
     generation, epoch, offset, fields = (value or b"" for value in values[:4])
@@ -263,5 +267,7 @@ def _head(values: Sequence[bytes | None]) -> Head | None:
 
 
 async def reply(call: Awaitable[Any] | Callable[..., Any]) -> Any:
-    """Await a call: redis-py types one class for both of its flavours; here every call is awaitable."""
+    """Await a call. redis-py's types are those of its synchronous and asynchronous clients; here all calls are
+    awaitable.
+    """
     return await call  # type: ignore[misc] # see the docstring

@@ -1,19 +1,19 @@
-"""Sessions of conversations: their records in Redis, a copy of a compacted topic.
+"""The records of conversations' sessions in Redis: a copy of a compacted topic.
 
     <prefix>:{<cluster>:<group>}:sessions                  generation
     <prefix>:{<cluster>:<group>}:session:<conversation>    message/choice -> record [, "" -> generation]
 
-The cluster is Kafka's, because another cluster may have the same names.
+The cluster is Kafka's, as another Kafka may have a group of the same name.
 
-1. A record is written under the name of its answer, so writing it again changes nothing. Nothing is summed up here:
+1. A record's field is the name of its answer, so that writing it again changes nothing. There are no totals here:
    readers fold the records.
 2. A conversation's hash is complete only if it names the current generation. A reader of the topic writes that name;
-   records that are written later keep the hash complete.
-3. A generation ends when a record may have been missed: at every takeover of a partition, whose previous owner may have
-   died between publishing and writing here, and after every failed write. Then, as after a flush of Redis or the expiry
-   of a hash, the reader reads the topic again.
-4. A generation is valid only on the server where it was made. A restarted server, or a replica in its place, may lack
-   the last writes without any notice.
+   later records keep the hash complete.
+3. A generation ends when a record may have been missed: at each takeover of a partition, as its previous owner may have
+   died between publishing and writing here, and after each failed write. Then, as after a flush of Redis or the expiry
+   of a hash, readers read the topic again.
+4. A generation is valid only on the server where it was made. A restarted server, or a replica in its place, may have
+   lost the last writes without any notice.
 """
 
 import secrets
@@ -29,7 +29,7 @@ _WHOLE = b""
 """Field whose value is the generation in which the hash is complete; no answer has this name."""
 
 PAGE_RECORDS = SNAPSHOT_PAGE_FIELDS // 2
-"""Records in one `put`, at most: two commands each, about a millisecond of the server's single thread."""
+"""Most records of one `put`: with two commands each, they take about a millisecond of the server's single thread."""
 
 
 class Named(NamedTuple):
@@ -42,20 +42,20 @@ class Named(NamedTuple):
 
 
 class SessionStore(Protocol):
-    """The interface for writers of sessions. Every method may raise `Unavailable`."""
+    """The interface for writers of sessions. All methods raise `Unavailable` if the store does not answer."""
 
     async def renew(self) -> None:
-        """Begin a new generation, because records may have been missed: no hash is complete any longer."""
+        """Begin a new generation, because records may have been missed: no hash counts as complete any longer."""
 
     async def put(self, records: Iterable[Named]) -> None:
-        """Write records."""
+        """Write records, at most `PAGE_RECORDS`."""
 
     async def close(self) -> None:
         """Close all connections."""
 
 
 class RedisSessions:
-    """Sessions in Redis. Times are in seconds."""
+    """A `SessionStore` in Redis, and the reading of sessions. Times are in seconds."""
 
     def __init__(self, url: str, *, group: str, cluster: str = "", prefix: str, timeout: float, ttl: float) -> None:
         """`cluster` is Kafka's cluster id, empty if it reports none."""
@@ -78,17 +78,17 @@ class RedisSessions:
             await pipe.execute()
 
     async def load(self, conversation: bytes) -> list[bytes] | None:
-        """The records of a conversation; None if some may be missing."""
+        """Return the records of a conversation, in any order; None if some may be missing. Raises `Unavailable`."""
         async with translated(self._redis), self._redis.pipeline(transaction=False) as pipe:
             pipe.get(self._generation_key)
             pipe.hgetall(self._key(conversation))
             generation, fields = await pipe.execute()
-            mark = await self._mark()  # last: another server may have taken over meanwhile
+            mark = await self._mark()  # after the reads: another server may have answered in between
         whole = fields.pop(_WHOLE, b"")
         return list(fields.values()) if whole == generation and whole.endswith(mark) else None
 
     async def generation(self) -> bytes:
-        """The current generation. To be called before the topic is read for `restore`."""
+        """Return the current generation, for `restore`. Call it before you read the topic. Raises `Unavailable`."""
         async with translated(self._redis):
             found: bytes | None = await reply(self._redis.get(self._generation_key))
             mark = await self._mark()
@@ -101,7 +101,7 @@ class RedisSessions:
         await reply(self._redis.set(self._generation_key, secrets.token_hex(8).encode() + mark, nx=only_first))
 
     async def _mark(self) -> bytes:
-        """Suffix of generations made on this server; the same for all if the user may not ask for the server's id."""
+        """Return the suffix of generations made on this server; `@` if our user may not ask for the server's id."""
         try:
             server = await reply(self._redis.info("server"))
         except NoPermissionError:
@@ -109,7 +109,10 @@ class RedisSessions:
         return f"@{server.get('run_id', '')}".encode()
 
     async def restore(self, conversation: bytes, records: Mapping[bytes, bytes], generation: bytes) -> None:
-        """Write all records of a conversation, by answer, as read from the topic."""
+        """Write all records of a conversation, by answer, as read from the topic. Raises `Unavailable`.
+
+        The hash then is complete in this generation.
+        """
         key = self._key(conversation)
         async with translated(self._redis):
             for page in pages({**records, _WHOLE: generation}):

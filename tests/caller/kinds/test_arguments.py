@@ -10,8 +10,8 @@ from tokenmill.apis.ask import Json
 from tokenmill.caller.kinds.arguments import (
     read_arguments,
     reasoning_of,
-    said_by,
     text_of,
+    text_of_part,
     with_reasoning,
     with_short_ids,
 )
@@ -49,7 +49,7 @@ def test_arguments_are_an_object_and_nothing_is_lost(text: Any, arguments: Json)
 def test_the_text_of_a_message_is_one_piece(message: Json, text: str) -> None:
     """With the words of a refusal, and without images."""
     assert text_of(message) == text
-    assert said_by(IMAGE) == ""
+    assert text_of_part(IMAGE) == ""
 
 
 def test_ids_of_calls_have_nine_characters_where_that_is_asked_for() -> None:

@@ -122,7 +122,7 @@ async def test_an_empty_list_locks_everybody_out(keys: KeyAuthorizer, file: Path
         (row(KEY, actions='["raed"]'), "raed"),
         (row(KEY, conversations='"*"'), "Expected `array`, got `str`"),
         (row(KEY, name=""), "name"),
-        (row(KEY) + row(KEY, "other"), "one key twice"),
+        (row(KEY) + row(KEY, "other"), "the same key twice"),
     ],
 )
 def test_a_broken_file_is_refused_at_start(tmp_path: Path, content: str, sentence: str) -> None:

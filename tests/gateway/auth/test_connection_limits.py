@@ -107,7 +107,7 @@ def test_whoever_is_refused_is_named_in_the_log_now_and_then(caplog: pytest.LogC
     with caplog.at_level(logging.WARNING), limits.taken(named("web\n")):
         refusal(limits, "web\n")
         refusal(limits, "web\n")
-        assert caplog.messages == ["no more connections for 'web\ufffd': 1 connections are open"]
+        assert caplog.messages == ["refusing further connections for 'web\ufffd': 1 are open"]
         now += SAID_S
         with limits.taken(named("app")):
             refusal(limits, "third")

@@ -30,7 +30,7 @@ def test_what_a_grant_does_not_cover_is_refused() -> None:
     must_allow(READER, "web-1", "read")
     with pytest.raises(Refused) as refused:
         must_allow(READER, "app", "read")
-    assert "allow to read" in refused.value.detail
+    assert "are not allowed to read" in refused.value.detail
 
 
 @pytest.mark.parametrize("conversation", ["a*", "*", "a?", "[a]"])

@@ -84,7 +84,7 @@ def test_a_mark_of_byte_order_is_passed_over() -> None:
 )
 def test_keys_that_are_for_something_else_are_passed_over(row: dict[str, Any]) -> None:
     """A secret in a set that anybody can fetch above all."""
-    with pytest.raises(ValueError, match="no public key for signatures"):
+    with pytest.raises(ValueError, match="no public key for"):
         read_set(key_set([row]))
     assert len(read_set(key_set([row, public("ES256")]))) == 1
 
@@ -94,7 +94,7 @@ def test_keys_that_are_for_something_else_are_passed_over(row: dict[str, Any]) -
 )
 def test_what_is_no_set_is_refused(content: bytes) -> None:
     """The page of a proxy, for one."""
-    with pytest.raises(ValueError, match="is no JSON Web Key Set"):
+    with pytest.raises(ValueError, match="is not a JSON Web Key Set"):
         read_set(content)
 
 
@@ -181,7 +181,7 @@ async def test_what_was_fetched_before_counts_while_fetching_fails(
     clock.now += AGAIN_S
     assert await fetched.find("2", "ES256") is None
     assert await fetched.find("1", "ES256") is not None
-    assert "gateway.jwt_keys: no new set of keys" in caplog.text
+    assert "gateway.jwt_keys: the keys could not be fetched" in caplog.text
 
 
 async def test_an_old_set_is_fetched_again_behind_the_scenes(

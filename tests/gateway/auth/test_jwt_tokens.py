@@ -83,11 +83,11 @@ async def test_a_token_opens_what_its_claims_say(
     ("claim", "wrong", "reason", "sentence"),
     [
         ("exp", -LEEWAY_S - 1, "expired", "has expired"),
-        ("nbf", LEEWAY_S + 10, "wrong", "not good yet"),
-        ("exp", None, "wrong", "lacks a claim"),
-        ("aud", None, "wrong", "lacks a claim"),
-        ("aud", "another", "wrong", "for somebody else"),
-        ("aud", ["another"], "wrong", "for somebody else"),
+        ("nbf", LEEWAY_S + 10, "wrong", "not valid yet"),
+        ("exp", None, "wrong", "lacks a required claim"),
+        ("aud", None, "wrong", "lacks a required claim"),
+        ("aud", "another", "wrong", "for another audience"),
+        ("aud", ["another"], "wrong", "for another audience"),
         ("exp", "soon", "wrong", "not valid"),
         ("sub", 3, "wrong", "not valid"),
     ],
@@ -119,8 +119,8 @@ async def test_the_issuer_has_to_be_the_one_that_is_named(by_secret: JwtAuthoriz
     strict = JwtAuthorizer(msgspec.structs.replace(SETTINGS, jwt_issuer="https://issuer"))
     assert (await granted(strict, shared(iss="https://issuer"))).name == "ada"
     assert (await granted(by_secret, shared(iss="https://issuer"))).name == "ada"
-    assert "from somebody else" in (await refusal(strict, shared(iss="https://other"))).detail
-    assert "lacks a claim" in (await refusal(strict, shared())).detail
+    assert "from another issuer" in (await refusal(strict, shared(iss="https://other"))).detail
+    assert "lacks a required claim" in (await refusal(strict, shared())).detail
 
 
 @pytest.mark.parametrize("algorithm", ["none", "None", "NONE", "", None, 3, ["HS256"]])

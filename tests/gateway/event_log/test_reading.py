@@ -327,7 +327,7 @@ async def test_a_reader_that_does_not_come_there_is_said_to_be_away(monkeypatch:
     log = talk()
     window = log.window(log.end)
     window.first = window.end = 0
-    with pytest.raises(Unavailable, match="does not come to offset"):
+    with pytest.raises(Unavailable, match="was not read up to offset"):
         await shown(
             Reading(log, window, b"c", NATIVE, 0),  # type: ignore[arg-type] # reads like `LogReaders`
             position_of(frames_of(log.entries(), NATIVE)[-1]),

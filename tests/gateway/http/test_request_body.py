@@ -163,7 +163,7 @@ async def test_a_server_that_closes_breaks_bodies_off() -> None:
     writer.close()
     refusal = broken_off(problem)
     assert (refusal.kind.status, refusal.headers) == (503, {"retry-after": "2"})
-    assert "this gateway stops" in refusal.detail
+    assert "this gateway is shutting down" in refusal.detail
 
 
 async def test_a_reader_that_is_cancelled_is_cancelled() -> None:

@@ -82,5 +82,5 @@ def test_a_key_with_a_password_is_refused_and_nobody_is_asked_for_it(identity: I
     locked = tmp_path / "locked.pem"
     command = ["openssl", "pkcs8", "-topk8", "-in", str(identity.both), "-out", str(locked), "-passout", "pass:secret"]
     subprocess.run(command, check=True, capture_output=True, timeout=30)
-    with pytest.raises(ConfigError, match="has no password"):
+    with pytest.raises(ConfigError, match="has a password"):
         server_context(settings(identity.certificate, locked))

@@ -67,5 +67,5 @@ def test_a_stop_that_could_mean_several_is_refused(stop: Stop, known: list[str] 
 @pytest.mark.parametrize("text", ["", "x" * 1_025, "\ud800"])
 def test_what_can_be_no_id_is_refused(text: str) -> None:
     """Empty, too long, or no UTF-8."""
-    with pytest.raises(Refused, match="message_id is UTF-8"):
+    with pytest.raises(Refused, match="message_id must be UTF-8"):
         message_id_of(text)

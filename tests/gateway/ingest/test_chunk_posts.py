@@ -185,8 +185,8 @@ async def test_an_event_that_can_not_be_read_fails_the_message() -> None:
 @pytest.mark.parametrize(
     ("problem", "said"),
     [
-        (BrokenOff(), "the stream broke off: whoever wrote it went away"),
-        (Stopping(), "the stream broke off: the gateway that it was written to was stopped"),
+        (BrokenOff(), "the stream broke off: its writer disconnected"),
+        (Stopping(), "the stream broke off: its gateway was stopped"),
         (Refused(TIMED_OUT, "nothing came"), "the stream broke off: The body"),
     ],
 )
@@ -224,7 +224,7 @@ async def test_if_not_even_the_end_can_be_written_the_log_says_so(caplog: pytest
     post = ChunkPost(Script(OPENAI, BrokenOff()), Stuck(written, "tokens", b"c"), CAP)
     with caplog.at_level(logging.WARNING), pytest.raises(BrokenOff):
         await post.raw(RawStream(brought(), find_codec("sse+openai"), "c"), Cut.ANYWHERE)
-    assert "ends when it is idle" in caplog.text
+    assert "ends only by its idle timeout" in caplog.text
 
 
 async def test_bytes_that_come_one_by_one_share_records() -> None:

@@ -36,7 +36,7 @@ async def test_a_chunk_is_passed_on_as_it_was_written() -> None:
         (b'{"delta":"a"', "not a native chunk"),
         (b"\xff", "not a native chunk"),
         (b"[" * 100_000, "not a native chunk"),
-        (line(conversation_id="d", delta="a"), "conversation_id is not the one in the address"),
+        (line(conversation_id="d", delta="a"), "conversation_id is not that of the address"),
         (line(message_id="m" * 1025, delta="a"), "message_id is longer than 1024 bytes"),
         (line(message_id="ü" * 513, delta="a"), "message_id is longer than 1024 bytes"),
         (line(open={"fromat": "hermes"}), "unknown option 'fromat'; did you mean format?"),
@@ -58,7 +58,7 @@ async def test_the_address_names_the_message_of_chunks_that_do_not() -> None:
     value, _ = await chunks.record(line(delta="a"))
     assert msgspec.json.decode(value or b"") == {"message_id": "m", "delta": "a"}
     assert (await chunks.record(line(message_id="m", delta="a")))[0] == line(message_id="m", delta="a")
-    with pytest.raises(RecordError, match="message_id is not the one in the address"):
+    with pytest.raises(RecordError, match="message_id is not that of the address"):
         await chunks.record(line(message_id="n", delta="a"))
 
 

@@ -109,7 +109,7 @@ async def test_a_body_has_so_many_options(slow: Slow, monkeypatch: pytest.Monkey
     body = BodyOptions(compiler, "x")
     for name in ("known", "a", "b", "a", "b", "known"):
         await body.check({"model": name})
-    with pytest.raises(BadOpen, match="in another one"):
+    with pytest.raises(BadOpen, match="in another body"):
         await body.check({"model": "c"})
     await BodyOptions(compiler, "x").check({"model": "c"})
 

@@ -86,7 +86,7 @@ async def test_what_is_no_longer_read_is_silent(stand: Stand) -> None:
         await socket.send('{"type": "unsubscribe", "conversation": "c1"}')
         messages = [json.loads(await socket.recv()) for _ in range(3)]
         assert [each.get("event") for each in messages] == [None, "unsubscribed", "error"]
-        assert "is not read here" in messages[2]["data"]["detail"]
+        assert "is not subscribed to here" in messages[2]["data"]["detail"]
         await until(lambda: not stand.gate.serving.flusher.streams, "nothing is read")
 
 
@@ -125,7 +125,7 @@ async def test_a_socket_of_one_conversation_says_nothing_of_another(stand: Stand
                 await socket.send(json.dumps({**said, "conversation": conversation}))
         answers = [each for each in [json.loads(await socket.recv()) for _ in range(5)] if "event" in each]
     assert [each["event"] for each in answers] == ["error", "error", "stop", "tool_result"]
-    assert all("about one conversation" in each["data"]["detail"] for each in answers[:2])
+    assert all("for one conversation" in each["data"]["detail"] for each in answers[:2])
     assert [record.key for record in stand.written.records] == [b"c", b"c"]
 
 

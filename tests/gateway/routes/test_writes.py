@@ -88,7 +88,7 @@ async def test_a_stream_of_a_provider_is_a_message(client: Client) -> None:
         ("c/chunks", b"{", 400, "codec="),
         ("c/chunks", {"delta": 1}, 400, "delta"),
         ("c/chunks", {"open": {"fromat": "x"}}, 400, "did you mean format?"),
-        ("c/chunks", {"conversation_id": "d", "delta": "a"}, 400, "conversation_id is not the one in the address"),
+        ("c/chunks", {"conversation_id": "d", "delta": "a"}, 400, "conversation_id is not that of the address"),
         ("c/chunks", {"delta": "x" * 1024}, 413, "gateway.body_kib"),
         ("c/chunks?message_id=", {"delta": "a"}, 400, "message_id"),
         (f"c/chunks?message_id={'m' * 1025}", {"delta": "a"}, 400, "message_id"),
@@ -164,7 +164,7 @@ async def test_a_gateway_that_stops_is_named_to_writers_and_readers() -> None:
     for answer in await asyncio.gather(*answers):
         assert (answer.status, answer.headers["retry-after"]) == (503, "2")
         assert answer.body["type"] == "urn:tokenmill:problem:stopping"
-    failed = "upstream: the stream broke off: the gateway that it was written to was stopped"
+    failed = "upstream: the stream broke off: its gateway was stopped"
     assert client.story() == {"chatcmpl-1": ["Hi", failed, "[error]"], "m": ["a"]}
 
 

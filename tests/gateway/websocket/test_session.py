@@ -34,13 +34,13 @@ async def stand(kafka: str, unique: str) -> AsyncIterator[Stand]:
     [
         ("{", "one JSON object"),
         ("[1]", "one JSON object"),
-        ('{"type": "unsubscribe", "conversation": "d"}', "/v1/ws reads several"),
+        ('{"type": "unsubscribe", "conversation": "d"}', "use /v1/ws for several"),
         ('{"type": "dance"}', "expected one of subscribe, unsubscribe, stop, tool_result"),
         ('{"type": "subscribe", "dialect": "klingon"}', "tokenmill dialects"),
         ('{"type": "subscribe", "frm": "start"}', "frm"),
-        ('{"type": "subscribe", "conversation": "d"}', "/v1/ws reads several"),
-        ('{"type": "subscribe", "authorization": "a\\nb"}', "the header of that name"),
-        ('{"type": 3}', "is a word"),
+        ('{"type": "subscribe", "conversation": "d"}', "use /v1/ws for several"),
+        ('{"type": "subscribe", "authorization": "a\\nb"}', "a header of that name"),
+        ('{"type": 3}', "must be a string"),
         (b"\x00\x01", "not in a binary one"),
     ],
 )

@@ -1,4 +1,4 @@
-"""The kinds of model servers: one file each, one line each in this list."""
+"""The kinds of model servers: each has one file, and one line in the list."""
 
 from tokenmill.caller.kinds.anthropic import ANTHROPIC
 from tokenmill.caller.kinds.completions import COMPLETIONS
@@ -12,11 +12,11 @@ from tokenmill.caller.kinds.vllm import VLLM
 __all__ = ["KINDS", "Call", "Kind", "Plan", "find_kind"]
 
 KINDS: tuple[Kind, ...] = (VLLM, SGLANG, LLAMA_CPP, OLLAMA, OPENAI, COMPLETIONS, ANTHROPIC)
-"""Every kind."""
+"""All kinds."""
 
 _BY_NAME = {kind.name: kind for kind in KINDS}
 
 
 def find_kind(name: str) -> Kind:
-    """The kind of that name, which the configuration has checked."""
+    """Return the kind of this name, which the configuration has checked."""
     return _BY_NAME[name]

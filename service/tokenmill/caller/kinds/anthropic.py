@@ -1,4 +1,4 @@
-"""Anthropic's Messages, and servers that speak it."""
+"""Anthropic's Messages API, and servers that speak it."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -11,36 +11,37 @@ from tokenmill.apis.namespaces import with_one_name
 from tokenmill.apis.reading import Node
 from tokenmill.apis.record import BETAS
 from tokenmill.apis.responses_input import read_input, whole_items
-from tokenmill.caller.kinds.arguments import fitted, read_arguments, said_by, text_of
+from tokenmill.caller.kinds.arguments import fitted, read_arguments, text_of, text_of_part
 from tokenmill.caller.kinds.kind import HINTS, Call, Kind, Plan, given, own_body, single, unsupported
 
 VERSION = "2023-06-01"
+"""The API's version, which every request names."""
 
 TAKEN = frozenset({"top_k"})
-"""What else it takes."""
+"""Fields beyond those of `Ask` that the API takes."""
 
 EFFORTS = {"minimal": "low", NO_EFFORT: None}
-"""Words of OpenAI's that it does not have: it thinks if it is asked to."""
+"""Efforts of OpenAI that the API lacks → its own. Without an effort it thinks only if asked to."""
 
 FIT_ID, ID_CHARS = re.compile("[A-Za-z0-9_-]+"), 24
-"""What it takes for the id of a call, and how long a hash is that stands in the place of another."""
+"""Ids of calls that the API takes, and characters of the hash that replaces any other id."""
 
 OURS = frozenset({"stream", "model", "metadata"})
-"""Fields of a client's own body that are set here."""
+"""Fields of a client's own body that are replaced here."""
 
 PASSED = frozenset({"cache_control"})
-"""Fields without effect here that mean something to that API."""
+"""Fields that have no effect in the front, and one in the API."""
 
 
 class Anthropic(Kind):
-    """Messages as they come."""
+    """Requests to the Messages API; what the server has parsed is passed on."""
 
     name = "anthropic"
     summary = "Anthropic's Messages: what the server has parsed already is passed on"
     raw = False
 
     def check(self, plan: Plan) -> None:
-        """What that API has no word for is refused by name."""
+        """Raise `BadAsk` for a field that the API does not have."""
         single(plan)
         if plan.api == "messages":
             return
@@ -57,10 +58,10 @@ class Anthropic(Kind):
                 raise unsupported(plan, name, ask.model)
 
     def call(self, plan: Plan) -> Call:
-        """The client's own body, where it speaks this API."""
+        """Return the streamed request; the client's own body, if the client speaks this API."""
         if plan.api == "messages":
             own = own_body(plan.body, MESSAGES.fields, OURS, PASSED)
-            own["messages"] = [told for message in own["messages"] if (told := _spoken(message)) is not None]
+            own["messages"] = [turn for message in own["messages"] if (turn := _own_turn(message)) is not None]
             body = {**own, **_metadata(plan.body), "model": plan.model, "stream": True}
             return Call("/v1/messages", body, "sse+anthropic", {BETAS: plan.betas} if plan.betas else {})
         ask = plan.ask
@@ -79,20 +80,21 @@ class Anthropic(Kind):
         return Call("/v1/messages", body, "sse+anthropic")
 
     def headers(self, api_key: str) -> Mapping[str, str]:
-        """A key of its own header, and the version of the API."""
+        """Return the headers of every request: the key, in this API's own header, and the API's version."""
         return {"anthropic-version": VERSION, **({"x-api-key": api_key} if api_key else {})}
 
 
 def _metadata(body: Json) -> Json:
-    """The one word of them that this API knows: it refuses what is for the front."""
+    """Return `metadata` with `user_id` alone, if the client gave one: the API refuses the front's other members."""
     user = (body.get("metadata") or {}).get("user_id")
     return {} if user is None else {"metadata": {"user_id": user}}
 
 
-def _spoken(message: Json) -> Json | None:
-    """A turn of a client's own body, with ids that fit; None: it says nothing.
+def _own_turn(message: Json) -> Json | None:
+    """Return a turn of a client's own body, with ids that fit; None if nothing is left of it.
 
-    The assistant's is without what its model wrote and this API refuses: blank texts, and thinking that nobody signed.
+    An assistant's turn loses blocks that a model wrote and this API refuses: blank text, and thinking without a
+    signature.
     """
     content = message.get("content") or []
     if isinstance(content, str):
@@ -102,36 +104,36 @@ def _spoken(message: Json) -> Json | None:
 
 
 def _is_taken(block: Json) -> bool:
-    """Whether a block of the assistant's is not refused."""
+    """Whether the API takes a block of an assistant's turn."""
     if block["type"] == "thinking":
         return bool(block.get("signature"))
     return block["type"] != "text" or bool(block["text"].strip())
 
 
 def _with_fit_id(block: Json) -> Json:
-    """A call or a result with an id that is taken."""
+    """Return a call or result, with an id that the API takes."""
     for name in ("id", "tool_use_id"):
         block = fitted(block, name, FIT_ID, ID_CHARS)
     return block
 
 
 def _output(ask: Ask) -> Json:
-    """How much effort the answer is worth, and its shape."""
+    """Return the fields for the reasoning effort and for the answer's shape."""
     effort = ask.reasoning_effort
     output = given(effort=EFFORTS.get(effort, effort) if effort else None, format=_format(ask))
     return {"output_config": output} if output else {}
 
 
 def _format(ask: Ask) -> Json | None:
-    """The shape of an answer; None: any, or one that this API has no word for."""
+    """Return the answer's JSON schema as a format; None if there is none, or no schema."""
     shape = (ask.response_format or {}).get("json_schema")
     return {"type": "json_schema", "schema": shape["schema"]} if shape else None
 
 
 def _conversation(plan: Plan) -> Iterator[Json]:
-    """The messages; of Responses one for each item.
+    """Yield the messages of the conversation; for the Responses API, those of each item.
 
-    What was thought is signed item by item, and that API checks where it stands; a chat has no place for that.
+    Reasoning has a signature in each item, and the API checks its position; the messages of a chat can't express that.
     """
     items = plan.body.get("input") if plan.api == "responses" else None
     if not isinstance(items, list):
@@ -145,7 +147,7 @@ def _conversation(plan: Plan) -> Iterator[Json]:
 
 
 def _thinking(item: Json) -> list[Json]:
-    """What was thought, if it is signed: else it is refused."""
+    """Return the thinking block of a reasoning item; none if it has no signature, as the API would refuse it."""
     text, signature = "".join(part["text"] for part in item.get("content") or ()), item.get("encrypted_content")
     if not (text and signature and isinstance(signature, str)):
         return []
@@ -157,21 +159,21 @@ def _system(messages: list[Json]) -> list[Json]:
 
 
 def _messages(messages: Iterable[Json]) -> list[Json]:
-    """Turns of user and assistant; results of calls are the user's, and neighbours are one turn."""
-    turns, thought = list[Json](), list[Json]()
+    """Return the turns of user and assistant. Results of calls are the user's; neighbors of one role are one turn."""
+    turns, thinking = list[Json](), list[Json]()
     for message in messages:
         if message["role"] in ("system", "developer"):
             continue
         if message["role"] == "reasoning":
-            thought += message["content"]
+            thinking += message["content"]
             continue
         role = "assistant" if message["role"] == "assistant" else "user"
         blocks = [_result(message)] if message["role"] == "tool" else _blocks(message)
         if not blocks:
-            continue  # as an answer that was reasoning alone: a turn without content is refused
+            continue  # an answer with nothing but reasoning: the API refuses a turn without content
         if role == "assistant":
-            blocks = thought + blocks
-        thought = []  # in front of the user's it would be the end of a turn, which is refused
+            blocks = thinking + blocks
+        thinking = []  # before a user's turn it would end the assistant's turn, which the API refuses
         if turns and turns[-1]["role"] == role:
             turns[-1]["content"] += blocks
         else:
@@ -180,11 +182,11 @@ def _messages(messages: Iterable[Json]) -> list[Json]:
 
 
 def _blocks(message: Json) -> list[Json]:
-    """What a message says; texts that are empty or blank are refused."""
+    """Return a message's content and calls as blocks, without blank text, which the API refuses."""
     content = message.get("content")
     parts = content if isinstance(content, list) and content else [{"type": "text", "text": text_of(message)}]
     calls = [_use(call) for call in message.get("tool_calls") or ()]
-    return [_part(part) for part in parts if part.get("type") == "image_url" or said_by(part).strip()] + calls
+    return [_part(part) for part in parts if part.get("type") == "image_url" or text_of_part(part).strip()] + calls
 
 
 def _part(part: Json) -> Json:
@@ -193,7 +195,7 @@ def _part(part: Json) -> Json:
         head, _, data = url.partition(";base64,")
         embedded = {"type": "base64", "media_type": head.partition(":")[2], "data": data}
         return {"type": "image", "source": embedded if data else {"type": "url", "url": url}}
-    return {"type": "text", "text": said_by(part)}
+    return {"type": "text", "text": text_of_part(part)}
 
 
 def _use(call: Json) -> Json:
@@ -213,7 +215,7 @@ def _tool(function: Json) -> Json:
 
 
 def _choice(plan: Plan) -> Json | None:
-    """How calls are asked for; nothing where there are no tools."""
+    """Return the tool choice; None if there are no tools."""
     ask = plan.ask
     if not ask.tools:
         return None

@@ -1,4 +1,4 @@
-"""Messages of a history for servers of another shape: arguments of calls, their ids, text in one piece, reasoning."""
+"""Converts messages of a history for servers: arguments and ids of calls, text as one string, reasoning."""
 
 import re
 from collections.abc import Iterable
@@ -10,15 +10,18 @@ import msgspec
 from tokenmill.apis.ask import Json
 
 REASONING = frozenset({"reasoning_content", "reasoning"})
-"""What an assistant thought, in chats."""
+"""Members of a chat's message with the assistant's reasoning."""
 
 
 SHORT_ID = re.compile("[A-Za-z0-9]{9}")
-"""What the templates and the API of Mistral's models take for the id of a call."""
+"""Ids of calls that the templates and the API of Mistral's models take."""
 
 
 def read_arguments(text: Any) -> dict[str, Any]:
-    """The object that a text of arguments is; what is none is an argument by itself, so that nothing is lost."""
+    """Return a call's arguments as an object.
+
+    A text that is not one becomes the argument `arguments`: nothing is lost.
+    """
     if isinstance(text, dict):
         return text
     try:
@@ -28,39 +31,39 @@ def read_arguments(text: Any) -> dict[str, Any]:
 
 
 def text_of(message: Json) -> str:
-    """All text of a message, the words of a refusal included."""
+    """Return all text of a message, including that of a refusal."""
     content = message.get("content")
     parts = content if isinstance(content, list) else [{"text": content}]
-    return "".join(said_by(part) for part in parts) or message.get("refusal") or ""
+    return "".join(text_of_part(part) for part in parts) or message.get("refusal") or ""
 
 
-def said_by(part: Json) -> str:
-    """The text of one part; empty for an image."""
+def text_of_part(part: Json) -> str:
+    """Return the text of one part; empty for an image."""
     return part.get("text") or part.get("refusal") or ""
 
 
 def images_of(message: Json) -> list[Json]:
-    """Its parts that are images."""
+    """Return the parts of a message that are images."""
     content = message.get("content")
     return [part for part in content if part.get("type") == "image_url"] if isinstance(content, list) else []
 
 
 def reasoning_of(message: Json) -> str | None:
-    """What an assistant thought, by either of its names; None: nothing."""
+    """Return the reasoning of a message, which has one of two names; None if there is none."""
     return message.get("reasoning_content") or message.get("reasoning") or None
 
 
 def with_reasoning(message: Json, names: Iterable[str]) -> Json:
-    """A message with what an assistant thought by these names alone, if it has any."""
+    """Return a message with the assistant's reasoning under these names alone, if it has reasoning."""
     if message["role"] != "assistant" or not REASONING & message.keys():
         return message
-    thought = reasoning_of(message)
+    reasoning = reasoning_of(message)
     rest = {field: value for field, value in message.items() if field not in REASONING}
-    return rest | (dict.fromkeys(names, thought) if thought else {})
+    return rest | (dict.fromkeys(names, reasoning) if reasoning else {})
 
 
 def with_short_ids(messages: list[Json]) -> list[Json]:
-    """The conversation with ids of calls that fit `SHORT_ID`; a result keeps that of its call."""
+    """Return messages in which all ids of calls fit `SHORT_ID`. A result still has the id of its call."""
     return [_with_short_ids(message) for message in messages]
 
 
@@ -71,9 +74,9 @@ def _with_short_ids(message: Json) -> Json:
     return fitted(message | changed, "tool_call_id", SHORT_ID, 9)
 
 
-def fitted(said: Json, name: str, fits: re.Pattern[str], size: int) -> Json:
-    """What is said, where that member is an id that does not fit with a hash of this size in its place."""
-    unfit = said.get(name)
+def fitted(value: Json, name: str, fits: re.Pattern[str], size: int) -> Json:
+    """Return an object whose member `name` is an id; one that does not fit is replaced by `size` digits of its hash."""
+    unfit = value.get(name)
     if not isinstance(unfit, str) or not unfit or fits.fullmatch(unfit):
-        return said
-    return said | {name: sha256(unfit.encode(errors="surrogatepass")).hexdigest()[:size]}
+        return value
+    return value | {name: sha256(unfit.encode(errors="surrogatepass")).hexdigest()[:size]}

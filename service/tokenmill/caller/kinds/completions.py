@@ -1,16 +1,16 @@
-"""Any server with OpenAI's completions: the prompt is rendered here, by the model's own chat template."""
+"""Any server with OpenAI's completions API: the prompt is rendered here, by the model's own chat template."""
 
 from tokenmill.caller.kinds.kind import Call, Kind, Plan, sampling
 
 
 class Completions(Kind):
-    """A completion of a prompt."""
+    """A streamed completion of a prompt."""
 
     name = "completions"
     summary = "`/v1/completions` with a prompt that `template_file` renders here"
 
     def call(self, plan: Plan) -> Call:
-        """The completion. Servers that know it skip no special tokens; others pass over these words."""
+        """Return the completion, without skipping special tokens: servers that don't know these fields ignore them."""
         forwarded = {name: value for name, value in plan.ask.forwarded.items() if name != "chat_template_kwargs"}
         body = {
             **forwarded,

@@ -1,4 +1,4 @@
-"""What a kind of model server is: how it is asked, so that the text comes as the model wrote it."""
+"""The base class of kinds of model servers: how one is asked, so that it returns text as the model wrote it."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
@@ -16,41 +16,41 @@ Found = TypeVar("Found")
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """One request as it goes to one upstream."""
+    """How one request is made at one upstream."""
 
     ask: Ask
     upstream: Upstream
     api: str = "chat"
-    """Which the client speaks."""
+    """Name of the API that the client speaks."""
     body: Json = {}
-    """As the client sent it, for servers that speak the same API."""
+    """The body that the client sent, for servers that speak the same API."""
     format: str = "plain"
-    """What the model writes."""
+    """Name of the format that the model writes."""
     markers: tuple[str, ...] = ()
-    """Of that format: what a server that drops special tokens has to keep."""
+    """The format's markers, which a server that drops special tokens has to keep."""
     prompt: str | None = None
-    """Rendered here, or by the server."""
+    """The prompt, rendered here or by the server; None if the server is sent messages."""
     begins: str = ""
-    """What the answer begins with: the prompt has it already, the text that comes has not."""
+    """Beginning of the answer that the prompt ends with, and the server's text lacks."""
     opens_reasoning: bool = False
-    """Its prompt opens the reasoning, whatever the client says."""
+    """Whether the prompt opens the reasoning, whatever the client asks for."""
     answer: str = ""
-    """Names this try, for servers that stop what has a name."""
+    """Name of this try, for servers that stop an answer by its name."""
     betas: str = ""
-    """What the client tries out of Messages, as its header says."""
+    """The client's header `anthropic-beta`: features of the Messages API."""
 
     @property
     def model(self) -> str:
-        """Its name at the server."""
+        """The name that the server knows the model by."""
         return self.upstream.model or self.ask.model
 
     def name_of(self, field: str) -> str:
-        """What the client calls a field of `Ask`."""
+        """Return the client's name for a field of `Ask`, in its API."""
         return name_at(self.api, field)
 
     @property
     def tools(self) -> list[Json]:
-        """Those that the model is told of: none if it may call none, one if that one has to be called."""
+        """The tools that the model may call: none, all, or the one that it has to call."""
         if self.ask.tool_choice == "none":
             return []
         if self.ask.tool_choice == "named":
@@ -59,46 +59,47 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Call(msgspec.Struct, frozen=True):
-    """One request of HTTP."""
+    """One HTTP request to a server."""
 
     path: str
     body: Json
     codec: str = ""
-    """How what comes is read; empty: it is one JSON object."""
+    """Name of the codec that reads the response; empty if that is one JSON object."""
     headers: Mapping[str, str] = {}
-    """Of this request, beside those of every one."""
+    """Headers of this request, beside those of all requests."""
 
 
 class Kind(ABC):
-    """A kind of server. A new one is one file with an object of a class derived from this, and one line in the list of
-    this package.
+    """A kind of model server.
+
+    A new kind is one file with an object of a class derived from this, and one line in the list of this package.
     """
 
     name: str
-    """What `upstreams.kind` calls it."""
+    """Its name in `upstreams.kind`."""
     summary: str
     """How it is made to write raw text, for people."""
     raw = True
-    """Whether its text is as the model wrote it; else it may have read calls and reasoning itself."""
+    """Whether its text is as the model wrote it; otherwise it may have parsed calls and reasoning itself."""
     continued = False
     """Whether a client may have it continue a last message of the assistant, by `continue_final_message`."""
 
     def check(self, plan: Plan) -> None:  # noqa: B027 -- most kinds take everything
-        """Raise `BadAsk` for what can't be had from it."""
+        """Raise `BadAsk` for a request that such a server can't answer."""
 
-    def rendering(self, plan: Plan) -> Call | None:  # noqa: ARG002 -- of those that render
-        """Return the request that has it render the prompt, if it can and has to."""
+    def rendering(self, plan: Plan) -> Call | None:  # noqa: ARG002 -- for kinds that render
+        """Return the request by which the server renders the prompt; None if it does not render apart."""
         return None
 
-    def prompt_of(self, answer: bytes) -> str | None:  # noqa: ARG002 -- of those that render
-        """Return the prompt in the answer to that request; None if there is none. Raises `NOT_JSON`."""
+    def prompt_of(self, answer: bytes) -> str | None:  # noqa: ARG002 -- for kinds that render
+        """Return the prompt in the response to that request; None if it has none. Raises `NOT_JSON`."""
         return None
 
     @abstractmethod
     def call(self, plan: Plan) -> Call:
-        """Return the request whose answer streams."""
+        """Return the request whose response streams the answer."""
 
-    def abort(self, call: Call) -> Call | None:  # noqa: ARG002 -- of those that want more
+    def abort(self, call: Call) -> Call | None:  # noqa: ARG002 -- for kinds that need one
         """Return the request that stops an answer; None if closing the connection is enough."""
         return None
 
@@ -108,13 +109,13 @@ class Kind(ABC):
 
 
 HINTS = frozenset({"user", "prompt_cache_key", "safety_identifier", "verbosity"})
-"""Fields that may help a server. Those that do not know them get none: an answer is right without them."""
+"""Fields that may help a server, and that are left out for kinds that don't know them: an answer is right without."""
 
 
 def found_in(answer: bytes, wanted: type[Found]) -> Found | None:
-    """The members of an answer that this type has; None if they are of other types. Raises `NOT_JSON`.
+    """Return a response's members that the type `wanted` has; None if they don't fit it. Raises `NOT_JSON`.
 
-    Nothing else of it is kept: decoded whole, an answer may take many times its bytes.
+    Other members are not decoded: a whole response may take many times its bytes.
     """
     try:
         return msgspec.json.decode(answer, type=wanted)
@@ -123,18 +124,18 @@ def found_in(answer: bytes, wanted: type[Found]) -> Found | None:
 
 
 def unsupported(plan: Plan, field: str, server: str) -> BadAsk:
-    """The refusal of a field that a server has no word for."""
+    """Return the refusal of a field that a server does not have."""
     name = plan.name_of(field)
     return BadAsk(f"{name} can't be passed on to {server}; leave it out", name, "unsupported_parameter")
 
 
 def given(**fields: Any) -> Json:
-    """Those that have a value."""
+    """Return the fields that have a value: neither None nor an empty list."""
     return {name: value for name, value in fields.items() if value is not None and value != []}
 
 
 def choosing(ask: Ask) -> Json:
-    """How the model is to choose its words, as most servers call it."""
+    """Return the sampling options by the names that most servers have for them."""
     return given(
         temperature=ask.temperature,
         top_p=ask.top_p,
@@ -146,28 +147,28 @@ def choosing(ask: Ask) -> Json:
 
 
 def sampling(ask: Ask) -> Json:
-    """The same and the form of the answer, as OpenAI's APIs call them, chat and completions alike."""
+    """Return them with the answer's cap and form, by their names in OpenAI's APIs, both chat and completions."""
     return {**choosing(ask), **given(max_tokens=ask.max_tokens, response_format=ask.response_format)}
 
 
 def single(plan: Plan) -> None:
-    """Raise `BadAsk` where several answers are wanted of a server that gives one."""
+    """Raise `BadAsk` if several answers are asked of a server that gives one."""
     if plan.ask.n > 1:
         raise BadAsk(f"{plan.ask.model} gives one answer at a time; ask for n=1", "n", "unsupported_value")
 
 
 def text_only(plan: Plan) -> None:
-    """Raise `BadAsk` for images, which have no place in a prompt that is text."""
+    """Raise `BadAsk` for images, which a prompt of text can't contain."""
     if any(map(images_of, plan.ask.messages)):
-        detail = f"{plan.ask.model} completes a prompt of text, in which images have no place; leave them out"
+        detail = f"{plan.ask.model} completes a prompt of text, which can't have images; leave them out"
         raise BadAsk(detail, plan.name_of("messages"), "unsupported_value")
 
 
 def own_body(body: Json, fields: Fields, ours: Collection[str], passed: Collection[str]) -> Json:
-    """Return a client's own body for a server of the same API, without `ours`, which are set here.
+    """Return a client's own body for a server of the same API, without the fields in `ours`, which the kind sets.
 
-    Null fields are left out, and fields that have no effect here, since servers refuse some of them. Those in `passed`
-    mean something to the server.
+    It leaves out null fields, and fields that the front ignores, as servers refuse some of them. The fields in `passed`
+    are kept, as they mean something to the server.
     """
     return {
         name: value
@@ -177,7 +178,10 @@ def own_body(body: Json, fields: Fields, ours: Collection[str], passed: Collecti
 
 
 def chat_body(plan: Plan, messages: list[Json]) -> Json:
-    """A streamed chat completion of these messages; what else the client says stands below."""
+    """Return the body of a streamed chat completion of these messages.
+
+    The client's forwarded fields come first, so that they can't override others.
+    """
     ask = plan.ask
     if plan.begins:
         messages = [*messages, {"role": "assistant", "content": plan.begins}]

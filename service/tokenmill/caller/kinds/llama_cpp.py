@@ -1,9 +1,9 @@
 """llama.cpp's server: it renders the prompt, and completes it.
 
 llama.cpp of October 2026 (`tools/server/server-context.cpp`): `/apply-template` takes the body of a chat completion and
-answers its prompt; `/completion` goes on from there and parses nothing. A special token has no text there unless it is
-among `preserved_tokens`, so the format's markers are. Its last event repeats the whole prompt unless `response_fields`
-say what is wanted of it.
+returns its prompt; `/completion` continues the prompt and parses nothing. It writes special tokens as text only if they
+are among `preserved_tokens`, so the format's markers are. Its last event repeats the whole prompt unless
+`response_fields` names the wanted members.
 """
 
 import msgspec
@@ -13,28 +13,28 @@ from tokenmill.caller.kinds.kind import Call, Kind, Plan, choosing, found_in, gi
 from tokenmill.caller.kinds.raw_text import template_messages, template_variables
 
 LAST_EVENT = ("content", "stop", "stop_type", "stopping_word", "tokens_predicted", "tokens_evaluated")
-"""What its codec reads of the last event: with a long prompt in it, it would be longer than an event may be."""
+"""Members of the last event that the codec reads. With a long prompt, the event would exceed the codec's limit."""
 
 
 class _Rendered(msgspec.Struct):
-    """An answer that is a prompt."""
+    """A response with the prompt."""
 
     prompt: str | None = None
 
 
 class LlamaCpp(Kind):
-    """Two requests: the prompt, then its completion."""
+    """Two requests: one for the prompt, one for its completion."""
 
     name = "llama.cpp"
     summary = "`/apply-template` for the prompt, `/completion` for the text, with the format's markers preserved"
 
     def check(self, plan: Plan) -> None:
-        """There is one answer, and a prompt that is text has no images."""
+        """Raise `BadAsk` for several answers, and for images."""
         single(plan)
         text_only(plan)
 
     def rendering(self, plan: Plan) -> Call | None:
-        """By the server's own template."""
+        """Return the request by which the server renders the prompt, with its own template."""
         template = template_variables(plan) | given(reasoning_effort=plan.ask.reasoning_effort)
         body = {
             "messages": template_messages(plan, "reasoning_content"),
@@ -44,12 +44,12 @@ class LlamaCpp(Kind):
         return Call("/apply-template", body)
 
     def prompt_of(self, answer: bytes) -> str | None:
-        """As it says it."""
+        """Return the prompt in the response; None if it has none. Raises `NOT_JSON`."""
         found = found_in(answer, _Rendered)
         return found.prompt if found else None
 
     def call(self, plan: Plan) -> Call:
-        """The completion."""
+        """Return the streamed completion of the prompt."""
         ask = plan.ask
         body = {
             **{name: value for name, value in ask.forwarded.items() if name != "chat_template_kwargs"},
@@ -67,7 +67,7 @@ class LlamaCpp(Kind):
 
 
 def _schema(response_format: Json | None) -> Json | None:
-    """What an answer has to be, as a JSON schema; None: anything."""
+    """Return the JSON schema of the answer; None for free text."""
     if response_format is None or response_format.get("type") == "text":
         return None
     schema = response_format.get("json_schema", {}).get("schema")

@@ -1,8 +1,9 @@
 """Ollama: it renders the prompt, and completes it raw.
 
-Ollama 0.17.4 (`server/routes.go`): its chat always parses calls, and nothing turns that off. `/api/generate` with `raw`
-completes a prompt as it is, special tokens included; the prompt comes from the template here, or from `/api/chat` with
-`_debug_render_only`, which its documentation does not name. `think: false` keeps it from looking for reasoning.
+Ollama 0.17.4 (`server/routes.go`): its chat API always parses calls, and no option turns that off. `/api/generate` with
+`raw` completes a prompt as it is, and writes special tokens. The prompt comes from the template that is configured
+here, or from `/api/chat` with `_debug_render_only`, which is undocumented. With `think: false` it does not look for
+reasoning.
 """
 
 from collections.abc import Mapping
@@ -16,46 +17,45 @@ from tokenmill.caller.kinds.kind import HINTS, Call, Kind, Plan, choosing, found
 from tokenmill.caller.kinds.raw_text import one_system, thinks
 
 OPTIONS = frozenset({"top_k", "min_p", "typical_p", "repeat_penalty", "repeat_last_n", "num_ctx", "num_keep"})
-"""What else it takes as an option."""
+"""Fields beyond those of `Ask` that it takes as options."""
 
 VARIABLES = frozenset({"chat_template_kwargs"})
-"""The variables of a template that is rendered here; Ollama's own has none."""
+"""Field with variables for a template that is rendered here; Ollama's own templates take none."""
 
 
 class _Info(msgspec.Struct):
-    """What Ollama adds to an answer that is only rendered."""
+    """The debug information in a response with the prompt."""
 
     rendered_template: str | None = None
 
 
 class _Rendered(msgspec.Struct):
-    """An answer that has the prompt."""
+    """A response with the prompt."""
 
     info: _Info | None = msgspec.field(default=None, name="_debug_info")
 
 
 class Ollama(Kind):
-    """Two requests: the prompt, then its completion."""
+    """Two requests: one for the prompt, one for its completion."""
 
     name = "ollama"
     summary = "`/api/generate` with `raw`, after a prompt of `template_file` or of Ollama's own (`_debug_render_only`)"
 
     def check(self, plan: Plan) -> None:
-        """What it does not take is refused by name."""
+        """Raise `BadAsk` for fields and images that it does not take."""
         single(plan)
         taken = OPTIONS | HINTS | (VARIABLES if plan.upstream.template_file else frozenset())
         for name in plan.ask.forwarded:
             if name not in taken:
                 raise unsupported(plan, name, "Ollama")
         if any(";base64," not in url for url in _urls(plan.ask.messages)):
-            raise BadAsk(
-                "Ollama takes images as data URLs in base64 alone", plan.name_of("messages"), "unsupported_value"
-            )
+            detail = "Ollama takes images only as data URLs in base64; embed them"
+            raise BadAsk(detail, plan.name_of("messages"), "unsupported_value")
         if plan.ask.reasoning_effort not in (None, NO_EFFORT):
             raise unsupported(plan, "reasoning_effort", "Ollama")
 
     def rendering(self, plan: Plan) -> Call | None:
-        """By its own template, without asking the model."""
+        """Return the request by which the server renders the prompt by its own template, without running a model."""
         return Call(
             "/api/chat",
             {
@@ -68,12 +68,12 @@ class Ollama(Kind):
         )
 
     def prompt_of(self, answer: bytes) -> str | None:
-        """Where it stands."""
+        """Return the prompt in the response; None if it has none. Raises `NOT_JSON`."""
         found = found_in(answer, _Rendered)
         return found.info.rendered_template if found and found.info else None
 
     def call(self, plan: Plan) -> Call:
-        """The completion."""
+        """Return the streamed completion of the prompt."""
         ask = plan.ask
         options = {
             **{name: value for name, value in ask.forwarded.items() if name in OPTIONS},
@@ -99,13 +99,13 @@ def _format(response_format: Json | None) -> Json | str | None:
 
 
 def _messages(messages: list[Json]) -> list[Json]:
-    """The conversation as Ollama has it; some templates name the tool beside its result."""
+    """Return the conversation in Ollama's shape. A result gets its tool's name, which some templates write."""
     names = {call["id"]: call["function"]["name"] for message in messages for call in message.get("tool_calls") or ()}
     return [_message(message, names) for message in one_system(messages)]
 
 
 def _message(message: Json, names: Mapping[str, str]) -> Json:
-    """A message as Ollama has it: text, images apart, arguments as objects, results with the name of their tool."""
+    """Return a message in Ollama's shape: images apart from the text, arguments as objects, results with tool names."""
     calls = [_call(call) for call in message.get("tool_calls", ())]
     called = message.get("tool_call_id")
     return {
@@ -130,7 +130,7 @@ def _function(function: Json) -> Json:
 
 
 def _images(messages: list[Json]) -> list[str]:
-    """Images in base64. Others are refused before."""
+    """Return the images of messages in base64. `check` has refused others."""
     return [url.partition(";base64,")[2] for url in _urls(messages)]
 
 

@@ -1,12 +1,12 @@
-"""Any server with OpenAI's chat completions, which may read calls and reasoning itself.
+"""Any server with OpenAI's chat completions API, which may parse calls and reasoning itself.
 
-How long an answer may be has two names there. OpenAI's newer models refuse `max_tokens`; Ollama, llama.cpp before 2026
-and others pass over `max_completion_tokens`, so that nothing ends the answer, and Mistral refuses it. Hence a server is
-told by the name that it knows, whichever the client used, and by one alone: OpenAI refuses both together.
+The limit of an answer's length has two names. OpenAI's newer models refuse `max_tokens`; Ollama, llama.cpp before 2026
+and others ignore `max_completion_tokens`, so that nothing limits the answer, and Mistral refuses it. So the request has
+the name that the server knows, whichever the client used, and only that one: OpenAI refuses both together.
 
-What was thought in turns before has two names, too, and is no part of OpenAI's API. DeepSeek, Kimi and others refuse a
-loop of tools without it; OpenAI, Groq, Mistral and Cerebras refuse fields of messages that they do not know, and so
-every turn behind a thought. Images in what a tool answers are the user's there.
+The reasoning of earlier turns has two names, too, and is not part of OpenAI's API. DeepSeek, Kimi and others refuse a
+loop of tool calls without it; OpenAI, Groq, Mistral and Cerebras refuse messages with unknown fields, and so would
+refuse every turn after one with reasoning. For them, images in a tool's result move to a message of the user.
 """
 
 from collections.abc import Iterable
@@ -23,35 +23,36 @@ from tokenmill.config import Upstream
 OLD, NEW = "max_tokens", "max_completion_tokens"
 
 NEW_AT = ("api.openai.com", "openai.azure.com")
-"""Hosts, and those below them, where the new name is the one that every model takes."""
+"""Hosts whose models all take the new name, and those of their subdomains."""
 
 STRICT = (*NEW_AT, "api.groq.com", "api.mistral.ai", "api.cerebras.ai")
-"""The same, where messages with reasoning are refused, by one name or by both, and what a tool answers is text."""
+"""Hosts that refuse messages with reasoning, by one name or by both, and take only text as a tool's result."""
 
 ELSEWHERE = "[its images are in the next message of the user]"
-"""What such an answer says of its images."""
+"""Text that replaces the images in a tool's result."""
 
 SHORT_IDS_AT = ("api.mistral.ai",)
-"""The same, where ids of calls have nine characters."""
+"""Hosts that require ids of calls with nine characters."""
 
 NONE = "none"
+"""Value of `upstreams.reasoning_field` for servers that take no reasoning."""
 
 LEFT_OUT = frozenset({"stream", "stream_options", "model", "metadata", "store", OLD, NEW})
-"""Of a client's own body: what is ours to say, and what is for the front."""
+"""Fields of a client's own body that are set here, or are for the front only."""
 
 PASSED = frozenset({"prompt_cache_options", "prompt_cache_retention"})
-"""What means nothing to the front, and something to OpenAI's own server."""
+"""Fields that have no effect in the front, and one in OpenAI's own server."""
 
 
 class OpenAI(Kind):
-    """Chat completions as they come."""
+    """Requests for chat completions; what the server has parsed is passed on."""
 
     name = "openai"
     summary = "chat completions as the client asks for them: what the server has parsed already is passed on"
     raw = False
 
     def call(self, plan: Plan) -> Call:
-        """The client's own body, where it speaks this API."""
+        """Return the streamed request; the client's own body, if the client speaks this API."""
         if plan.api == "chat" and not plan.begins:
             own = own_body(plan.body, CHAT.fields, LEFT_OUT, PASSED)
             own["messages"] = _history(plan, [*map(_passed, own["messages"], plan.ask.messages)])
@@ -65,14 +66,14 @@ class OpenAI(Kind):
 def _passed(own: Json, read: Json) -> Json:
     """Return a client's own message as the front reads it, without an empty list of calls, which OpenAI refuses.
 
-    Beside calls a null content stays, which the front leaves out: DeepSeek requires the member.
+    A null content, which the front leaves out, is kept: DeepSeek requires the member beside calls.
     """
-    told = {name: value for name, value in read.items() if name != "tool_calls" or value}
-    return {"content": None} | told if "content" in own else told
+    message = {name: value for name, value in read.items() if name != "tool_calls" or value}
+    return {"content": None} | message if "content" in own else message
 
 
 def _choice(plan: Plan) -> Json:
-    """The tools, and how they are to be called: OpenAI refuses words about that where there are none."""
+    """Return the fields about tools; none without tools, as OpenAI refuses them then."""
     ask = plan.ask
     if not ask.tools:
         return {}
@@ -83,12 +84,12 @@ def _choice(plan: Plan) -> Json:
 
 
 def _length(upstream: Upstream) -> str:
-    """By which name it is told how long an answer may be."""
+    """Return the server's name for the limit of an answer's length."""
     return upstream.length_field or (NEW if all(_are_at(upstream, NEW_AT)) else OLD)
 
 
 def _history(plan: Plan, messages: list[Json]) -> list[Json]:
-    """The conversation as the server takes it: ids, images of results, and what was thought by the name it knows."""
+    """Return the conversation with ids, images of results and reasoning as the server takes them."""
     upstream, strict = plan.upstream, any(_are_at(plan.upstream, STRICT))
     if any(_are_at(upstream, SHORT_IDS_AT)):
         messages = with_short_ids(messages)
@@ -97,40 +98,40 @@ def _history(plan: Plan, messages: list[Json]) -> list[Json]:
     name = upstream.reasoning_field or (NONE if strict else "")
     if not name:
         return messages
-    told = ((each, with_reasoning(each, () if name == NONE else (name,))) for each in messages)
-    return [new for old, new in told if new is old or any(new.get(field) for field in _SAYS)]
+    changes = ((each, with_reasoning(each, () if name == NONE else (name,))) for each in messages)
+    return [new for old, new in changes if new is old or any(new.get(field) for field in _CONTENTS)]
 
 
-_SAYS = ("content", "refusal", "tool_calls", *REASONING)
-"""Of which a message of the assistant has some."""
+_CONTENTS = ("content", "refusal", "tool_calls", *REASONING)
+"""Members of an assistant's message; one that has lost all of them is left out."""
 
 
 def _with_results_of_text(messages: list[Json]) -> list[Json]:
-    """The conversation with images of results in a message of the user's, behind all results of their turn."""
-    told = list[Json]()
+    """Return messages in which images of results are in a message of the user, after all results of their turn."""
+    changed = list[Json]()
     for of_tools, run in groupby(messages, lambda each: each["role"] == "tool"):
         turn = list(run)
-        seen = [part for result in turn for part in _seen(result)] if of_tools else []
-        if seen:
-            turn = [*map(_of_text, turn), {"role": "user", "content": seen}]
-        told += turn
-    return told
+        images = [part for result in turn for part in _labeled_images(result)] if of_tools else []
+        if images:
+            turn = [*map(_without_images, turn), {"role": "user", "content": images}]
+        changed += turn
+    return changed
 
 
-def _seen(result: Json) -> list[Json]:
-    """The images of a result, behind the words that say whose they are."""
+def _labeled_images(result: Json) -> list[Json]:
+    """Return the images of a result, after a text that names its call."""
     images = images_of(result)
     return [text_part(f"Images of the result of {result['tool_call_id']}:"), *images] if images else []
 
 
-def _of_text(result: Json) -> Json:
+def _without_images(result: Json) -> Json:
     if not images_of(result):
         return result
     return result | {"content": "\n".join(filter(None, (text_of(result), ELSEWHERE)))}
 
 
 def _are_at(upstream: Upstream, hosts: Iterable[str]) -> list[bool]:
-    """Of each of its URLs whether it is at one of these hosts, or below one."""
+    """Return for each URL of an upstream whether it is at one of these hosts, or a subdomain of one."""
     ends = tuple(f".{host}" for host in hosts)
     return [f".{urlsplit(url).hostname}".endswith(ends) for url in upstream.urls]
 

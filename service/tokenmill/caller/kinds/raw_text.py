@@ -1,8 +1,8 @@
-"""What raw text can't be at once, and what the templates of its models are told.
+"""For servers of raw text: requests that they can't answer, and the messages and variables for chat templates.
 
-Servers hold text to a shape from its first token on. vLLM, SGLang and llama.cpp wait for the end of the reasoning, or
-leave room for calls, only where their own parsers read the text: without those nobody tells them where it ends. So a
-shape is had of an answer that is text and nothing else.
+Servers apply a shape (`response_format`) from the first token on. vLLM, SGLang and llama.cpp wait for the end of the
+reasoning, or leave room for calls, only if their own parsers read the text: without a parser they don't know where it
+ends. So a shape is possible only for an answer without reasoning and calls.
 """
 
 from collections.abc import Mapping
@@ -15,22 +15,23 @@ from tokenmill.caller.kinds.arguments import images_of, text_of, with_reasoning
 from tokenmill.caller.kinds.kind import Plan
 
 UNTHINKING: Mapping[str, bool] = {"enable_thinking": False, "thinking": False}
-"""Variables of chat templates: Qwen, GLM and most others have the first one, DeepSeek, Kimi and Granite the second."""
+"""Variables by which chat templates turn reasoning off: Qwen, GLM and most others have the first one, DeepSeek, Kimi
+and Granite the second."""
 
 SYSTEM, DEVELOPER = "system", "developer"
-"""The second is the role that OpenAI's newer clients send in place of the first."""
+"""Roles of instructions. OpenAI's newer clients send the second instead of the first."""
 
 KNOW_DEVELOPER = frozenset({"harmony"})
-"""Formats of models whose templates know that role. Others refuse it, or leave its messages out and say nothing."""
+"""Formats of models whose templates know the role `developer`. Others refuse it, or silently leave its messages out."""
 
 
 def check_shape(plan: Plan) -> None:
-    """Raise `BadAsk` where a shape is wanted of what has to be something else, too."""
+    """Raise `BadAsk` for a shape of an answer that may have calls or reasoning."""
     ask = plan.ask
     if ask.response_format is None:
         return
     if plan.tools:
-        why = "so it could not call a tool; leave it out, or say that no tool is to be called"
+        why = "so it could not call a tool; leave it out, or set tool_choice to none"
         raise _unfit(plan, "response_format", why)
     if plan.opens_reasoning:
         raise _unfit(plan, "response_format", "and it begins with reasoning; leave it out")
@@ -41,13 +42,15 @@ def check_shape(plan: Plan) -> None:
 
 def _unfit(plan: Plan, field: str, why: str) -> BadAsk:
     shape = plan.name_of("response_format")
-    detail = f"{shape} holds the text of {plan.ask.model} to a shape from its first token on, {why}"
+    detail = f"{shape} applies to the answer of {plan.ask.model} from its first token on, {why}"
     return BadAsk(detail, plan.name_of(field), "unsupported_parameter")
 
 
 def check_end(plan: Plan, *, continued: bool) -> None:
-    """Raise `BadAsk` for a conversation that ends with the assistant: some servers would begin another answer, others
-    continue this one. `continued`: whether the server lets a client ask for the latter, by `continue_final_message`.
+    """Raise `BadAsk` for a conversation that ends with the assistant, unless the client asks to continue its message.
+
+    Otherwise some servers would begin a new message, and others continue this one. `continued` is whether the server
+    takes the client's `continue_final_message`.
     """
     if plan.ask.messages[-1]["role"] != "assistant" or (continued and plan.ask.forwarded.get("continue_final_message")):
         return
@@ -57,26 +60,27 @@ def check_end(plan: Plan, *, continued: bool) -> None:
 
 
 def thinks(plan: Plan) -> bool:
-    """Whether the model may think. One whose prompt opens the reasoning does so, whatever it is told."""
+    """Whether the model may write reasoning. If its prompt opens the reasoning it always does."""
     return plan.opens_reasoning or (plan.ask.thinks and plan.ask.response_format is None)
 
 
 def template_variables(plan: Plan) -> Json:
-    """Those of the model's chat template; the client's own count."""
-    said = plan.ask.forwarded.get("chat_template_kwargs")
-    own = said if isinstance(said, dict) else {}
+    """Return the variables for the model's chat template. The client's own override ours."""
+    given = plan.ask.forwarded.get("chat_template_kwargs")
+    own = given if isinstance(given, dict) else {}
     return own if thinks(plan) else {**UNTHINKING, **own}
 
 
 def template_messages(plan: Plan, *reasoning: str) -> list[Json]:
-    """The conversation, for a server that renders it and knows what was thought by these names."""
+    """Return the conversation for a server that renders it, with reasoning under these names."""
     messages = one_system(plan.ask.messages, knows_developer=plan.format in KNOW_DEVELOPER)
     return [with_reasoning(_as_text(each), reasoning) for each in messages]
 
 
 def _as_text(message: Json) -> Json:
-    """Return a message of the assistant with all its text as `content`, a refusal's words included: templates read
-    nothing else, and some servers refuse a turn without it. Other messages are unchanged.
+    """Return an assistant's message with all its text as `content`, including a refusal's.
+
+    Templates read nothing else, and some servers refuse a turn without it. Other messages are unchanged.
     """
     if message["role"] != "assistant":
         return message
@@ -85,26 +89,26 @@ def _as_text(message: Json) -> Json:
 
 
 def one_system(messages: list[Json], *, knows_developer: bool = False) -> list[Json]:
-    """The conversation with one message of the system, at its beginning; later ones are the user's, in their place.
+    """Return the conversation with one system message, at its beginning; later ones become the user's, in place.
 
-    Qwen's newer templates refuse any other, gpt-oss's leaves it out and says nothing. Where the user's turn is beside
-    it, both are one turn: some templates want user and assistant to alternate.
+    Qwen's newer templates refuse later system messages, and gpt-oss's silently leaves them out. A later one is joined
+    with a neighboring turn of the user: some templates require user and assistant to alternate.
     """
-    first = list(takewhile(_is_the_system, messages))
+    first = list(takewhile(_is_instruction, messages))
     developer = knows_developer and any(each["role"] == DEVELOPER for each in first)
-    told = [_joined(first, DEVELOPER if developer else SYSTEM)] if first else []
-    for asks, turns in groupby(messages[len(first) :], lambda each: each["role"] in ("user", SYSTEM, DEVELOPER)):
+    found = [_joined(first, DEVELOPER if developer else SYSTEM)] if first else []
+    for of_user, turns in groupby(messages[len(first) :], lambda each: each["role"] in ("user", SYSTEM, DEVELOPER)):
         run = list(turns)
-        told += [_joined(run, "user")] if asks and any(map(_is_the_system, run)) else run
-    return told
+        found += [_joined(run, "user")] if of_user and any(map(_is_instruction, run)) else run
+    return found
 
 
-def _is_the_system(message: Json) -> bool:
+def _is_instruction(message: Json) -> bool:
     return message["role"] in (SYSTEM, DEVELOPER)
 
 
 def _joined(messages: list[Json], role: str) -> Json:
-    """Messages as one of this role."""
+    """Return messages joined into one, of this role."""
     first, *others = messages
     if not others:
         return first | {"role": role}

@@ -61,7 +61,7 @@ class KeyAuthorizer(Authorizer):
         digest = hashlib.sha256(credentials.key.encode(errors="surrogatepass")).digest()
         for found in [key.grant for key in self._file.value() if hmac.compare_digest(key.digest, digest)]:
             return found
-        raise unauthenticated("this key is not known", "wrong")
+        raise unauthenticated("this key is not valid; send another one", "wrong")
 
     def holds(self, grant: Grant) -> bool:
         """Whether the key is still in the file, and allows as much."""
@@ -77,9 +77,9 @@ def read_keys(content: bytes) -> tuple[Key, ...]:
     except (tomllib.TOMLDecodeError, RecursionError) as problem:
         raise ValueError(f"is not TOML: {problem}") from None
     except msgspec.ValidationError as problem:
-        raise ValueError(f"is no list of keys: {problem}") from None
+        raise ValueError(f"is not a list of keys: {problem}") from None
     if len({row.sha256.lower() for row in rows}) < len(rows):
-        raise ValueError("has one key twice: which of its rights count would be chance")
+        raise ValueError("has the same key twice, so its rights are ambiguous; remove one of them")
     return tuple(_key(row) for row in rows)
 
 

@@ -64,13 +64,15 @@ class TicketAuthorizer(Authorizer):
     async def grant(self, credentials: Credentials) -> Grant:
         """Return what the client may do now. Raises `Refused`."""
         if max(len(credentials.ticket), len(credentials.key)) > CREDENTIAL_CHARACTERS:
-            raise unauthenticated("no key, token or ticket is as long as this", "wrong")
+            raise unauthenticated(
+                "these credentials are longer than any key, token or ticket; send valid ones", "wrong"
+            )
         if credentials.ticket:
             grant = self._tickets.redeem(credentials.ticket)
         else:
             grant = await self._authorizer.grant(credentials)
         if not self.holds(grant):
-            raise unauthenticated("what these credentials are good for has ended; get new ones", "expired")
+            raise unauthenticated("these credentials have expired; get new ones", "expired")
         return grant
 
     def holds(self, grant: Grant) -> bool:

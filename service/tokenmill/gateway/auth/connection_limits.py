@@ -52,7 +52,7 @@ class ConnectionLimits:
         self._cap_site = max(1, connections // 2)
         """Cap on connections with one key's tickets: its holder may get tickets for conversations that do not exist."""
         self._now = now
-        self._said = -SAID_S
+        self._logged_at = -SAID_S
         self.taken_now = 0
         """Number of open connections."""
         self._by_name: Counter[str] = Counter()
@@ -65,13 +65,15 @@ class ConnectionLimits:
     def take(self, name: str, site: str = "") -> None:
         """Take a slot, as a reader of a site if there is one. Raises `Refused` if none is free."""
         if self.taken_now >= self._cap:
-            raise _full("this process has all the connections that it takes; come again, another one may answer")
+            raise _full("this process has reached its limit of connections; try again, another one may answer")
         if name and self._by_name[name] >= self._cap_each:
-            self._say(name, self._cap_each)
-            raise _full(f"{self._cap_each} connections are open with these credentials; close one, or come again")
+            self._log_full(name, self._cap_each)
+            raise _full(f"{self._cap_each} connections are open with these credentials; close one, or try again later")
         if site and self._by_site[site] >= self._cap_site:
-            self._say(f"all tickets of {site}", self._cap_site)
-            raise _full(f"{self._cap_site} connections are open with tickets of one key; come again")
+            self._log_full(f"all tickets of {site}", self._cap_site)
+            raise _full(
+                f"{self._cap_site} connections are open with tickets of the same key; close one, or try again later"
+            )
         self._count(name, site, 1)
 
     def give_back(self, name: str, site: str = "") -> None:
@@ -82,10 +84,10 @@ class ConnectionLimits:
         """Return the number of a name's open connections."""
         return self._by_name.get(name, 0)
 
-    def _say(self, name: str, cap: int) -> None:
-        if self._now() >= self._said + SAID_S:
-            self._said = self._now()
-            log.warning("no more connections for %s: %d connections are open", shown(name), cap)
+    def _log_full(self, name: str, cap: int) -> None:
+        if self._now() >= self._logged_at + SAID_S:
+            self._logged_at = self._now()
+            log.warning("refusing further connections for %s: %d are open", shown(name), cap)
 
     def _count(self, name: str, site: str, more: int) -> None:
         self.taken_now += more

@@ -50,12 +50,12 @@ class FunctionAuthorizer(Authorizer):
             async with asyncio.timeout(self._deadline_s):
                 answer = await self._function(credentials)
         except Exception as problem:  # noqa: BLE001 -- the function may raise anything; see 2. for the trace
-            log.warning("gateway.function let nobody in: %s", raised_at(problem))
+            log.warning("gateway.function failed, so the client was refused: %s", raised_at(problem))
             return None
         try:
             return _checked(answer)
         except (msgspec.ValidationError, TypeError) as problem:
-            log.error("gateway.function let nobody in: its answer is no Grant: %s", problem)  # noqa: TRY400 -- see 2.
+            log.error("gateway.function did not return a Grant, so the client was refused: %s", problem)  # noqa: TRY400 -- see 2.
             return None
 
 
@@ -64,9 +64,11 @@ def _found(name: str) -> Callable[[Credentials], Awaitable[Grant | None]]:
     try:
         function: Callable[[Credentials], Awaitable[Grant | None]] = getattr(import_module(module), attribute)
     except Exception as problem:  # a module may raise anything when it is imported
-        raise ConfigError([f"gateway.function: there is no {name}: {type(problem).__name__}: {problem}"]) from problem
+        raise ConfigError(
+            [f"gateway.function: {name} can't be imported: {type(problem).__name__}: {problem}"]
+        ) from problem
     if not iscoroutinefunction(function):
-        raise ConfigError([f"gateway.function: {name} is no `async` function"])
+        raise ConfigError([f"gateway.function: {name} is not an `async` function"])
     return function
 
 

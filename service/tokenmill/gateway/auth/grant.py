@@ -143,4 +143,4 @@ def must_allow(grant: Grant, conversation: str, action: Action) -> None:
 
 def forbidden(action: str) -> Refused:
     """Return a 403, which is the same whether or not the conversation exists."""
-    return Refused(FORBIDDEN, f"these credentials do not allow to {action} this conversation")
+    return Refused(FORBIDDEN, f"these credentials are not allowed to {action} this conversation")

@@ -113,7 +113,7 @@ class FetchedKeySet(KeySource):
         if not self._keys:
             raise Refused(
                 UNVERIFIABLE,
-                "the keys that tokens are signed with can't be fetched; come again",
+                "the keys that tokens are signed with can't be fetched; try again",
                 headers={"retry-after": f"{FIRST_AGAIN_S:.0f}"},
             )
         return found
@@ -138,7 +138,7 @@ class FetchedKeySet(KeySource):
             self._old_at = self._now() + OLD_S
         except (aiohttp.ClientError, OSError, TimeoutError, ValueError) as problem:
             what = str(problem) or type(problem).__name__
-            log.error("gateway.jwt_keys: no new set of keys, the old one goes on to count: %s", what)  # noqa: TRY400 -- the sentence is enough
+            log.error("gateway.jwt_keys: the keys could not be fetched, so the previous ones stay valid: %s", what)  # noqa: TRY400 -- the sentence is enough
         finally:
             self._next_fetch = self._now() + (AGAIN_S if self._keys else FIRST_AGAIN_S)
             self._fetch = None
@@ -151,12 +151,12 @@ class FetchedKeySet(KeySource):
             session.get(self._url, allow_redirects=False) as response,
         ):
             if response.status != 200:  # noqa: PLR2004 -- known to everybody
-                raise ValueError(f"it was answered with {response.status}")
+                raise ValueError(f"the server answered with status {response.status}")
             content = bytearray()
             async for piece in response.content.iter_any():
                 content += piece
                 if len(content) > SET_BYTES:
-                    raise ValueError(f"it is longer than {SET_BYTES:,} bytes")
+                    raise ValueError(f"the set is longer than {SET_BYTES:,} bytes")
             return read_set(bytes(content))
 
 
@@ -165,7 +165,7 @@ def key_source(place: str) -> KeySource:
     if place.startswith("https://"):
         return FetchedKeySet(place)
     if place.startswith("http://"):
-        raise ConfigError(["gateway.jwt_keys: keys that come without TLS can be anybody's; use https://, or a file"])
+        raise ConfigError(["gateway.jwt_keys: keys fetched without TLS can be forged; use https://, or a file"])
     return KeySetFile(Path(place))
 
 
@@ -182,10 +182,10 @@ def read_set(content: bytes) -> tuple[Key, ...]:
     except NOT_JSON:
         rows = None
     if not isinstance(rows, list):
-        raise ValueError('is no JSON Web Key Set: {"keys": [...]}')  # noqa: TRY004 -- an error in the file, not in the program
+        raise ValueError('is not a JSON Web Key Set: {"keys": [...]}')  # noqa: TRY004 -- an error in the file, not in the program
     keys = tuple(key for row in rows if isinstance(row, dict) and (key := _key(row)))
     if not keys:
-        raise ValueError(f"has no public key for signatures with {', '.join(_KINDS.values())}")
+        raise ValueError(f"has no public key for {', '.join(_KINDS.values())}")
     return keys
 
 
@@ -197,7 +197,7 @@ def _key(row: dict[str, Any]) -> Key | None:
     try:
         material = PyJWK({name: row[name] for name in _PUBLIC if name in row}, algorithm).key
     except (PyJWTError, ValueError, TypeError):
-        log.warning("gateway.jwt_keys: a key for %s can't be read, and is passed over", algorithm)
+        log.warning("gateway.jwt_keys: skipping a key for %s that can't be read", algorithm)
         return None
     return Key(algorithm, material, kid)
 

@@ -36,10 +36,10 @@ _SHAPE: Final = re.compile(r"[\w-]+\.[\w-]+\.[\w-]*", re.ASCII)
 
 _SENTENCES: Final[Sequence[tuple[type[Exception], Reason, str]]] = (
     (jwt.ExpiredSignatureError, "expired", "the token has expired; get a new one"),
-    (jwt.ImmatureSignatureError, "wrong", "the token is not good yet: `nbf` or `iat` lies ahead"),
-    (jwt.InvalidAudienceError, "wrong", "the token is for somebody else: `aud` is not gateway.jwt_audience"),
-    (jwt.InvalidIssuerError, "wrong", "the token is from somebody else: `iss` is not gateway.jwt_issuer"),
-    (jwt.MissingRequiredClaimError, "wrong", "the token lacks a claim that has to be there: `exp`, `aud`, or `iss`"),
+    (jwt.ImmatureSignatureError, "wrong", "the token is not valid yet: its `nbf` or `iat` is in the future"),
+    (jwt.InvalidAudienceError, "wrong", "the token is for another audience: its `aud` is not gateway.jwt_audience"),
+    (jwt.InvalidIssuerError, "wrong", "the token is from another issuer: its `iss` is not gateway.jwt_issuer"),
+    (jwt.MissingRequiredClaimError, "wrong", "the token lacks a required claim: `exp`, `aud`, or `iss`"),
 )
 """Reasons and details by exception. Claims are checked after the signature, so these reveal nothing to a forger."""
 
@@ -75,7 +75,7 @@ class JwtAuthorizer(Authorizer):
             key = await self._keys.find(kid, algorithm)
             if key is not None:
                 return key
-        raise unauthenticated("the token is signed with no key that is known here", "wrong")
+        raise unauthenticated("the token is not signed with a key that is known here", "wrong")
 
     def _claims(self, token: str, key: Key) -> dict[str, Any]:
         settings = self._settings

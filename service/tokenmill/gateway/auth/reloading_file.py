@@ -59,10 +59,10 @@ class ReloadingFile(Generic[T]):
             self._value = self._load()
         except (OSError, ValueError) as problem:
             log.error(  # noqa: TRY400 -- the trace would show the content
-                "%s: what was read before stays, since %s %s", self._setting, self._path, _sentence(problem)
+                "%s: the previous content stays in use, because %s %s", self._setting, self._path, _sentence(problem)
             )
         else:
-            log.info("%s: %s was read again", self._setting, self._path)
+            log.info("%s: %s has changed and was read again", self._setting, self._path)
 
     def _look(self) -> _Seen:
         """Return what identifies the content. It is taken before the file is read, so no change is missed."""

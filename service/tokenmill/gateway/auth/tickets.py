@@ -56,7 +56,7 @@ class Tickets:
         """
         actions = frozenset({action, *more})
         if grant.by_ticket:  # else one ticket would last for ever
-            raise forbidden("get another ticket with a ticket for")
+            raise forbidden("use a ticket to get another one for")
         for wanted in sorted(actions):
             if wanted in _NEVER or not grant.allows(conversation, wanted):
                 raise forbidden(f"get a ticket to {wanted}")
@@ -65,14 +65,14 @@ class Tickets:
         try:
             text = _text(msgspec.json.encode(content))
         except UnicodeEncodeError:
-            raise Refused(BAD_REQUEST, "the conversation's name is no UTF-8") from None
+            raise Refused(BAD_REQUEST, "the conversation's id is not UTF-8") from None
         return f"{text}.{self._signature(text)}"
 
     def redeem(self, ticket: str) -> Grant:
         """Return a ticket's grant, which ends with the grant behind it. Raises `Refused` if the ticket is not valid."""
         text, _, signature = ticket.encode("ascii", errors="replace").partition(b".")
         if not hmac.compare_digest(self._signature(text.decode()).encode(), signature):
-            raise unauthenticated("the ticket is not of this service; get a new one", "wrong")
+            raise unauthenticated("the ticket was not issued by this service; get a new one", "wrong")
         content = msgspec.json.decode(base64.urlsafe_b64decode(text + b"=="), type=_Content)
         if content.until <= self._now():
             raise unauthenticated("the ticket has expired; get a new one", "expired")

@@ -68,7 +68,7 @@ class Conversation:
 
     async def at(self, offset: int) -> Entry | None:
         """Return the conversation's record at this offset, if there is one. Wait until our reader has reached it."""
-        await self._seen(offset)
+        await self._wait_for(offset)
         found, after = self._window.of(self.key, offset)
         if offset < self._window.first:
             found, after = [], offset
@@ -86,13 +86,13 @@ class Conversation:
         while after < end:
             found, after = await self.reader.read(self.partition, after, self.key, end)
             last = found[-1].offset if found else last
-        await self._seen(last)
+        await self._wait_for(last)
 
-    async def _seen(self, offset: int) -> None:
+    async def _wait_for(self, offset: int) -> None:
         until = time.monotonic() + BEHIND_S
         while self._window.end <= offset:
             if time.monotonic() > until:
-                raise Unavailable(f"the reader of partition {self.partition} does not come to offset {offset}")
+                raise Unavailable(f"partition {self.partition} was not read up to offset {offset} in time")
             await asyncio.sleep(LOOK_S)
 
     async def before_window(self, start: int, soon: int | None) -> tuple[Sequence[Entry], int]:

@@ -50,7 +50,7 @@ class DeletedByRetention(Unavailable):
     """Retention has deleted the place to read from: the log now begins after it."""
 
     def __init__(self, first: int) -> None:
-        super().__init__(f"the log begins at offset {first} now")
+        super().__init__(f"retention has deleted the place to read from: the log now begins at offset {first}")
         self.first = first
 
 

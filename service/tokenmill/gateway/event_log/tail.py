@@ -251,7 +251,7 @@ class Tail:
             self._windows.expire(time.monotonic())
             self._let_go()
             if odd := fewer.look(count, self._partitions):
-                log.warning("%s, as a broker says; it is asked again", odd)
+                log.warning("a broker reports what may be outdated, and is asked again: %s", odd)
             self._grow(count)
 
     def _grow(self, count: int) -> None:
@@ -266,7 +266,7 @@ class Tail:
         except Unavailable as problem:
             if now() - self.polled_at > AWAY_S:
                 raise
-            log.warning("%s; streams wait", problem)
+            log.warning("%s; streams wait until Kafka answers", problem)
             return self._partitions
         self.polled_at = now()
         return count
@@ -297,5 +297,5 @@ class Tail:
 
     def _started(self) -> AIOKafkaConsumer:
         if self._consumer is None:
-            raise RuntimeError("a Tail reads once it is started")
+            raise RuntimeError("a Tail can read only after its start")
         return self._consumer

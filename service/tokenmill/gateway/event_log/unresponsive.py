@@ -39,9 +39,9 @@ class UnresponsivePartitions:
             async with self._trial(partition):
                 self.check(partition)
                 if partition in self._until:  # no other question has been answered meanwhile
-                    yield self._heard(partition)
+                    yield self._watched(partition)
                     return
-        yield self._heard(partition)
+        yield self._watched(partition)
 
     @asynccontextmanager
     async def _trial(self, partition: int) -> AsyncIterator[None]:
@@ -57,7 +57,7 @@ class UnresponsivePartitions:
             self._tried[partition].release()
 
     @contextmanager
-    def _heard(self, partition: int) -> Iterator[None]:
+    def _watched(self, partition: int) -> Iterator[None]:
         try:
             yield
         except Unavailable:

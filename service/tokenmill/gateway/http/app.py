@@ -113,11 +113,11 @@ def _refusal(request: web.Request, problem: Exception, identity: str) -> Refused
     if isinstance(problem, Refused):
         return problem
     if isinstance(problem, Unavailable):
-        log.warning("request %s: %s", identity, problem)
+        log.warning("request %s was refused: %s", identity, problem)
         return Refused(UNAVAILABLE, "try again in a moment", headers={"retry-after": "2"})
     if not isinstance(problem, web.HTTPException):
         unforeseen(request, problem, identity)
-        return Refused(INTERNAL, f"the gateway's log says under {identity} what failed")
+        return Refused(INTERNAL, f"the gateway failed; its log has the reason, with the request id {identity}")
     kind = _STATUS.get(problem.status)
     if kind is None:
         raise problem

@@ -99,8 +99,8 @@ class Origins:
         if not (is_loopback(name) or name.endswith(".localhost") or name in self._names):
             raise Refused(
                 MISDIRECTED,
-                f"without gateway.auth only names of this machine are answered, not {shown(name)}; ask for 127.0.0.1, "
-                "or list the origin that goes by this name in gateway.origins",
+                f"without gateway.auth this server answers only at names of this machine, not at {shown(name)}; "
+                "use 127.0.0.1, or list an origin with that name in gateway.origins",
             )
 
     def _check_page(self, request: web.Request) -> None:
@@ -111,7 +111,11 @@ class Origins:
         elif not (self.allowed(origin) or _is_own(request, origin)):
             safe = request.method in _SAFE and "upgrade" not in request.headers and not asks(request)
             if self._open or not safe:
-                why = "gateway.origins does not list" if self._others else "only pages of this address may, none of"
+                why = (
+                    "gateway.origins does not list"
+                    if self._others
+                    else "only pages of this address have access, and none of"
+                )
                 raise Refused(FOREIGN_ORIGIN, f"{why} {shown(origin)}")
 
     def _check_load(self, request: web.Request) -> None:
@@ -120,7 +124,7 @@ class Origins:
         if self._open and said[0] in _OTHERS and said[1:] != ["navigate", "document"]:
             raise Refused(
                 FOREIGN_ORIGIN,
-                "without gateway.auth nothing is loaded into another page; one that gateway.origins lists can fetch it",
+                "without gateway.auth no other page can load this; a page that gateway.origins lists can fetch it",
             )
 
     async def mark(self, request: web.Request, response: web.StreamResponse) -> None:

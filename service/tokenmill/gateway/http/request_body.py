@@ -29,14 +29,14 @@ AGAIN_S = "2"
 class BrokenOff(Exception):
     """The client went away before the end of its body."""
 
-    why = "the stream broke off: whoever wrote it went away"
+    why = "the stream broke off: its writer disconnected"
     """Error text of a message that is ended because of it."""
 
 
 class Stopping(BrokenOff):
     """The server closes before the end of a body; its client is still there, and may turn to another server."""
 
-    why = "the stream broke off: the gateway that it was written to was stopped"
+    why = "the stream broke off: its gateway was stopped"
 
 
 class RequestBody:
@@ -48,7 +48,7 @@ class RequestBody:
     def __init__(self, request: web.Request, idle_s: float, held: Held = always) -> None:
         coding = request.headers.get("content-encoding", "identity")
         if coding.lower() != "identity":
-            raise Refused(UNSUPPORTED, "send the body without content-encoding: compressed ones are not read")
+            raise Refused(UNSUPPORTED, "compressed bodies are not read; send it without content-encoding")
         self._request = request
         self._idle_s = idle_s
         self._held = held
@@ -61,7 +61,7 @@ class RequestBody:
         patience = self._idle_s if within is None else min(within, self._idle_s)
         piece = await self._read(patience)
         if not self._held():
-            raise unauthenticated("the credentials of this request have ended; get new ones", "expired")
+            raise unauthenticated("the credentials of this request have expired; get new ones", "expired")
         return piece
 
     async def _read(self, patience: float) -> bytes:
@@ -69,9 +69,7 @@ class RequestBody:
             async with asyncio.timeout(patience):
                 return await self._request.content.readany()
         except TimeoutError as late:
-            raise Refused(
-                TIMED_OUT, f"nothing came for {patience:.3g} s; send what there is, or end the body"
-            ) from late
+            raise Refused(TIMED_OUT, f"no bytes came for {patience:.3g} s; send them sooner, or end the body") from late
         except ConnectionError as lost:
             raise BrokenOff from lost
         except asyncio.CancelledError as end:
@@ -79,7 +77,9 @@ class RequestBody:
                 raise
             raise Stopping from end  # the server is closing: its client gets an answer
         except web.RequestPayloadError as problem:
-            raise Refused(BAD_REQUEST, "the framing of the body (chunks, content-length) is broken") from problem
+            raise Refused(
+                BAD_REQUEST, "the framing of the body (chunks, content-length) is wrong; fix the client"
+            ) from problem
 
     async def whole(self, cap: int, within: float | None = None) -> bytes:
         """Return the whole body: at most `cap` bytes, within this many seconds, by default `WHOLE_S`."""
@@ -111,9 +111,9 @@ def stopping(detail: str) -> Refused:
 def broken_off(lost: BrokenOff | None = None) -> Refused:
     """Return the refusal for a body whose end did not come. Only if the server stops is the client there to read it."""
     if isinstance(lost, Stopping):
-        return stopping("this gateway stops, and the end of the body had not come; send it through another one")
-    return Refused(BAD_REQUEST, "the connection was lost before the end of the body")
+        return stopping("this gateway is shutting down, and the body had not ended; send it through another one")
+    return Refused(BAD_REQUEST, "the connection was lost before the end of the body; send it again")
 
 
 def _too_large(cap: int) -> Refused:
-    return Refused(TOO_LARGE, f"the body may have {cap} bytes (gateway.body_kib)")
+    return Refused(TOO_LARGE, f"the body may have at most {cap} bytes (gateway.body_kib)")

@@ -22,7 +22,7 @@ def identifier(text: str, what: str) -> str:
     except UnicodeEncodeError:
         size = 0
     if not 0 < size <= KEY_BYTES:
-        raise Refused(BAD_REQUEST, f"{what} is UTF-8, not empty, and at most {KEY_BYTES} bytes long")
+        raise Refused(BAD_REQUEST, f"{what} must be UTF-8, not empty, and at most {KEY_BYTES} bytes long")
     return text
 
 

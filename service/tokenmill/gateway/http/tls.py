@@ -41,6 +41,6 @@ def _sentence(problem: ssl.SSLError) -> str:
     if problem.reason == "KEY_VALUES_MISMATCH":
         return "the key in gateway.tls_keyfile is not that of the certificate"
     return (
-        f"no certificate chain (PEM), or none whose key in gateway.tls_keyfile has no password: "
+        f"no certificate chain (PEM), or the key in gateway.tls_keyfile is missing or has a password: "
         f"{problem.reason or problem}"
     )

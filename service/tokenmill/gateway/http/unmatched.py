@@ -19,7 +19,9 @@ ANYTHING = "/{path:(?s:.*)}"
 NAME = re.compile(r"\{(\w+)\}")
 """Pattern of a named part of a path: by default aiohttp matches only text without braces."""
 
-NO_ROUTE = "there is no such address; docs/reference/ lists those of a gateway (gateway.md) and of a front (apis.md)"
+NO_ROUTE = (
+    "there is no such address; docs/reference/ lists the addresses of a gateway (gateway.md) and of a front (apis.md)"
+)
 
 
 def guarded(routes: Iterable[web.RouteDef]) -> list[web.RouteDef]:
@@ -52,7 +54,7 @@ async def unmatched(request: web.Request) -> web.StreamResponse:
     allowed.discard(hdrs.METH_ANY)  # the method of this route itself
     if allowed:
         takes = ", ".join(sorted(allowed))
-        raise Refused(NOT_ALLOWED, f"this address takes {takes}", headers={"allow": takes})
+        raise Refused(NOT_ALLOWED, f"this address takes only {takes}", headers={"allow": takes})
     raise Refused(NOT_FOUND, NO_ROUTE)
 
 

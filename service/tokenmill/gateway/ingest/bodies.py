@@ -83,14 +83,14 @@ def stopped_message(stop: Stop, known: list[str] | None) -> str | None:
     """Return the id of the message to stop; None if it has none, or if none is open. Raises `Refused`."""
     if stop.unnamed:
         if stop.message_id is not None:
-            raise Refused(BAD_REQUEST, "say message_id or unnamed, not both")
+            raise Refused(BAD_REQUEST, "send message_id or unnamed, not both")
         return None
     if stop.message_id is not None:
         return message_id_of(stop.message_id)
     if known is None:
-        raise Refused(BAD_REQUEST, "say which message to stop: its message_id, or unnamed: true if it has none")
+        raise Refused(BAD_REQUEST, "name the message to stop: by its message_id, or by unnamed: true if it has none")
     if len(known) > 1:
-        raise Refused(CONFLICT, "several messages are open; say the message_id of one", open=known)
+        raise Refused(CONFLICT, "several messages are open; send the message_id of one", open=known)
     return known[0] if known else None
 
 

@@ -178,7 +178,7 @@ class ChunkPost:
         await self._writer.acknowledged()
         last = self._writer.last
         if last is None:
-            raise Refused(BAD_REQUEST, "the body holds no chunk")
+            raise Refused(BAD_REQUEST, "the body has no chunk; send at least one")
         return Accepted(self._writer.accepted, message_id, last.partition, last.offset)
 
     async def _count(self, refusal: Refused) -> None:
@@ -197,7 +197,10 @@ class ChunkPost:
             for record in records:
                 await self._writer.put(*record)
         except Refused as refusal:
-            log.warning("a message that broke off ends when it is idle, as that can't be written: %s", refusal.detail)
+            log.warning(
+                "the end of a message that broke off was not written, so it ends only by its idle timeout: %s",
+                refusal.detail,
+            )
 
 
 @contextmanager

@@ -120,7 +120,7 @@ class InFlightRecord:
 
 def too_many() -> Refused:
     """Return the refusal for a write that found no room."""
-    detail = "Kafka takes less than is written; write again after a pause, and with fewer at once"
+    detail = "more is written than Kafka takes; write again after a pause, and less at the same time"
     return Refused(TOO_MANY, detail, headers={"retry-after": str(ROOM_AGAIN_S)})
 
 

@@ -33,7 +33,7 @@ async def read_tm_open(text: str, brought: BodyOptions) -> dict[str, Any]:
 async def check_chunk(chunk: Chunk, conversation: str, options: BodyOptions) -> None:
     """Raise `RecordError` for a chunk that no message takes, and `Refused` if there is no time to check it."""
     if chunk.conversation_id not in (None, conversation):
-        raise BadKey("conversation_id is not the one in the address")
+        raise BadKey("conversation_id is not that of the address; leave it out")
     if chunk.message_id and len(chunk.message_id.encode()) > KEY_BYTES:
         raise Undecodable(f"message_id is longer than {KEY_BYTES} bytes")
     if chunk.open is not None:
@@ -86,7 +86,7 @@ class NativeChunks:
         changes: dict[str, Any] = {}
         if self._message_id is not None and chunk.message_id != self._message_id:
             if chunk.message_id:
-                raise Undecodable("message_id is not the one in the address")
+                raise Undecodable("message_id is not that of the address; leave it out")
             changes["message_id"] = self._message_id
         if seq is not None and chunk.seq is None:
             changes["seq"] = seq

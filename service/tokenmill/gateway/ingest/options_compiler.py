@@ -31,7 +31,7 @@ class OptionsCompiler:
 
     def __init__(self, settings: PartitionSettings, wait_s: float = WAIT_S) -> None:
         self._settings = settings
-        self._work = FairThread("other options take long to be read; try again", wait_s)
+        self._work = FairThread("the options of other requests come first; try again", wait_s)
         self._known: dict[bytes, None] = {}
 
     def knows(self, key: bytes | None) -> bool:
@@ -70,7 +70,7 @@ class BodyOptions:
             return
         self._new += 1
         if self._new > OF_A_BODY:
-            raise BadOpen(f"the body has more than {OF_A_BODY} options that differ: send the rest in another one")
+            raise BadOpen(f"the body has more than {OF_A_BODY} different options; send the rest in another body")
         await self._compiler.check(self._name, options)
 
 

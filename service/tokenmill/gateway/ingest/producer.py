@@ -138,7 +138,7 @@ class Producer:
     async def partition(self, topic: str, key: bytes) -> int:
         """Return the partition that records of a key go to, as the topic is now. Raises `Refused`."""
         client = await self._usable()
-        with _in_time(f"it does not say what partitions {topic!r} has; `tokenmill topics create` makes topics"):
+        with _in_time(f"the partitions of {topic!r} are unknown; `tokenmill topics create` creates topics"):
             async with asyncio.timeout(self._bounds.room_s):
                 numbers = await client.partitions_for(topic)
         return int(_murmur2(key, sorted(numbers), []))
@@ -172,7 +172,7 @@ class Producer:
     async def _usable(self) -> AIOKafkaProducer:
         """Return the client; wait while it is being replaced. Raises `Refused`."""
         if not self._ready.is_set():
-            with _in_time("there is no connection to it"):
+            with _in_time("there is no connection"):
                 async with asyncio.timeout(self._bounds.room_s):
                     await self._ready.wait()
         assert self._client is not None  # noqa: S101 -- it is there once `_ready` is set
@@ -243,7 +243,7 @@ class Producer:
 
     def _replace(self, client: AIOKafkaProducer, problem: BaseException) -> None:
         if client is self._client and self._ready.is_set():
-            log.warning("the producer is replaced, as Kafka refused a record: %r", problem)
+            log.warning("replacing the producer, as Kafka refused a record: %r", problem)
             self._ready.clear()
             self._renewal = asyncio.create_task(self._renew(client))
 
@@ -254,7 +254,7 @@ class Producer:
             try:
                 await self.start()
             except Exception as problem:  # noqa: BLE001 -- whatever it is, without another try nothing more would be written
-                log.warning("%s; next try in %g s", _told(problem), AGAIN_S)
+                log.warning("%s; next try in %g s", _reason_of(problem), AGAIN_S)
                 await asyncio.sleep(AGAIN_S)
 
     async def _let_go(self, client: AIOKafkaProducer) -> None:
@@ -264,7 +264,7 @@ class Producer:
             self._over(sent, unavailable("the producer was closed before Kafka acknowledged the record"))
 
 
-def _told(problem: Exception) -> str:
+def _reason_of(problem: Exception) -> str:
     """Return why there is no client yet. Exceptions of other code may hold a secret: only their type is shown."""
     known = isinstance(problem, TokenmillError)
     return str(problem) if known else f"the producer can't be started: {type(problem).__name__}"

@@ -46,13 +46,11 @@ def how_to_read(content_type: str, name: str | None) -> tuple[Cut, Codec]:
     """
     name = name.replace(" ", "+") if name is not None else None
     if name is None and content_type not in {JSON, *LINES}:
-        raise Refused(BAD_REQUEST, "say in which codec the body is: codec=sse+openai; `tokenmill codecs` lists them")
+        raise Refused(BAD_REQUEST, "name the codec of the body, such as codec=sse+openai; `tokenmill codecs` lists all")
     try:
         codec = find_codec(name or "native")
     except UnknownCodec as problem:
-        raise Refused(
-            UNKNOWN_CODEC, f"codec is {shown(name or '')}; `tokenmill codecs` lists those there are"
-        ) from problem
+        raise Refused(UNKNOWN_CODEC, f"codec is {shown(name or '')}; `tokenmill codecs` lists all") from problem
     if cut_anywhere(codec):
         return Cut.ANYWHERE, codec
     if content_type == EVENT_STREAM:
@@ -63,8 +61,8 @@ def how_to_read(content_type: str, name: str | None) -> tuple[Cut, Codec]:
         return Cut.WHOLE, codec
     raise Refused(
         UNSUPPORTED,
-        f"a record of {codec.name} is a whole event: send {EVENT_STREAM}, application/x-ndjson with an event a line, "
-        f"or {JSON} with one",
+        f"a record of {codec.name} is a whole event: send {EVENT_STREAM}, "
+        f"application/x-ndjson with one event in each line, or {JSON} with one event",
     )
 
 

@@ -64,16 +64,18 @@ def claim_of(headers: Mapping[str, str]) -> Claim | None:
         return None
     producer, epoch, seq = given
     if producer is None or epoch is None or seq is None:
-        raise Refused(BAD_REQUEST, "Producer-Id, Producer-Epoch and Producer-Seq come together")
+        raise Refused(
+            BAD_REQUEST, "Producer-Id, Producer-Epoch and Producer-Seq are required together; send all or none"
+        )
     if not 0 < len(producer) <= ID_CHARS:
-        raise Refused(BAD_REQUEST, f"Producer-Id has 1 to {ID_CHARS} characters")
+        raise Refused(BAD_REQUEST, f"Producer-Id must have 1 to {ID_CHARS} characters")
     return Claim(producer, _number("Producer-Epoch", epoch), _number("Producer-Seq", seq))
 
 
 def _number(name: str, text: str) -> int:
     if text.isascii() and text.isdecimal() and len(text) <= len(str(LARGEST)) and int(text) <= LARGEST:
         return int(text)
-    raise Refused(BAD_REQUEST, f"{name} is a number from 0 to {LARGEST}, in digits")
+    raise Refused(BAD_REQUEST, f"{name} must be a number from 0 to {LARGEST}, in digits")
 
 
 class _Known:
@@ -113,17 +115,17 @@ class Turn:
 def _judge(known: _Known, claim: Claim) -> bool:
     """Whether the request is a repeat. Raises `Refused` if it can't come now."""
     if claim.epoch < known.epoch:
-        detail = "another process writes under this id since; to take over, begin a higher epoch with Producer-Seq 0"
+        detail = "another process writes with this id now; to take over, begin a higher epoch with Producer-Seq 0"
         raise Refused(STALE_PRODUCER, detail, headers={EPOCH: str(known.epoch)})
     if claim.epoch > known.epoch and known.seq >= 0:
         if claim.seq:
-            raise Refused(BAD_REQUEST, "a new epoch begins with Producer-Seq 0")
+            raise Refused(BAD_REQUEST, "a new epoch must begin with Producer-Seq 0")
         return False
     expected = known.seq + 1
     if claim.seq > expected:
         detail = (
-            f"Producer-Seq {expected} comes next; if this gateway never saw it because another one did, begin a higher "
-            "epoch with 0"
+            f"Producer-Seq {expected} comes next; if another gateway took the earlier ones, begin a higher "
+            "epoch with Producer-Seq 0"
         )
         raise Refused(CONFLICT, detail, headers={EXPECTED: str(expected), RECEIVED: str(claim.seq)})
     return claim.seq < expected
@@ -172,7 +174,7 @@ async def _locked(known: _Known) -> AsyncIterator[None]:
         async with asyncio.timeout(TURN_S):
             await known.lock.acquire()
     except TimeoutError as late:
-        detail = "an earlier request of this producer is not done; send the next one after its answer"
+        detail = "an earlier request of this producer is still running; send the next one after its answer"
         raise Refused(TOO_MANY, detail, headers={"retry-after": "1"}) from late
     try:
         yield

@@ -73,4 +73,4 @@ def _read(body: bytes) -> RunAgentInput:
     try:
         return msgspec.json.decode(body, type=RunAgentInput)
     except NOT_JSON as problem:
-        raise Refused(BAD_REQUEST, f"the body is a RunAgentInput of AG-UI, as JSON: {problem}") from problem
+        raise Refused(BAD_REQUEST, f"the body must be a RunAgentInput of AG-UI, as JSON: {problem}") from problem

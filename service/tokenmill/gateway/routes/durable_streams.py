@@ -209,7 +209,7 @@ def _asked(request: web.Request, offset: str) -> StreamRequest:
     """Return what the request asks for. Raises `Refused`."""
     until = request.query.get("until", "")
     if until not in ("", "finish"):
-        raise Refused(BAD_REQUEST, f"until is {shown(until)}; the only word for it is finish")
+        raise Refused(BAD_REQUEST, f"until is {shown(until)}; expected finish")
     return StreamRequest(
         conversation=conversation_id(request.match_info["conversation"]),
         dialect=dialect_of(request.query.get("dialect", "native")),
@@ -222,7 +222,7 @@ def _asked(request: web.Request, offset: str) -> StreamRequest:
 def _offset(request: web.Request, live: str) -> str:
     offsets = request.query.getall("offset", [])
     if len(offsets) > 1 or (live and not offsets) or "" in offsets:
-        raise Refused(BAD_POSITION, "say one offset: -1, now, or what Stream-Next-Offset said")
+        raise Refused(BAD_POSITION, "send one offset: -1, now, or the value of Stream-Next-Offset")
     return offsets[0] if offsets else "-1"
 
 

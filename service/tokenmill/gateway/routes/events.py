@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 CONVERSATION = "/v1/conversations/{conversation}/events"
 MESSAGE = "/v1/conversations/{conversation}/messages/{message}/events"
 
-MISSING = "the log has no such message as far back as is looked; with wait=true it is waited for"
+MISSING = "the searched part of the log has no such message; add wait=true to wait for it"
 
 
 class EventRoutes:
@@ -60,7 +60,7 @@ class EventRoutes:
             kind = problem.kind if isinstance(problem, Refused) else UNAVAILABLE
             if kind.status not in PASSING or not _comes_back_by_itself(request):
                 raise
-            log.warning("an EventSource of %s is sent back: %s", shown(request.path), problem)
+            log.warning("telling an EventSource of %s to come back later: %s", shown(request.path), problem)
             self._serving.counts.refused(kind)
             return await self._serving.send_back(request)
 

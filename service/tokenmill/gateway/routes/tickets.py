@@ -69,4 +69,4 @@ def _asked(body: bytes) -> TicketAsked:
     try:
         return msgspec.json.decode(body, type=TicketAsked) if body.strip() else TicketAsked()
     except NOT_JSON as problem:
-        raise Refused(BAD_REQUEST, f'expected nothing, or JSON such as {{"actions": ["read"]}}: {problem}') from problem
+        raise Refused(BAD_REQUEST, f'expected no body, or JSON such as {{"actions": ["read"]}}: {problem}') from problem

@@ -59,7 +59,7 @@ class WebSocketRoutes:
     async def _opened(self, request: web.Request, conversation: str | None) -> web.StreamResponse:
         response = web.WebSocketResponse(autoping=False, compress=False, max_msg_size=FRAME_BYTES, timeout=2.0)
         if not _is_handshake(request, response):
-            raise Refused(BAD_REQUEST, "this address is for WebSockets (RFC 6455); ask /events for a stream over HTTP")
+            raise Refused(BAD_REQUEST, "this address is for WebSockets (RFC 6455); use /events for a stream over HTTP")
         await response.prepare(request)
         pipe = WebSocketPipe(request, self._shared.serving.settings.stall_s)
         socket = WebSocketSession(self._shared, request, response, pipe, conversation)

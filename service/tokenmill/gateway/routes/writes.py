@@ -123,11 +123,11 @@ class WriteRoutes:
 
         It is 200 if the message had ended. Repeating it does no harm.
         """
-        return await self._to_the_end(self._stop_said(request))
+        return await self._to_the_end(self._stop_of_body(request))
 
     async def delete_message(self, request: web.Request) -> web.Response:
         """`DELETE …/messages/{message}`: stops the address's message likewise. Its record in the log stays."""
-        return await self._to_the_end(self._stop_addressed(request))
+        return await self._to_the_end(self._stop_of_address(request))
 
     async def post_tool_result(self, request: web.Request) -> web.Response:
         """`POST …/tool-results`, with a `ToolResultBody`: what a tool answered. Answers 200 with `Written`."""
@@ -138,7 +138,7 @@ class WriteRoutes:
     async def _chunks(self, request: web.Request) -> web.Response:
         conversation, grant = await self._admitted(request, "write")
         if self._draining:
-            raise stopping("this gateway stops, and accepts no new bodies; send it through another one")
+            raise stopping("this gateway is shutting down, and takes no new bodies; send it through another one")
         cut, codec = how_to_read(request.content_type, request.query.get("codec"))
         message_id = message_id_of(request.query["message_id"]) if "message_id" in request.query else None
         claim, brought = claim_of(request.headers), BodyOptions(self._compiler, grant.name)
@@ -171,13 +171,13 @@ class WriteRoutes:
 
     # Stops
 
-    async def _stop_said(self, request: web.Request) -> web.Response:
+    async def _stop_of_body(self, request: web.Request) -> web.Response:
         conversation, grant = await self._admitted(request, "stop")
         with self._stop_limits.taken(grant):
             body = await RequestBody(request, self._idle_s).whole(self._cap)
         return await self._stop(conversation, _read(request, body, Stop) if body.strip() else Stop())
 
-    async def _stop_addressed(self, request: web.Request) -> web.Response:
+    async def _stop_of_address(self, request: web.Request) -> web.Response:
         conversation, _ = await self._admitted(request, "stop")
         return await self._stop(conversation, Stop(message_id=message_id_of(request.match_info["message"])))
 
@@ -244,7 +244,7 @@ class WriteRoutes:
         try:
             return await asyncio.shield(task)
         except asyncio.CancelledError:
-            task.add_done_callback(_tell)
+            task.add_done_callback(_log_failure)
             raise
 
 
@@ -256,19 +256,19 @@ async def _answering(work: Coroutine[Any, Any, web.Response]) -> web.Response:
         raise broken_off(lost) from lost
 
 
-def _tell(task: "asyncio.Task[web.Response]") -> None:
+def _log_failure(task: "asyncio.Task[web.Response]") -> None:
     """Log an unexpected failure of a request whose client is gone, which no answer reports."""
     problem = None if task.cancelled() else task.exception()
     if problem is not None and not isinstance(problem, Refused):
-        log.error("a write failed after its client went away", exc_info=problem)
+        log.error("a write failed after its client had left", exc_info=problem)
 
 
 def _check_result(body: ToolResultBody, conversation: str) -> None:
     """Raise `Refused` for a result that readers of the topic can't use."""
     if body.conversation_id not in ("", conversation):
-        raise Refused(BAD_REQUEST, "conversation_id is not the one in the address")
+        raise Refused(BAD_REQUEST, "conversation_id is not that of the address; leave it out")
     if (body.result is msgspec.UNSET) == (body.error is msgspec.UNSET):
-        raise Refused(BAD_REQUEST, "a tool answers either a result or an error: say one of them")
+        raise Refused(BAD_REQUEST, "a tool returns either a result or an error; send one of them")
     try:
         check_plain(body.result if body.result is not msgspec.UNSET else None, "result")
     except RecordError as problem:

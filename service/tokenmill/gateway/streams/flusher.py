@@ -34,7 +34,7 @@ class Flusher:
         self._full: set[Outbox] = set()
         """Outboxes whose sockets do not take everything."""
         self._slow: asyncio.Queue[Outbox] = asyncio.Queue()
-        self._told: list[int] = []
+        self._timestamps: list[int] = []
         self._wake = asyncio.Event()
         self._empty = asyncio.Event()
         self._streams: dict[Outbox, Stream] = {}
@@ -64,8 +64,8 @@ class Flusher:
 
         Not all of those clients have streams: long polls are answered with the next record.
         """
-        self._told += timestamps
-        if self._told:
+        self._timestamps += timestamps
+        if self._timestamps:
             self._wake.set()
 
     @property
@@ -96,8 +96,8 @@ class Flusher:
             now = loop.time()
             for outbox in dirty:
                 self._write(outbox, now)
-            self._counts.delivered(self._told, time.time() * 1000)
-            self._told.clear()
+            self._counts.delivered(self._timestamps, time.time() * 1000)
+            self._timestamps.clear()
 
     def _write(self, outbox: Outbox, now: float) -> None:
         if not outbox.flush(now):

@@ -178,7 +178,9 @@ class Hub:
         try:
             return channel.take(entry)
         except Exception:
-            log.exception("partition %d, offset %d can't be rendered", entry.partition, entry.offset)
+            log.exception(
+                "the event at partition %d, offset %d can't be rendered; its streams end", entry.partition, entry.offset
+            )
             for client in tuple(channel.clients):
                 client.lose()
             return False

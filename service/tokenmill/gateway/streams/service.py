@@ -117,7 +117,7 @@ class StreamService:
             prepared = await self._begin(asked, reader, pins)
         except Gone as problem:
             if not (asked.comes_back or asked.found):
-                why = "the log no longer has this position; begin with from=start or from=now"
+                why = "the log no longer has this position; begin again with from=start or from=now"
                 raise Refused(GONE, why) from problem
             prepared = await self._begin(msgspec.structs.replace(asked, start="start"), reader, pins)
             prepared.reading.gap = True

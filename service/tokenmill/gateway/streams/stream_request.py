@@ -68,7 +68,7 @@ def read_request(request: _Request, conversation: str, *, start: str = "now", re
     query, headers = request.query, request.headers
     last = headers.get(LAST_EVENT_ID) or query.get("last_event_id", "")
     if query.get("until", "finish") != "finish":
-        raise Refused(BAD_REQUEST, f"until is {shown(query['until'])}; the only word for it is finish")
+        raise Refused(BAD_REQUEST, f"until is {shown(query['until'])}; expected finish")
     return StreamRequest(
         conversation=conversation_id(conversation),
         dialect=dialect_of(query.get("dialect", "native")),
@@ -85,9 +85,7 @@ def dialect_of(name: str) -> Dialect:
     try:
         return find_dialect(name)
     except ConfigError as problem:
-        raise Refused(
-            UNKNOWN_DIALECT, f"dialect is {shown(name)}; `tokenmill dialects` lists those there are"
-        ) from problem
+        raise Refused(UNKNOWN_DIALECT, f"dialect is {shown(name)}; `tokenmill dialects` lists all") from problem
 
 
 def folded_of(replay: str) -> bool:

@@ -93,7 +93,7 @@ class StreamSession:
         """
         with self._counts.attending(self._asked.framing.name) as attended:
             await self._send(self._opening())
-            await self._tell(peeked)
+            await self._deliver(peeked)
             while (outcome := await self._catch_up() or await self._live()) == "back":
                 self._counts.ended(outcome)
             attended.outcome = outcome
@@ -114,7 +114,7 @@ class StreamSession:
         began_at = time.monotonic()
         async with aclosing(self._reading.frames()) as batches:
             async for frames in batches:
-                await self._tell(frames)
+                await self._deliver(frames)
                 if (outcome := self._cut_short()) is not None:
                     return outcome
                 if time.monotonic() - self._sent_at > self._settings.heartbeat_s:
@@ -130,7 +130,7 @@ class StreamSession:
             return "drained"
         return "expired" if self._leaves() == "expired" else None
 
-    async def _tell(self, frames: Sequence[Frame]) -> None:
+    async def _deliver(self, frames: Sequence[Frame]) -> None:
         asked, partition = self._asked, self._reading.partition
         await self._tell_gap()
         frames = [frame for frame in frames if self._wanted.takes(frame.message)]

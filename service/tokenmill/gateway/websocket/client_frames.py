@@ -61,10 +61,10 @@ def read_frame(content: str) -> ClientFrame:
     try:
         fields = msgspec.json.decode(content, type=dict[str, Any])
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as problem:
-        raise Refused(BAD_REQUEST, "a frame is one JSON object in a text message") from problem
+        raise Refused(BAD_REQUEST, "a frame must be one JSON object in a text message") from problem
     kind = fields.pop("type", "subscribe")
     if not isinstance(kind, str):
-        raise Refused(BAD_REQUEST, f"the type of a frame is a word, not {shown(str(kind))}")
+        raise Refused(BAD_REQUEST, f"the type of a frame must be a string, not {shown(str(kind))}")
     return ClientFrame(kind, fields)
 
 

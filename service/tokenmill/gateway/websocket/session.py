@@ -166,7 +166,9 @@ class WebSocketSession:
                     ending = await self._next()
                 return ending
         except TimeoutError:
-            raise Refused(BAD_REQUEST, f"say what you want in the URL, or in a frame within {FIRST_S:g} s") from None
+            raise Refused(
+                BAD_REQUEST, f"send what to subscribe to in the URL, or in a frame within {FIRST_S:g} s"
+            ) from None
 
     async def _next(self) -> CloseReason | None:
         """Take one frame of the client. Raises `Refused`."""
@@ -183,15 +185,15 @@ class WebSocketSession:
 
     async def _took(self, message: WSMessage) -> CloseReason | None:
         if self._is_flooded():
-            detail = f"at most {FRAMES_PER_WINDOW} frames within {WINDOW_S:g} s, pings included"
+            detail = f"more than {FRAMES_PER_WINDOW} frames within {WINDOW_S:g} s, including pings; send fewer"
             self._refuse(Refused(TOO_MANY, detail), "")
             return NOT_ALLOWED
         if message.type is WSMsgType.TEXT:
-            await self._said(message.data)
+            await self._handle_frame(message.data)
         elif message.type is WSMsgType.PING:
-            self._say(pong(bytes(message.data)))
+            self._send_frame(pong(bytes(message.data)))
         elif message.type is WSMsgType.BINARY:
-            raise Refused(BAD_REQUEST, "a frame is one JSON object in a text message, not in a binary one")
+            raise Refused(BAD_REQUEST, "a frame must be one JSON object in a text message, not in a binary one")
         elif message.type is not WSMsgType.PONG:
             return LEFT
         return None
@@ -204,23 +206,23 @@ class WebSocketSession:
         self._frames += 1
         return self._frames > FRAMES_PER_WINDOW
 
-    async def _said(self, content: str) -> None:
+    async def _handle_frame(self, content: str) -> None:
         """Do what a frame asks for. Raises `Refused` for one that is not understood, or that ends the socket."""
-        said = read_frame(content)
-        if said.type == "subscribe":
-            await self._subscribe(read_subscribe(said.fields))
-        elif said.type == "unsubscribe":
-            self._unsubscribe(self._meant(conversation_in(said.fields)))
-        elif said.type in self._shared.writes:
-            await self._write(said.type, conversation_in(said.fields), said.fields)
+        frame = read_frame(content)
+        if frame.type == "subscribe":
+            await self._subscribe(read_subscribe(frame.fields))
+        elif frame.type == "unsubscribe":
+            self._unsubscribe(self._conversation_named(conversation_in(frame.fields)))
+        elif frame.type in self._shared.writes:
+            await self._write(frame.type, conversation_in(frame.fields), frame.fields)
         else:
             words = ", ".join(["subscribe", "unsubscribe", *self._shared.writes])
-            raise Refused(BAD_REQUEST, f"the type of a frame is {shown(said.type)}; expected one of {words}")
+            raise Refused(BAD_REQUEST, f"the type of a frame is {shown(frame.type)}; expected one of {words}")
 
-    def _meant(self, name: str) -> str:
+    def _conversation_named(self, name: str) -> str:
         """Return the conversation that a frame names, or the only one if it names none. Raises `Refused`."""
         if self._conversation is not None and name not in ("", self._conversation):
-            raise Refused(BAD_REQUEST, "this address is about one conversation; /v1/ws reads several")
+            raise Refused(BAD_REQUEST, "this address is for one conversation; use /v1/ws for several")
         return conversation_id(name or self._conversation or "")
 
     async def _write(self, kind: str, name: str, fields: Mapping[str, Any]) -> None:
@@ -228,7 +230,7 @@ class WebSocketSession:
         # The conversation is the address of the write, and not part of its body.
         body = {field: value for field, value in fields.items() if field != "conversation"}
         try:
-            conversation = self._meant(name)
+            conversation = self._conversation_named(name)
             await self._allowed(self._shown_for.get(conversation, self._shown), conversation, action)
             answer = await write(conversation, body)
         except Refused as refusal:
@@ -241,7 +243,7 @@ class WebSocketSession:
     # Readings
 
     async def _subscribe(self, wanted: Subscribe) -> None:
-        conversation = self._meant(wanted.conversation)
+        conversation = self._conversation_named(wanted.conversation)
         asked = wanted.as_request(conversation, self._framing(conversation))
         shown = self._showing(wanted.authorization) if wanted.authorization else self._shown
         try:
@@ -258,14 +260,14 @@ class WebSocketSession:
     def _check_room(self, conversation: str) -> None:
         """Raise `Refused` for a conversation that is read already, and for one too many."""
         if conversation in self._reads:
-            raise Refused(CONFLICT, f"{shown(conversation)} is read already; unsubscribe it first")
+            raise Refused(CONFLICT, f"{shown(conversation)} is subscribed to already; unsubscribe first")
         if len(self._reads) >= SUBSCRIPTIONS:
-            raise Refused(TOO_MANY, f"a socket reads at most {SUBSCRIPTIONS} conversations; open another")
+            raise Refused(TOO_MANY, f"a WebSocket can have at most {SUBSCRIPTIONS} subscriptions; open another one")
 
     def _showing(self, authorization: str) -> ShownCredentials:
         """Return the handshake's request with other credentials. Raises `Refused`."""
         if not authorization.isprintable() or not authorization.isascii():
-            raise Refused(BAD_REQUEST, "authorization: expected what the header of that name says")
+            raise Refused(BAD_REQUEST, "authorization: expected the value of a header of that name")
         headers = CIMultiDict(self._request.headers)
         headers[AUTHORIZATION] = authorization
         return self._shown._replace(request=self._request.clone(headers=headers))
@@ -289,7 +291,7 @@ class WebSocketSession:
         if opened is None or not opened.by_ticket:
             return await self._shared.admission.check(shown.request, conversation, action)
         if not self._shared.admission.held(opened)():
-            raise unauthenticated("what this ticket was made of has ended; get a new one", "expired")
+            raise unauthenticated("the credentials of this ticket have expired; get a new one", "expired")
         must_allow(opened, conversation, action)
         return opened
 
@@ -313,7 +315,7 @@ class WebSocketSession:
     def _failed(self, task: asyncio.Task[None]) -> None:
         """Log an unexpected failure, and end the socket."""
         if not task.cancelled() and (problem := task.exception()) is not None:
-            log.error("a WebSocket's reading failed", exc_info=problem)
+            log.error("reading for a WebSocket failed; the WebSocket is closed", exc_info=problem)
             self.end(FAILED)
 
     def _is_over(self, conversation: str, outcome: Outcome) -> None:
@@ -336,7 +338,7 @@ class WebSocketSession:
     def _unsubscribe(self, conversation: str) -> None:
         task = self._stopped(conversation)
         if task is None:
-            self._refuse(Refused(NOT_FOUND, f"{shown(conversation)} is not read here"), conversation)
+            self._refuse(Refused(NOT_FOUND, f"{shown(conversation)} is not subscribed to here"), conversation)
             return
         task.cancel()
         self._notice("unsubscribed", {}, conversation)
@@ -351,9 +353,9 @@ class WebSocketSession:
         return WebSocketFraming(conversation if self._conversation is None and conversation else None)
 
     def _notice(self, name: str, fields: Mapping[str, object], conversation: str) -> None:
-        self._say(self._framing(conversation).notice(name, fields))
+        self._send_frame(self._framing(conversation).notice(name, fields))
 
-    def _say(self, data: bytes) -> None:
+    def _send_frame(self, data: bytes) -> None:
         """Answer; a client that does not read its answers is too slow."""
         if self._pipe.buffered > self._shared.serving.settings.buffer_kib * KIB:
             self.end(SLOW)
@@ -362,7 +364,7 @@ class WebSocketSession:
 
     def _come_back(self, retry_ms: int) -> None:
         """Tell the client before the close when to come back."""
-        self._say(self._framing("").goodbye(retry_ms))
+        self._send_frame(self._framing("").goodbye(retry_ms))
 
     def _turned_away(self, refusal: Refused) -> CloseReason:
         """Return why a refused client's socket is closed; for what passes, tell it when to come back."""
