@@ -55,7 +55,15 @@ class Home:
     def install(self, what: str) -> None:
         """As uv does, or, where there is none or where it can't, pip: that takes ten times as long."""
         place = ("--python", str(self.bin / "python"))
-        uv = [Path(sys.executable).with_name("uv"), "pip", "install", "--quiet", "--compile-bytecode", *place, what]
+        uv = [
+            str(Path(sys.executable).with_name("uv")),
+            "pip",
+            "install",
+            "--quiet",
+            "--compile-bytecode",
+            *place,
+            what,
+        ]
         try:
             subprocess.run(uv, cwd=self.folder, env=CLEAN, check=True, timeout=INSTALLING_S)
         except (OSError, subprocess.CalledProcessError):
