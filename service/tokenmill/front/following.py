@@ -34,13 +34,20 @@ class Following:
         reading: the client's way to the head, which has begun.
         message_id: the message.
         begins: called with the seconds since now when the first event that brings something is read.
+        starts: called with the first event of each choice when it is read.
     """
 
     def __init__(
-        self, hub: Hub, reading: Reading, message_id: str, begins: Callable[[float], None] = lambda _: None
+        self,
+        hub: Hub,
+        reading: Reading,
+        message_id: str,
+        begins: Callable[[float], None] = lambda _: None,
+        starts: Callable[[bytes], None] = lambda _: None,
     ) -> None:
         self._asked_at = time.monotonic()
         self._begins = begins
+        self._starts = starts
         self.opening = Opening()
         """What the first events add up to."""
         self.start = reading.standing
@@ -179,7 +186,11 @@ class Following:
         found = [frame for frame in frames if frame.place > self._last]
         if found:
             self._last = found[-1].place
-        return [frame for frame in found if frame.message == self._message]
+        wanted = [frame for frame in found if frame.message == self._message]
+        for frame in wanted:
+            if frame.first:
+                self._starts(frame.payload)
+        return wanted
 
     # What the hub tells
 

@@ -138,7 +138,8 @@ class Posts:
         context = self._context
         new = context.requests.new(asked, attempt)
         with context.readers.reading(new.conversation, new.message_id, stays=new.stays) as reader:
-            async with context.following(new.conversation, new.message_id, "now", asked.grant) as following:
+            starts = partial(context.clocks.compare, new.time_ms)
+            async with context.following(new.conversation, new.message_id, "now", asked.grant, starts) as following:
                 counts = await context.requests.write(asked, new)
                 if counts is new:
                     answer = await self._answered(request, asked, new, following, reader)

@@ -20,8 +20,9 @@ from aiohttp import web
 from tokenmill.apis import RESPONSES, BadAsk
 from tokenmill.apis.record import AnswerId, read_id
 from tokenmill.dialects import Dialect
+from tokenmill.front.clocks import CLOCKS_MS
 from tokenmill.front.following import Following
-from tokenmill.front.route_context import CLOCKS_MS, AnswerRef, RouteContext, place_of, since
+from tokenmill.front.route_context import AnswerRef, RouteContext, place_of, since
 from tokenmill.front.whole import MORE_S, Whole, unbegun
 from tokenmill.gateway.auth.grant import Action, Grant
 from tokenmill.gateway.event_log.view import Frame

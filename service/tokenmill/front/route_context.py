@@ -1,7 +1,7 @@
 """What all routes of the front share."""
 
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import NamedTuple
 from urllib.parse import quote
@@ -15,6 +15,7 @@ from tokenmill.config import Config
 from tokenmill.dialects import Renderer, find_dialect
 from tokenmill.dialects.server_sent import server_sent
 from tokenmill.events import Error
+from tokenmill.front.clocks import CLOCKS_MS, Clocks
 from tokenmill.front.failure import LATE
 from tokenmill.front.following import Following, native
 from tokenmill.front.readers import Reader, Readers
@@ -28,9 +29,6 @@ from tokenmill.gateway.streams.framing import SSE, Framing
 from tokenmill.gateway.streams.service import StreamService
 from tokenmill.gateway.streams.stream_request import StreamRequest
 from tokenmill.observe import Numbers
-
-CLOCKS_MS = 5_000
-"""Milliseconds by which the clocks of fronts and callers may differ. An answer is looked for this much earlier."""
 
 
 class AnswerRef(NamedTuple):
@@ -63,15 +61,21 @@ class RouteContext:
         self.readers = readers
         self.stops = stops
         self.numbers = numbers
+        self.clocks = Clocks(numbers)
 
     @asynccontextmanager
     async def following(
-        self, conversation: str, message_id: str, start: Start, grant: Grant
+        self,
+        conversation: str,
+        message_id: str,
+        start: Start,
+        grant: Grant,
+        starts: Callable[[bytes], None] = lambda _: None,
     ) -> AsyncIterator[Following]:
         """A message's events from a place on; none of them was read. Raises `Unavailable`."""
         first_event = self.numbers.histograms["tokenmill_front_first_event_seconds"].observe
         async with self.serving.prepared(native(conversation, start), grant.name) as prepared:
-            yield Following(self.serving.hub, prepared.reading, message_id, first_event)
+            yield Following(self.serving.hub, prepared.reading, message_id, first_event, starts)
 
     async def streamed(
         self,
