@@ -296,7 +296,7 @@ def asked(number: int, name: str = "f", message: str = "m", **arguments: Any) ->
         arguments=arguments,
         until=1,
     )
-    told: dict[str, Any] = msgspec.to_builtins(about(request))
+    told: dict[str, Any] = msgspec.to_builtins(about(request, 0))
     return told
 
 
