@@ -252,6 +252,13 @@ export declare const EVENT_TYPES: readonly EventType[];
 /** Whether a value is an event of a type that this version knows. */
 export declare function isEvent(value: unknown): value is AnyEvent;
 
+/** Changes a value as it is read, like those of `JSON.parse`. */
+export type Reviver = (key: string, value: any, context?: { source?: string }) => unknown;
+
 /** The event in a payload of the native dialect; `undefined` where it is none that this version knows. Throws a
  * `SyntaxError` for what is no JSON. */
-export declare function parseEvent(payload: string): AnyEvent | undefined;
+export declare function parseEvent(payload: string, reviver?: Reviver): AnyEvent | undefined;
+
+/** For `parseEvent`: integers beyond `Number.MAX_SAFE_INTEGER` become BigInts in place of rounded numbers, where the
+ * engine's revivers get the source text. */
+export declare const exactIntegers: Reviver;

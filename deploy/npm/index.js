@@ -29,7 +29,13 @@ export function isEvent(value) {
 }
 
 /** The event in a payload of the native dialect; `undefined` where it is none that this version knows. */
-export function parseEvent(payload) {
-  const value = JSON.parse(payload);
+export function parseEvent(payload, reviver) {
+  const value = JSON.parse(payload, reviver);
   return isEvent(value) ? value : undefined;
+}
+
+/** A reviver: integers that a number can't hold become BigInts, where the engine's revivers get the source. */
+export function exactIntegers(_key, value, context) {
+  const source = context?.source ?? "";
+  return typeof value === "number" && !Number.isSafeInteger(value) && /^-?\d+$/.test(source) ? BigInt(source) : value;
 }

@@ -64,6 +64,9 @@ message walks all of them."""
 NAME_CHARS = 256
 """Longest name of a tool or an argument: OpenAI allows 64, MCP servers prefix theirs."""
 
+MODEL_CHARS = 256
+"""Longest name of a model, which some dialects repeat in every payload: the longest are paths of checkpoints."""
+
 JSON_DEPTH = 128
 """Nesting of JSON in arguments: far above what tools declare, far below a recursive reader's stack."""
 

@@ -7,7 +7,7 @@ import pytest
 
 from tests.apis.bodies import SCHEMA, ask, refusal
 from tokenmill.apis.ask import Ask
-from tokenmill.apis.namespaces import one_name, told_apart
+from tokenmill.apis.namespaces import declared_namespaces, one_name, told_apart
 from tokenmill.dialects.json_text import json_bytes
 
 LOOKUP = {"type": "function", "name": "lookup", "description": "A word", "strict": False, "parameters": SCHEMA}
@@ -16,6 +16,7 @@ SHELL = {"type": "function", "name": "shell"}
 CALL = {"type": "function_call", "call_id": "k", "name": "lookup", "namespace": "mcp__words", "arguments": "{}"}
 ONE = "mcp__words__lookup"
 KNOWN = {ONE: ("mcp__words", "lookup")}
+MORE = KNOWN | {"mcp__words__more": ("mcp__words", "more")}
 
 
 def asked(*tools: Any, **changes: Any) -> Ask:
@@ -118,6 +119,22 @@ def test_a_client_is_told_both_names() -> None:
     """In an item, in a whole response, and in one within an event; other calls stay as they are."""
     told = [json.loads(told_apart(json_bytes(said), KNOWN)) for said in payloads(name=ONE)]
     assert told == payloads(name="lookup", namespace="mcp__words")
+
+
+@pytest.mark.parametrize(
+    ("body", "names"),
+    [
+        ({"tools": [SHELL, WORDS]}, KNOWN),
+        ({"tools": [SHELL | {"tools": None}, WORDS | {"tools": [LOOKUP, LOOKUP | {"name": "more"}]}]}, MORE),
+        ({"tools": [SHELL], "input": [CALL]}, {}),
+        ({"tools": None, "input": "a namespace"}, {}),
+        ({"tools": [{"type": "namespace"}]}, {}),
+        ({"tools": [{"type": "namespace", "name": 3}]}, {}),
+    ],
+)
+def test_the_names_can_be_read_of_a_body_alone(body: Any, names: Any) -> None:
+    """As quickly as every front needs it, which reads all requests."""
+    assert declared_namespaces(json_bytes(body)) == names
 
 
 @pytest.mark.parametrize(

@@ -48,11 +48,18 @@ class Model(Vllm):
     def __init__(self, scripts: dict[str, Script]) -> None:
         super().__init__(self._said)
         self.scripts = scripts
+        self.speaks = asyncio.Event()
+        """Cleared: no generation says anything."""
+        self.speaks.set()
 
     def _said(self, body: Body) -> Script:
         script = self.scripts.get(key_of(body), Script("quick"))
         begun = body["messages"][-1]["content"] if body.get("continue_final_message") else ""
         return msgspec.structs.replace(script, text=script.text.removeprefix(begun))
+
+    async def _say(self, *arguments: Any) -> None:
+        await self.speaks.wait()
+        await super()._say(*arguments)
 
     def of(self, key: str) -> list[Generation]:
         """All generations of a message."""
@@ -197,15 +204,16 @@ async def test_a_key_that_fronts_have_forgotten_is_answered_again(desk: Desk, st
 
 async def test_more_than_it_takes_are_told_to_come_back(desk: Desk, model: Model, start: Start) -> None:
     """At once, and as a refusal with a status of its own."""
-    model.scripts["m1"] = SLOW
+    model.speaks.clear()
     start("caller", answers=1)
     await desk.ask(request("m1"))
-    await model.says("m1")
+    await model.says("m1", tokens=0)
     await desk.ask(request("m2"))
     said = await answered(desk, "m2")
     assert "as many answers as it may" in said["m2"]
     assert model.of("m2") == []
-    assert (await answered(desk, "m1"))["m1"] == f"{SLOW.text}[stop]"
+    model.speaks.set()
+    assert (await answered(desk, "m1"))["m1"] == "quick[stop]"
 
 
 @pytest.mark.parametrize(

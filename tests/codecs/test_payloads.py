@@ -7,7 +7,6 @@ import pytest
 
 from tokenmill.codecs import find_codec
 from tokenmill.codecs.payloads import (
-    MODEL_CHARS,
     error_of,
     identity_of,
     index_of,
@@ -21,7 +20,7 @@ from tokenmill.codecs.payloads import (
     text_of,
 )
 from tokenmill.errors import Undecodable
-from tokenmill.limits import KEY_BYTES
+from tokenmill.limits import KEY_BYTES, MODEL_CHARS
 from tokenmill.records import InputRecord
 
 

@@ -16,6 +16,7 @@ PROFILE = {"json_profile": "nobody's"}
 BROKEN: list[tuple[str, dict[str, Any]]] = [
     ("upstreams[0].models", {"models": []}),
     ("upstreams[0].models", {"models": ["a", ""]}),
+    ("upstreams[0].models", {"models": ["m" * 257]}),
     ("upstreams[0].urls", {"urls": []}),
     ("upstreams[0].urls[0]", {"urls": ["10.0.0.7:8000"]}),
     ("upstreams[0].urls[0]", {"urls": ["http://user:secret@10.0.0.7"]}),

@@ -97,14 +97,16 @@ async def test_a_call_is_told_by_the_names_that_its_client_knows(kafka: str, uni
         async with front.post("/v1/responses", later, idempotency_key="k") as response:
             begun = (await response.json())["id"]
         async with front.session.get(f"{front.url}/v1/responses/{begun}?stream=true") as response:
-            await response.read()  # until it is over
+            resumed = [event for event in await told(response) if isinstance(event, dict)]
         async with front.post("/v1/responses", later, idempotency_key="k") as response:
             (again,) = (await response.json())["output"]
-        items = [event["item"] for event in events if "item" in event]
-        for item in (whole, again, *items, events[-1]["response"]["output"][0]):
+        async with front.session.get(f"{front.url}/v1/responses/{begun}") as response:
+            (by_id,) = (await response.json())["output"]
+        items = [event["item"] for event in (*events, *resumed) if "item" in event]
+        for item in (whole, again, by_id, *items, events[-1]["response"]["output"][0]):
             assert (item["type"], item["namespace"], item["name"]) == ("function_call", "mcp__words", "lookup")
         assert msgspec.json.decode(whole["arguments"]) == {"word": "mill"}
-        assert "mcp__words__lookup" not in repr(events)
+        assert "mcp__words__lookup" not in repr((events, resumed))
 
 
 @pytest.mark.parametrize("path", BODIES)
@@ -221,6 +223,22 @@ async def test_how_long_clients_wait_for_the_first_event_is_measured(kafka: str,
     told = dict(line.split() for line in lines if line.startswith("tokenmill_front_first_event_seconds"))
     assert float(told["tokenmill_front_first_event_seconds_count"]) == 2
     assert float(told["tokenmill_front_first_event_seconds_sum"]) > 2 * LATE_S
+
+
+async def test_a_caller_s_clock_that_is_far_off_is_counted(kafka: str, unique: str) -> None:
+    """With each new answer, streamed or whole; one that is there already tells nothing new."""
+
+    async def answer(asked: Asked) -> None:
+        asked.behind(60_000)
+        await asked.answer()
+
+    async with fronting(kafka, unique, answer) as front:
+        for further in ({"stream": True}, {}, {}):
+            async with front.post(CHAT, BODIES[CHAT] | further, idempotency_key=str(further)) as response:
+                assert response.status == 200
+                await response.read()
+        async with front.session.get(f"http://127.0.0.1:{front.config.front.ops_port}/metrics") as response:
+            assert "\ntokenmill_front_clocks_apart_total 2.0\n" in await response.text()
 
 
 async def test_a_failure_behind_the_first_token_is_told_in_the_stream(kafka: str, unique: str) -> None:

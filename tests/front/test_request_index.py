@@ -135,6 +135,26 @@ def test_what_was_stopped_is_known_until_its_request_is_forgotten() -> None:
     assert made.stopped("a") is None
 
 
+def in_a_namespace(message_id: str, at: int = 0, **fields: Any) -> ConsumerRecord:
+    """Return a request with a tool in a namespace."""
+    tool = {"type": "namespace", "name": "n", "tools": [{"type": "function", "name": "f"}]}
+    body = msgspec.Raw(msgspec.json.encode({"model": "m", "tools": [tool]}))
+    return record(message_id, at, **{"api": "responses", "body": body, **fields})
+
+
+def test_the_names_of_tools_are_known_as_long_as_their_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    """But no more than there is room for; only Responses have namespaces."""
+    made = index(in_a_namespace("a"), in_a_namespace("b", api="chat"), record("c"))
+    assert made.namespaces("a") == {"n__f": ("n", "f")}
+    assert made.namespaces("b") == made.namespaces("c") == made.namespaces("d") == {}
+    made.take(record("d", KEEP_MS + 1))
+    assert made.namespaces("a") == {}
+    monkeypatch.setattr(request_index, "NAMES_KEPT", 2)
+    made = index(*(in_a_namespace(name) for name in "abc"))
+    assert [bool(made.namespaces(name)) for name in "abc"] == [False, True, True]
+    assert ids(made.by_id("a")) == "a"
+
+
 @pytest.mark.parametrize("value", [None, b"{}", b"junk"])
 def test_what_is_none_of_ours_is_passed_over(value: bytes | None) -> None:
     """Anybody may write to a topic."""

@@ -4,7 +4,8 @@ import msgspec
 import pytest
 
 from tokenmill.apis import APIS, CHAT, Api
-from tokenmill.front.route_context import CLOCKS_MS, place_of, since, too_late
+from tokenmill.front.clocks import CLOCKS_MS
+from tokenmill.front.route_context import place_of, since, too_late
 from tokenmill.gateway.event_log.reading import Since
 
 

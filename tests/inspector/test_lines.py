@@ -38,7 +38,7 @@ LINES: list[tuple[Line, dict[str, Any]]] = [
         Position(1, 2, 3, behind=True),
         {"line": "position", "partition": 1, "tokens": 2, "events": 3, "behind": True},
     ),
-    (about(RESULT), {"line": "said", "record": msgspec.to_builtins(RESULT), "text": ""}),
+    (about(RESULT, 5), {"line": "said", "record": msgspec.to_builtins(RESULT), "text": "", "time": 5}),
     (Ended("why"), {"line": "ended", "detail": "why"}),
 ]
 

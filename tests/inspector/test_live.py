@@ -9,8 +9,9 @@ import pytest
 from tokenmill.inspector import live
 from tokenmill.inspector.lines import Line, Opened, Piece, Published, Rejected, Repeated, Unread
 from tokenmill.inspector.live import EARLY_S, Watch, WatchedPartition
+from tokenmill.limits import ENDED_OFFSETS
 from tokenmill.partition import OutputSpec, Partition, PartitionSettings
-from tokenmill.records import InputRecord, Output
+from tokenmill.records import InputRecord, Output, header
 
 SETTINGS = PartitionSettings(outputs=(OutputSpec("events"), OutputSpec("others", "openai")), dlq="dlq")
 
@@ -177,6 +178,35 @@ def test_a_message_s_id_that_is_used_again_is_another_one() -> None:
     assert [line.of for line in told(lines, Opened)] == [0, 1]
     heard = hear(watching, published(records))
     assert [line.of for line in told(heard, Published)] == [0] * (len(heard) // 2) + [1] * (len(heard) // 2)
+
+
+def forgotten() -> tuple[list[InputRecord], list[InputRecord], list[InputRecord], list[InputRecord]]:
+    """An id's first use, its use when that is forgotten, and their events, whose numbers are the same."""
+    first, second = tokens(*CHUNKS), tokens(*CHUNKS, first=2 * ENDED_OFFSETS)
+    second = [msgspec.structs.replace(record, timestamp=record.timestamp + 60_000) for record in second]
+    events = published([*first, *second])
+    half = len(events) // 2
+    numbers = [header(event.headers, "tm-seq") for event in events]
+    assert numbers[half:] == numbers[:half]
+    return first, second, events[:half], events[half:]
+
+
+def test_the_events_of_an_id_s_uses_are_told_apart() -> None:
+    """Those of the first one may all come after the tokens of the second."""
+    watching, (first, second, *events) = watch(), forgotten()
+    read(watching, [*first, *second])
+    for of, of_use in enumerate(events):
+        told_of = [(line.of, line.number, line.other) for line in told(hear(watching, of_use), Published)]
+        assert told_of == [(of, number, None) for number in range(len(of_use))]
+
+
+def test_events_of_an_earlier_use_are_not_taken_for_those_of_a_later_one() -> None:
+    """Though nothing else was read of it."""
+    watching, (_, second, before, events) = watch(), forgotten()
+    hear(watching, before, now=1.0)
+    assert len(told(watching.settle(1.1 + EARLY_S), Published)) == len(before)
+    assert told(read(watching, second), Published) == []
+    assert len(told(hear(watching, events), Published)) == len(events)
 
 
 def middle(*chunks: dict[str, Any]) -> tuple[Watch, list[InputRecord], list[Line]]:

@@ -73,6 +73,19 @@ async def test_a_conversation_is_read_by_whom_it_belongs_to(config: Config) -> N
             assert answer.status == 403
 
 
+async def test_a_page_is_told_no_more_than_it_can_keep(config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Though nothing comes but signs that nothing has come."""
+    monkeypatch.setattr(live_routes, "KEPT_BYTES", 100)
+    monkeypatch.setattr("tokenmill.inspector.live_log.SIGN_S", 0.0)
+    async with (
+        served(config, Some("read")) as client,
+        client.get("/inspect/api/live", params={"conversation": "mine"}) as answer,
+    ):
+        *kept, last = (await answer.content.read()).splitlines()
+    assert {msgspec.json.decode(line)["line"] for line in kept} == {"position"}
+    assert "256 MiB of lines" in msgspec.json.decode(last)["detail"]
+
+
 @pytest.mark.parametrize("query", [{}, {"conversation": "mine", "back": "x"}, {"conversation": "mine", "back": "-1"}])
 async def test_what_is_not_understood_is_refused(config: Config, query: dict[str, str]) -> None:
     """With what to change."""

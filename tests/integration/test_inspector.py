@@ -220,6 +220,20 @@ async def test_integers_stay_as_long_as_they_are() -> None:
             await expect(page.get_by_test_id("compare-detail")).to_contain_text(str(found))
 
 
+async def test_numbers_are_written_as_they_came() -> None:
+    """A tool may tell `1.0` from `1`, and JavaScript doesn't; what a test case has is what was typed."""
+    call, tools = '<tool_call>{"name":"f","arguments":{"ratio":%s}}</tool_call>', '[{"name":"f","x":[-0,2.50,1E40]}]'
+    async with opened("play", playing(text=call % "1.0", tools=tools)) as page:
+        row = page.locator("[data-testid=event][data-type=tool-call]")
+        await row.click()
+        for place in row, page.get_by_test_id("event-detail"):
+            await expect(place).to_contain_text(re.compile(r'"ratio": ?1\.0'))
+        await page.get_by_text("Make this a test case").click()
+        await expect(page.get_by_label("JSON line")).to_have_value(re.compile(re.escape("[-0,2.50,1E40]")))
+        await link(page, "compare", {"a": playing(text=call % "1.0"), "b": playing(text=call % "1")})
+        await expect(page.locator("[data-testid=compared-row][data-same=false]")).to_have_count(2)
+
+
 async def test_a_recorded_stream_is_shown() -> None:
     """With its name; each record is a step."""
     async with opened("file", recording=RECORDING) as page:
@@ -282,7 +296,7 @@ def asked(number: int, name: str = "f", message: str = "m", **arguments: Any) ->
         arguments=arguments,
         until=1,
     )
-    told: dict[str, Any] = msgspec.to_builtins(about(request))
+    told: dict[str, Any] = msgspec.to_builtins(about(request, 0))
     return told
 
 

@@ -285,6 +285,32 @@ async def test_a_recording_may_end_without_a_line_break() -> None:
         await expect(page.get_by_test_id("tool")).to_contain_text(["null", "12345678901234567890"])
 
 
+def saved(*said: tuple[int, dict[str, Any]]) -> FilePayload:
+    """A recording of what was said of the same call, by times."""
+    call = {"id": "a", "name": "f", "message_id": "m", "choice": 0}
+    lines = [{"line": "said", "time": time, "record": {**call, **record}} for time, record in said]
+    return FilePayload(name="recording.jsonl", mimeType="", buffer=msgspec.json.Encoder().encode_lines(lines))
+
+
+async def test_a_question_is_asked_though_an_earlier_call_had_the_same_id() -> None:
+    """As with ids of messages that come again. Topics have no order: a result may be read before its own question."""
+    question = {"type": "approval-request", "approval": "x", "arguments": {"to": "somebody"}, "until": 0}
+    progress, result = {"type": "tool-progress", "progress": 1.0, "total": 2.0}, {"type": "tool-result", "result": 1}
+    async with page_at("live", None) as page:
+        card, recording = page.get_by_test_id("tool"), page.get_by_label("Open a recording")
+        for said, state in (
+            ([(10, result), (20, question)], "waits"),
+            ([(10, result), (20, question), (30, result)], "answered"),
+            ([(30, result), (20, question)], "answered"),
+            ([(10, result), (30, result), (20, question)], "answered"),
+        ):
+            await recording.set_input_files(saved(*said))
+            await expect(card).to_have_attribute("data-state", state)
+            await expect(card).to_contain_text("somebody")
+        await recording.set_input_files(saved((10, progress)))
+        await expect(card).to_contain_text("1 of 2")
+
+
 @pytest.mark.parametrize("width", [360, 1280])
 async def test_it_is_accessible_at_every_width(stage: Stage, width: int) -> None:
     """Axe finds nothing, and nothing is wider than the window."""

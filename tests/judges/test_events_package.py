@@ -23,12 +23,12 @@ REPOSITORY = "git+https://forge.example.com/someone/tokenmill.git"
 RUN_S = 120
 
 READS = """
-import { parseEvent, isEvent, EVENT_TYPES, type EventOf } from "tokenmill-events";
+import { exactIntegers, parseEvent, isEvent, EVENT_TYPES, type EventOf } from "tokenmill-events";
 
 export function calls(payloads: string[]): string[] {
   const found: string[] = [];
   for (const payload of payloads) {
-    const event = parseEvent(payload);
+    const event = parseEvent(payload, exactIntegers);
     if (event?.type === "tool-call") found.push(event.name, ...Object.keys(event.arguments));
     if (event?.type === "finish") found.push(event.reason, String(event.tokens?.input_tokens ?? 0));
   }
@@ -111,17 +111,40 @@ def test_a_field_that_not_every_event_has_is_refused(home: Path) -> None:
     assert "Property 'arguments' does not exist" in compiled(home, MISREADS, code=2)
 
 
-async def test_events_are_read_in_a_page() -> None:
-    """A browser loads the module as it is."""
+async def in_a_page(names: str, expression: str, argument: object) -> Any:
+    """What an expression of `it` is in a browser, which loads the module as it is."""
 
     async def module(_request: web.Request) -> web.Response:
         return web.Response(text=(PACKAGE / "index.js").read_text(), content_type="text/javascript")
 
+    imports = f"const {{ {names} }} = await import('/index.js');"
     async with site({"/": "<!doctype html>"}, web.get("/index.js", module)) as port, browser_page() as page:
         await page.goto(f"http://127.0.0.1:{port}/")
-        types = await page.evaluate(
-            "async (payloads) => { const { parseEvent } = await import('/index.js');"
-            " return payloads.map((payload) => parseEvent(payload)?.type ?? null); }",
-            [*payloads(), '{"type": "of-tomorrow"}', "null"],
-        )
+        return await page.evaluate(f"async (it) => {{ {imports} return {expression}; }}", argument)
+
+
+async def test_events_are_read_in_a_page() -> None:
+    """Those that are none of this version are skipped."""
+    types = await in_a_page(
+        "parseEvent",
+        "it.map((payload) => parseEvent(payload)?.type ?? null)",
+        [*payloads(), '{"type": "of-tomorrow"}', "null"],
+    )
     assert types == [*(json.loads(payload)["type"] for payload in payloads()), None, None]
+
+
+async def test_long_integers_are_whole_where_the_engine_can() -> None:
+    """As BigInts, for those who ask for them; all else is as without the reviver. Without a source they are rounded."""
+    call = '{"type":"tool-call","id":"a","name":"f","arguments":{"id":-1234567890123456789,"n":[7,1.5,1e21,"12"]}}'
+    shown = "(_, value) => typeof value === 'bigint' ? `${value}n` : value"
+    revivers = "[exactIntegers, (key, value) => exactIntegers(key, value)]"
+    found = await in_a_page(
+        "parseEvent, exactIntegers",
+        f"JSON.stringify({revivers}.map((reviver) => parseEvent(it, reviver).arguments), {shown})",
+        call,
+    )
+    others = [7, 1.5, 1e21, "12"]
+    assert json.loads(found) == [
+        {"id": "-1234567890123456789n", "n": others},
+        {"id": -1234567890123456800, "n": others},
+    ]

@@ -3,11 +3,10 @@
 import asyncio
 import time
 from collections.abc import Iterator
-from contextlib import suppress
 from typing import cast
 
 import pytest
-from aiokafka import AIOKafkaClient, AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.errors import KafkaConnectionError, ProducerClosed
 
 from tests.support.stage import until
@@ -203,29 +202,64 @@ async def test_a_consumer_whose_broker_is_away_is_stopped(caplog: pytest.LogCapt
     assert metadata.done()
 
 
-class Cancelling:
-    """A client whose requests are cancelled as it closes."""
+class Closing:
+    """A client whose requests are cancelled as it closes, or that takes the cancellation of its task for theirs."""
+
+    def __init__(self) -> None:
+        self.begun = asyncio.Event()
+        self.ends = asyncio.Event()
 
     async def close(self) -> None:
-        """Pass their cancellation on."""
+        """Pass their cancellation on, or end as if nothing was."""
+        self.begun.set()
+        try:
+            await self.ends.wait()
+        except asyncio.CancelledError:
+            return
         raise asyncio.CancelledError
 
 
+class Away(AIOKafkaConsumer):  # type: ignore[misc] # untyped base class
+    """A consumer that does not stop cleanly."""
+
+    def __init__(self, client: Closing) -> None:
+        self._client, self._coordinator, self._closed = client, None, True
+
+    async def stop(self) -> None:
+        """Fail."""
+        raise KafkaConnectionError("away")
+
+
 async def test_requests_that_are_cancelled_cancel_nobody_who_closes_their_client() -> None:
-    """Only the task's own cancellation does."""
-    await calls._disconnect(cast(AIOKafkaClient, Cancelling()))
-    task = asyncio.create_task(_cancelled_before())
+    """Only the task's own cancellation does, and that always, though the client takes it for theirs."""
+    for cancelled in (False, True):
+        client = Closing()
+        task = asyncio.create_task(stopped(Away(client)))
+        await client.begun.wait()
+        if cancelled:
+            task.cancel()
+        client.ends.set()
+        await asyncio.wait([task])
+        assert task.cancelled() == cancelled
+
+
+class Confused(Closing):
+    """A client that reports its task's cancellation as something else."""
+
+    async def stop(self) -> None:
+        """Raise an error of its own once it is cancelled."""
+        await self.close()
+        raise KafkaConnectionError("closed")
+
+
+async def test_a_cancellation_that_a_client_reports_as_an_error_is_not_lost() -> None:
+    """Otherwise the task would go on that was to end."""
+    client = Confused()
+    task = asyncio.create_task(stopped(cast(AIOKafkaConsumer, client)))
+    await client.begun.wait()
+    task.cancel()
     await asyncio.wait([task])
     assert task.cancelled()
-
-
-async def _cancelled_before() -> None:
-    task = asyncio.current_task()
-    assert task is not None
-    task.cancel()
-    with suppress(asyncio.CancelledError):
-        await asyncio.sleep(0)
-    await calls._disconnect(cast(AIOKafkaClient, Cancelling()))
 
 
 class Hanging:

@@ -17,7 +17,7 @@ from aiokafka.errors import (
     NodeNotReadyError,
     RequestTimedOutError,
 )
-from aiokafka.protocol.metadata import MetadataRequest
+from aiokafka.protocol.metadata import MetadataRequest, MetadataResponse_v1
 
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.stage import until
@@ -29,6 +29,9 @@ from tokenmill.kafka.hung_brokers import NotReachable, first_answer, owes
 
 REQUEST_MS = 60_000
 """What a client of aiokafka's own would wait."""
+
+RETRY_S = 0.05
+"""A client's pause between tries."""
 
 SOON_S = 20.0
 """Far less than that, and more than a busy machine takes."""
@@ -91,6 +94,53 @@ async def test_what_is_not_needed_any_more_is_cancelled() -> None:
 
     assert await first_answer([silent, *ways(7)], seconds=0.01) == 7
     assert ended.is_set()
+
+
+def answer(*leaders: int) -> MetadataResponse_v1:
+    """Return metadata of a topic with these leaders of its partitions."""
+    partitions = [(0, number, leader, [1], [1]) for number, leader in enumerate(leaders)]
+    return MetadataResponse_v1([(1, "localhost", 1, None)], 1, [(0, "t", False, partitions)])
+
+
+async def asked(found: MetadataResponse_v1 | Exception, topics: set[str], times: int) -> float:
+    """Return the seconds that it takes to ask for metadata so often, if they can be had at once."""
+    client = AIOKafkaClient(bootstrap_servers="127.0.0.1:1", retry_backoff_ms=int(RETRY_S * 1000))
+    client._topics = topics
+
+    async def answered(_: object) -> MetadataResponse_v1:
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(hung_brokers, "first_answer", answered)
+        asking, began = asyncio.create_task(client._md_synchronizer()), time.monotonic()
+        for _ in range(times):
+            await client.force_metadata_update()
+        asking.cancel()
+        return time.monotonic() - began
+
+
+@pytest.mark.parametrize(
+    ("found", "topics", "pause_s"),
+    [
+        (KafkaConnectionError("away"), {"t"}, RETRY_S),
+        (answer(1, -1), {"t"}, hung_brokers.NO_LEADER_S),
+        (answer(1, -1), set(), hung_brokers.NO_LEADER_S),
+        (answer(1), {"t", "not there"}, hung_brokers.NO_LEADER_S),
+    ],
+    ids=["no broker", "no leader", "all topics", "no topic"],
+)
+async def test_whoever_waits_for_a_leader_does_not_ask_all_the_time(
+    found: MetadataResponse_v1 | Exception, topics: set[str], pause_s: float
+) -> None:
+    """A producer with a record for a partition without one asks again at once, as often as it is answered."""
+    assert await asked(found, topics, 5) >= 5 * pause_s
+
+
+async def test_metadata_that_name_every_leader_wait_for_nothing() -> None:
+    """They are rarely asked for, and somebody waits."""
+    assert await asked(answer(1, 1), {"t"}, 100) < 100 * hung_brokers.NO_LEADER_S
 
 
 @asynccontextmanager

@@ -35,7 +35,7 @@ def test_several_formats() -> None:
     [
         ({"min_delta_chars": -5}, "option 'min_delta_chars': must not be negative"),
         ({"format": ["hermes"] * 9}, "at most 8 formats live at once, these are 9"),
-        ({"model": "m" * 20_000}, "option 'model': longer than"),
+        ({"model": "m" * 257}, "option 'model': longer than 256 characters"),
         ({"id_prefix": "x" * 65}, "option 'id_prefix': longer than 64 characters"),
         ({"markers_suffix": "x" * 17}, "option 'markers_suffix': longer than 16 characters"),
         ({"start_tag": "x" * 65}, "option 'start_tag': longer than 64 characters"),

@@ -16,7 +16,7 @@ from tokenmill.partition import opening as opening_module
 from tokenmill.partition.low_water import LowWater
 from tokenmill.partition.opening import OPEN, Opened, Opener
 from tokenmill.recent import Recent
-from tokenmill.records import InputRecord
+from tokenmill.records import InputRecord, header
 
 
 def opened(chunk: Chunk, source: InputRecord, low_water: LowWater | None = None) -> Opened:
@@ -173,6 +173,16 @@ def test_what_the_chunk_says_goes_before_the_header() -> None:
     start, *_ = events(run(partition(), [record(0, chunk, tm_open=options)]))
     assert isinstance(start, MessageStart)
     assert (start.model, start.format) == ("chunk", "hermes")
+
+
+def test_of_a_model_s_name_as_much_counts_as_dialects_may_repeat() -> None:
+    """A producer's name for its model is no reason to refuse its answer; an option has to fit."""
+    named, opened = {"message_id": "m", "model": "m" * 300, "delta": "a"}, {"open": {"model": "m" * 300}}
+    start, *_ = events(run(partition(), [record(0, named)]))
+    assert isinstance(start, MessageStart)
+    assert start.model == "m" * 256
+    (refused,) = run(partition(), [record(0, named | opened)])
+    assert b"option 'model': longer than 256 characters" in (header(refused.headers, "tm-error") or b"")
 
 
 def test_the_header_opens_nothing_by_itself() -> None:

@@ -2,6 +2,7 @@
 
 import os
 import socket
+import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -93,6 +94,32 @@ def test_stopping_twice_is_harmless(tmp_path: Path) -> None:
     server.kill()
     server.stop()
     server.freeze()
+
+
+BUSY = """
+import threading, time
+for _ in range(8):
+    threading.Thread(target=lambda: [time.sleep(0.0001) for _ in iter(int, 1)], daemon=True).start()
+print("ready", flush=True)
+time.sleep(60)
+"""
+"""A process with threads that are always about to run."""
+
+
+def test_what_is_frozen_does_nothing_more(tmp_path: Path) -> None:
+    """None of its threads: a broker would still take a record that is sent then. It may be frozen twice."""
+    server = Toy(tmp_path, f"exec {sys.executable} -c '{BUSY}'")
+    server.start()
+    try:
+        for _ in range(100):
+            server.freeze()
+            threads = Path(f"/proc/{server.pid}/task").glob("*/stat")
+            assert {stat.read_text().rpartition(")")[2].split()[0] for stat in threads} == {"T"}
+            server.freeze()
+            server.thaw()
+    finally:
+        server.kill()
+        server.freeze()
 
 
 def test_a_free_port_can_be_bound() -> None:

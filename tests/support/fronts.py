@@ -61,6 +61,10 @@ class Asked:
         for chunk in chunks:
             await self._put(self._speaker.says(chunk))
 
+    def behind(self, milliseconds: int) -> None:
+        """From now on the clock of its caller is behind."""
+        self._speaker.began -= milliseconds
+
     async def lose(self) -> None:
         """What a worker says that has lost the message."""
         await self._put(self._speaker.lost())

@@ -49,14 +49,15 @@ class Speaker:
         self._partition = Partition(PartitionSettings(outputs=(OutputSpec("events"),), dlq="dlq"), "tokens", 0)
         self._key = conversation.encode()
         self._message = message
-        self._began = int(time.time() * 1000)
+        self.began = int(time.time() * 1000)
+        """Time of its first record."""
         self._offset = 0
 
     def says(self, chunk: Mapping[str, Any]) -> list[Output]:
         """The records of the next chunk."""
         out = list[Output]()
         value = msgspec.json.encode({"message_id": self._message, **chunk})
-        record = InputRecord("tokens", 0, self._offset, self._began + self._offset, self._key, value)
+        record = InputRecord("tokens", 0, self._offset, self.began + self._offset, self._key, value)
         self._partition.process([record], out)
         self._offset += 1
         return [record for record in out if record.topic == "events"]

@@ -9,16 +9,22 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
+import msgspec
+
 from tokenmill.apis.ask import Json
 from tokenmill.apis.reading import Node
 from tokenmill.apis.tools import CALLED, check_called, foreign_tool, function, name_of
 from tokenmill.dialects.json_text import json_bytes
+from tokenmill.errors import NOT_JSON
 
 Namespaces: TypeAlias = Mapping[str, tuple[str, str]]
 """Tools by the names that the model has for them: their namespace, and the name in it."""
 
 _NAMED = b'"name":'
 """Occurs in every payload that names a call; deltas don't contain it, as quotes in a text are escaped."""
+
+_NAMESPACE = b'"namespace"'
+"""Occurs in every body that declares one."""
 
 _CALLS = frozenset({"function_call", "response.function_call_arguments.done"})
 
@@ -81,6 +87,33 @@ def _with_one_name(said: Any, kind: str) -> Any:
         return said
     rest = {field: value for field, value in said.items() if field != "namespace"}
     return rest | {"name": one_name(namespace, name)} if namespace else rest
+
+
+class _Tool(msgspec.Struct):
+    """What is read of a declared tool."""
+
+    type: str | None = None
+    name: str | None = None
+    tools: list["_Tool"] | None = None
+
+
+class _Declaring(msgspec.Struct):
+    """What is read of the body of a request."""
+
+    tools: list[_Tool] | None = None
+
+
+def declared_namespaces(body: bytes | msgspec.Raw) -> Namespaces:
+    """Return the tools in namespaces that the body of a request declares; none for a body that no front has read."""
+    if _NAMESPACE not in bytes(body):
+        return {}
+    try:
+        tools = msgspec.json.decode(body, type=_Declaring).tools or ()
+    except NOT_JSON:
+        return {}
+    named = [each for each in tools if each.type == "namespace" and each.name]
+    pairs = [(each.name or "", tool.name or "") for each in named for tool in each.tools or ()]
+    return {one_name(*names): names for names in pairs}
 
 
 def told_apart(payload: bytes, namespaces: Namespaces) -> bytes:

@@ -27,7 +27,8 @@ FIELDS = Fields(
         "tools",
         "used",
         "functions, and groups of them (`namespace`). A model calls a member `<namespace>__<name>`; the answer has "
-        "the two names separately, but the joined one when read by its id",
+        "the two names separately; read by its id, the joined one once fronts have forgotten its request "
+        "(`front.remember_s`)",
     ),
     Field("tool_choice", "used", "`none`, `auto`, `required`, a function, or `allowed_tools`"),
     Field(

@@ -56,6 +56,7 @@ class Chunk(msgspec.Struct, frozen=True, omit_defaults=True):
     """Whether another writer continues the message from here. It has its own range of `seq`, so the jump is not a gap,
     and chunks that the writer before it still sends count as repeats. It may also open the message."""
     model: str | None = None
-    """Name of the model, as the provider gives it; used on the chunk that opens the message, if `open` has none."""
+    """Name of the model, as the provider gives it; used on the chunk that opens the message, if `open` has none. Its
+    first 256 characters count."""
     stop_sequence: str | None = None
     """With `finish_reason`: the text at which the model was told to stop and did."""

@@ -11,8 +11,8 @@ import msgspec
 from msgspec import Meta
 
 from tokenmill.codecs.chunk import Chunk
-from tokenmill.codecs.payloads import MODEL_CHARS
 from tokenmill.errors import NOT_JSON
+from tokenmill.limits import MODEL_CHARS
 
 
 class _Delta(msgspec.Struct, forbid_unknown_fields=True, gc=False):

@@ -5,13 +5,10 @@ from typing import Any
 
 from tokenmill.codecs.plain import check_plain, read_object
 from tokenmill.errors import Undecodable
-from tokenmill.limits import KEY_BYTES
+from tokenmill.limits import KEY_BYTES, MODEL_CHARS
 
 DONE = b"[DONE]"
 """End of a stream, in protocols that have it and from proxies that add it to all."""
-
-MODEL_CHARS = 256
-"""Characters of a model's name, which comes back in events: the longest are paths of checkpoints."""
 
 STATUSES = range(400, 600)
 """HTTP statuses of a refusal or a failure."""

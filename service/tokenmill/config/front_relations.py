@@ -9,6 +9,7 @@ from tokenmill.config.sections import Config
 from tokenmill.config.upstreams import MESSAGES_ONLY, Upstream, written_format
 from tokenmill.errors import BadOpen
 from tokenmill.formats import compile_grammar
+from tokenmill.limits import MODEL_CHARS
 from tokenmill.parser.options import read_options
 
 UNGUARDED = (
@@ -54,6 +55,8 @@ def _models(place: str, upstream: Upstream, known: dict[str, str]) -> Iterator[C
     if not upstream.models or not all(upstream.models):
         yield (f"{place}.models",), f"{place}.models: name the models that clients get from it"
     for model in upstream.models:
+        if len(model) > MODEL_CHARS:
+            yield (f"{place}.models",), f"{place}.models: {model[:20]!r}…: a name may have {MODEL_CHARS} characters"
         if model in known:
             yield (
                 (f"{place}.models",),

@@ -39,13 +39,20 @@ class Following:
         reading: the reading of the conversation's log, which has begun.
         message_id: the message to read.
         begins: called once the first event with content is read, with the seconds since this object was made.
+        starts: called with the first event of each choice when it is read.
     """
 
     def __init__(
-        self, hub: Hub, reading: Reading, message_id: str, begins: Callable[[float], None] = lambda _: None
+        self,
+        hub: Hub,
+        reading: Reading,
+        message_id: str,
+        begins: Callable[[float], None] = lambda _: None,
+        starts: Callable[[bytes], None] = lambda _: None,
     ) -> None:
         self._made_at = time.monotonic()
         self._begins = begins
+        self._starts = starts
         self.opening = Opening()
         """How to answer, by the first events."""
         self.start = reading.standing
@@ -195,7 +202,11 @@ class Following:
         found = [frame for frame in frames if frame.place > self._last_place]
         if found:
             self._last_place = found[-1].place
-        return [frame for frame in found if frame.message == self._message]
+        own = [frame for frame in found if frame.message == self._message]
+        for frame in own:
+            if frame.first:
+                self._starts(frame.payload)
+        return own
 
     # Methods that the hub calls
 

@@ -22,6 +22,7 @@ from tokenmill.caller.renderer import Renderer
 from tokenmill.caller.served import Served, served
 from tokenmill.config import Config
 from tokenmill.config.front_relations import NO_UPSTREAMS
+from tokenmill.front.clocks import Clocks
 from tokenmill.front.models import Models
 from tokenmill.front.posts import Posts
 from tokenmill.front.readers import OtherFronts, Readers
@@ -186,7 +187,8 @@ class Process:
         await self._connected(stop, requests_log.start)
         running.push_async_callback(requests_log.stop)
         requests = Requests(front, config.topics.requests, requests_log, index, self._producer)
-        context = RouteContext(config, self._models, serving, admission, requests, readers, stops, numbers)
+        clocks = Clocks(numbers)
+        context = RouteContext(config, self._models, serving, admission, requests, readers, stops, numbers, clocks)
         numbers.read("tokenmill_front_readers", lambda: [((), readers.total)])
         numbers.read("tokenmill_front_abandoned_total", lambda: [((), readers.abandoned)])
         numbers.read("tokenmill_front_known_requests", lambda: [((), len(index))])

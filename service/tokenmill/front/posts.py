@@ -20,12 +20,12 @@ from aiohttp import web
 
 from tokenmill.apis import APIS, RESPONSES, Api, BadAsk
 from tokenmill.apis.ask import Json
-from tokenmill.apis.namespaces import Namespaces, told_apart
+from tokenmill.apis.namespaces import told_apart
 from tokenmill.apis.reading import holds_more, is_deeper
 from tokenmill.caller.served import unknown_model
-from tokenmill.dialects import Dialect
 from tokenmill.front.failure import Failed
 from tokenmill.front.following import Following
+from tokenmill.front.framing import response_framing
 from tokenmill.front.identity import identify
 from tokenmill.front.readers import Reader
 from tokenmill.front.request_index import KnownRequest
@@ -35,11 +35,9 @@ from tokenmill.front.route_context import AnswerRef, RouteContext, place_of, sin
 from tokenmill.front.whole import Whole, collected, unbegun
 from tokenmill.gateway.auth.grant import Grant, must_allow
 from tokenmill.gateway.event_log.reading import Start
-from tokenmill.gateway.event_log.view import Frame
 from tokenmill.gateway.http.request_body import BrokenOff, RequestBody, broken_off
 from tokenmill.gateway.http.request_values import conversation_id, tracing_of
 from tokenmill.gateway.problems import TOO_LARGE, Refused
-from tokenmill.gateway.streams.framing import SSE, ServerSentEvents
 from tokenmill.limits import JSON_DEPTH, KIB
 
 BODY_S = 60.0
@@ -54,17 +52,6 @@ BODY_VALUES = 50_000
 lists has 350,000, which take 26 times its bytes once they are decoded, here and in the caller."""
 
 JSON = "application/json"
-
-
-class NamespacedEvents(ServerSentEvents):
-    """Frames events as server-sent events, with the tools of a namespace under the two names that the client gave."""
-
-    def __init__(self, namespaces: Namespaces) -> None:
-        self._namespaces = namespaces
-
-    def frame(self, dialect: Dialect, partition: int, frame: Frame) -> bytes:
-        """Return the bytes of a frame, with tools under the names that the client gave them."""
-        return super().frame(dialect, partition, frame._replace(payload=told_apart(frame.payload, self._namespaces)))
 
 
 class Posts:
@@ -146,7 +133,8 @@ class Posts:
         context = self._context
         new = context.requests.new(asked, attempt)
         with context.readers.reading(new.conversation, new.message_id, stays=new.stays) as reader:
-            async with context.following(new.conversation, new.message_id, "now", asked.grant) as following:
+            starts = partial(context.clocks.compare, new.time_ms)
+            async with context.following(new.conversation, new.message_id, "now", asked.grant, starts) as following:
                 counts = await context.requests.write(asked, new)
                 if counts is new:
                     answer = await self._respond(request, asked, new, following, reader)
@@ -193,7 +181,7 @@ class Posts:
                     return None
                 raise following.opening.failure
         start: Start = following.start
-        framing = NamespacedEvents(ask.namespaces) if ask.namespaces else SSE
+        framing = response_framing(ask.namespaces)
         async with following.waited_for():
             ref = AnswerRef(known.conversation, known.message_id, known.time_ms)
             return await context.streamed(request, asked.api, ref, start, asked.grant, reader, framing)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import msgspec
 from aiokafka import ConsumerRecord
 
+from tokenmill.apis.namespaces import Namespaces, declared_namespaces
 from tokenmill.apis.record import ApiName, LeftRecord, ReaderRecord, RequestRecord, StoppedRecord, read_request
 from tokenmill.errors import NOT_JSON
 
@@ -27,6 +28,34 @@ class KnownRequest(msgspec.Struct, frozen=True, gc=False):
     time_ms: int
     model: str = ""
     """The model's name, for the Responses API: a response shows it before it has begun."""
+
+
+NAMES_KEPT = 100_000
+"""Names of tools in namespaces that are kept, for all requests: some 40 MB. Coding agents have a hundred or two."""
+
+
+class _Names:
+    """Names of tools in namespaces, by the id of the answer that may call them. The oldest are forgotten first."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[str, Namespaces] = OrderedDict()
+        self._count = 0
+
+    def keep(self, message_id: str, names: Namespaces) -> None:
+        """Keep names as long as there is room."""
+        if names:
+            self._kept[message_id] = names
+            self._count += len(names)
+        while self._count > NAMES_KEPT:
+            self.drop(next(iter(self._kept)))
+
+    def drop(self, message_id: str) -> None:
+        """Forget names, if they are kept."""
+        self._count -= len(self._kept.pop(message_id, ()))
+
+    def of(self, message_id: str) -> Namespaces:
+        """Return the names, or none."""
+        return self._kept.get(message_id, {})
 
 
 class _BodyModel(msgspec.Struct, gc=False):
@@ -63,6 +92,7 @@ class RequestIndex:
         self._by_fingerprint: defaultdict[str, list[KnownRequest]] = defaultdict(list)
         self._stopped: dict[str, StoppedRecord] = {}
         """How answers were stopped, by message id."""
+        self._names = _Names()
 
     def __len__(self) -> int:
         return len(self._by_id)
@@ -98,6 +128,8 @@ class RequestIndex:
         )
         self._by_id[known.message_id] = known
         self._by_fingerprint[known.fingerprint].append(known)
+        if known.api == "responses":
+            self._names.keep(known.message_id, declared_namespaces(request.body))
         if known.key:
             self._by_key[known.key, known.attempt] = self._latest[known.key] = known
 
@@ -110,6 +142,10 @@ class RequestIndex:
     def stopped(self, message_id: str) -> StoppedRecord | None:
         """Return the record that stopped an answer; None if it was not stopped."""
         return self._stopped.get(message_id)
+
+    def namespaces(self, message_id: str) -> Namespaces:
+        """The client's names of the tools in namespaces that an answer may call."""
+        return self._names.of(message_id)
 
     def by_id(self, message_id: str) -> KnownRequest | None:
         """Return the request whose answer has this id, or None."""
@@ -137,6 +173,7 @@ class RequestIndex:
                 return
             del self._by_id[known.message_id]
             self._stopped.pop(known.message_id, None)
+            self._names.drop(known.message_id)
             self._by_key.pop((known.key, known.attempt), None)
             if self._latest.get(known.key) is known:
                 del self._latest[known.key]

@@ -16,6 +16,7 @@ import time
 import msgspec
 
 from tokenmill.apis import Api, Ask
+from tokenmill.apis.namespaces import Namespaces
 from tokenmill.apis.record import ATTEMPTS, RequestRecord
 from tokenmill.config import Front
 from tokenmill.front.failure import NOT_AGAIN
@@ -75,6 +76,16 @@ class Requests:
         await self._log.caught_up()
         known = self._index.by_id(message_id)
         return known if known is not None and known.conversation == conversation else None
+
+    async def namespaces(self, conversation: str, message_id: str) -> Namespaces:
+        """The client's names of the tools that an answer may call, unless its request is forgotten. Raises
+        `Unavailable`.
+        """
+        if self._index.by_id(message_id) is None:
+            await self._log.caught_up()
+        known = self._index.by_id(message_id)
+        ours = known is not None and known.conversation == conversation
+        return self._index.namespaces(message_id) if ours else {}
 
     def stopped(self, known: KnownRequest) -> bool:
         """Whether the answer was stopped, by a client or by a front."""

@@ -19,15 +19,15 @@ import msgspec
 from aiohttp import web
 
 from tokenmill.apis import RESPONSES, BadAsk
+from tokenmill.apis.namespaces import told_apart
 from tokenmill.apis.record import AnswerId, read_id
-from tokenmill.dialects import Dialect
+from tokenmill.front.clocks import CLOCKS_MS
 from tokenmill.front.following import Following
-from tokenmill.front.route_context import CLOCKS_MS, AnswerRef, RouteContext, place_of, since
+from tokenmill.front.framing import response_framing
+from tokenmill.front.route_context import AnswerRef, RouteContext, place_of, since
 from tokenmill.front.whole import MORE_S, Whole, unbegun
 from tokenmill.gateway.auth.grant import Action, Grant
-from tokenmill.gateway.event_log.view import Frame
 from tokenmill.gateway.problems import NOT_FOUND, Refused
-from tokenmill.gateway.streams.framing import SSE, Framing, ServerSentEvents
 
 PATH = f"/v1/responses/{{id:{RESPONSES.prefix}[^/]+}}"
 """The path of a response. OpenAI's paths `compact` and `input_tokens` do not match: they lack the prefix of ids."""
@@ -42,22 +42,11 @@ LATE = 20_000
 CANCEL_S = 10.0
 """Seconds for a cancelled answer to end. It takes a tenth of a second."""
 
+CALL = b'"function_call"'
+"""Occurs in every response that has a call, whose tool may be in a namespace."""
+
 DIGITS = 16
 """Digits that a `starting_after` may have."""
-
-
-class EventsAfter(ServerSentEvents):
-    """Frames only the events after a sequence number, for a client that has those up to it."""
-
-    def __init__(self, number: int) -> None:
-        self._number = number
-
-    def frame(self, dialect: Dialect, partition: int, frame: Frame) -> bytes:
-        """Return the bytes of a frame; none for an event that the client has."""
-        payload = msgspec.json.decode(frame.payload) if frame.payload else {}
-        if payload.get("sequence_number", self._number + 1) <= self._number:
-            return b""
-        return super().frame(dialect, partition, frame)
 
 
 class Responses:
@@ -77,8 +66,9 @@ class Responses:
         with context.admission.slot(grant):
             if request.query.get("stream", "false") != "true":
                 return await self._object(answer, conversation, grant)
-            framing: Framing = _framing_after(request.query.get("starting_after"))
+            after = _sequence_number(request.query.get("starting_after"))
             await self._check_exists(answer, conversation, grant)
+            framing = response_framing(await context.requests.namespaces(conversation, str(answer)), after)
             context.numbers.add("tokenmill_front_attached_total", "id")
             stays = context.requests.stays(str(answer))
             with context.readers.reading(conversation, str(answer), stays=stays) as reader:
@@ -125,9 +115,10 @@ class Responses:
                 whole.take(frame)
             if wait_s and past and not whole.over:
                 await _wait_for_end(whole, following, wait_s)
-        response = whole.so_far() or await self._unbegun(answer, conversation)
-        headers = place_of(conversation, str(answer))
-        return web.Response(body=msgspec.json.encode(response), content_type=JSON, headers=headers)
+        body = msgspec.json.encode(whole.so_far() or await self._unbegun(answer, conversation))
+        if CALL in body:
+            body = told_apart(body, await self._context.requests.namespaces(conversation, str(answer)))
+        return web.Response(body=body, content_type=JSON, headers=place_of(conversation, str(answer)))
 
     @asynccontextmanager
     async def _following(self, answer: AnswerId, conversation: str, grant: Grant) -> AsyncIterator[Following]:
@@ -153,9 +144,9 @@ async def _wait_for_end(whole: Whole, following: Following, wait_s: float) -> No
         return
 
 
-def _framing_after(number: str | None) -> Framing:
+def _sequence_number(number: str | None) -> int | None:
     if number is None:
-        return SSE
+        return None
     if not (number.isascii() and number.isdecimal() and len(number) <= DIGITS):
         raise BadAsk("starting_after must be the sequence_number of an event, in digits", "starting_after")
-    return EventsAfter(int(number))
+    return int(number)

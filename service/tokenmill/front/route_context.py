@@ -1,7 +1,7 @@
 """The objects that all routes of the front share, and the streaming of an answer."""
 
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -16,6 +16,7 @@ from tokenmill.config import Config
 from tokenmill.dialects import Renderer, find_dialect
 from tokenmill.dialects.server_sent import server_sent
 from tokenmill.events import Error
+from tokenmill.front.clocks import CLOCKS_MS, Clocks
 from tokenmill.front.failure import LATE
 from tokenmill.front.following import Following, native
 from tokenmill.front.readers import Reader, Readers
@@ -29,10 +30,6 @@ from tokenmill.gateway.streams.framing import SSE, Framing
 from tokenmill.gateway.streams.service import StreamService
 from tokenmill.gateway.streams.stream_request import StreamRequest
 from tokenmill.observe import Numbers
-
-CLOCKS_MS = 5_000
-"""Milliseconds by which the clocks of fronts and callers may differ. An answer is looked for from this much earlier
-on."""
 
 
 class AnswerRef(NamedTuple):
@@ -55,10 +52,16 @@ class RouteContext:
     readers: Readers
     stops: Stops
     numbers: Numbers
+    clocks: Clocks
 
     @asynccontextmanager
     async def following(
-        self, conversation: str, message_id: str, start: Start, grant: Grant
+        self,
+        conversation: str,
+        message_id: str,
+        start: Start,
+        grant: Grant,
+        starts: Callable[[bytes], None] = lambda _: None,
     ) -> AsyncIterator[Following]:
         """Follow a message from a place in the log inside a block. Raises `Refused` and `Unavailable`.
 
@@ -66,7 +69,7 @@ class RouteContext:
         """
         first_event = self.numbers.histograms["tokenmill_front_first_event_seconds"].observe
         async with self.serving.prepared(native(conversation, start), grant.name) as prepared:
-            yield Following(self.serving.hub, prepared.reading, message_id, first_event)
+            yield Following(self.serving.hub, prepared.reading, message_id, first_event, starts)
 
     async def streamed(
         self,

@@ -59,11 +59,12 @@ FRONT = Row(
             unit="ops",
         ),
         Panel(
-            title="Attached, abandoned",
-            text="Requests that got an existing answer, by how it was found; answers that nobody read.",
+            title="Attached, abandoned, clocks apart",
+            text="Requests that got an existing answer, by how it was found; answers that nobody read; wrong clocks.",
             queries=(
                 Query(rate("tokenmill_front_attached_total", "how"), "{{how}}"),
                 Query(rate("tokenmill_front_abandoned_total"), "abandoned"),
+                Query(rate("tokenmill_front_clocks_apart_total"), "clocks apart"),
             ),
             unit="ops",
         ),

@@ -64,9 +64,15 @@ export function isEvent(value) {{
 }}
 
 /** The event in a payload of the native dialect; `undefined` where it is none that this version knows. */
-export function parseEvent(payload) {{
-  const value = JSON.parse(payload);
+export function parseEvent(payload, reviver) {{
+  const value = JSON.parse(payload, reviver);
   return isEvent(value) ? value : undefined;
+}}
+
+/** A reviver: integers that a number can't hold become BigInts, where the engine's revivers get the source. */
+export function exactIntegers(_key, value, context) {{
+  const source = context?.source ?? "";
+  return typeof value === "number" && !Number.isSafeInteger(value) && /^-?\\d+$/.test(source) ? BigInt(source) : value;
 }}
 """
 
@@ -100,8 +106,19 @@ stream.onmessage = ({ data }) => {
 
 An event of a type that this version does not know is `undefined`: skip it.
 
-Numbers are those of `JSON.parse`: an integer beyond `Number.MAX_SAFE_INTEGER` in `arguments` or `result`, such as an id
-of 19 digits, loses its last digits. Where tools use such ids, read the payload with a parser that keeps them.
+## Long integers
+
+`JSON.parse` rounds an integer beyond `Number.MAX_SAFE_INTEGER`, such as an id of 19 digits in `arguments` or `result`.
+With `exactIntegers` it is a BigInt:
+
+```ts
+import { exactIntegers, parseEvent } from "tokenmill-events";
+
+const event = parseEvent(data, exactIntegers);
+```
+
+It needs an engine whose revivers get the source text: Node 21, Chrome 114, Firefox 135, Safari 18.4 or later; others
+round as before. `JSON.stringify` refuses BigInts, unless a replacer returns `JSON.rawJSON(String(value))` for them.
 """
 
 
@@ -173,9 +190,16 @@ export declare const EVENT_TYPES: readonly EventType[];
 /** Whether a value is an event of a type that this version knows. */
 export declare function isEvent(value: unknown): value is AnyEvent;
 
+/** Changes a value as it is read, like those of `JSON.parse`. */
+export type Reviver = (key: string, value: any, context?: { source?: string }) => unknown;
+
 /** The event in a payload of the native dialect; `undefined` where it is none that this version knows. Throws a
  * `SyntaxError` for what is no JSON. */
-export declare function parseEvent(payload: string): AnyEvent | undefined;
+export declare function parseEvent(payload: string, reviver?: Reviver): AnyEvent | undefined;
+
+/** For `parseEvent`: integers beyond `Number.MAX_SAFE_INTEGER` become BigInts in place of rounded numbers, where the
+ * engine's revivers get the source text. */
+export declare const exactIntegers: Reviver;
 """
 
 

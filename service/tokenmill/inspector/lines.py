@@ -85,6 +85,8 @@ class AboutCall(Line, tag="said"):
     record: Control | ToolProgress | ToolResult
     text: str = ""
     """Arguments that a person is asked about, to the letter: a page's numbers are not as long as a model's."""
+    time: int = 0
+    """The record's, in milliseconds since the epoch: ids of calls come again with ids of messages."""
 
 
 class Ended(Line, tag="ended"):
@@ -93,8 +95,9 @@ class Ended(Line, tag="ended"):
     detail: str
 
 
-def about(record: Control | ToolProgress | ToolResult) -> AboutCall:
-    """The line of what was said of a call."""
-    if not isinstance(record, ApprovalRequest):
-        return AboutCall(record)
-    return AboutCall(record, msgspec.json.format(msgspec.json.encode(record.arguments), indent=2).decode())
+def about(record: Control | ToolProgress | ToolResult, time: int) -> AboutCall:
+    """The line of what was said of a call at a time."""
+    text = ""
+    if isinstance(record, ApprovalRequest):
+        text = msgspec.json.format(msgspec.json.encode(record.arguments), indent=2).decode()
+    return AboutCall(record, text, time)

@@ -40,6 +40,9 @@ GENERATED = re.compile(r"o\d+-\d")
 Who: TypeAlias = tuple[str, int]
 """Message and choice."""
 
+Number: TypeAlias = tuple[bytes, int]
+"""When a choice began, and which of its events: once an id is forgotten, its next use is numbered from 0 again."""
+
 
 class _Told:
     """What a page knows of a choice."""
@@ -60,7 +63,7 @@ class _Told:
         """Events that the page was told."""
         self.published = published
         """The last sequence number that was published."""
-        self.alone = set[int]()
+        self.alone = set[Number]()
         """Those that were told before their tokens came."""
 
 
@@ -101,9 +104,9 @@ class Watch:
         self._events = topics[1]
         self._dlq = settings.dlq
         self._told = dict[Who, _Told]()
-        self._expected = dict[tuple[Who, int], tuple[_Told, int, bytes]]()
+        self._expected = dict[tuple[Who, Number], tuple[_Told, int, bytes]]()
         """Events that are not published yet: which of its choice's it is, and its payload."""
-        self._early = dict[tuple[Who, int], tuple[PlacedRecord, float | None, float]]()
+        self._early = dict[tuple[Who, Number], tuple[PlacedRecord, float | None, float]]()
         self._first: Who | None = None
         """The first choice that was opened."""
         self._orphans = list[tuple[Rejected, float | None]]()
@@ -130,7 +133,7 @@ class Watch:
                 continue
             own = [output for output in events if _named(output.headers) == who]
             yield Piece(told.of, record.timestamp, seen, list(self._stepped(told, steps, own)))
-            yield from self._caught_up(who, [_seq(output.headers) for output in own])
+            yield from self._caught_up(who, [_number(output.headers) for output in own])
 
     def _opened(self, choice: Choice, parser: WatchedParser, seq: int) -> Opened:
         who, grammar = _who(choice), parser.grammar
@@ -159,37 +162,37 @@ class Watch:
     def _expect(self, told: _Told, output: Output, start: int, end: int) -> Made:
         """An event that is to be published, and the characters that made it."""
         payload = output.value or b"null"
-        self._expected[_named(output.headers), _seq(output.headers)] = told, told.count, payload
+        self._expected[_named(output.headers), _number(output.headers)] = told, told.count, payload
         told.count += 1
         return Made(decode_event(payload), start, end)
 
-    def _caught_up(self, who: Who, numbers: list[int]) -> Iterator[Line]:
+    def _caught_up(self, who: Who, numbers: list[Number]) -> Iterator[Line]:
         """Events that came before their tokens, or were told without them."""
         told = self._told[who]
-        for seq in numbers if self._early or told.alone else ():
-            early = self._early.pop((who, seq), None)
+        for place in numbers if self._early or told.alone else ():
+            early = self._early.pop((who, place), None)
             if early is not None:
-                yield self._published(who, seq, early[0], early[1])
-            elif seq in told.alone:
-                told.alone.remove(seq)
-                _, number, _ = self._expected.pop((who, seq))
+                yield self._published(who, early[0], early[1])
+            elif place in told.alone:
+                told.alone.remove(place)
+                _, number, _ = self._expected.pop((who, place))
                 yield Published(told.of, number, None)
 
     def event(self, record: PlacedRecord, seen: float | None, now: float) -> Iterator[Line]:
         """Take a record of events; `now` in seconds."""
-        who, seq = _named(record.headers), _seq(record.headers)
+        who, seq, number = _named(record.headers), _seq(record.headers), _number(record.headers)
         yield from self._from_the_middle(who, record)
         told = self._told.get(who)
         if seq < 0:
-            yield from self._alone(who, seq, record, seen)
-        elif (who, seq) in self._expected:
-            yield self._published(who, seq, record, seen)
+            yield from self._alone(who, record, seen)
+        elif (who, number) in self._expected:
+            yield self._published(who, record, seen)
         elif told is not None and seq <= told.published:
             yield Repeated(told.of)
         elif len(self._early) < EARLY_KEPT and not (told is not None and told.unread):
-            self._early[who, seq] = record, seen, now
+            self._early[who, number] = record, seen, now
         else:
-            yield from self._alone(who, seq, record, seen)
+            yield from self._alone(who, record, seen)
 
     def _from_the_middle(self, who: Who, record: PlacedRecord) -> Iterator[Line]:
         """What an event says of the beginning of its choice: where that was not read, nothing is expected any more.
@@ -213,10 +216,10 @@ class Watch:
     def settle(self, now: float) -> Iterator[Line]:
         """Tell of events that have waited for their tokens for too long, and of orphans that nothing came before."""
         late = [place for place, (_, _, came) in self._early.items() if came < now - EARLY_S]
-        for who, seq in late:
-            record, seen, _ = self._early.pop((who, seq))
-            yield from self._from_the_middle(who, record)
-            yield from self._alone(who, seq, record, seen)
+        for place in late:
+            record, seen, _ = self._early.pop(place)
+            yield from self._from_the_middle(place[0], record)
+            yield from self._alone(place[0], record, seen)
         orphans, self._orphans = self._orphans, []
         if orphans and any(told.unread and not told.finished for told in self._told.values()):
             return
@@ -226,13 +229,13 @@ class Watch:
             else:
                 yield rejected
 
-    def _published(self, who: Who, seq: int, record: PlacedRecord, seen: float | None) -> Published:
-        told, number, payload = self._expected.pop((who, seq))
-        told.published = max(told.published, seq)
+    def _published(self, who: Who, record: PlacedRecord, seen: float | None) -> Published:
+        told, number, payload = self._expected.pop((who, _number(record.headers)))
+        told.published = max(told.published, _seq(record.headers))
         value = record.value or b"null"
         return Published(told.of, number, seen, None if value == payload else readable(value))
 
-    def _alone(self, who: Who, seq: int, record: PlacedRecord, seen: float | None) -> Iterator[Line]:
+    def _alone(self, who: Who, record: PlacedRecord, seen: float | None) -> Iterator[Line]:
         """An event that nothing of what was read here made."""
         event = known_event(record.value or b"")
         if event is None:
@@ -243,9 +246,9 @@ class Watch:
             told = self._told[who] = _Told(next(self._numbers), record.timestamp)
             yield Opened(told.of, *who)
         told.finished = event.type == "finish"
-        if seq >= 0:
+        if (seq := _seq(record.headers)) >= 0:
             told.published = max(told.published, seq)
-            told.alone.add(seq)
+            told.alone.add(_number(record.headers))
         here = told.parser.here if told.parser else 0
         made = [Made(event, here, here)]
         step = (
@@ -289,3 +292,8 @@ def _seq(headers: Headers) -> int:
     """The sequence number of an event's record; -1 for one that has none."""
     number = header(headers, "tm-seq") or b""
     return int(number) if number.isdigit() else -1
+
+
+def _number(headers: Headers) -> Number:
+    """Which event of which use of its message's id a record has."""
+    return header(headers, "tm-opened") or b"", _seq(headers)

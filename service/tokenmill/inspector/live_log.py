@@ -241,8 +241,8 @@ def _began(record: ConsumerRecord) -> int:
 def _said(record: ConsumerRecord) -> Iterator[AboutCall]:
     control = read_control(record.value)
     if control is not None:
-        yield about(control)
+        yield about(control, record.timestamp)
         return
     event = known_event(record.value or b"")
     if isinstance(event, ToolProgress | ToolResult):
-        yield about(event)
+        yield about(event, record.timestamp)

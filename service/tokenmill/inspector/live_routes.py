@@ -24,6 +24,7 @@ from tokenmill.gateway.streams.http_pipe import end_is_seen
 from tokenmill.inspector.lines import Ended, Line
 from tokenmill.inspector.live_log import LiveLog
 from tokenmill.inspector.page import HEADERS
+from tokenmill.limits import MIB
 from tokenmill.tools.control import Approval
 from tokenmill.tools.control_client import questions, say
 
@@ -36,8 +37,14 @@ READERS_EACH = 3
 BACK_S = 7 * 86_400.0
 """The longest look back; `gateway.lookback_records` is another bound."""
 
+KEPT_BYTES = 256 * MIB
+"""Lines that a page is told: it keeps them all, to save them. Events and text have caps of their own (`live_log`); what
+is said of calls, put aside and repeated has only this one."""
+
 STALL_S = 10.0
 """For how long a page may take nothing."""
+
+FULL = f"the page has {KEPT_BYTES // MIB} MiB of lines, which it keeps; reconnect, and look back less far, to go on"
 
 STREAM = {**HEADERS, **STREAM_HEADERS}
 """Headers of the lines."""
@@ -116,10 +123,14 @@ async def _said(request: web.Request) -> Word:
 
 async def _tell(response: web.StreamResponse, log: LiveLog, held: Held) -> None:
     """All that there is to tell, and why it ends."""
+    kept = 0
     try:
         async with aclosing(log.lines()) as batches:
             async for lines in batches:
-                await _write(response, lines)
+                kept += await _write(response, lines)
+                if kept > KEPT_BYTES:
+                    await _write(response, [Ended(FULL)])
+                    return
                 if not held():
                     await _write(response, [Ended("the credentials have ended; load the page again to enter new ones")])
                     return
@@ -127,9 +138,12 @@ async def _tell(response: web.StreamResponse, log: LiveLog, held: Held) -> None:
         await _write(response, [Ended(str(problem))])
 
 
-async def _write(response: web.StreamResponse, lines: Iterable[Line]) -> None:
+async def _write(response: web.StreamResponse, lines: Iterable[Line]) -> int:
+    """Write lines. Returns how many bytes they have."""
+    data = b"".join(json_bytes(line) + b"\n" for line in lines)
     async with asyncio.timeout(STALL_S):
-        await response.write(b"".join(json_bytes(line) + b"\n" for line in lines))
+        await response.write(data)
+    return len(data)
 
 
 def _back(text: str) -> float:

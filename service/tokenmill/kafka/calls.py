@@ -139,8 +139,10 @@ async def stopped(client: Client, seconds: float = CALL_S) -> None:
 
     A producer first writes what it has; what is left when time is up, or when this is cancelled, fails. A consumer
     that is still joining its group leaves it: otherwise the other members would wait for it, and a partition with them.
-    One whose broker is away may raise the cancellation of its own requests, which is not the caller's.
+    One whose broker is away may raise the cancellation of its own requests, which is not the caller's; one that is
+    cancelled as it stops may raise something else, or nothing. So only the task itself says whether it was cancelled.
     """
+    before = _cancellations()
     try:
         async with asyncio.timeout(seconds):
             await asyncio.gather(client.stop(), _leave(client))
@@ -150,11 +152,13 @@ async def stopped(client: Client, seconds: float = CALL_S) -> None:
             await _cut_off(client)
         elif isinstance(client, AIOKafkaConsumer):
             await _disconnect(network(client))
-        if not (isinstance(problem, Exception) or _of_its_requests(problem)):
+        if not isinstance(problem, Exception | asyncio.CancelledError):
             raise
     finally:
         if isinstance(client, AIOKafkaProducer):
             consume_exceptions(client)
+    if _cancellations() > before:
+        raise asyncio.CancelledError
 
 
 async def _leave(client: Client) -> None:
@@ -176,17 +180,12 @@ async def _cut_off(producer: AIOKafkaProducer) -> None:
 
 
 async def _disconnect(client: AIOKafkaClient) -> None:
-    try:
+    with suppress(KafkaError, OSError, TimeoutError, asyncio.CancelledError):
         async with asyncio.timeout(CUT_S):
             await client.close()
-    except (KafkaError, OSError, TimeoutError):
-        pass
-    except asyncio.CancelledError as problem:
-        if not _of_its_requests(problem):
-            raise
 
 
-def _of_its_requests(problem: BaseException) -> bool:
-    """Whether a client passes on that its own requests were cancelled: nobody has cancelled the task that runs this."""
+def _cancellations() -> int:
+    """Return how often the running task was cancelled."""
     task = asyncio.current_task()
-    return isinstance(problem, asyncio.CancelledError) and (task is None or not task.cancelling())
+    return task.cancelling() if task is not None else 0

@@ -10,6 +10,8 @@ asks one broker at random, waits for all of the request's time-out, and makes no
    to it fail immediately, and are sent to the broker that took its place.
 4. What a broker answers without waiting for others has a deadline of its own, shorter than `kafka.request_timeout_ms`.
 5. A connection that closed unnoticed is a lost connection; uvloop raises an error there that ends aiokafka's tasks.
+6. Metadata that no broker returned, or that name no leader, are asked for again only after a pause: a producer with
+   records for a partition without a leader asks without one.
 """
 
 import asyncio
@@ -51,6 +53,9 @@ CONNECT_S = 5.0
 
 OWES_S = 2.0
 """Seconds without an answer until the others are asked about the broker. An empty fetch returns sooner."""
+
+NO_LEADER_S = 0.02
+"""Seconds until the next question for a leader. A producer sends nothing meanwhile to other partitions, either."""
 
 LOOK_S = 1.0
 """Seconds between two looks at what brokers owe."""
@@ -225,13 +230,26 @@ async def _metadata_update(client: AIOKafkaClient, cluster: ClusterMetadata, top
     except (KafkaError, OSError, TimeoutError) as problem:
         log.warning("no broker returned metadata: %r", problem)
         cluster.failed_update(None)
+        await asyncio.sleep(client._retry_backoff)  # noqa: SLF001 -- what it is for; nothing public has it
         return False
     if not answer.brokers:  # a cluster that is just starting
         return False
     cluster.update_metadata(answer)
     if cluster is client.cluster:
         _give_up_lost(client)
+        if _lacks_leader(client):
+            await asyncio.sleep(NO_LEADER_S)
     return True
+
+
+def _lacks_leader(client: AIOKafkaClient) -> bool:
+    """Whether a topic that the client reads or writes has a partition without a leader, or is not there."""
+    cluster, topics = client.cluster, client._topics or client.cluster.topics()  # noqa: SLF001 -- nothing public has them
+    return any(
+        not (partitions := cluster.partitions_for_topic(topic))
+        or partitions != cluster.available_partitions_for_topic(topic)
+        for topic in topics
+    )
 
 
 def _configured(client: AIOKafkaClient, request: MetadataRequest) -> Iterator[Callable[[], Awaitable[Any]]]:

@@ -37,6 +37,11 @@ FRONT_METRICS: tuple[Metric, ...] = (
         "From a request until the first event of its answer was ready.",
         buckets=FIRST_BUCKETS,
     ),
+    Metric(
+        "tokenmill_front_clocks_apart_total",
+        "counter",
+        "Answers whose caller's clock differs from the front's by more than five seconds.",
+    ),
     Metric("tokenmill_front_readers", "gauge", "Requests that are being answered."),
     Metric("tokenmill_front_known_requests", "gauge", "Known requests of the last minutes, of all fronts."),
     Metric(

@@ -22,6 +22,8 @@ REPEATED = (
     "tokenmill.worker.rejected",
     "tokenmill.gateway.auth.function",
     "tokenmill.caller.trying",
+    "tokenmill.front.clocks",
+    "tokenmill.kafka.hung_brokers",
 )
 """Loggers that may repeat a line thousands of times a minute."""
 

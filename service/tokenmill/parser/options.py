@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias, TypedDict, get_args
 import msgspec
 
 from tokenmill.errors import BadOpen
-from tokenmill.limits import DETAIL_BYTES
+from tokenmill.limits import DETAIL_BYTES, MODEL_CHARS
 from tokenmill.registry import known_names
 
 UnknownTool: TypeAlias = Literal["call", "text", "drop"]
@@ -28,7 +28,7 @@ class Options(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
     tool_choice: Literal["auto", "none", "required"] | dict[str, Any] = "auto"
     """As in the request to the model. With `none` there are no calls and their markers stay text."""
     model: str = ""
-    """Name of the model, for `message-start` and the dialects that name it."""
+    """Name of the model, for `message-start` and the dialects that name it; at most 256 characters."""
     provider: str = ""
     """Who serves the model: the format `autobyteus` and an empty `json_profile` depend on it, and two dialects name
     it."""
@@ -132,9 +132,9 @@ FORMATS_AT_ONCE = 8
 BUFFER_CHARS = 4096
 """Maximum of `max_buffer_chars`: text that waits longer is not streamed, and waiting text is moved with each chunk."""
 
-REPEATED_CHARS = {"placeholder_text": 256, "id_prefix": 64}
-"""Maximum of characters of options that each call repeats in the output: a sentence, and more than a UUID. A record of
-some KiB may hold the most calls of a message."""
+REPEATED_CHARS = {"placeholder_text": 256, "id_prefix": 64, "model": MODEL_CHARS}
+"""Maximum of characters of options that each call or payload repeats in the output: a sentence, more than a UUID, and
+the longest name. A record of some KiB may hold the most calls of a message, or the most deltas."""
 
 MARKER_CHARS = {"markers_suffix": 16, "start_tag": 64, "end_tag": 64}
 """Maximum of characters of options that make markers, about twice the longest known: each is compiled as often as

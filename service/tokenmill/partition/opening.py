@@ -8,7 +8,7 @@ from tokenmill.codecs.plain import check_plain, read_object
 from tokenmill.dialects import Envelope
 from tokenmill.errors import BadKey, BadOpen, Undecodable
 from tokenmill.formats import compile_grammar
-from tokenmill.limits import KEY_BYTES, MIB
+from tokenmill.limits import KEY_BYTES, MIB, MODEL_CHARS
 from tokenmill.parser import Grammar, MessageParser, Options, read_options
 from tokenmill.parser.compile.grammar import weight
 from tokenmill.partition.identity import choice_index
@@ -86,7 +86,7 @@ class Opener:
         """
         if chunk.open is None and message is not None:
             return self._again(message.choices[-1].grammar)
-        said = {"model": chunk.model} if chunk.model else {}
+        said = {"model": chunk.model[:MODEL_CHARS]} if chunk.model else {}
         if (given := header(record.headers, OPEN)) is not None:
             said |= _read_options(given)
         if not said and chunk.open is None:

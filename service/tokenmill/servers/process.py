@@ -1,5 +1,7 @@
 """A server as a child process: started on a free port, watched until it is ready, stopped by its own pid."""
 
+import contextlib
+import os
 import signal
 import socket
 import subprocess
@@ -144,8 +146,14 @@ class Server(ABC):
         self._process = None
 
     def freeze(self) -> None:
-        """Stop answering without closing a connection, as a stalled machine does."""
+        """Stop answering without closing a connection, as a stalled machine does.
+
+        A busy process stops only some time after the signal, thread by thread: until then it may answer.
+        """
         self._signal(signal.SIGSTOP)
+        if self._process is not None and hasattr(os, "waitid"):  # macOS has it from Python 3.13 on
+            with contextlib.suppress(ChildProcessError):  # it has ended
+                os.waitid(os.P_PID, self._process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
 
     def thaw(self) -> None:
         """Continue after `freeze`."""

@@ -148,13 +148,13 @@ async def test_the_first_message_that_comes_is_the_only_one(gate: Gate) -> None:
 async def test_a_hole_in_another_message_is_not_told(gate: Gate) -> None:
     """An answer that is read from behind the beginning of another one, which goes on beside it."""
     earlier, later = Speaker("c", "earlier"), Speaker("c", "later")
-    later._began += 1_000
+    later.began += 1_000
     opening: dict[str, Any] = {"open": {"format": "plain"}, "delta": "a"}
     begun, first = earlier.says(opening), later.says(opening)
     rest = later.says({"finish_reason": "stop"})
     await gate.hear([*begun, *first, *earlier.says({"delta": "b"}), *rest])
     pipe = Memory()
-    assert await attended(gate, pipe, message=b"later", start=Since(later._began)) == "finished"
+    assert await attended(gate, pipe, message=b"later", start=Since(later.began)) == "finished"
     assert (b"event: gap" in pipe.taken, payloads(pipe.taken)) == (False, shown([*first, *rest], "ai_sdk_ui"))
 
 

@@ -46,7 +46,7 @@ export class Calls {
       h("p", { class: "hint" }, `id ${plainly(call.id)}`),
       call.arguments !== undefined && longText(call.text || JSON.stringify(call.arguments, null, 2), "code", state === "waits"),
       call.word && h("p", {}, `${call.word.granted ? "Approved" : "Refused"} by ${plainly(call.word.by || "nobody named")}. ${plainly(call.word.why)}`),
-      call.progress && !call.result && h("p", {}, `${call.progress.progress}${call.progress.total ? ` of ${call.progress.total}` : ""} ${plainly(call.progress.message ?? "")}`),
+      call.progress && !call.result && h("p", {}, howFar(call.progress)),
       call.result && longText(call.result.error ?? JSON.stringify(call.result.result ?? null, null, 2), "code"),
       state === "waits" && this.conversation() && this.#words(call));
     this.#drawn.set(call.key, { said, element });
@@ -79,4 +79,9 @@ function stateOf({ result, word, approval }) {
   if (result) return result.error === undefined ? "answered" : "failed";
   if (word) return word.granted ? "approved" : "refused";
   return approval ? "waits" : "runs";
+}
+
+/** @param {{progress: number, total?: number, message?: string}} said */
+function howFar({ progress, total, message = "" }) {
+  return `${Number(progress)}${Number(total) ? ` of ${Number(total)}` : ""} ${plainly(message)}`;
 }

@@ -4,7 +4,7 @@
 import { Run } from "./run.js";
 
 /** @typedef {{time: number, seen: number | null}} Came When a record was made, in milliseconds, and came here, in seconds. */
-/** @typedef {{key: string, id: string, name: string, arguments?: unknown, text?: string, approval?: string, until?: number, word?: any, progress?: any, result?: any}} Call */
+/** @typedef {{key: string, id: string, name: string, arguments?: unknown, text?: string, approval?: string, until?: number, word?: any, progress?: any, result?: any, over?: number}} Call `over`: when its result was. */
 
 /** One choice of a message. */
 export class Answer extends Run {
@@ -93,11 +93,11 @@ export class Conversation {
     else if (line.line === "position") this.position = line;
     else if (line.line === "ended") this.ended = line.detail;
     else if (line.line === "formats") this.formats = line.formats;
-    else if (line.line === "said") this.#said(line.record, line.text);
+    else if (line.line === "said") this.#said(line.record, line.time ?? 0, line.text);
   }
 
-  /** @param {any} record @param {string} [text] its arguments to the letter */
-  #said(record, text) {
+  /** @param {any} record @param {number} time 0 in older recordings @param {string} [text] its arguments to the letter */
+  #said(record, time, text) {
     if (record.type === "approval") {
       const asked = [...this.calls.values()].find(({ approval }) => approval === record.approval);
       return void (asked && !asked.word && (asked.word = record));
@@ -106,13 +106,17 @@ export class Conversation {
     // Providers give the same id in every message.
     const key = JSON.stringify([record.message_id, record.choice ?? 0, record.id]);
     const known = this.calls.get(key);
-    const asks = record.type === "approval-request" && known !== undefined && known.approval !== record.approval;
-    const other = asks && (known.approval !== undefined || known.name !== record.name); // ids of messages may come again
     /** @type {Call} */
-    const call = known && !other ? known : { key, id: record.id, name: record.name };
+    const call = known && !isAnother(known, record, time) ? known : { key, id: record.id, name: record.name };
     this.calls.set(key, call);
     if (record.type === "approval-request") Object.assign(call, { arguments: record.arguments, text, approval: record.approval, until: record.until });
     else if (record.type === "tool-progress") call.progress = record;
-    else if (record.type === "tool-result") call.result = record;
+    else if (record.type === "tool-result") [call.result, call.over] = [record, time];
   }
+}
+
+/** Whether a record is of another call, as ids of messages may come again. A result may be read before its question. @param {Call} known @param {any} record @param {number} time */
+function isAnother({ approval, name, over = Infinity }, record, time) {
+  if (record.type !== "approval-request") return record.type === "tool-result" && time > over;
+  return approval !== record.approval && (approval !== undefined || name !== record.name || time > over);
 }
