@@ -36,6 +36,7 @@ from tokenmill.caller.kinds import Call
 from tokenmill.caller.resettable_timeout import ResettableTimeout
 from tokenmill.config import Upstream
 from tokenmill.limits import MIB
+from tokenmill.tasks import Tasks
 
 PROMPT_BYTES = 16 * MIB
 """Bytes that an answer may have that is read whole: a prompt of a million tokens."""
@@ -81,7 +82,7 @@ class Http:
 
     def __init__(self) -> None:
         self._session: aiohttp.ClientSession | None = None
-        self._ending = set[asyncio.Task[None]]()
+        self._ending = Tasks()
         """Bodies that are read to their ends."""
 
     async def __aenter__(self) -> Self:
@@ -96,9 +97,7 @@ class Http:
         return self
 
     async def __aexit__(self, *exception: object) -> None:
-        for task in self._ending:
-            task.cancel()
-        await asyncio.gather(*self._ending, return_exceptions=True)
+        await self._ending.close()
         if self._session is not None:
             await self._session.close()
 
@@ -180,9 +179,7 @@ class Http:
 
     def _read_on(self, response: aiohttp.ClientResponse) -> None:
         """Beside what is done next: nobody waits for the end of what is over."""
-        task = asyncio.create_task(_ended(response), name="the end of a body")
-        self._ending.add(task)
-        task.add_done_callback(self._ending.discard)
+        task = self._ending.begin(_ended(response), "the end of a body")
         task.add_done_callback(lambda _: response.close())  # a task that is cancelled at once does nothing itself
 
 

@@ -5,7 +5,6 @@ round's. When partitions are shared out anew, the next owner, which may be us ag
 that was under way ends once each of its requests is heard of or taken over (rule 5 of `inheritance`).
 """
 
-import asyncio
 from collections.abc import Callable
 from typing import Protocol, TypeAlias
 
@@ -15,6 +14,7 @@ from tokenmill.caller.answer import Answer
 from tokenmill.caller.inheritance import Decide, Inherited
 from tokenmill.kafka.calls import until_available
 from tokenmill.observe.caller_table import Fate
+from tokenmill.tasks import Tasks
 
 
 class Looking(Protocol):
@@ -74,7 +74,7 @@ class RecoveryQueue:
         self._waiting: dict[TopicPartition, dict[int, Inherited]] = {}
         """By offset."""
         self._rounds: dict[TopicPartition, _Round] = {}
-        self._tasks = set[asyncio.Task[None]]()
+        self._tasks = Tasks()
         """Of all rounds, also of those whose partition was let go."""
 
     @property
@@ -95,9 +95,7 @@ class RecoveryQueue:
         """Look after all of a partition's requests, unless that is being done."""
         if place in self._waiting and place not in self._rounds:
             found = self._rounds[place] = _Round(self._waiting[place])
-            task = asyncio.create_task(self._settled(place, found), name=f"what is inherited of {place}")
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            self._tasks.begin(self._settled(place, found), f"what is inherited of {place}")
 
     async def _settled(self, place: TopicPartition, found: _Round) -> None:
         left = dict(found.waiting)
@@ -126,7 +124,4 @@ class RecoveryQueue:
 
     async def close(self) -> None:
         """Look after no request any more."""
-        tasks = [*self._tasks]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._tasks.close()

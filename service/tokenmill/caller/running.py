@@ -18,6 +18,7 @@ from tokenmill.errors import Unavailable
 from tokenmill.observe import Numbers
 from tokenmill.observe.caller_table import Outcome
 from tokenmill.observe.numbers import Reading
+from tokenmill.tasks import cancelled
 
 log = logging.getLogger(__name__)
 
@@ -167,11 +168,9 @@ class Running:
     async def close(self) -> None:
         """Cut off those that remain: the next owners of their partitions take them over."""
         tasks = [run.task for run in self._runs.values() if run.task is not None]
-        for task in tasks:
-            task.cancel()
         if tasks:
             log.warning("%d answers are cut off", len(tasks))
-            await asyncio.wait(tasks, timeout=CLOSE_S)
+        await cancelled(*tasks, seconds=CLOSE_S)
 
 
 async def _beat(writer: ChunkWriter, within_s: float) -> None:

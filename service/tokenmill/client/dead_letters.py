@@ -32,6 +32,7 @@ from tokenmill.kafka.clients import with_batches
 from tokenmill.kafka.topics import Progress
 from tokenmill.limits import KIB, MIB
 from tokenmill.records import Headers, PlacedRecord, header
+from tokenmill.tasks import looked_at
 
 REPLAYED = "tm-replayed"
 """On a record that was published again: `<partition>-<offset>` of the dead letter."""
@@ -264,10 +265,10 @@ class Replayer:
         headers = [*again, (REPLAYED, letter.name.encode())]
         to_input = await producer.send(topic, record.value, key=record.key, headers=headers, partition=partition)
         receipt = [(RECEIPT, b"%d" % record.offset)]
-        to_input.add_done_callback(_heard)
+        to_input.add_done_callback(looked_at)  # the transaction reports it, even where nobody waits for this one
         key = record.key or letter.name.encode()  # the client sends none without key and value
         noted = await producer.send(self._topic, None, key=key, headers=receipt, partition=record.partition)
-        noted.add_done_callback(_heard)
+        noted.add_done_callback(looked_at)
         return [to_input, noted]
 
     def _place(self, letter: DeadLetter) -> tuple[str, int | None]:
@@ -282,9 +283,3 @@ class Replayer:
         if source.partition not in numbers:
             raise FatalError(f"the dead letter {letter.name} can't go to {topic}/{source.partition}: there is none")
         return topic, source.partition
-
-
-def _heard(future: asyncio.Future[object]) -> None:
-    """Whatever became of it: the transaction says it, even where nobody came to wait for this future."""
-    if not future.cancelled():
-        future.exception()

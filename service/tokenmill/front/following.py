@@ -19,6 +19,7 @@ from tokenmill.gateway.event_log.view import Frame
 from tokenmill.gateway.streams.framing import LINES
 from tokenmill.gateway.streams.hub import Hub, Subject
 from tokenmill.gateway.streams.stream_request import StreamRequest
+from tokenmill.tasks import beside, looked_at
 
 
 def native(conversation: str, start: Start) -> StreamRequest:
@@ -103,12 +104,9 @@ class Following:
         if self.opening.content:
             yield
             return
-        waiting = asyncio.create_task(self._opened())
-        try:
+        async with beside(self._opened(), "the first event") as waiting:
+            waiting.add_done_callback(looked_at)  # where the log is lost, the stream itself ends, too
             yield
-        finally:
-            waiting.cancel()
-            await asyncio.gather(waiting, return_exceptions=True)
 
     def first_event(self) -> None:
         """Report how long the first event that brings something took."""

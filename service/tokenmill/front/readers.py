@@ -20,6 +20,7 @@ from tokenmill.apis.record import LeftRecord, ReaderRecord
 from tokenmill.gateway.ingest.producer import Producer
 from tokenmill.gateway.problems import Refused
 from tokenmill.gateway.streams.hub import Hub
+from tokenmill.tasks import Tasks
 
 log = logging.getLogger(__name__)
 
@@ -54,7 +55,7 @@ class Readers:
 
     def __init__(self, hub: Hub, disconnect_s: float, stop: Stop, others: OtherFronts | None = None) -> None:
         self._others = others
-        self._writing = set[asyncio.Task[None]]()
+        self._tasks = Tasks()
         self._hub = hub
         self._disconnect_s = disconnect_s
         self._stop = stop
@@ -93,7 +94,7 @@ class Readers:
     def asked(self, conversation: str, message_id: str) -> None:
         """Answer another front that no longer has a reader of an answer, if there is one here."""
         if self._others is not None and (conversation, message_id) in self._count:
-            self._hold(asyncio.create_task(self._tell(self._others, conversation, message_id)))
+            self._tasks.begin(self._tell(self._others, conversation, message_id), f"the word about {message_id}")
 
     @staticmethod
     async def _tell(others: OtherFronts, conversation: str, message_id: str) -> None:
@@ -104,7 +105,7 @@ class Readers:
 
     def _leave(self, conversation: str, message_id: str) -> None:
         self.read_elsewhere(conversation, message_id)
-        task = asyncio.create_task(self._left(conversation, message_id), name=f"the end of {message_id}")
+        task = self._tasks.begin(self._left(conversation, message_id), f"the end of {message_id}")
         self._leaving[conversation, message_id] = task
 
     async def _left(self, conversation: str, message_id: str) -> None:
@@ -130,21 +131,12 @@ class Readers:
 
     def _stopping(self, conversation: str, message_id: str) -> None:
         """From here on the answer is stopped, whoever comes: a stop is two records, and half of one helps nobody."""
-        if task := self._leaving.pop((conversation, message_id), None):
-            self._hold(task)
+        self._leaving.pop((conversation, message_id), None)
         self.abandoned += 1
-
-    def _hold(self, task: asyncio.Task[None]) -> None:
-        """Keep a task that writes records until it is done."""
-        self._writing.add(task)
-        task.add_done_callback(self._writing.discard)
 
     async def close(self) -> None:
         """Cancel all stops that are due."""
-        tasks = [*self._leaving.values(), *self._writing]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._tasks.close()
 
 
 async def _within(over: asyncio.Event, seconds: float) -> bool:

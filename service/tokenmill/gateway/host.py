@@ -48,6 +48,7 @@ from tokenmill.observe import GATEWAY_METRICS, Numbers, exposition
 from tokenmill.observe.ops import ops_app
 from tokenmill.observe.telemetry import NO_TELEMETRY, Telemetry
 from tokenmill.process import EXIT_S, Deadline, ToldToStop, before, bound, run_process, run_until
+from tokenmill.tasks import beside
 
 log = logging.getLogger(__name__)
 
@@ -238,12 +239,11 @@ async def listening(
     with bound(bind, port, section, prefix) as sock:
         await runner.setup()
         assert runner.server is not None  # noqa: S101 -- it was set up
-        watching = asyncio.create_task(watch.run(runner.server))
         try:
-            site = web.SockSite(runner, sock, ssl_context=tls, backlog=BACKLOG)
-            await site.start()
-            log.info("%s.%sport: listening on %s port %d", section, prefix, bind, sock.getsockname()[1])
-            yield site
+            async with beside(watch.run(runner.server), "the watch of idle connections"):
+                site = web.SockSite(runner, sock, ssl_context=tls, backlog=BACKLOG)
+                await site.start()
+                log.info("%s.%sport: listening on %s port %d", section, prefix, bind, sock.getsockname()[1])
+                yield site
         finally:
-            watching.cancel()
             await runner.cleanup()

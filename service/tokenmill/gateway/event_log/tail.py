@@ -29,6 +29,7 @@ from tokenmill.kafka.client_tasks import must_read
 from tokenmill.kafka.clients import make_reader
 from tokenmill.kafka.lookup import assign_at, partition_of
 from tokenmill.kafka.topics import FewerPartitions
+from tokenmill.tasks import cancelled, looked_at
 
 POLL_MS = 200
 """Milliseconds that one poll waits: the delay with which a deadline is noticed, not a delay of events."""
@@ -113,10 +114,7 @@ class Tail:
 
     async def stop(self) -> None:
         """Disconnect."""
-        begun = [*self._opening.values(), *([self._looking] if self._looking else [])]
-        for task in begun:
-            task.cancel()
-        await asyncio.gather(*begun, return_exceptions=True)
+        await cancelled(*self._opening.values(), *([self._looking] if self._looking else []))
         if self._consumer is not None:
             await stopped(self._consumer)
 
@@ -138,6 +136,7 @@ class Tail:
             if self._looking is None:
                 self._looking = asyncio.create_task(self._look_again())
                 self._looking.add_done_callback(self._has_looked)
+                self._looking.add_done_callback(looked_at)  # all callers may have left
             await asyncio.shield(self._looking)  # the first caller may leave
         return partition < self._partitions
 
@@ -146,10 +145,8 @@ class Tail:
         self._looked_at = time.monotonic()
         self._grow(await self._count())
 
-    def _has_looked(self, looking: "asyncio.Task[None]") -> None:
+    def _has_looked(self, _looking: "asyncio.Task[None]") -> None:
         self._looking = None
-        if not looking.cancelled():
-            looking.exception()  # marks it as seen: all callers may have left
 
     def uncommitted(self) -> Iterator[tuple[int, int]]:
         """Yield each partition that is read, and how many records at its end wait for the end of a transaction."""
@@ -187,7 +184,8 @@ class Tail:
         opening = self._opening.get(partition)
         if opening is None:
             opening = self._opening[partition] = asyncio.create_task(self._open(partition))
-            opening.add_done_callback(lambda task: self._is_open(partition, task))
+            opening.add_done_callback(lambda _: self._opening.pop(partition))
+            opening.add_done_callback(looked_at)  # all callers may have left
         return await asyncio.shield(opening)  # the first caller may leave
 
     async def _open(self, partition: int) -> Window:
@@ -196,11 +194,6 @@ class Tail:
         consumer.seek(place, end)  # no await from here on: an assignment sees the window, or is seen by it
         consumer.resume(place)
         return self._windows.open(partition, end)
-
-    def _is_open(self, partition: int, opening: "asyncio.Task[Window]") -> None:
-        del self._opening[partition]
-        if not opening.cancelled():
-            opening.exception()  # marks it as seen: all callers may have left
 
     async def run(self) -> None:
         """Read records and watch for new partitions until cancelled."""
