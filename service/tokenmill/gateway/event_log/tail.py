@@ -87,7 +87,7 @@ class Tail:
     ) -> None:
         self._kafka = kafka
         self._topic = topic
-        self._windows = windows
+        self.windows = windows
         self._hub = hub
         self._told = told
         self._consumer: AIOKafkaConsumer | None = None
@@ -150,7 +150,7 @@ class Tail:
 
     def uncommitted(self) -> Iterator[tuple[int, int]]:
         """Yield each partition that is read, and how many records at its end wait for the end of a transaction."""
-        for partition, _ in self._windows:
+        for partition, _ in self.windows:
             consumer = self._started()
             place = TopicPartition(self._topic, partition)
             end, stable = consumer.highwater(place), consumer.last_stable_offset(place)
@@ -178,7 +178,7 @@ class Tail:
 
     async def _opened(self, partition: int) -> Window:
         """Return the window, opened once for all callers; a partition that does not answer delays no other."""
-        window = self._windows.get(partition)
+        window = self.windows.get(partition)
         if window is not None:
             return window
         opening = self._opening.get(partition)
@@ -193,7 +193,7 @@ class Tail:
         end = (await deadline(consumer.end_offsets([place]), "look up the log's end"))[place]
         consumer.seek(place, end)  # no await from here on: an assignment sees the window, or is seen by it
         consumer.resume(place)
-        return self._windows.open(partition, end)
+        return self.windows.open(partition, end)
 
     async def run(self) -> None:
         """Read records and watch for new partitions until cancelled."""
@@ -220,11 +220,11 @@ class Tail:
             await asyncio.sleep(0)  # a poll that finds something does not yield
 
     def _take(self, partition: int, records: list[ConsumerRecord]) -> None:
-        window = self._windows.get(partition)
+        window = self.windows.get(partition)
         if window is None:
             return  # the partition was released during the fetch
         came = [entry for entry in entries(partition, records) if entry.offset >= window.end]
-        self._windows.add(partition, came, records[-1].offset + 1, time.monotonic())
+        self.windows.add(partition, came, records[-1].offset + 1, time.monotonic())
         told = self._hub.dispatch(came)
         self._told(record.timestamp for record in records if record.offset in told)
 
@@ -232,7 +232,7 @@ class Tail:
         """End clients' streams: the log lost the next records, or was replaced. Returning clients learn of the gap."""
         for partition in partitions:
             self._started().pause(TopicPartition(self._topic, partition))
-            self._windows.drop(partition)
+            self.windows.drop(partition)
             for client in self._hub.clients(partition):
                 client.lose()
 
@@ -241,7 +241,7 @@ class Tail:
         while True:
             await asyncio.sleep(GROWTH_S)
             count = await self._answered()
-            self._windows.expire(time.monotonic())
+            self.windows.expire(time.monotonic())
             self._let_go()
             if odd := fewer.look(count, self._partitions):
                 log.warning("%s, as a broker says; it is asked again", odd)
@@ -266,16 +266,16 @@ class Tail:
 
     def _let_go(self) -> None:
         long_ago = time.monotonic() - IDLE_S
-        for partition, _ in tuple(self._windows):
+        for partition, _ in tuple(self.windows):
             if not self._pins[partition] and self._wanted_at.get(partition, 0) < long_ago:
                 self._started().pause(TopicPartition(self._topic, partition))
-                self._windows.drop(partition)
+                self.windows.drop(partition)
 
     def _assign(self, count: int) -> None:
         """Assign all partitions, those that are read at the ends of their windows; pause the others."""
         consumer = self._started()
         places = [TopicPartition(self._topic, number) for number in range(count)]
-        open_ = {partition: window.end for partition, window in self._windows}
+        open_ = {partition: window.end for partition, window in self.windows}
         # Kafka's client needs an offset for paused partitions, too.
         assign_at(consumer, {place: open_.get(place.partition, 0) for place in places})
         consumer.pause(*(place for place in places if place.partition not in open_))
