@@ -7,10 +7,9 @@ nobody is told them.
 import math
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
+from http import HTTPStatus
 
 from tokenmill.observe.caller_table import FailureKind
-
-TOO_MANY, UNAVAILABLE, BAD_GATEWAY, LATE = 429, 503, 502, 504
 
 TOO_LATE = "the answer was not over in time"
 """What a caller writes of an answer whose time is over."""
@@ -44,7 +43,7 @@ class UpstreamFailed(Exception):
         self,
         message: str,
         kind: FailureKind,
-        status: int = BAD_GATEWAY,
+        status: int = HTTPStatus.BAD_GATEWAY,
         raw: str = "",
         *,
         again: bool = True,
@@ -77,7 +76,7 @@ def refusal(status: int, message: str, raw: str = "", *, again: bool) -> Upstrea
     if status not in CREDENTIALS:
         return UpstreamFailed(message, "refused", status, raw, again=again, logged=logged)
     message = "the model's server refused the gateway's own credentials for it; whoever runs the gateway can fix that"
-    problem = UpstreamFailed(message, "refused", BAD_GATEWAY, again=False, logged=logged)
+    problem = UpstreamFailed(message, "refused", HTTPStatus.BAD_GATEWAY, again=False, logged=logged)
     problem.said = status
     return problem
 

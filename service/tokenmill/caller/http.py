@@ -15,6 +15,7 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, closing, contextmanager, suppress
+from http import HTTPStatus
 from io import BytesIO
 from typing import Any, Self
 
@@ -22,16 +23,7 @@ import aiohttp
 import msgspec
 from aiohttp.hdrs import ACCEPT_ENCODING, CONTENT_ENCODING
 
-from tokenmill.caller.failure import (
-    AGAIN,
-    BAD_GATEWAY,
-    LATE,
-    RAW_CHARS,
-    UNAVAILABLE,
-    UpstreamFailed,
-    refusal,
-    retry_after,
-)
+from tokenmill.caller.failure import AGAIN, RAW_CHARS, UpstreamFailed, refusal, retry_after
 from tokenmill.caller.kinds import Call
 from tokenmill.caller.resettable_timeout import ResettableTimeout
 from tokenmill.config import Upstream
@@ -59,8 +51,8 @@ ABORT_S = 5.0
 LOGGED_CHARS = 300
 """Characters that are logged of why a server can't be reached."""
 
-REDIRECT, REFUSED, UNKNOWN = 300, 400, 600
-"""First status that is not a success, first that is a refusal, first beyond HTTP's range."""
+REDIRECT, UNKNOWN = 300, 600
+"""First status that is not a success, first beyond HTTP's range."""
 
 PLAIN = "identity"
 """The coding of a body that is not compressed."""
@@ -241,8 +233,9 @@ async def _refusal(response: aiohttp.ClientResponse, upstream: Upstream) -> Upst
             raw = "" if _compressed(response) else (await _beginning(response, RAW_CHARS)).decode(errors="replace")
     except _LOST:
         raw = ""
-    known = REFUSED <= response.status < UNKNOWN  # a redirect is no answer, and 999 is what some filters say
-    status = response.status if known else BAD_GATEWAY
+    # A redirect is no answer, and 999 is what some filters say.
+    known = HTTPStatus.BAD_REQUEST <= response.status < UNKNOWN
+    status = response.status if known else HTTPStatus.BAD_GATEWAY
     message = message_of(raw) or f"the model's server answered {response.status}"
     problem = refusal(status, message, raw, again=status in AGAIN)
     problem.logged = f"status {response.status}"
@@ -273,9 +266,10 @@ class _Failing:
         if isinstance(problem, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError):
             message = "the model's server can't be reached"
             logged = f"{message}: {problem}"[:LOGGED_CHARS]  # a host, a port, and what the system says
-            raise UpstreamFailed(message, "connect", UNAVAILABLE, logged=logged) from problem
+            raise UpstreamFailed(message, "connect", HTTPStatus.SERVICE_UNAVAILABLE, logged=logged) from problem
         if isinstance(problem, TimeoutError):
-            raise UpstreamFailed("the model's server was silent for too long", "slow", LATE) from problem
+            message = "the model's server was silent for too long"
+            raise UpstreamFailed(message, "slow", HTTPStatus.GATEWAY_TIMEOUT) from problem
         if isinstance(problem, _LOST):
             message = "the connection to the model's server was lost"
             raise UpstreamFailed(message, "broken-off", logged=f"{message}: {type(problem).__name__}") from problem

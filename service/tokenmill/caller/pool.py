@@ -19,8 +19,9 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Callable, Collection
+from http import HTTPStatus
 
-from tokenmill.caller.failure import TOO_MANY, UNAVAILABLE, UpstreamFailed
+from tokenmill.caller.failure import UpstreamFailed
 from tokenmill.config import Upstream
 
 FAILURES = 5
@@ -182,10 +183,10 @@ class Pool:
         """Raise for whoever need not wait."""
         if self._alone:
             detail = "the model's servers do not answer and are left alone for some seconds; try again then"
-            raise UpstreamFailed(detail, "full", UNAVAILABLE, again=False)
+            raise UpstreamFailed(detail, "full", HTTPStatus.SERVICE_UNAVAILABLE, again=False)
         if len(self._waiting) >= self._upstream.queue:
             detail = "the model has as many requests as it takes, and as many wait; try again later"
-            raise UpstreamFailed(detail, "full", TOO_MANY, again=False)
+            raise UpstreamFailed(detail, "full", HTTPStatus.TOO_MANY_REQUESTS, again=False)
 
     async def _turn(self) -> None:
         """Wait until a place is given back."""
@@ -198,7 +199,7 @@ class Pool:
             looks = True
         except TimeoutError:
             detail = f"the model had no place within {self._upstream.queue_s:g} s; try again later"
-            raise UpstreamFailed(detail, "full", TOO_MANY, again=False) from None
+            raise UpstreamFailed(detail, "full", HTTPStatus.TOO_MANY_REQUESTS, again=False) from None
         finally:
             if turn in self._waiting:
                 self._waiting.remove(turn)

@@ -7,6 +7,7 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterable
+from http import HTTPStatus
 from typing import Any, Protocol
 
 from tokenmill.caller.answer import Answer, Resources
@@ -31,7 +32,7 @@ CLOSE_S = 3.0
 AGAIN_S = 0.5
 """Seconds before Kafka is asked again after it did not answer."""
 
-FAILED, SERVER_ERROR = "the caller failed; its log says why", 500
+FAILED = "the caller failed; its log says why"
 
 
 class Over(Protocol):
@@ -114,7 +115,7 @@ class Running:
             return await work
         except Exception:
             log.exception("an answer failed: %s", inherited.request.message_id)
-            return await answer.give_up(FAILED, SERVER_ERROR)
+            return await answer.give_up(FAILED, HTTPStatus.INTERNAL_SERVER_ERROR)
         finally:
             unwatch()
 

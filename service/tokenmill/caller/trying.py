@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Collection
 from contextlib import aclosing
 from functools import partial
+from http import HTTPStatus
 from urllib.parse import urlsplit
 
 import msgspec
@@ -25,7 +26,7 @@ from tokenmill.caller.generation import Generation, Taker
 from tokenmill.caller.http import Http
 from tokenmill.caller.kinds import Plan
 from tokenmill.caller.pool import Place, Pool
-from tokenmill.caller.prompting import BAD_REQUEST, prompted
+from tokenmill.caller.prompting import prompted
 from tokenmill.caller.renderer import Renderer
 from tokenmill.caller.served import Served
 from tokenmill.caller.server_parsers import Watched
@@ -39,8 +40,6 @@ PAUSES_S = (0.2, 1.0, 3.0)
 
 RETRY_AFTER_S = 30.0
 """At most, of what a server asks for: as long as others wait for a place. Whoever waits knows nothing of it."""
-
-SERVER_ERROR = 500
 
 
 class Tries:
@@ -131,7 +130,7 @@ class Tries:
             call = kind.call(msgspec.structs.replace(plan, answer=f"{self._name}-{number}"))
         except BadAsk as problem:
             logged = "the request can't be made"  # the reason may quote it
-            raise NotAsked(str(problem), "refused", BAD_REQUEST, again=False, logged=logged) from problem
+            raise NotAsked(str(problem), "refused", HTTPStatus.BAD_REQUEST, again=False, logged=logged) from problem
         begins, tell = "" if self._goes_on else plan.begins, partial(self._began, served.pool, place)
         watched = Watched(self._taker, served.parsers.saw if kind.raw else _ignored, plan.ask.n)
         generation = Generation(call.codec, plan.ask.n, begins, watched, tell=tell)
@@ -163,7 +162,7 @@ def _counts(problem: UpstreamFailed) -> bool | None:
     """Whether it is a failure of the server; None: it says nothing of the server, or not yet."""
     if isinstance(problem, NotAsked) or problem.said in ELSEWHERE:
         return None
-    return problem.said >= SERVER_ERROR
+    return problem.said >= HTTPStatus.INTERNAL_SERVER_ERROR
 
 
 def _pause(problem: UpstreamFailed, number: int, *, alone: bool) -> float:

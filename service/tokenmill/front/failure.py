@@ -1,14 +1,13 @@
 """Answers that failed before anything came of them: a status reports that, as if there were no log in between."""
 
 from collections.abc import Iterable, Mapping
+from http import HTTPStatus
 
 import msgspec
 from msgspec import UNSET
 
 from tokenmill.caller.failure import TOO_LATE
 from tokenmill.events import AnyEvent, Error, Finish, MessageStart, Part
-
-BAD_REQUEST, BAD_GATEWAY, LATE = 400, 502, 504
 
 EMPTY = (MessageStart, Part)
 """Events that bring nothing of the answer. Parts are notes of callers, or what a client shows beside an answer."""
@@ -55,14 +54,15 @@ def failure_of(finish: Finish, errors: Iterable[Error]) -> Failed:
     """Return why an answer failed, from its end and the errors before."""
     said = next((error for error in errors if error.code == "upstream"), None)
     if said is None:
-        return late() if finish.reason == "timeout" else Failed(BAD_GATEWAY, "the answer was lost")
-    status = BAD_GATEWAY if said.status is UNSET or said.status < BAD_REQUEST else said.status  # no failure is a 200
+        return late() if finish.reason == "timeout" else Failed(HTTPStatus.BAD_GATEWAY, "the answer was lost")
+    given = HTTPStatus.OK if said.status is UNSET else said.status
+    status = HTTPStatus.BAD_GATEWAY if given < HTTPStatus.BAD_REQUEST else given  # no failure is a 200
     raw = "" if said.raw is UNSET else said.raw
-    if (status, said.message) == (LATE, TOO_LATE):
+    if (status, said.message) == (HTTPStatus.GATEWAY_TIMEOUT, TOO_LATE):
         return late()
     return Failed(status, said.message, raw)
 
 
 def late() -> Failed:
     """Return the failure of an answer that was not over in time. An SDK that retried it would wait as long again."""
-    return Failed(LATE, TOO_LATE, headers=NOT_AGAIN)
+    return Failed(HTTPStatus.GATEWAY_TIMEOUT, TOO_LATE, headers=NOT_AGAIN)
