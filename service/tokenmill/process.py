@@ -20,6 +20,7 @@ from tokenmill.garbage import tune_garbage_collector
 from tokenmill.observe import setup_logs
 from tokenmill.observe.telemetry import Telemetry
 from tokenmill.observe.telemetry_setup import telemetry_of
+from tokenmill.tasks import beside, cancelled
 
 log = logging.getLogger(__name__)
 
@@ -75,16 +76,11 @@ class ToldToStop(Exception):
 
 async def before(stop: asyncio.Event, work: Coroutine[Any, Any, T]) -> T:
     """The result of work that a process needs to begin. If `stop` comes first, cancels it and raises `ToldToStop`."""
-    working, stopping = asyncio.create_task(work), asyncio.create_task(stop.wait())
-    try:
+    async with beside(work, "the start") as working, beside(stop.wait(), "a signal") as stopping:
         await asyncio.wait((working, stopping), return_when=asyncio.FIRST_COMPLETED)
         if not working.done():
             raise ToldToStop
         return working.result()
-    finally:
-        for task in (working, stopping):
-            task.cancel()
-        await asyncio.gather(working, stopping, return_exceptions=True)
 
 
 class Deadline:
@@ -132,9 +128,7 @@ async def run_until(
                 raise failure
         yield tasks
     finally:
-        for task in (*tasks.values(), stopping):
-            task.cancel()
-        await asyncio.gather(*tasks.values(), stopping, return_exceptions=True)
+        await cancelled(*tasks.values(), stopping)
 
 
 def _problem(task: "asyncio.Task[Any]") -> BaseException | None:

@@ -4,8 +4,10 @@ from pathlib import Path
 
 import click
 import pytest
+from click.testing import CliRunner
 
-from tokenmill.commands.settings import configuration, opening
+from tokenmill.commands.settings import config_option, configuration, kafka_options, opening
+from tokenmill.config import Config
 from tokenmill.errors import BadOpen, ConfigError
 
 
@@ -95,3 +97,20 @@ def test_wrong_settings_are_refused(tmp_path: Path) -> None:
     path.write_text("[nonsense]\n")
     with pytest.raises(ConfigError, match="nonsense"):
         configuration(path)
+
+
+def test_a_command_is_given_its_configuration(tmp_path: Path) -> None:
+    """That of the file, with the other Kafka where the command has an option for it."""
+    path = tmp_path / "tokenmill.toml"
+    path.write_text('[kafka]\nbootstrap_servers = "a:1"\ngroup_id = "g"\n')
+
+    def command(*, config: Config) -> None:
+        click.echo(f"{config.kafka.bootstrap_servers} {config.kafka.group_id}")
+
+    for options, given, said in (
+        (config_option, (), "a:1 g\n"),
+        (kafka_options, (), "a:1 g\n"),
+        (kafka_options, ("--bootstrap", "b:2"), "b:2 g\n"),
+    ):
+        found = CliRunner().invoke(click.command()(options(command)), ["--config", str(path), *given])
+        assert (found.output, found.exit_code) == (said, 0)

@@ -43,11 +43,11 @@ async def test_they_are_ready_while_kafka_answers_and_nobody_told_them_to_end(*,
     process = Process(Config(), {}, front=front, caller=caller)
     assert process.readiness() == (False, "Kafka has not answered yet")
     now = asyncio.get_running_loop().time()
-    process._tail.polled_at, process._tail._partitions = now, 1
+    process._streams.tail.polled_at, process._streams.tail._partitions = now, 1
     assert process.readiness() == (False, "starting")
     process._begun = True
     assert process.readiness() == (True, "ready")
-    process._tail.polled_at = now - SILENT_S - 5
+    process._streams.tail.polled_at = now - SILENT_S - 5
     ready, why = process.readiness()
     assert (ready, "Kafka has not answered for" in why) == (False, True)
     process._watch.draining = True

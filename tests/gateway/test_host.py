@@ -37,11 +37,11 @@ async def test_it_is_ready_while_kafka_answers_and_nobody_told_it_to_end() -> No
     process = Process(Config(), Deadline())
     assert process.readiness() == (False, "Kafka has not answered yet")
     now = asyncio.get_running_loop().time()
-    process._tail.polled_at, process._tail._partitions = now, 1
+    process._streams.tail.polled_at, process._streams.tail._partitions = now, 1
     assert process.readiness() == (False, "starting")
     process._begun = True
     assert process.readiness() == (True, "ready")
-    process._tail.polled_at = now - SILENT_S - 5
+    process._streams.tail.polled_at = now - SILENT_S - 5
     ready, why = process.readiness()
     assert (ready, "Kafka has not answered for" in why) == (False, True)
     process._watch.draining = True
@@ -84,7 +84,7 @@ async def test_the_time_of_a_drain_begins_with_it_and_is_given_once() -> None:
         assert process._deadline._timer.interval == 0.05 + EXIT_S
 
     site.stop.side_effect = stop
-    flusher = process._flusher = create_autospec(Flusher)
+    flusher = process._streams.flusher = create_autospec(Flusher)
     flusher.emptied.side_effect = asyncio.Event().wait
     await asyncio.wait_for(process._drain(site), 3)
     site.stop.assert_awaited_once()

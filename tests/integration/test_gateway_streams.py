@@ -175,7 +175,7 @@ async def test_other_methods_open_no_stream(kafka: str, unique: str) -> None:
         for method in ("HEAD", "OPTIONS", "POST", "DELETE", "PUT"):
             async with answer(gate.port, events_path("c"), method=method) as found:
                 assert found.status in (204, 403, 405), method
-        assert dict(gate.serving.tail._windows) == {}
+        assert dict(gate.serving.tail.windows) == {}
         assert gate.serving.log_readers._free == []
 
 

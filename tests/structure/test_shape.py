@@ -95,6 +95,12 @@ def test_no_deadline_loses_a_cancellation() -> None:
     assert users == []
 
 
+def test_tasks_are_ended_in_one_way() -> None:
+    """By `tasks.cancelled`, which waits for them, and not for ever."""
+    ending = re.compile(r"for (\w+) in .*:\n +\1\.cancel\(\)")
+    assert [str(path) for path in modules() if ending.search((PACKAGE / path).read_text())] == ["tasks.py"]
+
+
 def test_every_silenced_check_has_a_reason() -> None:
     """`noqa` and `type: ignore` name the rule, then say why."""
     bare = [

@@ -23,23 +23,18 @@ from tokenmill.gateway.auth.authorizer import AllowAll
 from tokenmill.gateway.auth.connection_limits import ConnectionLimits
 from tokenmill.gateway.auth.grant import Authorizer
 from tokenmill.gateway.counts import Counts
-from tokenmill.gateway.event_log.log_readers import LogReaders
-from tokenmill.gateway.event_log.tail import Tail
-from tokenmill.gateway.event_log.window import Window, Windows
+from tokenmill.gateway.event_log.window import Window
 from tokenmill.gateway.http.app import client_app
 from tokenmill.gateway.http.idle_connections import IdleConnections
 from tokenmill.gateway.http.origins import Origins
 from tokenmill.gateway.http.unmatched import server_log
 from tokenmill.gateway.routes.events import EventRoutes
-from tokenmill.gateway.streams.flusher import Flusher
-from tokenmill.gateway.streams.hub import Hub
 from tokenmill.gateway.streams.service import StreamService
 from tokenmill.partition import OutputSpec, Partition, PartitionSettings
 from tokenmill.records import InputRecord, Output
+from tokenmill.tasks import beside
 
 Routes = Callable[[StreamService], Iterable[web.RouteDef]]
-
-MIB = 1024 * 1024
 
 
 class Speaker:
@@ -168,20 +163,13 @@ async def listening(
     await make_topics(bootstrap, topic, partitions=2)
     gateway = Gateway(**{"lookback_s": 1e9, **settings})
     kafka, counts = Kafka(bootstrap_servers=bootstrap), Counts()
-    hub = Hub(counts)
-    flusher = Flusher(gateway.flush_ms / 1000, gateway.heartbeat_s, counts)
-    tail = Tail(kafka, topic, Windows(gateway.window_mib * MIB, gateway.window_s), hub, flusher.told)
-    log_readers = LogReaders(kafka, topic, gateway.catch_up_readers)
-    serving = StreamService(gateway, tail, log_readers, hub, flusher, counts)
+    serving = StreamService.of_topic(kafka, topic, gateway, counts)
     async with AsyncExitStack() as stack:
         producer = await stack.enter_async_context(AIOKafkaProducer(bootstrap_servers=bootstrap, linger_ms=2))
-        await tail.start(20)
-        stack.push_async_callback(tail.stop)
-        stack.push_async_callback(log_readers.close)
-        for part in (tail.run(), flusher.run()):
-            task = asyncio.create_task(part)
-            stack.push_async_callback(asyncio.wait, [task])
-            stack.callback(task.cancel)
+        await serving.tail.start(20)
+        stack.push_async_callback(serving.stop)
+        for name, run in serving.parts.items():
+            await stack.enter_async_context(beside(run(), name))
         admission = Admission(
             authorizer or AllowAll(), ConnectionLimits(gateway.connections, gateway.connections_per_principal)
         )

@@ -58,7 +58,7 @@ async def test_an_engine_that_is_closed_takes_nothing_over_any_more(stage: Stage
         await rig.engine.close()
         gate.open()
         assert rig.engine.delivery.producers() == [rig.engine.producer]
-        assert rig.engine.ownership._restoring == set()
+        assert len(rig.engine.ownership._restoring) == 0
 
 
 async def test_a_partition_whose_outputs_pile_up_is_paused(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:

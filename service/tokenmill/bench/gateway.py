@@ -32,6 +32,7 @@ from tokenmill.gateway.streams.framing import SSE
 from tokenmill.servers import KafkaServer
 from tokenmill.servers.gateway import GatewayProcess
 from tokenmill.servers.process import Server
+from tokenmill.tasks import beside
 
 PARTITIONS = 4
 TOPIC = "events"
@@ -184,11 +185,10 @@ class _Bench:
             alone, before = await measure(), resident_bytes(gateway.pid)
             with Clients(self._folder, Job(gateway.port, paths, reads=False)):
                 full = asyncio.Event()
-                flood = asyncio.create_task(self._flood(producer, full))
-                async with asyncio.timeout(FULL_S):
-                    await full.wait()
-                crowded, after = await measure(), resident_bytes(gateway.pid)
-                flood.cancel()
+                async with beside(self._flood(producer, full), "the flood"):
+                    async with asyncio.timeout(FULL_S):
+                        await full.wait()
+                    crowded, after = await measure(), resident_bytes(gateway.pid)
                 closed = _SLOW.search(gateway.metrics())
         if before is None or after is None:
             raise FatalError("this system does not tell the memory of another process")
@@ -213,11 +213,10 @@ class _Bench:
                 ages.append(_age_ms(record.value))  # noqa: PERF401 -- it is cancelled, not ended
 
         self._message += 1
-        async with Follower(Connection(self._bootstrap), topic=TOPIC) as follower:
-            task = asyncio.create_task(follow(follower))
+        topic = Follower(Connection(self._bootstrap), topic=TOPIC)
+        async with topic as follower, beside(follow(follower), "the follower"):
             await self._feed(load, lambda frames: self._publish(producer, load, frames), 1, MEASURED_S)
             await asyncio.sleep(SETTLE_S)
-            task.cancel()
         ages.sort()
         return ages[len(ages) // 2], ages[len(ages) * 99 // 100]
 

@@ -21,6 +21,7 @@ from tokenmill.bench.processes import queued_seconds
 from tokenmill.bench.workbench import Workbench, new_group
 from tokenmill.errors import FatalError
 from tokenmill.servers.process import Server
+from tokenmill.tasks import beside
 
 TICK_S = 0.01
 """Seconds between two batches of input: a tenth of a fast model's time per token."""
@@ -91,11 +92,10 @@ async def following(
     consumer.assign(watched)
     await consumer.seek_to_end(*watched)
     seen: list[tuple[float, int]] = []
-    following = asyncio.create_task(_follow(consumer, seen))
     try:
-        yield consumer, seen
+        async with beside(_follow(consumer, seen), "the reader"):
+            yield consumer, seen
     finally:
-        following.cancel()
         await consumer.stop()
 
 

@@ -25,6 +25,7 @@ from tokenmill.events import ToolCall, ToolResult, decode_event
 from tokenmill.servers import KafkaServer
 from tokenmill.servers.ours import Settings
 from tokenmill.servers.tools import ToolsProcess
+from tokenmill.tasks import beside
 from tokenmill.tools.connection import connected
 from tokenmill.tools.server_file import Program
 
@@ -154,17 +155,15 @@ async def _running(folder: Path, bootstrap: str) -> AsyncIterator[tuple[Call, Sp
     async with AIOKafkaProducer(bootstrap_servers=bootstrap) as producer, consumer:
         await asyncio.to_thread(process.start)
         results = _Results(producer, consumer)
-        reading = asyncio.create_task(results.read())
+
+        async def spent() -> tuple[float, float]:
+            answer = await results.of("bench__spent", {})
+            return processor_seconds(process.pid) or 0.0, float(answer.result["structuredContent"]["result"])
+
         try:
-
-            async def spent() -> tuple[float, float]:
-                answer = await results.of("bench__spent", {})
-                return processor_seconds(process.pid) or 0.0, float(answer.result["structuredContent"]["result"])
-
-            yield results.checked, spent
+            async with beside(results.read(), "the reader"):
+                yield results.checked, spent
         finally:
-            reading.cancel()
-            await asyncio.gather(reading, return_exceptions=True)
             process.kill()
 
 

@@ -14,6 +14,7 @@ import time
 from collections.abc import Coroutine, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from typing import Any
 
 import msgspec
@@ -21,7 +22,7 @@ import msgspec
 from tokenmill.apis import APIS
 from tokenmill.apis.ask import Ask, BadAsk, Json
 from tokenmill.apis.record import ApiName, RequestRecord, body_of
-from tokenmill.caller.failure import LATE, TOO_LATE, UpstreamFailed
+from tokenmill.caller.failure import TOO_LATE, UpstreamFailed
 from tokenmill.caller.http import Http
 from tokenmill.caller.kinds import Plan
 from tokenmill.caller.pace import pause_s, together
@@ -46,8 +47,6 @@ TAKEOVER = "tm-takeover"
 
 TAKEOVER_PART = "takeover"
 """Kind of the `part` event that reports that another caller has taken the answer over, and how it continues."""
-
-BAD_REQUEST, NOT_FOUND = 400, 404
 
 
 @dataclass(frozen=True)
@@ -239,7 +238,7 @@ class Answer:
         except TimeoutError:
             self.failure = "late"
             log.warning("an answer was not over in time: %s", self._message_id)
-            await self._fail(TOO_LATE, LATE)
+            await self._fail(TOO_LATE, HTTPStatus.GATEWAY_TIMEOUT)
             return "expired"
 
     async def _write_refusal(self, message: str, status: int) -> Outcome:
@@ -280,7 +279,8 @@ class Answer:
             await self._tries.generate(served, model, lambda: self.read()[1])
         except BadAsk as problem:
             await self._open({}, 1)
-            await self._fail(str(problem), NOT_FOUND if problem.code == "model_not_found" else BAD_REQUEST)
+            unknown = problem.code == "model_not_found"
+            await self._fail(str(problem), HTTPStatus.NOT_FOUND if unknown else HTTPStatus.BAD_REQUEST)
             return "refused"
         except Refused as problem:  # a record is larger than Kafka takes
             await self._open({}, self._choices)

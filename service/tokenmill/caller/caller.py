@@ -23,13 +23,13 @@ import math
 import time
 from collections.abc import Iterable
 from functools import partial
+from http import HTTPStatus
 
 import msgspec
 from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, ConsumerRecord, TopicPartition
 
 from tokenmill.apis.record import RequestRecord, StoppedRecord, read_request
 from tokenmill.caller.answer import Answer, Resources
-from tokenmill.caller.failure import BAD_GATEWAY, TOO_MANY
 from tokenmill.caller.finishes import Finishes
 from tokenmill.caller.inheritance import Decide, Inheritance, Inherited
 from tokenmill.caller.membership import Membership
@@ -204,7 +204,7 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
 
     def _begin(self, place: TopicPartition, inherited: Inherited, answer: Answer) -> None:
         full = self._running.count >= self._config.caller.answers
-        work = answer.give_up(OVERLOADED, TOO_MANY) if full else traced(self._telemetry, answer)
+        work = answer.give_up(OVERLOADED, HTTPStatus.TOO_MANY_REQUESTS) if full else traced(self._telemetry, answer)
         self._running.begin(inherited, answer, work, self._end_recorder(place, inherited))
 
     def _end_recorder(self, place: TopicPartition, inherited: Inherited) -> Over:
@@ -253,7 +253,7 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
             work = answer.end() if fate == "over" else answer.end_stopped()
             self._running.begin(inherited, answer, work, self._end_recorder(place, inherited))
         elif fate == "failed":
-            work = answer.give_up(LOST, BAD_GATEWAY)
+            work = answer.give_up(LOST, HTTPStatus.BAD_GATEWAY)
             self._running.begin(inherited, answer, work, self._end_recorder(place, inherited))
         else:
             answer.continue_text(text)

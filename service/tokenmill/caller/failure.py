@@ -7,10 +7,9 @@ key: nobody gets them.
 import math
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
+from http import HTTPStatus
 
 from tokenmill.observe.caller_table import FailureKind
-
-TOO_MANY, UNAVAILABLE, BAD_GATEWAY, LATE = 429, 503, 502, 504
 
 TOO_LATE = "the answer was not over in time"
 """Message of the error that ends an answer whose time is over. Fronts recognize the answer by it, whatever their
@@ -46,7 +45,7 @@ class UpstreamFailed(Exception):
         self,
         message: str,
         kind: FailureKind,
-        status: int = BAD_GATEWAY,
+        status: int = HTTPStatus.BAD_GATEWAY,
         raw: str = "",
         *,
         again: bool = True,
@@ -79,7 +78,7 @@ def refusal(status: int, message: str, raw: str = "", *, again: bool) -> Upstrea
     if status not in CREDENTIALS:
         return UpstreamFailed(message, "refused", status, raw, again=again, logged=logged)
     message = "the model's server refused the gateway's own credentials; ask the gateway's operator to fix them"
-    problem = UpstreamFailed(message, "refused", BAD_GATEWAY, again=False, logged=logged)
+    problem = UpstreamFailed(message, "refused", HTTPStatus.BAD_GATEWAY, again=False, logged=logged)
     problem.server_status = status
     return problem
 

@@ -8,12 +8,13 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
+from http import HTTPStatus
 from typing import Protocol
 
 import msgspec
 from msgspec import UNSET
 
-from tokenmill.caller.failure import AGAIN, BAD_GATEWAY, UpstreamFailed, refusal
+from tokenmill.caller.failure import AGAIN, UpstreamFailed, refusal
 from tokenmill.caller.pace import joined
 from tokenmill.codecs import Chunk, find_codec
 from tokenmill.codecs.sse_stream import UNREADABLE
@@ -131,7 +132,7 @@ class Generation:
             if chunk.error is not None and self._missing:  # it fails all choices, whichever one it names
                 if last and chunk.error.startswith(UNREADABLE):  # an event that was cut off: the response broke off
                     break
-                status = chunk.error_status or BAD_GATEWAY
+                status = chunk.error_status or HTTPStatus.BAD_GATEWAY
                 raise refusal(status, chunk.error, chunk.error_raw or "", again=status in AGAIN)
             if choice not in self._open or chunk.error is not None:
                 continue  # the choice has ended, or was not asked for

@@ -15,6 +15,7 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, closing, contextmanager, suppress
+from http import HTTPStatus
 from io import BytesIO
 from typing import Any, Self
 
@@ -22,20 +23,12 @@ import aiohttp
 import msgspec
 from aiohttp.hdrs import ACCEPT_ENCODING, CONTENT_ENCODING
 
-from tokenmill.caller.failure import (
-    AGAIN,
-    BAD_GATEWAY,
-    LATE,
-    RAW_CHARS,
-    UNAVAILABLE,
-    UpstreamFailed,
-    refusal,
-    retry_after,
-)
+from tokenmill.caller.failure import AGAIN, RAW_CHARS, UpstreamFailed, refusal, retry_after
 from tokenmill.caller.kinds import Call
 from tokenmill.caller.resettable_timeout import ResettableTimeout
 from tokenmill.config import Upstream
 from tokenmill.limits import MIB
+from tokenmill.tasks import Tasks
 
 PROMPT_BYTES = 16 * MIB
 """Bytes that an answer read by `whole` may have: a prompt of a million tokens."""
@@ -60,8 +53,8 @@ ABORT_S = 5.0
 LOGGED_CHARS = 300
 """Characters that are logged of the reason why a server can't be reached."""
 
-REDIRECT, REFUSED, UNKNOWN = 300, 400, 600
-"""First status that is not a success, first that is a refusal, first beyond HTTP's range."""
+REDIRECT, UNKNOWN = 300, 600
+"""First status that is not a success, first beyond HTTP's range."""
 
 PLAIN = "identity"
 """The content coding of a body that is not compressed."""
@@ -84,8 +77,8 @@ class Http:
 
     def __init__(self) -> None:
         self._session: aiohttp.ClientSession | None = None
-        self._ending = set[asyncio.Task[None]]()
-        """Tasks that read bodies to their ends."""
+        self._ending = Tasks()
+        """Reads bodies to their ends."""
 
     async def __aenter__(self) -> Self:
         connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=KEEP_S)  # `pool` limits the connections
@@ -99,9 +92,7 @@ class Http:
         return self
 
     async def __aexit__(self, *exception: object) -> None:
-        for task in self._ending:
-            task.cancel()
-        await asyncio.gather(*self._ending, return_exceptions=True)
+        await self._ending.close()
         if self._session is not None:
             await self._session.close()
 
@@ -187,9 +178,7 @@ class Http:
 
     def _read_on(self, response: aiohttp.ClientResponse) -> None:
         """Read the rest of a body in the background, and close the response."""
-        task = asyncio.create_task(_read_rest(response), name="the end of a body")
-        self._ending.add(task)
-        task.add_done_callback(self._ending.discard)
+        task = self._ending.begin(_read_rest(response), "the end of a body")
         task.add_done_callback(lambda _: response.close())  # not in the task: one cancelled at once never runs
 
 
@@ -251,8 +240,10 @@ async def _refusal(response: aiohttp.ClientResponse, upstream: Upstream) -> Upst
             raw = "" if _compressed(response) else (await _read_up_to(response, RAW_CHARS)).decode(errors="replace")
     except _LOST:
         raw = ""
-    known = REFUSED <= response.status < UNKNOWN  # not for a redirect, nor for 999, which some filters send
-    status = response.status if known else BAD_GATEWAY
+    known = (
+        HTTPStatus.BAD_REQUEST <= response.status < UNKNOWN
+    )  # not for a redirect, nor for 999, which some filters send
+    status = response.status if known else HTTPStatus.BAD_GATEWAY
     message = message_of(raw) or f"the model's server answered with status {response.status}"
     problem = refusal(status, message, raw, again=status in AGAIN)
     problem.logged = f"status {response.status}"
@@ -285,9 +276,10 @@ class _FailureClassifier:
         if isinstance(problem, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError):
             message = "the model's server can't be reached"
             logged = f"{message}: {problem}"[:LOGGED_CHARS]  # a host, a port, and the system's error
-            raise UpstreamFailed(message, "connect", UNAVAILABLE, logged=logged) from problem
+            raise UpstreamFailed(message, "connect", HTTPStatus.SERVICE_UNAVAILABLE, logged=logged) from problem
         if isinstance(problem, TimeoutError):
-            raise UpstreamFailed("the model's server was silent for too long", "slow", LATE) from problem
+            message = "the model's server was silent for too long"
+            raise UpstreamFailed(message, "slow", HTTPStatus.GATEWAY_TIMEOUT) from problem
         if isinstance(problem, _LOST):
             message = "the connection to the model's server was lost"
             raise UpstreamFailed(message, "broken-off", logged=f"{message}: {type(problem).__name__}") from problem

@@ -19,8 +19,9 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Callable, Collection
+from http import HTTPStatus
 
-from tokenmill.caller.failure import TOO_MANY, UNAVAILABLE, UpstreamFailed
+from tokenmill.caller.failure import UpstreamFailed
 from tokenmill.config import Upstream
 
 FAILURES = 5
@@ -186,10 +187,10 @@ class Pool:
         """Raise `UpstreamFailed` if a request may not wait: the queue is full, or all URLs are left alone."""
         if self._all_closed:
             detail = "the model's servers have failed and are not asked for some seconds; try again later"
-            raise UpstreamFailed(detail, "full", UNAVAILABLE, again=False)
+            raise UpstreamFailed(detail, "full", HTTPStatus.SERVICE_UNAVAILABLE, again=False)
         if len(self._waiting) >= self._upstream.queue:
             detail = "the model's servers and the queue for them are full; try again later"
-            raise UpstreamFailed(detail, "full", TOO_MANY, again=False)
+            raise UpstreamFailed(detail, "full", HTTPStatus.TOO_MANY_REQUESTS, again=False)
 
     async def _wait_for_turn(self) -> None:
         """Wait in the queue until this request is called. Raises `UpstreamFailed` after `queue_s`."""
@@ -202,7 +203,7 @@ class Pool:
             looks = True
         except TimeoutError:
             detail = f"the model's servers had no free place within {self._upstream.queue_s:g} s; try again later"
-            raise UpstreamFailed(detail, "full", TOO_MANY, again=False) from None
+            raise UpstreamFailed(detail, "full", HTTPStatus.TOO_MANY_REQUESTS, again=False) from None
         finally:
             if turn in self._waiting:
                 self._waiting.remove(turn)

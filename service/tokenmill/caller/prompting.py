@@ -1,11 +1,12 @@
 """The prompt of a request, for servers that complete prompts: rendered here, or by the server itself."""
 
 from collections.abc import Mapping
+from http import HTTPStatus
 
 import msgspec
 
 from tokenmill.apis.ask import Json
-from tokenmill.caller.failure import TOO_MANY, NotAsked, UpstreamFailed
+from tokenmill.caller.failure import NotAsked, UpstreamFailed
 from tokenmill.caller.http import Http
 from tokenmill.caller.kinds import Plan
 from tokenmill.caller.kinds.arguments import read_arguments, reasoning_of, text_of
@@ -14,8 +15,6 @@ from tokenmill.caller.renderer import NoTurn, Renderer
 from tokenmill.caller.served import Served
 from tokenmill.errors import NOT_JSON
 from tokenmill.templates.rendering import CannotRender, Template
-
-BAD_REQUEST = 400
 
 OVERLAP_CHARS = 4_096
 """Most characters of an answer's beginning that are looked for at the end of the prompt. Prompts end with the opening
@@ -54,10 +53,10 @@ async def _rendered(template: Template, plan: Plan, renderer: Renderer) -> str:
         return await renderer.render(template, messages, plan.tools, further, plan.upstream.queue_s)
     except NoTurn:
         detail = f"the prompt could not be rendered within {plan.upstream.queue_s:g} s, after others; try again later"
-        raise NotAsked(detail, "full", TOO_MANY, again=False) from None
+        raise NotAsked(detail, "full", HTTPStatus.TOO_MANY_REQUESTS, again=False) from None
     except CannotRender as problem:
         logged = "the chat template does not render"  # the error's own text may quote the prompt
-        raise NotAsked(str(problem), "refused", BAD_REQUEST, again=False, logged=logged) from problem
+        raise NotAsked(str(problem), "refused", HTTPStatus.BAD_REQUEST, again=False, logged=logged) from problem
 
 
 def for_template(message: Json) -> Json:

@@ -5,7 +5,6 @@ rebalance, the next owner, which may be this caller again, has a round of its ow
 its answers is heard of or taken over (rule 6 of `inheritance`).
 """
 
-import asyncio
 from collections.abc import Callable
 from typing import Protocol, TypeAlias
 
@@ -15,6 +14,7 @@ from tokenmill.caller.answer import Answer
 from tokenmill.caller.inheritance import Decide, Inherited
 from tokenmill.kafka.calls import until_available
 from tokenmill.observe.caller_table import Fate
+from tokenmill.tasks import Tasks
 
 
 class Looking(Protocol):
@@ -75,7 +75,7 @@ class RecoveryQueue:
         self._waiting: dict[TopicPartition, dict[int, Inherited]] = {}
         """Requests without a fate, by partition and offset."""
         self._rounds: dict[TopicPartition, _Round] = {}
-        self._tasks = set[asyncio.Task[None]]()
+        self._tasks = Tasks()
         """The tasks of all rounds, also for partitions that are no longer ours."""
 
     @property
@@ -96,9 +96,7 @@ class RecoveryQueue:
         """Begin a round for all of a partition's requests, unless one is running."""
         if place in self._waiting and place not in self._rounds:
             found = self._rounds[place] = _Round(self._waiting[place])
-            task = asyncio.create_task(self._run_round(place, found), name=f"the inherited requests of {place}")
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            self._tasks.begin(self._run_round(place, found), f"the inherited requests of {place}")
 
     async def _run_round(self, place: TopicPartition, found: _Round) -> None:
         left = dict(found.waiting)
@@ -127,7 +125,4 @@ class RecoveryQueue:
 
     async def close(self) -> None:
         """Cancel all rounds."""
-        tasks = [*self._tasks]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._tasks.close()

@@ -8,6 +8,7 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterable
+from http import HTTPStatus
 from typing import Any, Protocol
 
 from tokenmill.caller.answer import Answer, Resources
@@ -19,6 +20,7 @@ from tokenmill.errors import Unavailable
 from tokenmill.observe import Numbers
 from tokenmill.observe.caller_table import Outcome
 from tokenmill.observe.numbers import Reading
+from tokenmill.tasks import cancelled
 
 log = logging.getLogger(__name__)
 
@@ -31,7 +33,7 @@ CLOSE_S = 3.0
 AGAIN_S = 0.5
 """Seconds before Kafka is asked again after it did not answer."""
 
-FAILED, SERVER_ERROR = "the caller failed; its log has the reason", 500
+FAILED = "the caller failed; its log has the reason"
 
 
 class Over(Protocol):
@@ -120,7 +122,7 @@ class Running:
             return await work
         except Exception:
             log.exception("an answer failed with an unexpected error: %s", inherited.request.message_id)
-            return await answer.give_up(FAILED, SERVER_ERROR)
+            return await answer.give_up(FAILED, HTTPStatus.INTERNAL_SERVER_ERROR)
         finally:
             unwatch()
 
@@ -177,11 +179,9 @@ class Running:
     async def close(self) -> None:
         """Cut off the remaining answers: the next owners of their partitions take them over."""
         tasks = [run.task for run in self._runs.values() if run.task is not None]
-        for task in tasks:
-            task.cancel()
         if tasks:
             log.warning("cutting off %d answers, which other callers take over", len(tasks))
-            await asyncio.wait(tasks, timeout=CLOSE_S)
+        await cancelled(*tasks, seconds=CLOSE_S)
 
 
 async def _beat(writer: ChunkWriter, within_s: float) -> None:

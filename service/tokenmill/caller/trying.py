@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Collection
 from contextlib import aclosing
 from functools import partial
+from http import HTTPStatus
 from urllib.parse import urlsplit
 
 import msgspec
@@ -26,7 +27,7 @@ from tokenmill.caller.generation import Generation, Taker
 from tokenmill.caller.http import Http
 from tokenmill.caller.kinds import Plan
 from tokenmill.caller.pool import Place, Pool
-from tokenmill.caller.prompting import BAD_REQUEST, prompted
+from tokenmill.caller.prompting import prompted
 from tokenmill.caller.renderer import Renderer
 from tokenmill.caller.served import Served
 from tokenmill.caller.server_parsers import Watched
@@ -40,9 +41,6 @@ PAUSES_S = (0.2, 1.0, 3.0)
 
 RETRY_AFTER_S = 30.0
 """Most seconds of a server's `retry-after` that are waited for. The client sees nothing of the wait."""
-
-SERVER_ERROR = 500
-"""First status of failures that are the server's."""
 
 
 class Tries:
@@ -134,7 +132,7 @@ class Tries:
             call = kind.call(msgspec.structs.replace(plan, answer=f"{self._name}-{number}"))
         except BadAsk as problem:
             logged = "the request for the model's server can't be made"  # the reason may quote the client's request
-            raise NotAsked(str(problem), "refused", BAD_REQUEST, again=False, logged=logged) from problem
+            raise NotAsked(str(problem), "refused", HTTPStatus.BAD_REQUEST, again=False, logged=logged) from problem
         begins, on_begin = "" if self._continued else plan.begins, partial(self._began, served.pool, place)
         watched = Watched(self._taker, served.parsers.saw if kind.raw else _ignored, plan.ask.n)
         generation = Generation(call.codec, plan.ask.n, begins, watched, on_begin=on_begin)
@@ -166,7 +164,7 @@ def _is_server_failure(problem: UpstreamFailed) -> bool | None:
     """Whether a failure counts against its server; None if it does not show that, or not yet."""
     if isinstance(problem, NotAsked) or problem.server_status in ELSEWHERE:
         return None
-    return problem.server_status >= SERVER_ERROR
+    return problem.server_status >= HTTPStatus.INTERNAL_SERVER_ERROR
 
 
 def _pause(problem: UpstreamFailed, number: int, *, alone: bool) -> float:

@@ -33,6 +33,7 @@ from tokenmill.kafka.clients import with_batches
 from tokenmill.kafka.topics import Progress
 from tokenmill.limits import KIB, MIB
 from tokenmill.records import Headers, PlacedRecord, header
+from tokenmill.tasks import looked_at
 
 REPLAYED = "tm-replayed"
 """Header of a record that was published again: `<partition>-<offset>` of its dead letter."""
@@ -266,10 +267,10 @@ class Replayer:
         headers = [*again, (REPLAYED, letter.name.encode())]
         to_input = await producer.send(topic, record.value, key=record.key, headers=headers, partition=partition)
         receipt = [(RECEIPT, b"%d" % record.offset)]
-        to_input.add_done_callback(_retrieve_error)
+        to_input.add_done_callback(looked_at)  # the transaction raises a send's error
         key = record.key or letter.name.encode()  # the client can't send a record without key and value
         to_letters = await producer.send(self._topic, None, key=key, headers=receipt, partition=record.partition)
-        to_letters.add_done_callback(_retrieve_error)
+        to_letters.add_done_callback(looked_at)
         return [to_input, to_letters]
 
     def _place(self, letter: DeadLetter) -> tuple[str, int | None]:
@@ -284,9 +285,3 @@ class Replayer:
         if source.partition not in numbers:
             raise FatalError(f"the dead letter {letter.name} can't go to {topic}/{source.partition}: it does not exist")
         return topic, source.partition
-
-
-def _retrieve_error(future: asyncio.Future[object]) -> None:
-    """Retrieve a send's error, so that asyncio does not report it as never retrieved: the transaction raises it."""
-    if not future.cancelled():
-        future.exception()

@@ -1,13 +1,11 @@
 """`tokenmill config`."""
 
-from pathlib import Path
-
 import click
 import msgspec
 import tomli_w
 
-from tokenmill.commands.settings import config_option, configuration
-from tokenmill.config import Caller, Front
+from tokenmill.commands.settings import config_option
+from tokenmill.config import Caller, Config, Front
 from tokenmill.config.front_relations import NO_UPSTREAMS
 from tokenmill.config.shown import shown
 
@@ -21,13 +19,12 @@ def command() -> None:
 @config_option
 @click.option("--show", is_flag=True, help="Print every setting with its value, as TOML; secrets are masked.")
 @click.option("--json", "as_json", is_flag=True, help="The same as one JSON object.")
-def check(config_path: Path | None, *, show: bool, as_json: bool) -> None:
+def check(*, config: Config, show: bool, as_json: bool) -> None:
     """Read the configuration and report all problems; the exit code is 2 if there are any.
 
     Checks the file, the environment, and how the settings fit together; contacts neither broker nor Redis. Of the files
     that settings name it reads only those with secrets, not keys, certificates or templates.
     """
-    config = configuration(config_path)
     if as_json:
         click.echo(msgspec.json.encode(shown(config)))
     elif show:

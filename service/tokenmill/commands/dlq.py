@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing, nullcontext
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -13,7 +12,8 @@ import msgspec
 
 from tokenmill.client import Connection
 from tokenmill.client.dead_letters import REFUSED, DeadLetter, Replayer, Selection, Target, is_full, read_letters
-from tokenmill.commands.settings import configuration, kafka_options, quiet_kafka
+from tokenmill.commands.settings import kafka_options, quiet_kafka
+from tokenmill.config import Config
 from tokenmill.errors import RECORD_ERRORS, FatalError
 from tokenmill.kafka.topics import SPARE
 from tokenmill.records import date_of
@@ -69,7 +69,7 @@ def command() -> None:
 )
 @selection_options
 @kafka_options
-def list_letters(  # noqa: PLR0913 -- one for each option
+def list_letters(
     *,
     as_json: bool,
     by: str | None,
@@ -78,8 +78,7 @@ def list_letters(  # noqa: PLR0913 -- one for each option
     source_topic: str | None,
     source_partition: int | None,
     since: datetime | None,
-    config_path: Path | None,
-    bootstrap: str | None,
+    config: Config,
 ) -> None:
     """List the records that could not be used: their origin, and what is wrong with them.
 
@@ -88,7 +87,6 @@ def list_letters(  # noqa: PLR0913 -- one for each option
     there is neither key nor value; `no source`, its origin is unknown.
     """
     quiet_kafka()
-    config = configuration(config_path, bootstrap)
     selection = _selection(codes, source_topic, source_partition, since)
     with progress_bar() as bar:
         bar.at("connecting", 0, None)
@@ -127,8 +125,7 @@ def replay(  # noqa: PLR0913 -- one for each option
     source_topic: str | None,
     source_partition: int | None,
     since: datetime | None,
-    config_path: Path | None,
-    bootstrap: str | None,
+    config: Config,
 ) -> int:
     """Publish the original records again, after the problem has been fixed.
 
@@ -137,7 +134,6 @@ def replay(  # noqa: PLR0913 -- one for each option
     twice. Records that are truncated, empty or without a source are refused; the exit code is then 1.
     """
     quiet_kafka()
-    config = configuration(config_path, bootstrap)
     connection, topic = Connection.of(config.kafka), config.topics.dlq
     largest, prefix = config.limits.output_bytes + SPARE, config.kafka.transactional_id_prefix
     replayer = Replayer(connection, topic, Target(to, by_key), largest, prefix)

@@ -1,10 +1,9 @@
 """`tokenmill front`."""
 
-from pathlib import Path
-
 import click
 
-from tokenmill.commands.settings import configuration, kafka_options
+from tokenmill.commands.settings import kafka_options
+from tokenmill.config import Config
 from tokenmill.front.host import run_front
 
 
@@ -16,18 +15,18 @@ from tokenmill.front.host import run_front
     help="Also start a broker, Redis, a worker and a gateway on this machine; nothing is kept. Needs the extra demo.",
 )
 @kafka_options
-def command(*, no_caller: bool, embedded: bool, config_path: Path | None, bootstrap: str | None) -> int:
+def command(*, no_caller: bool, embedded: bool, config: Config) -> int:
     """Serve the APIs of OpenAI and Anthropic in front of the `[[upstreams]]`, until SIGTERM or Ctrl-C.
 
     Clients connect to `front.port`, with any SDK; `/metrics`, `/healthz` and `/readyz` are served on `front.ops_port`.
     The exit code is 1 if it can't continue; a supervisor then restarts it, and answers continue.
     """
-    config = configuration(config_path, bootstrap)
     if not embedded:
         return run_front(config, caller=not no_caller)
-    if no_caller or bootstrap is not None:
+    given = click.get_current_context().params
+    if no_caller or given["bootstrap"] is not None:
         raise click.UsageError("--embedded brings its own caller and Kafka: leave out --no-caller and --bootstrap")
     from tokenmill.demo.embedded import run_embedded  # noqa: PLC0415 -- slow to import, for a front without it
     from tokenmill.terminal.console import Terminal  # noqa: PLC0415 -- the same
 
-    return run_embedded(config, config_path, Terminal())
+    return run_embedded(config, given["config_path"], Terminal())

@@ -12,7 +12,7 @@ import msgspec
 from tokenmill.commands.explain import explain, print_explained
 from tokenmill.commands.reading import lines_of, pieces_of, reading_bar, refuse
 from tokenmill.commands.settings import (
-    config_option,
+    config_file,
     configuration,
     message_options,
     opening,
@@ -56,7 +56,7 @@ UNUSED = {
 @click.option("--step", "stepped", is_flag=True, help="Show for every piece its events, the text held, and the state.")
 @click.option("--batch", is_flag=True, help="FILE has one case per line: name, format, open, tools, chunks, per_chunk.")
 @click.option("--records", is_flag=True, help="FILE and the output have whole records, as `tail --raw` prints them.")
-@config_option
+@config_file
 def command(  # noqa: PLR0913 -- one for each option
     *,
     file: BinaryIO,

@@ -13,13 +13,13 @@ from tokenmill.client import Connection, MessagePublisher, Publisher
 from tokenmill.codecs import find_codec
 from tokenmill.commands.reading import coming_lines, coming_pieces
 from tokenmill.commands.settings import (
-    configuration,
     kafka_options,
     message_options,
     opening,
     quiet_kafka,
     refuse_unused,
 )
+from tokenmill.config import Config
 from tokenmill.formats import compile_grammar
 from tokenmill.parser import read_options
 
@@ -55,8 +55,7 @@ def command(  # noqa: PLR0913 -- one for each option
     reason: str,
     open_ended: bool,
     topic: str | None,
-    config_path: Path | None,
-    bootstrap: str | None,
+    config: Config,
 ) -> None:
     """Publish model text from FILE or stdin to the tokens topic.
 
@@ -65,7 +64,6 @@ def command(  # noqa: PLR0913 -- one for each option
     """
     refuse_unused(UNUSED)
     quiet_kafka()
-    config = configuration(config_path, bootstrap)
     options = opening(format_name, tools, pairs)
     compile_grammar(read_options(options))  # fail here, not in the worker, which would refuse the message
     headers = _headers(codec, message, options)

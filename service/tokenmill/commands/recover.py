@@ -1,12 +1,11 @@
 """`tokenmill recover`."""
 
 import asyncio
-from pathlib import Path
 
 import click
 import msgspec
 
-from tokenmill.commands.settings import configuration, kafka_options, quiet_kafka
+from tokenmill.commands.settings import kafka_options, quiet_kafka
 from tokenmill.config import Config
 from tokenmill.kafka.topic_log import cluster_id
 from tokenmill.store import RedisStore
@@ -18,7 +17,7 @@ from tokenmill.worker.recover import Recovery, recoveries, sentences
 @click.option("--partition", type=click.IntRange(0), help="Only this partition.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON lines.")
 @kafka_options
-def command(*, partition: int | None, as_json: bool, config_path: Path | None, bootstrap: str | None) -> int:
+def command(*, partition: int | None, as_json: bool, config: Config) -> int:
     """Show what a restore of the input's partitions would do, if a worker were given them now.
 
     It runs a worker's own code: it reads commit, snapshot and topic, and replays what it has to, but changes and
@@ -26,7 +25,7 @@ def command(*, partition: int | None, as_json: bool, config_path: Path | None, b
     meanwhile. The exit code is 1 if messages or records would be lost.
     """
     quiet_kafka()
-    found = asyncio.run(_find(configuration(config_path, bootstrap), partition))
+    found = asyncio.run(_find(config, partition))
     for recovery in found:
         if as_json:
             click.echo(msgspec.json.encode(recovery))

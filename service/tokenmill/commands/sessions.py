@@ -1,14 +1,13 @@
 """`tokenmill sessions`."""
 
 import asyncio
-from pathlib import Path
 
 import click
 import msgspec
 
 from tokenmill.client import Connection
 from tokenmill.client.sessions import Session, read_session
-from tokenmill.commands.settings import configuration, kafka_options, quiet_kafka
+from tokenmill.commands.settings import kafka_options, quiet_kafka
 from tokenmill.config import Config
 from tokenmill.errors import ConfigError, FatalError
 from tokenmill.kafka.topic_log import cluster_id
@@ -25,13 +24,12 @@ def command() -> None:
 @command.command("show")
 @click.argument("conversation")
 @kafka_options
-def show(*, conversation: str, config_path: Path | None, bootstrap: str | None) -> None:
+def show(*, conversation: str, config: Config) -> None:
     """Print the session of a CONVERSATION as a JSON object: the provider's ids, and totals of its answers.
 
     It is read from Redis; if Redis does not have all of it, it is read from the topic and stored in Redis again.
     """
     quiet_kafka()
-    config = configuration(config_path, bootstrap)
     if not config.topics.sessions:
         raise ConfigError(["topics.sessions: is empty, so no sessions are kept; give the topic a name"])
     session = asyncio.run(_read(config, conversation))

@@ -4,6 +4,7 @@ import logging
 import os
 from codecs import BOM_UTF8
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import wraps
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,9 +20,11 @@ from tokenmill.parser import options_key, read_options
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
+R = TypeVar("R")
 
-def config_option(function: Function) -> Function:
-    """Add `--config FILE`."""
+
+def config_file(function: Function) -> Function:
+    """Add `--config FILE`, for a command that may not need it."""
     return click.option(
         "--config",
         "config_path",
@@ -30,10 +33,23 @@ def config_option(function: Function) -> Function:
     )(function)
 
 
-def kafka_options(function: Function) -> Function:
-    """Add `--config FILE` and `--bootstrap HOST:PORT`."""
+def config_option(function: Callable[..., R]) -> Callable[..., R]:
+    """Add `--config FILE`, and pass on the `config`."""
+    return config_file(_configured(function))
+
+
+def kafka_options(function: Callable[..., R]) -> Callable[..., R]:
+    """Add `--config FILE` and `--bootstrap HOST:PORT`, and pass on the `config`."""
     bootstrap = click.option("--bootstrap", metavar="HOST:PORT", help="Kafka's address, instead of the configured one.")
-    return config_option(bootstrap(function))
+    return config_file(bootstrap(_configured(function)))
+
+
+def _configured(function: Callable[..., R]) -> Callable[..., R]:
+    @wraps(function)
+    def read(*, config_path: Path | None, bootstrap: str | None = None, **others: Any) -> R:
+        return function(config=configuration(config_path, bootstrap), **others)
+
+    return read
 
 
 def message_options(function: Function) -> Function:

@@ -4,14 +4,14 @@ import asyncio
 import sys
 from collections.abc import Callable
 from contextlib import aclosing
-from pathlib import Path
 
 import click
 import msgspec
 from aiokafka import ConsumerRecord
 
 from tokenmill.client import Connection, Follower, Repeats
-from tokenmill.commands.settings import configuration, kafka_options, quiet_kafka
+from tokenmill.commands.settings import kafka_options, quiet_kafka
+from tokenmill.config import Config
 from tokenmill.errors import FatalError
 from tokenmill.events import Finish, known_event
 from tokenmill.replay import record_to_json
@@ -43,8 +43,7 @@ def command(  # noqa: PLR0913 -- one for each option
     until_end: bool,
     until_finish: bool,
     timeout_s: float | None,
-    config_path: Path | None,
-    bootstrap: str | None,
+    config: Config,
 ) -> None:
     """Follow the events of a CONVERSATION, or of all conversations.
 
@@ -54,7 +53,6 @@ def command(  # noqa: PLR0913 -- one for each option
     if live:
         _refuse_live(conversation, raw=raw)
     quiet_kafka()
-    config = configuration(config_path, bootstrap)
     follower = Follower(
         Connection.of(config.kafka),
         topic=topic or config.topics.events,

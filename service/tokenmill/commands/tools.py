@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +11,9 @@ import click
 import msgspec
 from msgspec import UNSET
 
-from tokenmill.commands.settings import Function, config_option, configuration, kafka_options, need_tools
+from tokenmill.commands.settings import R, config_option, kafka_options, need_tools
 from tokenmill.commands.tools_control import approve, cancel
-from tokenmill.config import Tools
+from tokenmill.config import Config, Tools
 from tokenmill.errors import NOT_JSON, ConfigError, Unavailable
 from tokenmill.templates.rendering import CannotRender, prompt, read_template
 from tokenmill.terminal.console import Terminal, echo
@@ -43,7 +43,7 @@ servers_option = click.option(
 )
 
 
-def servers_options(function: Function) -> Function:
+def servers_options(function: Callable[..., R]) -> Callable[..., R]:
     """Add `--servers FILE` and `--config FILE`."""
     return config_option(servers_option(function))
 
@@ -58,14 +58,14 @@ def servers_options(function: Function) -> Function:
     help="Print the prompt that this model's chat template writes for them (needs the extra `templates`).",
 )
 @servers_options
-def show(*, path: Path | None, config_path: Path | None, template: Path | None, as_json: bool) -> int:
+def show(*, path: Path | None, config: Config, template: Path | None, as_json: bool) -> int:
     """List the tools of all servers under the names that models use.
 
     A server that does not answer is reported, and the others are listed; the exit code is then 1.
     """
     if template and as_json:
         raise click.UsageError("--json prints the list, --template the prompt; give one of them")
-    settings = configuration(config_path).tools
+    settings = config.tools
     _hear_servers()
     found, failed = asyncio.run(_listed(_servers(path, settings), settings.connect_s))
     catalogue = Catalogue(found)
@@ -84,12 +84,12 @@ def show(*, path: Path | None, config_path: Path | None, template: Path | None, 
 @click.argument("name")
 @click.argument("arguments", default="{}")
 @servers_options
-def call(*, name: str, arguments: str, path: Path | None, config_path: Path | None) -> int:
+def call(*, name: str, arguments: str, path: Path | None, config: Config) -> int:
     """Call the tool NAME, as in `tools list`, with ARGUMENTS, a JSON object; print the result as JSON.
 
     A call whose arguments the tool's schema does not allow is not made. The exit code is 1 if there is no result.
     """
-    settings = configuration(config_path).tools
+    settings = config.tools
     try:
         values = msgspec.json.decode(arguments, type=dict[str, Any])
     except NOT_JSON as problem:
@@ -106,13 +106,12 @@ def call(*, name: str, arguments: str, path: Path | None, config_path: Path | No
 @command.command("run", short_help="Run the calls of models, and publish the results.")
 @servers_option
 @kafka_options
-def run(*, path: Path | None, config_path: Path | None, bootstrap: str | None) -> int:
+def run(*, path: Path | None, config: Config) -> int:
     """Run the calls on `topics.tool_calls`, and publish the results on `topics.tool_results`, until SIGTERM.
 
     Several processes share the partitions. A call is made at most once: one that a crash leaves open is made again only
     if `tools.repeat` names its tool. The exit code is 1 if it can't continue: start it again.
     """
-    config = configuration(config_path, bootstrap)
     servers = _servers(path, config.tools)
     from tokenmill.tools.host import run_tools  # noqa: PLC0415 -- of an extra, and slow to import
 

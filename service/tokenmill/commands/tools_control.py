@@ -4,12 +4,12 @@ import asyncio
 import getpass
 import time
 from collections.abc import Sequence
-from pathlib import Path
 
 import click
 import msgspec
 
-from tokenmill.commands.settings import configuration, kafka_options, quiet_kafka
+from tokenmill.commands.settings import kafka_options, quiet_kafka
+from tokenmill.config import Config
 from tokenmill.terminal.console import Terminal
 from tokenmill.terminal.tables import print_table
 from tokenmill.terminal.visible import one_line, visible
@@ -39,9 +39,7 @@ SHOWN = 12
 @click.option("--why", default="", help="Reason for a refusal, for the model.")
 @as_option
 @kafka_options
-def approve(
-    *, approvals: Sequence[str], refuse: bool, why: str, by: str, config_path: Path | None, bootstrap: str | None
-) -> int:
+def approve(*, approvals: Sequence[str], refuse: bool, why: str, by: str, config: Config) -> int:
     """Approve or refuse calls that wait for a person (`ask` in `tools.policy`).
 
     APPROVAL is the first column of the list, or a longer prefix of the approval. Without any, the waiting calls are
@@ -52,7 +50,6 @@ def approve(
     from tokenmill.tools.control_client import questions, say  # noqa: PLC0415 -- slow to import, for the other commands
 
     quiet_kafka()
-    config = configuration(config_path, bootstrap)
     waiting = asyncio.run(questions(config))
     if not approvals and not waiting:
         click.echo("no call waits")
@@ -73,7 +70,7 @@ def approve(
 @click.argument("message", default="")
 @as_option
 @kafka_options
-def cancel(*, conversation: str, message: str, by: str, config_path: Path | None, bootstrap: str | None) -> int:
+def cancel(*, conversation: str, message: str, by: str, config: Config) -> int:
     """Stop the calls of CONVERSATION, or of its message MESSAGE, running or waiting.
 
     Servers are notified. Calls of later messages are not affected.
@@ -82,7 +79,7 @@ def cancel(*, conversation: str, message: str, by: str, config_path: Path | None
 
     quiet_kafka()
     word = Cancel(conversation_id=conversation, message_id=message, by=by)
-    asyncio.run(say(configuration(config_path, bootstrap), [(conversation, word)]))
+    asyncio.run(say(config, [(conversation, word)]))
     click.echo(plain(f"notified the runners; the results of {conversation}'s calls are on the results topic"))
     return 0
 

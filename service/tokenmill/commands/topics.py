@@ -1,11 +1,11 @@
 """`tokenmill topics`."""
 
 import asyncio
-from pathlib import Path
 
 import click
 
-from tokenmill.commands.settings import configuration, kafka_options, quiet_kafka
+from tokenmill.commands.settings import kafka_options, quiet_kafka
+from tokenmill.config import Config
 from tokenmill.kafka.topics import create_topics
 from tokenmill.terminal.console import Terminal
 from tokenmill.terminal.progress import progress_bar
@@ -21,7 +21,7 @@ def command() -> None:
 @click.option("--partitions", type=click.IntRange(1), default=4, show_default=True, help="Partitions of each topic.")
 @click.option("--replication", type=click.IntRange(1), default=1, show_default=True, help="Replicas of each partition.")
 @kafka_options
-def create(*, partitions: int, replication: int, config_path: Path | None, bootstrap: str | None) -> None:
+def create(*, partitions: int, replication: int, config: Config) -> None:
     """Create every missing topic of the configuration.
 
     Idempotent. A topic with fewer partitions gets more, one with more keeps them: a conversation stays on its partition
@@ -29,7 +29,6 @@ def create(*, partitions: int, replication: int, config_path: Path | None, boots
     topic are reported, but not changed.
     """
     quiet_kafka()
-    config = configuration(config_path, bootstrap)
     with progress_bar() as bar:
         bar.at("connecting", 0, None)
         changes = asyncio.run(create_topics(config, partitions, replication, bar.at))

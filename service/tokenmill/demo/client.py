@@ -1,6 +1,7 @@
 """Requests to the front as any client sends them: JSON there, server-sent events back."""
 
 from collections.abc import AsyncIterator, Callable, Mapping
+from http import HTTPStatus
 from typing import Any, Self
 
 import msgspec
@@ -71,5 +72,5 @@ async def _payloads(response: ClientResponse) -> AsyncIterator[dict[str, Any]]:
 
 
 async def _checked(response: ClientResponse) -> None:
-    if response.status >= 400:  # noqa: PLR2004 -- what HTTP calls an error
+    if response.status >= HTTPStatus.BAD_REQUEST:
         raise FatalError(f"{response.method} {response.url.path}: {response.status} {await response.text()}")

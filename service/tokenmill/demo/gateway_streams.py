@@ -9,6 +9,7 @@ from aiohttp import ClientError, ClientSession, ClientTimeout
 
 from tokenmill.errors import FatalError
 from tokenmill.events import AnyEvent, decode_event
+from tokenmill.tasks import cancelled, looked_at
 
 DATA = b"data: "
 
@@ -29,9 +30,7 @@ class GatewayStreams:
         return self
 
     async def __aexit__(self, *exception: object) -> None:
-        for task in self._reading.values():
-            task.cancel()
-        await asyncio.gather(*self._reading.values(), return_exceptions=True)
+        await cancelled(*self._reading.values())
         await self._session.close()
 
     async def follow(
@@ -44,6 +43,7 @@ class GatewayStreams:
         opened = [asyncio.Event() for _ in conversations]
         for name, event in zip(conversations, opened, strict=True):
             self._reading[name] = asyncio.create_task(self._read(name, event))
+            self._reading[name].add_done_callback(looked_at)  # `check` raises it, unless another failure comes first
         try:
             async with asyncio.timeout(deadline_s):
                 for number, event in enumerate(opened):

@@ -4,7 +4,7 @@ import asyncio
 import tempfile
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import ExitStack, asynccontextmanager, suppress
+from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
 
 from rich.console import Console
@@ -27,6 +27,7 @@ from tokenmill.servers.ours import Settings
 from tokenmill.servers.process import deaths, start_all
 from tokenmill.servers.tools import ToolsProcess
 from tokenmill.servers.worker import WorkerProcess
+from tokenmill.tasks import cancelled
 from tokenmill.terminal.progress import progress_bar
 from tokenmill.terminal.readable import EventPrinter
 
@@ -152,9 +153,9 @@ async def _collecting(connection: Connection, watch: Callable[[AnyEvent], None])
         try:
             yield collector
         finally:
-            reading.cancel()
-            with suppress(asyncio.CancelledError):
-                await reading
+            await cancelled(reading)
+            if reading.done() and not reading.cancelled():
+                reading.result()
 
 
 async def _show(console: Console, sample: Sample, publisher: Publisher, collector: Collector, pause_s: float) -> None:

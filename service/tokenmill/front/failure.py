@@ -1,14 +1,13 @@
 """Failures of answers: one without content yet is reported by an HTTP status, as the model server itself would."""
 
 from collections.abc import Iterable, Mapping
+from http import HTTPStatus
 
 import msgspec
 from msgspec import UNSET
 
 from tokenmill.caller.failure import TOO_LATE
 from tokenmill.events import AnyEvent, Error, Finish, MessageStart, Part
-
-BAD_REQUEST, BAD_GATEWAY, LATE = 400, 502, 504
 
 LOST = "the answer was lost; send the request again"
 
@@ -60,10 +59,11 @@ def failure_of(finish: Finish, errors: Iterable[Error]) -> Failed:
     """Return why an answer failed, from its `finish` event and the errors before it."""
     error = next((each for each in errors if each.code == "upstream"), None)
     if error is None:
-        return late() if finish.reason == "timeout" else Failed(BAD_GATEWAY, LOST)
-    status = BAD_GATEWAY if error.status is UNSET or error.status < BAD_REQUEST else error.status  # no failure is a 200
+        return late() if finish.reason == "timeout" else Failed(HTTPStatus.BAD_GATEWAY, LOST)
+    given = HTTPStatus.OK if error.status is UNSET else error.status
+    status = HTTPStatus.BAD_GATEWAY if given < HTTPStatus.BAD_REQUEST else given  # no failure is a 200
     raw = "" if error.raw is UNSET else error.raw
-    if (status, error.message) == (LATE, TOO_LATE):
+    if (status, error.message) == (HTTPStatus.GATEWAY_TIMEOUT, TOO_LATE):
         return late()
     return Failed(status, error.message, raw)
 
@@ -73,4 +73,4 @@ def late() -> Failed:
 
     An SDK must not retry it: it would wait as long again.
     """
-    return Failed(LATE, TOO_LATE, headers=NOT_AGAIN)
+    return Failed(HTTPStatus.GATEWAY_TIMEOUT, TOO_LATE, headers=NOT_AGAIN)

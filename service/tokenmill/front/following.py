@@ -19,6 +19,7 @@ from tokenmill.gateway.event_log.view import Frame
 from tokenmill.gateway.streams.framing import LINES
 from tokenmill.gateway.streams.hub import Hub, Subject
 from tokenmill.gateway.streams.stream_request import StreamRequest
+from tokenmill.tasks import beside, looked_at
 
 LOG_LOST = "the log of events lost records or was replaced"
 
@@ -121,12 +122,9 @@ class Following:
         if self.opening.content:
             yield
             return
-        waiting = asyncio.create_task(self._read_opening())
-        try:
+        async with beside(self._read_opening(), "the first event") as waiting:
+            waiting.add_done_callback(looked_at)  # if the log is lost, the stream itself ends, too
             yield
-        finally:
-            waiting.cancel()
-            await asyncio.gather(waiting, return_exceptions=True)
 
     def first_event(self) -> None:
         """Report that the first event with content was read, and after how many seconds."""

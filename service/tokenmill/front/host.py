@@ -12,6 +12,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
 from typing import Any
 
+import msgspec
 from aiohttp import web
 
 from tokenmill.caller.answer import Resources
@@ -37,23 +38,18 @@ from tokenmill.gateway.auth.admission import Admission
 from tokenmill.gateway.auth.authorizer import make_authorizer
 from tokenmill.gateway.auth.connection_limits import ConnectionLimits
 from tokenmill.gateway.counts import Counts
-from tokenmill.gateway.event_log.log_readers import LogReaders
-from tokenmill.gateway.event_log.tail import Tail
-from tokenmill.gateway.event_log.window import Windows
 from tokenmill.gateway.host import heard, listening
 from tokenmill.gateway.http.idle_connections import IdleConnections
 from tokenmill.gateway.http.origins import Origins
 from tokenmill.gateway.http.tls import server_context
 from tokenmill.gateway.ingest.producer import Producer
-from tokenmill.gateway.streams.flusher import Flusher
-from tokenmill.gateway.streams.hub import Hub
 from tokenmill.gateway.streams.service import StreamService
 from tokenmill.kafka.calls import until_available
-from tokenmill.limits import KIB, MIB
+from tokenmill.limits import KIB
 from tokenmill.observe import CALLER_METRICS, FRONT_METRICS, Numbers, exposition
 from tokenmill.observe.ops import ops_app
 from tokenmill.observe.telemetry import NO_TELEMETRY, Telemetry
-from tokenmill.process import EXIT_S, Deadline, Part, ToldToStop, before, run_process, run_until
+from tokenmill.process import EXIT_S, Deadline, ToldToStop, before, run_process, run_until
 
 log = logging.getLogger(__name__)
 
@@ -104,31 +100,26 @@ class Process:
         self._with_caller = caller
         gateway = config.gateway
         self._numbers = Numbers([*(FRONT_METRICS if front else ()), *(CALLER_METRICS if caller else ())])
-        self._counts = Counts()
-        self._hub = Hub(self._counts)
-        self._flusher = Flusher(gateway.flush_ms / 1000, gateway.heartbeat_s, self._counts)
-        self._windows = Windows(gateway.window_mib * MIB if front else MIB, gateway.window_s)
-        self._tail = Tail(config.kafka, config.topics.events, self._windows, self._hub, self._flusher.told)
-        self._log_readers = LogReaders(config.kafka, config.topics.events, gateway.catch_up_readers)
+        reading = gateway if front else msgspec.structs.replace(gateway, window_mib=1)
+        self._streams = StreamService.of_topic(config.kafka, config.topics.events, reading, Counts(), telemetry)
         topics = config.topics
         self._producer = Producer(config.kafka, [topics.tokens, topics.requests])
         self._deadline = Deadline()
         self._watch = IdleConnections()
         self._begun = False
-        self._ready: list[Callable[[], tuple[bool, str]]] = [lambda: heard(self._tail, serving=self._begun)]
+        self._ready: list[Callable[[], tuple[bool, str]]] = [lambda: heard(self._streams.tail, serving=self._begun)]
 
     async def run(self, stop: asyncio.Event) -> None:
         """Run until `stop`. Raises a `TokenmillError` if the process can't continue."""
         with contextlib.suppress(ToldToStop):
             async with contextlib.AsyncExitStack() as running:
                 await self._open_operators_port(running)
-                await self._connected(stop, lambda: self._tail.start(self._config.kafka.startup_timeout_s))
-                running.push_async_callback(self._tail.stop)
-                await self._connected(stop, self._tail.pin_all)
-                running.push_async_callback(self._log_readers.close)
+                await self._connected(stop, lambda: self._streams.tail.start(self._config.kafka.startup_timeout_s))
+                running.push_async_callback(self._streams.stop)
+                await self._connected(stop, self._streams.tail.pin_all)
                 await self._connected(stop, self._producer.start)
                 running.push_async_callback(self._producer.stop)
-                parts: dict[str, Part] = {"the reader of the log": self._tail.run, "the writer": self._flusher.run}
+                parts = self._streams.parts
                 clients = None
                 if self._with_caller:
                     parts[CALLER] = partial((await self._make_caller(running, stop)).run, stop)
@@ -159,7 +150,8 @@ class Process:
         resources = Resources(
             self._models, producer, self._producer, http, renderer, config.topics.tokens, native=native
         )
-        caller = Caller(config, resources, Finishes(self._tail, self._hub), self._numbers, self._telemetry)
+        finishes = Finishes(self._streams.tail, self._streams.hub)
+        caller = Caller(config, resources, finishes, self._numbers, self._telemetry)
         self._numbers.read("tokenmill_caller_running_limit", lambda: [((), config.caller.answers)])
         self._ready.append(caller.readiness)
         return caller
@@ -174,12 +166,9 @@ class Process:
         await authorizer.prepare()
         admission = Admission(authorizer, ConnectionLimits(gateway.connections, gateway.connections_per_principal))
         telemetry = self._telemetry
-        serving = StreamService(
-            gateway, self._tail, self._log_readers, self._hub, self._flusher, self._counts, telemetry
-        )
         stops = Stops(self._producer, config.topics.tokens, config.topics.requests)
         readers = Readers(
-            self._hub, front.disconnect_s, stops.abandon, OtherFronts(self._producer, config.topics.requests)
+            self._streams.hub, front.disconnect_s, stops.abandon, OtherFronts(self._producer, config.topics.requests)
         )
         running.push_async_callback(readers.close)
         index = RequestIndex(int(front.known_s * 1000), readers.read_elsewhere, readers.asked)
@@ -188,7 +177,9 @@ class Process:
         running.push_async_callback(requests_log.stop)
         requests = Requests(front, config.topics.requests, requests_log, index, self._producer)
         clocks = Clocks(numbers)
-        context = RouteContext(config, self._models, serving, admission, requests, readers, stops, numbers, clocks)
+        context = RouteContext(
+            config, self._models, self._streams, admission, requests, readers, stops, numbers, clocks
+        )
         numbers.read("tokenmill_front_readers", lambda: [((), readers.total)])
         numbers.read("tokenmill_front_abandoned_total", lambda: [((), readers.abandoned)])
         numbers.read("tokenmill_front_known_requests", lambda: [((), len(index))])
@@ -214,10 +205,10 @@ class Process:
         self._deadline.start(seconds + 2 * EXIT_S, "drain")
         if clients is not None:
             await clients.stop()  # new clients are refused, and find another process
-            log.info("draining: telling the clients of %d streams to come back", self._hub.close())
+            log.info("draining: telling the clients of %d streams to come back", self._streams.hub.close())
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(config.front.drain_s):
-                    await self._flusher.emptied()
+                    await self._streams.flusher.emptied()
         if caller is not None:
             await asyncio.wait((caller,))
 

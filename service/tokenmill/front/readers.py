@@ -21,6 +21,7 @@ from tokenmill.apis.record import LeftRecord, ReaderRecord
 from tokenmill.gateway.ingest.producer import Producer
 from tokenmill.gateway.problems import Refused
 from tokenmill.gateway.streams.hub import Hub
+from tokenmill.tasks import Tasks
 
 log = logging.getLogger(__name__)
 
@@ -55,7 +56,7 @@ class Readers:
 
     def __init__(self, hub: Hub, disconnect_s: float, stop: Stop, others: OtherFronts | None = None) -> None:
         self._others = others
-        self._writing = set[asyncio.Task[None]]()
+        self._tasks = Tasks()
         self._hub = hub
         self._disconnect_s = disconnect_s
         self._stop = stop
@@ -95,7 +96,7 @@ class Readers:
     def asked(self, conversation: str, message_id: str) -> None:
         """Reply to another front that has lost its reader of an answer, if there is a reader here."""
         if self._others is not None and (conversation, message_id) in self._count:
-            self._keep(asyncio.create_task(self._tell(self._others, conversation, message_id)))
+            self._tasks.begin(self._tell(self._others, conversation, message_id), f"the word about {message_id}")
 
     @staticmethod
     async def _tell(others: OtherFronts, conversation: str, message_id: str) -> None:
@@ -106,7 +107,7 @@ class Readers:
 
     def _leave(self, conversation: str, message_id: str) -> None:
         self.read_elsewhere(conversation, message_id)
-        task = asyncio.create_task(self._stop_unread(conversation, message_id), name=f"the end of {message_id}")
+        task = self._tasks.begin(self._stop_unread(conversation, message_id), f"the end of {message_id}")
         self._leaving[conversation, message_id] = task
 
     async def _stop_unread(self, conversation: str, message_id: str) -> None:
@@ -132,21 +133,12 @@ class Readers:
 
     def _make_final(self, conversation: str, message_id: str) -> None:
         """Keep a new reader from calling the stop off: it consists of two records, and one alone would be wrong."""
-        if task := self._leaving.pop((conversation, message_id), None):
-            self._keep(task)
+        self._leaving.pop((conversation, message_id), None)
         self.abandoned += 1
-
-    def _keep(self, task: asyncio.Task[None]) -> None:
-        """Keep a task that writes records until it is done."""
-        self._writing.add(task)
-        task.add_done_callback(self._writing.discard)
 
     async def close(self) -> None:
         """Cancel all stops, and all writes to other fronts."""
-        tasks = [*self._leaving.values(), *self._writing]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._tasks.close()
 
 
 async def _within(over: asyncio.Event, seconds: float) -> bool:

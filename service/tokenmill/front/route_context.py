@@ -4,6 +4,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import NamedTuple
 from urllib.parse import quote
 
@@ -17,7 +18,6 @@ from tokenmill.dialects import Renderer, find_dialect
 from tokenmill.dialects.server_sent import server_sent
 from tokenmill.events import Error
 from tokenmill.front.clocks import CLOCKS_MS, Clocks
-from tokenmill.front.failure import LATE
 from tokenmill.front.following import Following, native
 from tokenmill.front.readers import Reader, Readers
 from tokenmill.front.requests import Requests
@@ -119,7 +119,7 @@ def place_of(conversation: str, message_id: str) -> dict[str, str]:
 def too_late(api: Api) -> bytes:
     """Return the last bytes of a stream whose answer was not over in time: an error in the dialect of its API."""
     dialect = find_dialect(api.dialect)
-    payloads = Renderer(dialect).render(Error(code="upstream", message=TOO_LATE, status=LATE))
+    payloads = Renderer(dialect).render(Error(code="upstream", message=TOO_LATE, status=HTTPStatus.GATEWAY_TIMEOUT))
     return b"".join(server_sent(payload, dialect) for payload in payloads)
 
 

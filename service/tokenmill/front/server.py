@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Iterable
 from functools import partial
+from http import HTTPStatus
 
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
@@ -19,8 +20,6 @@ from tokenmill.observe import Numbers
 from tokenmill.observe.telemetry import NO_TELEMETRY, Telemetry
 
 log = logging.getLogger(__name__)
-
-BAD_REQUEST, NOT_FOUND, UNAVAILABLE = 400, 404, 503
 
 ANTHROPIC_ID = "request-id"
 """Header from which Anthropic's SDKs read the id of a request."""
@@ -97,10 +96,11 @@ def refusal(
     api: Api, problem: BadAsk | Failed | Refused | Unavailable | web.HTTPException, request_id: str
 ) -> web.Response:
     """Return the HTTP response for a refusal or failure, with the error object of the API."""
+    status: int
     headers: dict[str, str] = {}
     body_of = partial(error_body, api, request_id=request_id)
     if isinstance(problem, BadAsk):
-        status = NOT_FOUND if problem.code == "model_not_found" else BAD_REQUEST
+        status = HTTPStatus.NOT_FOUND if problem.code == "model_not_found" else HTTPStatus.BAD_REQUEST
         body = body_of(status, str(problem), param=problem.param, code=problem.code)
     elif isinstance(problem, Failed):
         status, headers = problem.status, dict(problem.headers)
@@ -110,7 +110,8 @@ def refusal(
         body = body_of(status, problem.detail, code=problem.kind.name)
     elif isinstance(problem, Unavailable):
         log.warning("a request was refused: %s", problem)
-        status, body = UNAVAILABLE, body_of(UNAVAILABLE, "try again in a moment")
+        status = HTTPStatus.SERVICE_UNAVAILABLE
+        body = body_of(status, "try again in a moment")
     else:
         status, body = problem.status, body_of(problem.status, problem.reason)
     if again := AGAIN.get(status):

@@ -23,9 +23,7 @@ from tokenmill.gateway.auth.connection_limits import ConnectionLimits
 from tokenmill.gateway.auth.grant import Authorizer
 from tokenmill.gateway.counts import Counts
 from tokenmill.gateway.event_log.gauges import read_gauges
-from tokenmill.gateway.event_log.log_readers import LogReaders
 from tokenmill.gateway.event_log.tail import Tail
-from tokenmill.gateway.event_log.window import Windows
 from tokenmill.gateway.http.app import client_app
 from tokenmill.gateway.http.idle_connections import IdleConnections
 from tokenmill.gateway.http.origins import Origins
@@ -39,15 +37,14 @@ from tokenmill.gateway.routes.events import EventRoutes
 from tokenmill.gateway.routes.tickets import TicketRoutes
 from tokenmill.gateway.routes.websockets import WebSocketRoutes
 from tokenmill.gateway.routes.writes import WriteRoutes
-from tokenmill.gateway.streams.flusher import Flusher
-from tokenmill.gateway.streams.hub import Hub
 from tokenmill.gateway.streams.service import StreamService
 from tokenmill.kafka.calls import until_available
-from tokenmill.limits import KIB, MIB
+from tokenmill.limits import KIB
 from tokenmill.observe import GATEWAY_METRICS, Numbers, exposition
 from tokenmill.observe.ops import ops_app
 from tokenmill.observe.telemetry import NO_TELEMETRY, Telemetry
 from tokenmill.process import EXIT_S, Deadline, ToldToStop, before, bound, run_process, run_until
+from tokenmill.tasks import beside
 
 log = logging.getLogger(__name__)
 
@@ -97,11 +94,7 @@ class Process:
         self._deadline = deadline
         settings = self._settings = config.gateway
         self._counts = Counts(Numbers(GATEWAY_METRICS))
-        self._hub = Hub(self._counts)
-        self._windows = Windows(settings.window_mib * MIB, settings.window_s)
-        self._flusher = Flusher(settings.flush_ms / 1000, settings.heartbeat_s, self._counts)
-        self._tail = Tail(config.kafka, config.topics.events, self._windows, self._hub, self._flusher.told)
-        self._log_readers = LogReaders(config.kafka, config.topics.events, settings.catch_up_readers)
+        self._streams = StreamService.of_topic(config.kafka, config.topics.events, settings, self._counts, telemetry)
         self._authorizer = make_authorizer(settings)
         self._limits = ConnectionLimits(settings.connections, settings.connections_per_principal)
         self._tls = server_context(settings)
@@ -116,16 +109,14 @@ class Process:
         patience_s = self._config.kafka.startup_timeout_s
         with contextlib.suppress(ToldToStop):
             async with self._operators():
-                await before(stop, until_available(lambda: self._tail.start(patience_s), patience_s))
+                await before(stop, until_available(lambda: self._streams.tail.start(patience_s), patience_s))
                 try:
                     async with self._served(stop) as clients:
                         self._begun = True
-                        parts = {"the reader of the log": self._tail.run, "the writer": self._flusher.run}
-                        async with run_until(stop, parts, self._deadline):
+                        async with run_until(stop, self._streams.parts, self._deadline):
                             await self._drain(clients)
                 finally:
-                    await self._log_readers.close()
-                    await self._tail.stop()
+                    await self._streams.stop()
 
     async def _drain(self, clients: web.BaseSite) -> None:
         self._deadline.start(self._settings.drain_s + EXIT_S, "drain")
@@ -134,10 +125,10 @@ class Process:
         if self._writes is not None:
             self._writes.drain()
         await clients.stop()  # new connections are refused, and find another process
-        log.info("draining: telling the clients of %d streams to come back", self._hub.close())
+        log.info("draining: telling the clients of %d streams to come back", self._streams.hub.close())
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout_at(self._drain_end):
-                await self._flusher.emptied()
+                await self._streams.flusher.emptied()
                 if self._writes is not None:  # else answers being posted would be cut off for all their readers
                     await self._writes.settled()
 
@@ -150,7 +141,7 @@ class Process:
     def _operators(self) -> AbstractAsyncContextManager[web.BaseSite]:
         """Serve the operators' port."""
         settings, numbers, watch = self._settings, self._counts.numbers, IdleConnections()
-        read_gauges(numbers, settings, self._tail, self._log_readers, self._windows)
+        read_gauges(numbers, settings, self._streams.tail, self._streams.log_readers)
         app = ops_app(exposition(numbers), self.readiness, [watch.middleware()])
         return listening(app, watch, settings.ops_bind, settings.ops_port, "gateway", "ops_")
 
@@ -158,22 +149,17 @@ class Process:
     async def _served(self, stop: asyncio.Event) -> AsyncIterator[web.BaseSite]:
         """Serve the clients' port."""
         settings, watch = self._settings, self._watch
-        serving = StreamService(
-            settings, self._tail, self._log_readers, self._hub, self._flusher, self._counts, self._telemetry
-        )
         async with (
-            self._routed(serving, watch, stop) as clients,
+            self._routed(watch, stop) as clients,
             listening(clients, watch, settings.bind, settings.port, "gateway", "", self._tls) as site,
             self._beside(self._config, self._authorizer),
         ):
             yield site
 
     @contextlib.asynccontextmanager
-    async def _routed(
-        self, serving: StreamService, watch: IdleConnections, stop: asyncio.Event
-    ) -> AsyncIterator[web.Application]:
+    async def _routed(self, watch: IdleConnections, stop: asyncio.Event) -> AsyncIterator[web.Application]:
         """Yield the clients' application, with a producer behind it if clients may write."""
-        settings, admission = self._settings, Admission(self._authorizer, self._limits)
+        serving, settings, admission = self._streams, self._settings, Admission(self._authorizer, self._limits)
         async with self._writing(admission, stop) as writing:
             writes = {"stop": writing.say_stop, "tool_result": writing.say_tool_result} if writing else {}
             sockets = WebSocketRoutes(serving, admission, writes)
@@ -206,13 +192,13 @@ class Process:
 
     def _open_messages(self, conversation: str) -> list[str] | None:
         key = conversation.encode()
-        return self._hub.open_messages(self._tail.partition_of(key), key)
+        return self._streams.hub.open_messages(self._streams.tail.partition_of(key), key)
 
     def readiness(self) -> tuple[bool, str]:
         """Whether clients should be sent here; if not, why."""
         if self._watch.draining:
             return False, "draining"
-        return heard(self._tail, serving=self._begun)
+        return heard(self._streams.tail, serving=self._begun)
 
 
 def heard(tail: Tail, *, serving: bool) -> tuple[bool, str]:
@@ -238,12 +224,11 @@ async def listening(
     with bound(bind, port, section, prefix) as sock:
         await runner.setup()
         assert runner.server is not None  # noqa: S101 -- it was set up
-        watching = asyncio.create_task(watch.run(runner.server))
         try:
-            site = web.SockSite(runner, sock, ssl_context=tls, backlog=BACKLOG)
-            await site.start()
-            log.info("%s.%sport: listening on %s port %d", section, prefix, bind, sock.getsockname()[1])
-            yield site
+            async with beside(watch.run(runner.server), "the watch of idle connections"):
+                site = web.SockSite(runner, sock, ssl_context=tls, backlog=BACKLOG)
+                await site.start()
+                log.info("%s.%sport: listening on %s port %d", section, prefix, bind, sock.getsockname()[1])
+                yield site
         finally:
-            watching.cancel()
             await runner.cleanup()

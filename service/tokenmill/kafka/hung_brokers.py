@@ -40,6 +40,7 @@ from aiokafka.protocol.coordination import FindCoordinatorRequest
 from aiokafka.protocol.metadata import MetadataRequest
 
 from tokenmill.errors import CLOSED
+from tokenmill.tasks import cancelled
 
 log = logging.getLogger(__name__)
 
@@ -114,9 +115,7 @@ async def first_answer(ways: Sequence[Callable[[], Awaitable[T]]], seconds: floa
             if answered := [task for task in done if task.exception() is None]:
                 return answered[0].result()
     finally:
-        for task in waiting:
-            task.cancel()
-        await asyncio.gather(*waiting, return_exceptions=True)
+        await cancelled(*waiting)
     raise problem
 
 
@@ -314,10 +313,7 @@ def _give_up_lost(client: AIOKafkaClient) -> None:
 def _closing(close: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable[None]]:
     @wraps(close)
     async def closed(client: AIOKafkaClient) -> None:
-        tasks = [*_making(client).values(), *filter(None, [client.__dict__.pop("looking", None)])]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await cancelled(*_making(client).values(), *filter(None, [client.__dict__.pop("looking", None)]))
         await close(client)
 
     return closed

@@ -100,11 +100,7 @@ class RedisStore:
         base_key = self._key(topic, partition, base.generation if base else "none")
         known: list[str | int] = [base.generation, base.epoch, base.offset] if base else ["", "", ""]
         async with translated(self._redis):
-            for page in pages(fields):
-                async with self._redis.pipeline(transaction=False) as pipe:
-                    pipe.hset(key, items=page)
-                    pipe.pexpire(key, UNFINISHED_TTL_MS)
-                    await pipe.execute()
+            await put_fields(self._redis, key, fields, UNFINISHED_TTL_MS)
             answer = await self._switch(
                 keys=[self._key(topic, partition, "head"), key, base_key],
                 args=[*known, head.generation, head.epoch, head.offset, head.fields, meta, self._ttl_ms],
@@ -224,6 +220,15 @@ async def translated(redis: Redis) -> AsyncIterator[None]:
         if CLOSED not in str(problem):
             raise
         raise Unavailable("redis: the connection is gone") from problem
+
+
+async def put_fields(redis: Redis, key: str | bytes, fields: Mapping[bytes, bytes], ttl_ms: int) -> None:
+    """Write fields of a hash page by page; it lives that long after each."""
+    for page in pages(fields):
+        async with redis.pipeline(transaction=False) as pipe:
+            pipe.hset(key, items=page)
+            pipe.pexpire(key, ttl_ms)
+            await pipe.execute()
 
 
 def pages(fields: Mapping[bytes, bytes]) -> Iterator[list[bytes]]:

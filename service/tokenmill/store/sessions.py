@@ -23,7 +23,7 @@ from typing import NamedTuple, Protocol
 from redis.exceptions import NoPermissionError
 
 from tokenmill.limits import SNAPSHOT_PAGE_FIELDS
-from tokenmill.store.redis import close, pages, redis_client, reply, translated
+from tokenmill.store.redis import close, put_fields, redis_client, reply, translated
 
 _WHOLE = b""
 """Field whose value is the generation in which the hash is complete; no answer has this name."""
@@ -113,13 +113,9 @@ class RedisSessions:
 
         The hash then is complete in this generation.
         """
-        key = self._key(conversation)
+        fields = {**records, _WHOLE: generation}
         async with translated(self._redis):
-            for page in pages({**records, _WHOLE: generation}):
-                async with self._redis.pipeline(transaction=False) as pipe:
-                    pipe.hset(key, items=page)
-                    pipe.pexpire(key, self._ttl_ms)
-                    await pipe.execute()
+            await put_fields(self._redis, self._key(conversation), fields, self._ttl_ms)
 
     async def close(self) -> None:
         """As `SessionStore.close`."""

@@ -14,6 +14,7 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
+from tokenmill.tasks import cancelled
 from tokenmill.terminal.answers import Answer, Block, Card, Conversation, Line, State, Words
 from tokenmill.terminal.readable import LABEL_WIDTH
 from tokenmill.terminal.visible import one_line, visible
@@ -51,8 +52,7 @@ async def watch(
                 await asyncio.wait([task], timeout=EVERY_S)
                 live.refresh()
     finally:
-        task.cancel()
-        await asyncio.wait([task])
+        await cancelled(task)
         if conversation.latest is not None:
             console.print(picture, end="")
     await task

@@ -15,6 +15,7 @@ from mcp import Client, MCPError
 from mcp.types import CONNECTION_CLOSED, CallToolResult
 
 from tokenmill.observe.tools_table import Code
+from tokenmill.tasks import looked_at
 from tokenmill.tools.catalogue import Tool
 from tokenmill.tools.connection import told
 from tokenmill.tools.content import error_of, result_of
@@ -67,7 +68,7 @@ async def _called(client: Client, tool: Tool, arguments: dict[str, Any], options
         meta=meta,
     )
     calling = asyncio.create_task(answers)
-    calling.add_done_callback(_looked_at)
+    calling.add_done_callback(looked_at)  # without an answer in time nobody waits for it any longer
     try:
         await asyncio.wait({calling}, timeout=seconds)
         if not calling.done():
@@ -83,12 +84,6 @@ async def _called(client: Client, tool: Tool, arguments: dict[str, Any], options
         if calling.cancel():
             await asyncio.wait({calling}, timeout=TELL_S)
     return _said(tool, answer)
-
-
-def _looked_at(calling: "asyncio.Task[CallToolResult]") -> None:
-    """Take the exception of a call that nobody waits for any longer, so that it is not logged."""
-    if not calling.cancelled():
-        calling.exception()
 
 
 def _said(tool: Tool, answer: CallToolResult) -> Outcome:

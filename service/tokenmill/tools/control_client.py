@@ -1,6 +1,5 @@
 """What a person does on the topic `tool-control`: list the calls that wait, and answer."""
 
-import asyncio
 import time
 from collections.abc import Iterable
 
@@ -10,6 +9,7 @@ from tokenmill.config import Config
 from tokenmill.kafka.calls import deadline, started, stopped
 from tokenmill.kafka.clients import make_producer
 from tokenmill.kafka.topics import find_topic
+from tokenmill.process import run_until
 from tokenmill.tools.control import ASKED_S, Approval, ApprovalRequest, Control
 from tokenmill.tools.control_log import ControlLog
 
@@ -25,23 +25,12 @@ async def questions(config: Config) -> list[ApprovalRequest]:
             answered.add(control.approval)
 
     back_s = max(ASKED_S, config.tools.approve_s)
-    await _read(ControlLog(config.kafka, config.topics.tool_control, back_s, take))
+    log = ControlLog(config.kafka, config.topics.tool_control, back_s, take)
+    async with run_until(log.read, {"the reader of what people say": log.run}):
+        pass  # all that the topic has now is read
     now = time.time() * 1000
     open_ = (each for each in asked.values() if each.approval not in answered and each.until >= now)
     return sorted(open_, key=lambda each: each.until)
-
-
-async def _read(log: ControlLog) -> None:
-    """Read everything that the topic has now."""
-    reading, read = asyncio.create_task(log.run()), asyncio.create_task(log.read.wait())
-    try:
-        await asyncio.wait([reading, read], return_when=asyncio.FIRST_COMPLETED)
-        if reading.done():
-            reading.result()  # raises
-    finally:
-        for task in (reading, read):
-            task.cancel()
-        await asyncio.gather(reading, read, return_exceptions=True)
 
 
 async def say(config: Config, words: Iterable[tuple[str, Control]]) -> None:

@@ -11,6 +11,7 @@ from tokenmill.observe import TOOLS_METRICS, Numbers, exposition
 from tokenmill.observe.ops import ops_app
 from tokenmill.observe.telemetry import Telemetry
 from tokenmill.process import EXIT_S, Deadline, run_process
+from tokenmill.tasks import Tasks
 from tokenmill.tools.link import Link, Links
 from tokenmill.tools.runner import Runner
 from tokenmill.tools.server_file import Server
@@ -24,9 +25,10 @@ def run_tools(config: Config, servers: Sequence[Server]) -> int:
 async def _run(config: Config, servers: Sequence[Server], stop: asyncio.Event, telemetry: Telemetry) -> None:
     numbers = Numbers(TOOLS_METRICS)
     links = Links((server.name, Link(server, config.tools)) for server in servers)
-    beside = [asyncio.create_task(link.run(), name=f"the link to {name}") for name, link in links]
-    deadline = Deadline()
-    beside.append(asyncio.create_task(_end_in_time(stop, deadline, config.tools), name="the end"))
+    background, deadline = Tasks(), Deadline()
+    for name, link in links:
+        background.begin(link.run(), f"the link to {name}")
+    background.begin(_end_in_time(stop, deadline, config.tools), "the end")
     try:
         runner = Runner(config, links, numbers, telemetry, deadline)
         watch, at = IdleConnections(), config.tools
@@ -35,9 +37,7 @@ async def _run(config: Config, servers: Sequence[Server], stop: asyncio.Event, t
             await runner.run(stop)
     finally:
         deadline.start(EXIT_S, "failure")  # unless it has started with the drain
-        for task in beside:
-            task.cancel()
-        await asyncio.gather(*beside, return_exceptions=True)
+        await background.close()
 
 
 async def _end_in_time(stop: asyncio.Event, deadline: Deadline, settings: Tools) -> None:

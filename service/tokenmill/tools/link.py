@@ -23,6 +23,7 @@ from mcp import Client
 
 from tokenmill.config import Tools
 from tokenmill.errors import ConfigError, Unavailable
+from tokenmill.tasks import Tasks, beside
 from tokenmill.tools.call import Call
 from tokenmill.tools.calling import CallOptions, called
 from tokenmill.tools.catalogue import Catalogue, Tool, server_of
@@ -103,7 +104,7 @@ class Link:
         """Time since when there is no connection, if there is none."""
         self._failed = False
         """Whether a try has failed since."""
-        self._connections = set[asyncio.Task[None]]()
+        self._connections = Tasks()
 
     @property
     def up(self) -> bool:
@@ -121,19 +122,14 @@ class Link:
         try:
             while True:
                 began, held = time.monotonic(), _Held()
-                connection = asyncio.create_task(self._connection(held, pause))
-                self._connections.add(connection)
-                connection.add_done_callback(self._connections.discard)
+                self._connections.begin(self._connection(held, pause), f"a connection to {self._server.name}")
                 await held.left.wait()
                 if time.monotonic() - began > STEADY_S:
                     pause = FIRST_PAUSE_S
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, LONGEST_PAUSE_S)
         finally:
-            connections = list(self._connections)
-            for connection in connections:
-                connection.cancel()
-            await asyncio.gather(*connections, return_exceptions=True)
+            await self._connections.close()
 
     async def _connection(self, held: _Held, pause: float) -> None:
         """Make one connection, and keep it until it ends, however that happens."""
@@ -159,13 +155,11 @@ class Link:
             if not held.broken:
                 self._held.set_result(held)
                 self._failed = False
-            hearing = asyncio.create_task(hear_changes(client, held.news.set))
-            try:
-                await self._kept(held)
-            finally:
-                self._leave(held)
-                hearing.cancel()
-                await asyncio.gather(hearing, return_exceptions=True)
+            async with beside(hear_changes(client, held.news.set), f"news of {self._server.name}"):
+                try:
+                    await self._kept(held)
+                finally:
+                    self._leave(held)
 
     async def _kept(self, held: _Held) -> None:
         """Keep up with the server's tools while the connection is used."""

@@ -39,6 +39,7 @@ from mcp.types import (
 
 from tokenmill.limits import KIB
 from tokenmill.parser.values.repair import HALF_PAIR, whole_characters
+from tokenmill.tasks import cancelled
 from tokenmill.tools import launch
 from tokenmill.tools.content import plain
 from tokenmill.tools.lines import Line, LineReader
@@ -119,9 +120,7 @@ async def spoken_to(
                 await _by_itself(server, running)
             await _ended(running)
             await asyncio.wait(tasks[2:], timeout=LAST_WORDS_S)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+            await cancelled(*tasks)
 
 
 async def _started(server: Program) -> _Running:

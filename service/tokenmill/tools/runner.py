@@ -31,6 +31,7 @@ from tokenmill.kafka.transaction import Transaction, transactional_id
 from tokenmill.observe import Numbers
 from tokenmill.observe.telemetry import NO_TELEMETRY, Telemetry
 from tokenmill.process import EXIT_S, Deadline, Failure, Part, ToldToStop, before, run_until
+from tokenmill.tasks import beside, cancelled
 from tokenmill.tools.call_queue import CallQueue
 from tokenmill.tools.concurrency_limits import ConcurrencyLimits
 from tokenmill.tools.control import Orders
@@ -142,14 +143,10 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
 
     async def _drain(self, failing: "asyncio.Task[None]") -> None:
         """Wait for calls that run. Raises what `failing` raises: nobody could write their results then."""
-        draining = asyncio.create_task(self._emptied())
-        try:
+        async with beside(self._emptied(), "the drain") as draining:
             done, _ = await asyncio.wait((draining, failing), return_when=asyncio.FIRST_COMPLETED)
             for task in done:
                 task.result()
-        finally:
-            draining.cancel()
-            await asyncio.gather(draining, return_exceptions=True)
 
     async def _emptied(self) -> None:
         await self._finished(self._config.tools.drain_s)
@@ -234,8 +231,7 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
     async def _give_up(self, place: TopicPartition) -> None:
         self._ready.discard(place)
         queue, work = self._queues.pop(place), self._work.pop(place)
-        work.cancel()
-        await asyncio.gather(work, return_exceptions=True)
+        await cancelled(work)
         await queue.close()
 
     def _queue(self, place: TopicPartition) -> CallQueue:

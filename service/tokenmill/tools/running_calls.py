@@ -4,8 +4,9 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
+from tokenmill.tasks import cancelled
 from tokenmill.tools.call import Call
 from tokenmill.tools.catalogue import server_of
 from tokenmill.tools.concurrency_limits import ConcurrencyLimits
@@ -136,10 +137,7 @@ class RunningCalls:
         """End them all. The next owner of the partition decides what becomes of them."""
         if self._telling is not None:
             self._telling.cancel()
-        tasks: list[asyncio.Task[Any]] = [*(task for _, task in self._calls.values()), *self._looks.values()]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await cancelled(*(task for _, task in self._calls.values()), *self._looks.values())
 
 
 def _result(call: Call, task: "asyncio.Task[T]") -> T | Outcome:

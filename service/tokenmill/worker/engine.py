@@ -25,6 +25,7 @@ from tokenmill.kafka.calls import stopped
 from tokenmill.kafka.leader_epochs import LeaderEpochs
 from tokenmill.limits import MIB
 from tokenmill.records import Record
+from tokenmill.tasks import cancelled
 from tokenmill.worker.delivery import STOP_S, AtLeastOnce, Delivery
 from tokenmill.worker.exactly_once import ExactlyOnce
 from tokenmill.worker.lane import Lane, Phase
@@ -250,8 +251,7 @@ class Engine:
         """
         self.draining = True
         if self._reading is not None:
-            self._reading.cancel()  # parsing has no point where it could be cut
-            await asyncio.wait([self._reading])
+            await cancelled(self._reading)  # parsing has no point where it could be cut
         try:
             await self.ownership.give_up(seconds)
         finally:
@@ -260,8 +260,7 @@ class Engine:
     async def close(self) -> None:
         """Close everything, each within its own deadline."""
         self.draining = True
-        for task in self._tasks:
-            task.cancel()
+        await cancelled(*self._tasks, seconds=STOP_S)
         await self.ownership.stop_restoring()
         await stopped(self.consumer, STOP_S)
         await self.delivery.close()

@@ -31,6 +31,7 @@ from tokenmill.errors import FatalError, Unavailable
 from tokenmill.kafka.clients import find_partitions, make_producer
 from tokenmill.kafka.transaction import Transaction, transactional_id
 from tokenmill.partition import Mark, Partition
+from tokenmill.tasks import Tasks
 from tokenmill.worker.commit import Committer, offsets_of
 from tokenmill.worker.delivery import Delivery
 from tokenmill.worker.lane import Lane, Phase
@@ -215,7 +216,7 @@ class ExactlyOnce(Delivery):
         super().__init__(parts, writer, committer)
         self._wake = committer.wake
         self._open: set[Transaction] = set()
-        self._closing: set[asyncio.Task[None]] = set()
+        self._closing = Tasks()
 
     def producers(self) -> list[AIOKafkaProducer]:
         """Return the one for control records, and those of partitions whose lanes are not about to get another."""
@@ -259,8 +260,7 @@ class ExactlyOnce(Delivery):
         """Close all producers."""
         for transaction in list(self._open):
             self._retire(transaction)
-        if self._closing:
-            await asyncio.wait(self._closing)
+        await self._closing.settled()
         await super().close()
 
     def _transaction(self, number: int, failed: Callable[[Exception], None]) -> Transaction:
@@ -277,6 +277,4 @@ class ExactlyOnce(Delivery):
     def _retire(self, transaction: Transaction) -> None:
         if transaction in self._open:
             self._open.remove(transaction)
-            task = asyncio.create_task(transaction.close(CLOSE_S))
-            self._closing.add(task)
-            task.add_done_callback(self._closing.discard)
+            self._closing.begin(transaction.close(CLOSE_S), "the end of a transaction")

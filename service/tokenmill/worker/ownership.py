@@ -26,6 +26,7 @@ from tokenmill.kafka.topic_log import Extent
 from tokenmill.partition import DISAGREES, Partition
 from tokenmill.records import Output, Record
 from tokenmill.store import Snapshot
+from tokenmill.tasks import Tasks
 from tokenmill.worker.delivery import Delivery
 from tokenmill.worker.lane import Lane, Phase
 from tokenmill.worker.lost_logs import LostLogNotices
@@ -64,7 +65,7 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
         self._distrusted: set[TopicPartition] = set()
         self._parked: dict[TopicPartition, Lane] = {}
         self._plans: dict[TopicPartition, Plan] = {}
-        self._restoring: set[asyncio.Task[None]] = set()
+        self._restoring = Tasks()
 
     @property
     def settled(self) -> bool:
@@ -94,10 +95,7 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
 
     async def stop_restoring(self) -> None:
         """Leave lanes that are not live yet as they are: nothing is opened for them any longer."""
-        for task in self._restoring:
-            task.cancel()
-        if self._restoring:
-            await asyncio.wait(self._restoring)
+        await self._restoring.close()
 
     def _close(self, lane: Lane) -> None:
         if lane.phase in (Phase.LIVE, Phase.FAILED):
@@ -144,9 +142,7 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
     def _begin(self, lanes: dict[TopicPartition, Lane], generation: int) -> None:
         for lane in lanes.values():
             lane.begun_at = self._clock()
-        task = asyncio.create_task(self._restore_all(lanes, generation))
-        self._restoring.add(task)
-        task.add_done_callback(self._restoring.discard)
+        self._restoring.begin(self._restore_all(lanes, generation), "a restore")
 
     # From assigned to live
 

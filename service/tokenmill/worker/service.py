@@ -20,6 +20,7 @@ from tokenmill.partition import LogId, PartitionSettings
 from tokenmill.store import GuardedStore, MemoryStore, RedisStore, SnapshotStore
 from tokenmill.store.configured import configured
 from tokenmill.store.sessions import RedisSessions
+from tokenmill.tasks import beside, cancelled
 from tokenmill.worker.engine import Engine
 from tokenmill.worker.gauges import read_gauges
 from tokenmill.worker.held import ROUND_S, HeldWatch, held
@@ -91,9 +92,9 @@ class WorkerService(Service):
         self._starting = asyncio.create_task(self._begin())
 
     async def _begin(self) -> None:
-        waiting = asyncio.create_task(self._pulse.beat(_nothing))  # the loop turns while Kafka is away
         try:
-            engine = await until_available(self._connect, self._config.kafka.startup_timeout_s)
+            async with beside(self._pulse.beat(_nothing), "pulse"):  # the loop turns while Kafka is away
+                engine = await until_available(self._connect, self._config.kafka.startup_timeout_s)
             read_gauges(self._numbers, engine)
             engine.start()
             idle = IdleCloser(engine)
@@ -106,8 +107,6 @@ class WorkerService(Service):
             self._engine = engine
         except Exception as problem:  # noqa: BLE001 -- the host would not hear of it
             self._fail(problem)
-        finally:
-            waiting.cancel()
 
     async def _connect(self) -> Engine:
         """Take the steps of a start; when one finds Kafka unavailable, all are taken again."""
@@ -196,8 +195,7 @@ class WorkerService(Service):
         self._pulse.stop()
         seconds = max(self._config.worker.shutdown_timeout_s - MARGIN_S, 1.0)
         if self._starting is not None:
-            self._starting.cancel()
-            await asyncio.wait([self._starting], timeout=seconds)  # it leaves the group, if it was about to join
+            await cancelled(self._starting, seconds=seconds)  # it leaves the group, if it was about to join
         if self._engine is None:
             return
         if self.failure is None:

@@ -19,7 +19,7 @@ async def test_gauges_say_what_is_held_and_what_may_be(kafka: str, unique: str) 
     await make_topics(kafka, topic, partitions=2)
     numbers, windows, place = Numbers(GATEWAY_METRICS), Windows(1 << 20, 60), Kafka(bootstrap_servers=kafka)
     tail, log_readers = Tail(place, topic, windows, Hub(), list[int]().extend), LogReaders(place, topic, 3)
-    read_gauges(numbers, SETTINGS, tail, log_readers, windows)
+    read_gauges(numbers, SETTINGS, tail, log_readers)
     await tail.start(20)
     try:
         await tail.pin(0)

@@ -14,6 +14,7 @@ import time
 from abc import ABC, abstractmethod
 from codecs import BOM_UTF8
 from collections.abc import Callable, Mapping, Sequence
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -150,7 +151,7 @@ class FetchedKeySet(KeySource):
             aiohttp.ClientSession(connector=connector, timeout=deadline, trust_env=True) as session,
             session.get(self._url, allow_redirects=False) as response,
         ):
-            if response.status != 200:  # noqa: PLR2004 -- known to everybody
+            if response.status != HTTPStatus.OK:
                 raise ValueError(f"the server answered with status {response.status}")
             content = bytearray()
             async for piece in response.content.iter_any():

@@ -5,18 +5,17 @@ import asyncio
 from tokenmill.config import Gateway
 from tokenmill.gateway.event_log.log_readers import LogReaders
 from tokenmill.gateway.event_log.tail import Tail
-from tokenmill.gateway.event_log.window import Windows
 from tokenmill.limits import MIB
 from tokenmill.observe import Numbers
 
 
-def read_gauges(numbers: Numbers, settings: Gateway, tail: Tail, log_readers: LogReaders, windows: Windows) -> None:
+def read_gauges(numbers: Numbers, settings: Gateway, tail: Tail, log_readers: LogReaders) -> None:
     """Register the gauges that are read from these parts."""
     numbers.read("tokenmill_gateway_connections_limit", lambda: [((), settings.connections)])
     numbers.read("tokenmill_gateway_window_limit_bytes", lambda: [((), settings.window_mib * MIB)])
     numbers.read("tokenmill_gateway_readers_limit", lambda: [((), settings.catch_up_readers)])
-    numbers.read("tokenmill_gateway_window_bytes", lambda: [((), windows.size)])
-    numbers.read("tokenmill_gateway_window_records", lambda: [((), windows.records)])
+    numbers.read("tokenmill_gateway_window_bytes", lambda: [((), tail.windows.size)])
+    numbers.read("tokenmill_gateway_window_records", lambda: [((), tail.windows.records)])
     numbers.read("tokenmill_gateway_readers_in_use", lambda: [((), log_readers.in_use)])
     numbers.read(
         "tokenmill_gateway_uncommitted_records",

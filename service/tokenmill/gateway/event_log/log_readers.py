@@ -5,10 +5,10 @@ Names take turns, too: while one client reads a thousand conversations at once, 
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from math import inf
-from typing import Any, TypeVar
+from typing import Any
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
@@ -21,8 +21,7 @@ from tokenmill.kafka.aiokafka_inside import reading_tasks
 from tokenmill.kafka.calls import deadline, started, stopped
 from tokenmill.kafka.client_tasks import ended, must_read
 from tokenmill.kafka.clients import make_reader
-
-T = TypeVar("T")
+from tokenmill.tasks import Tasks
 
 POLL_MS = 200
 """Milliseconds that one poll waits for records: there are some, or the reader is at the end."""
@@ -66,7 +65,8 @@ class LogReaders:
         self._turns = FairSemaphore(readers)
         self._unresponsive = UnresponsivePartitions(max(1, readers // 2))
         self._free: list[AIOKafkaConsumer] = []
-        self._unfinished: set[asyncio.Task[Any]] = set()
+        self._unfinished = Tasks()
+        """Work that continues when its client leaves: cancelled, it would leak a connection."""
         self.in_use = 0
         """Consumers that clients use now."""
 
@@ -76,7 +76,7 @@ class LogReaders:
 
     async def close(self) -> None:
         """Stop all consumers. Call it when no client reads any longer."""
-        await asyncio.gather(*self._unfinished, return_exceptions=True)
+        await self._unfinished.settled()
         while self._free:
             await stopped(self._free.pop())
 
@@ -99,13 +99,13 @@ class LogReaders:
     async def _consumer(self, place: TopicPartition, begun: list[asyncio.Task[Any]]) -> AsyncIterator[AIOKafkaConsumer]:
         for deaf in [each for each in self._free if any(ended(reading_tasks(each).items()))]:
             self._free.remove(deaf)
-            begun.append(self._beside(stopped(deaf)))
+            begun.append(self._unfinished.begin(stopped(deaf), "the end of a deaf reader"))
         consumer = self._at(place) if self._free else await self._connected(begun)
         try:
             yield consumer
             must_read(consumer, Unavailable)
         except BaseException:
-            begun.append(self._beside(stopped(consumer)))  # whatever state it is in
+            begun.append(self._unfinished.begin(stopped(consumer), "the end of a reader"))  # whatever state it is in
             raise
         consumer.pause(*consumer.assignment())
         self._free.append(consumer)
@@ -117,7 +117,7 @@ class LogReaders:
         return found
 
     async def _connected(self, begun: list[asyncio.Task[Any]]) -> AIOKafkaConsumer:
-        connecting = self._beside(started(self._client, "connect a reader", START_S))
+        connecting = self._unfinished.begin(started(self._client, "connect a reader", START_S), "a new reader")
         begun.append(connecting)
         try:
             return await asyncio.shield(connecting)
@@ -128,13 +128,6 @@ class LogReaders:
     def _keep(self, connecting: "asyncio.Task[AIOKafkaConsumer]") -> None:
         if not connecting.cancelled() and connecting.exception() is None:
             self._free.append(connecting.result())
-
-    def _beside(self, work: Coroutine[Any, Any, T]) -> "asyncio.Task[T]":
-        """Start work that continues when its client leaves: cancelled, it would leak a connection."""
-        task = asyncio.create_task(work)
-        self._unfinished.add(task)
-        task.add_done_callback(self._unfinished.discard)
-        return task
 
     @asynccontextmanager
     async def _turn(self, name: str) -> AsyncIterator[list[asyncio.Task[Any]]]:

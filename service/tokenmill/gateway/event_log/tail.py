@@ -29,6 +29,7 @@ from tokenmill.kafka.client_tasks import must_read
 from tokenmill.kafka.clients import make_reader
 from tokenmill.kafka.lookup import assign_at, partition_of
 from tokenmill.kafka.topics import FewerPartitions
+from tokenmill.tasks import cancelled, looked_at
 
 POLL_MS = 200
 """Milliseconds that one poll waits: the delay with which a deadline is noticed, not a delay of events."""
@@ -86,7 +87,7 @@ class Tail:
     ) -> None:
         self._kafka = kafka
         self._topic = topic
-        self._windows = windows
+        self.windows = windows
         self._hub = hub
         self._told = told
         self._consumer: AIOKafkaConsumer | None = None
@@ -113,10 +114,7 @@ class Tail:
 
     async def stop(self) -> None:
         """Disconnect."""
-        begun = [*self._opening.values(), *([self._looking] if self._looking else [])]
-        for task in begun:
-            task.cancel()
-        await asyncio.gather(*begun, return_exceptions=True)
+        await cancelled(*self._opening.values(), *([self._looking] if self._looking else []))
         if self._consumer is not None:
             await stopped(self._consumer)
 
@@ -138,6 +136,7 @@ class Tail:
             if self._looking is None:
                 self._looking = asyncio.create_task(self._look_again())
                 self._looking.add_done_callback(self._has_looked)
+                self._looking.add_done_callback(looked_at)  # all callers may have left
             await asyncio.shield(self._looking)  # the first caller may leave
         return partition < self._partitions
 
@@ -146,14 +145,12 @@ class Tail:
         self._looked_at = time.monotonic()
         self._grow(await self._count())
 
-    def _has_looked(self, looking: "asyncio.Task[None]") -> None:
+    def _has_looked(self, _looking: "asyncio.Task[None]") -> None:
         self._looking = None
-        if not looking.cancelled():
-            looking.exception()  # marks it as seen: all callers may have left
 
     def uncommitted(self) -> Iterator[tuple[int, int]]:
         """Yield each partition that is read, and how many records at its end wait for the end of a transaction."""
-        for partition, _ in self._windows:
+        for partition, _ in self.windows:
             consumer = self._started()
             place = TopicPartition(self._topic, partition)
             end, stable = consumer.highwater(place), consumer.last_stable_offset(place)
@@ -181,13 +178,14 @@ class Tail:
 
     async def _opened(self, partition: int) -> Window:
         """Return the window, opened once for all callers; a partition that does not answer delays no other."""
-        window = self._windows.get(partition)
+        window = self.windows.get(partition)
         if window is not None:
             return window
         opening = self._opening.get(partition)
         if opening is None:
             opening = self._opening[partition] = asyncio.create_task(self._open(partition))
-            opening.add_done_callback(lambda task: self._is_open(partition, task))
+            opening.add_done_callback(lambda _: self._opening.pop(partition))
+            opening.add_done_callback(looked_at)  # all callers may have left
         return await asyncio.shield(opening)  # the first caller may leave
 
     async def _open(self, partition: int) -> Window:
@@ -195,12 +193,7 @@ class Tail:
         end = (await deadline(consumer.end_offsets([place]), "look up the log's end"))[place]
         consumer.seek(place, end)  # no await from here on: an assignment sees the window, or is seen by it
         consumer.resume(place)
-        return self._windows.open(partition, end)
-
-    def _is_open(self, partition: int, opening: "asyncio.Task[Window]") -> None:
-        del self._opening[partition]
-        if not opening.cancelled():
-            opening.exception()  # marks it as seen: all callers may have left
+        return self.windows.open(partition, end)
 
     async def run(self) -> None:
         """Read records and watch for new partitions until cancelled."""
@@ -227,11 +220,11 @@ class Tail:
             await asyncio.sleep(0)  # a poll that finds something does not yield
 
     def _take(self, partition: int, records: list[ConsumerRecord]) -> None:
-        window = self._windows.get(partition)
+        window = self.windows.get(partition)
         if window is None:
             return  # the partition was released during the fetch
         came = [entry for entry in entries(partition, records) if entry.offset >= window.end]
-        self._windows.add(partition, came, records[-1].offset + 1, time.monotonic())
+        self.windows.add(partition, came, records[-1].offset + 1, time.monotonic())
         told = self._hub.dispatch(came)
         self._told(record.timestamp for record in records if record.offset in told)
 
@@ -239,7 +232,7 @@ class Tail:
         """End clients' streams: the log lost the next records, or was replaced. Returning clients learn of the gap."""
         for partition in partitions:
             self._started().pause(TopicPartition(self._topic, partition))
-            self._windows.drop(partition)
+            self.windows.drop(partition)
             for client in self._hub.clients(partition):
                 client.lose()
 
@@ -248,7 +241,7 @@ class Tail:
         while True:
             await asyncio.sleep(GROWTH_S)
             count = await self._answered()
-            self._windows.expire(time.monotonic())
+            self.windows.expire(time.monotonic())
             self._let_go()
             if odd := fewer.look(count, self._partitions):
                 log.warning("a broker reports what may be outdated, and is asked again: %s", odd)
@@ -273,16 +266,16 @@ class Tail:
 
     def _let_go(self) -> None:
         long_ago = time.monotonic() - IDLE_S
-        for partition, _ in tuple(self._windows):
+        for partition, _ in tuple(self.windows):
             if not self._pins[partition] and self._wanted_at.get(partition, 0) < long_ago:
                 self._started().pause(TopicPartition(self._topic, partition))
-                self._windows.drop(partition)
+                self.windows.drop(partition)
 
     def _assign(self, count: int) -> None:
         """Assign all partitions, those that are read at the ends of their windows; pause the others."""
         consumer = self._started()
         places = [TopicPartition(self._topic, number) for number in range(count)]
-        open_ = {partition: window.end for partition, window in self._windows}
+        open_ = {partition: window.end for partition, window in self.windows}
         # Kafka's client needs an offset for paused partitions, too.
         assign_at(consumer, {place: open_.get(place.partition, 0) for place in places})
         consumer.pause(*(place for place in places if place.partition not in open_))

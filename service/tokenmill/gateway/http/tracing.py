@@ -1,12 +1,12 @@
 """A span for each request of a client, whatever it is answered with; for streams it lasts as long as they do."""
 
+from http import HTTPStatus
+
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
 from tokenmill.gateway.http.request_values import tracing_of
 from tokenmill.observe.telemetry import Telemetry
-
-SERVER_ERROR = 500
 
 FAILED = web.RequestKey("tokenmill_failed", str)
 """The type of the unexpected exception with which a request failed."""
@@ -26,7 +26,7 @@ def _spanned(telemetry: Telemetry) -> Middleware:
         with telemetry.span(f"{request.method} {route}", "server", tracing_of(request.headers), about) as span:
             response = await handler(request)
             span.say({"http.response.status_code": response.status})
-            if response.status >= SERVER_ERROR:
+            if response.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
                 span.failed(request.get(FAILED, str(response.status)))
             return response
 

@@ -46,6 +46,7 @@ from tokenmill.kafka.clients import BATCH_BYTES, METADATA_MS, make_admin, produc
 from tokenmill.kafka.topics import accepted_bytes
 from tokenmill.limits import MIB
 from tokenmill.records import Headers
+from tokenmill.tasks import cancelled
 
 log = logging.getLogger(__name__)
 
@@ -124,8 +125,7 @@ class Producer:
         """Write what is under way, if Kafka takes it in time, and disconnect."""
         self._ready.clear()
         if self._renewal is not None:
-            self._renewal.cancel()
-            await asyncio.wait([self._renewal])
+            await cancelled(self._renewal)
         if self._client is not None:
             await self._let_go(self._client)
             self._client = None

@@ -39,6 +39,7 @@ from tokenmill.gateway.problems import BAD_REQUEST, UNSUPPORTED, Refused
 from tokenmill.limits import KIB
 from tokenmill.partition import PartitionSettings
 from tokenmill.records import Headers
+from tokenmill.tasks import Tasks
 
 log = logging.getLogger(__name__)
 
@@ -81,7 +82,7 @@ class WriteRoutes:
         self._counts = counts
         self._open_messages = open_messages or (lambda _: None)
         self._sequences = Sequences()
-        self._tasks: set[asyncio.Task[web.Response]] = set()
+        self._tasks = Tasks()
         self._draining = False
 
     def routes(self) -> list[web.RouteDef]:
@@ -99,16 +100,12 @@ class WriteRoutes:
 
     async def settled(self) -> None:
         """Wait for what is being written now, as long as its clients send it."""
-        if self._tasks:
-            await asyncio.wait(self._tasks)
+        await self._tasks.settled()
 
     async def close(self, seconds: float) -> None:
         """Wait for what is being written. Call it when no connection is left, and before the producer is stopped."""
-        if self._tasks:
-            _, late = await asyncio.wait(self._tasks, timeout=seconds)
-            for task in late:
-                task.cancel()
-            await asyncio.gather(*late, return_exceptions=True)
+        await self._tasks.settled(seconds)
+        await self._tasks.close()
 
     async def post_chunks(self, request: web.Request) -> web.Response:
         """`POST …/chunks`: native chunks, one as JSON or a line each as NDJSON, or with `codec` a provider's stream.
@@ -238,9 +235,7 @@ class WriteRoutes:
         return Written(*writer.last)
 
     async def _to_the_end(self, work: Coroutine[Any, Any, web.Response]) -> web.Response:
-        task = asyncio.create_task(_answering(work))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task = self._tasks.begin(_answering(work), "a write")
         try:
             return await asyncio.shield(task)
         except asyncio.CancelledError:

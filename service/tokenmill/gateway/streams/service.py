@@ -11,12 +11,12 @@ import math
 import time
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import aclosing, suppress
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Self, TypeAlias
 
 import msgspec
 from aiohttp import web
 
-from tokenmill.config import Gateway
+from tokenmill.config import Gateway, Kafka
 from tokenmill.errors import Unavailable
 from tokenmill.gateway.auth.grant import Held, always
 from tokenmill.gateway.counts import Counts
@@ -25,6 +25,7 @@ from tokenmill.gateway.event_log.position import Position
 from tokenmill.gateway.event_log.reading import Gone, Lookback, Reading, Since
 from tokenmill.gateway.event_log.tail import AWAY_S, Tail
 from tokenmill.gateway.event_log.view import Frame
+from tokenmill.gateway.event_log.window import Windows
 from tokenmill.gateway.problems import GONE, Refused
 from tokenmill.gateway.streams.flusher import Flusher
 from tokenmill.gateway.streams.framing import SSE, drawn_retry_ms
@@ -33,8 +34,10 @@ from tokenmill.gateway.streams.hub import Hub
 from tokenmill.gateway.streams.outbox import Pipe
 from tokenmill.gateway.streams.stream_request import StreamRequest
 from tokenmill.gateway.streams.stream_session import StreamSession
+from tokenmill.limits import MIB
 from tokenmill.observe.gateway_table import Outcome
 from tokenmill.observe.telemetry import NO_TELEMETRY, Telemetry
+from tokenmill.process import Part
 
 log = logging.getLogger(__name__)
 
@@ -103,6 +106,26 @@ class StreamService:
         self.counts = counts or Counts()
         self.telemetry = telemetry
         self._lookback = Lookback(settings.lookback_s, settings.lookback_records)
+
+    @classmethod
+    def of_topic(
+        cls, kafka: Kafka, topic: str, settings: Gateway, counts: Counts, telemetry: Telemetry = NO_TELEMETRY
+    ) -> Self:
+        """Make everything that reads a topic for clients. Once its `tail` is started, its `parts` have to run."""
+        hub, flusher = Hub(counts), Flusher(settings.flush_ms / 1000, settings.heartbeat_s, counts)
+        tail = Tail(kafka, topic, Windows(settings.window_mib * MIB, settings.window_s), hub, flusher.told)
+        log_readers = LogReaders(kafka, topic, settings.catch_up_readers)
+        return cls(settings, tail, log_readers, hub, flusher, counts, telemetry)
+
+    @property
+    def parts(self) -> dict[str, Part]:
+        """What has to run as long as clients are served."""
+        return {"the reader of the log": self.tail.run, "the writer": self.flusher.run}
+
+    async def stop(self) -> None:
+        """Disconnect from Kafka, when no client reads any longer."""
+        await self.log_readers.close()
+        await self.tail.stop()
 
     def prepared(self, asked: StreamRequest, name: str = "") -> "_Beginning":
         """Return a block with a reading at the requested place, under the client's name.

@@ -39,6 +39,7 @@ from tokenmill.gateway.websocket.server_frames import (
 )
 from tokenmill.limits import KIB
 from tokenmill.observe.gateway_table import Outcome
+from tokenmill.tasks import cancelled
 
 log = logging.getLogger(__name__)
 
@@ -127,9 +128,7 @@ class WebSocketSession:
             try:
                 await asyncio.wait({listening, self._ended}, return_when=asyncio.FIRST_COMPLETED)
             finally:
-                for task in (tasks := [listening, *self._reads.values()]):
-                    task.cancel()
-                await asyncio.gather(*tasks, return_exceptions=True)
+                await cancelled(listening, *self._reads.values())
             await self._close(self._ended.result() if self._ended.done() else listening.result())
 
     async def _close(self, ending: CloseReason) -> None:
