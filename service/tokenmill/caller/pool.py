@@ -20,6 +20,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Collection
 
+from tokenmill.breaker import Breaker
 from tokenmill.caller.failure import TOO_MANY, UNAVAILABLE, UpstreamFailed
 from tokenmill.config import Upstream
 
@@ -30,44 +31,23 @@ BREAK_S = 10.0
 """For how long: a server that starts again takes longer, one that was overloaded has caught its breath."""
 
 
-class Replica:
+class Replica(Breaker["Place"]):
     """One URL of an upstream, and how it does."""
 
     def __init__(self, url: str) -> None:
+        super().__init__(FAILURES, BREAK_S)
         self.url = url
         self.taken = 0
         """Answers under way."""
-        self.failures = 0
-        """In a row."""
-        self.until = 0.0
-        """It is left alone up to then."""
         self.asked = 0
         """The number of the request that asked it last."""
         self.worked = 0
         """That of the last request anywhere when it answered: what it refused before says nothing any more."""
-        self.probe: Place | None = None
-        """The try, until something of its answer comes. An answer from before the failures is none: a long one says
-        nothing soon."""
 
-    @property
-    def broken(self) -> bool:
-        """Whether it has failed too often to be asked without a try."""
-        return self.failures >= FAILURES
-
-    def closed(self, now: float) -> bool:
-        """Whether it is left alone; while one request tries it, for all others."""
-        return self.broken and (now < self.until or self.probe is not None)
-
-    def works(self, number: int) -> None:
-        """It has answered: there is nothing to try. Of all requests the last one has this number."""
+    def answers(self, number: int) -> None:
+        """It works. Of all requests the last one has this number."""
         self.worked = number
-        self.failures = 0
-        self.probe = None
-
-    def fails(self, now: float) -> None:
-        """Count one more failure in a row."""
-        self.failures += 1
-        self.until = now + BREAK_S
+        self.works()
 
     def room(self, now: float, most: int) -> int:
         """How many more answers it may give, of so many at once; of one that is tried, the try."""
@@ -130,7 +110,7 @@ class Pool:
     def begins(self, place: Place) -> None:
         """Note that something of an answer has come, which goes on."""
         if place.replica.probe is place:
-            place.replica.works(self._number)
+            place.replica.answers(self._number)
             self._wake()
 
     def refused(self, place: Place) -> None:
@@ -149,7 +129,7 @@ class Pool:
         if failed:
             replica.fails(self._now())
         elif failed is not None:
-            replica.works(self._number)
+            replica.answers(self._number)
         self._wake()
 
     @property
