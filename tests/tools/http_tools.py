@@ -147,6 +147,7 @@ class HttpTools:
             return web.json_response(UNKNOWN | {"id": number})
         result: dict[str, Any] = {"tools": TOOLS}
         if method == "tools/call" and self.cut:
+            self.noted += 1
             return web.Response(body=b": nothing\n\n", content_type="text/event-stream")
         if method == "tools/call" and self.fails:
             return web.json_response({"jsonrpc": "2.0", "id": number, "error": self.fails})

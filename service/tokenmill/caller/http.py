@@ -240,9 +240,8 @@ async def _refusal(response: aiohttp.ClientResponse, upstream: Upstream) -> Upst
             raw = "" if _compressed(response) else (await _read_up_to(response, RAW_CHARS)).decode(errors="replace")
     except _LOST:
         raw = ""
-    known = (
-        HTTPStatus.BAD_REQUEST <= response.status < UNKNOWN
-    )  # not for a redirect, nor for 999, which some filters send
+    # False for a redirect, and for 999, which some filters send.
+    known = HTTPStatus.BAD_REQUEST <= response.status < UNKNOWN
     status = response.status if known else HTTPStatus.BAD_GATEWAY
     message = message_of(raw) or f"the model's server answered with status {response.status}"
     problem = refusal(status, message, raw, again=status in AGAIN)

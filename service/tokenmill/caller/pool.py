@@ -21,6 +21,7 @@ from collections import deque
 from collections.abc import Callable, Collection
 from http import HTTPStatus
 
+from tokenmill.breaker import Breaker
 from tokenmill.caller.failure import UpstreamFailed
 from tokenmill.config import Upstream
 
@@ -31,44 +32,23 @@ BREAK_S = 10.0
 """Seconds for which it is left alone. A server that restarts takes longer; one that was overloaded has recovered."""
 
 
-class Replica:
-    """One URL of an upstream, and the state of its circuit breaker."""
+class Replica(Breaker["Place"]):
+    """One URL of an upstream, with its circuit breaker."""
 
     def __init__(self, url: str) -> None:
+        super().__init__(FAILURES, BREAK_S)
         self.url = url
         self.taken = 0
         """Number of answers that are running."""
-        self.failures = 0
-        """Number of failures in a row."""
-        self.until = 0.0
-        """When it may be probed, if it is `broken`, in the pool's seconds."""
         self.asked = 0
         """Number of the last request that asked it."""
         self.worked = 0
         """Number of the pool's last request when it last answered: its refusals of earlier requests no longer count."""
-        self.probe: Place | None = None
-        """The place of the probe, until its answer begins. Answers from before the failures are no probes: a long one
-        would show nothing soon."""
 
-    @property
-    def broken(self) -> bool:
-        """Whether it has failed so often that it has to be probed first."""
-        return self.failures >= FAILURES
-
-    def closed(self, now: float) -> bool:
-        """Whether requests must not ask it: for `BREAK_S`, and then while a probe is running."""
-        return self.broken and (now < self.until or self.probe is not None)
-
-    def works(self, number: int) -> None:
+    def answers(self, number: int) -> None:
         """Record that it has answered, so that all may ask it. `number` is that of the pool's last request."""
         self.worked = number
-        self.failures = 0
-        self.probe = None
-
-    def fails(self, now: float) -> None:
-        """Count another failure in a row."""
-        self.failures += 1
-        self.until = now + BREAK_S
+        self.works()
 
     def room(self, now: float, most: int) -> int:
         """Return how many more answers it may run, of `most` at once: one, the probe, if it is `broken`."""
@@ -135,7 +115,7 @@ class Pool:
     def begins(self, place: Place) -> None:
         """Record that the answer at this place has begun: if it is a probe, all may ask its URL again."""
         if place.replica.probe is place:
-            place.replica.works(self._number)
+            place.replica.answers(self._number)
             self._call_waiting()
 
     def refused(self, place: Place) -> None:
@@ -154,7 +134,7 @@ class Pool:
         if failed:
             replica.fails(self._now())
         elif failed is not None:
-            replica.works(self._number)
+            replica.answers(self._number)
         self._call_waiting()
 
     @property

@@ -176,10 +176,8 @@ class Process:
         await self._connected(stop, requests_log.start)
         running.push_async_callback(requests_log.stop)
         requests = Requests(front, config.topics.requests, requests_log, index, self._producer)
-        clocks = Clocks(numbers)
-        context = RouteContext(
-            config, self._models, self._streams, admission, requests, readers, stops, numbers, clocks
-        )
+        streams, clocks = self._streams, Clocks(numbers)
+        context = RouteContext(config, self._models, streams, admission, requests, readers, stops, numbers, clocks)
         numbers.read("tokenmill_front_readers", lambda: [((), readers.total)])
         numbers.read("tokenmill_front_abandoned_total", lambda: [((), readers.abandoned)])
         numbers.read("tokenmill_front_known_requests", lambda: [((), len(index))])

@@ -9,12 +9,15 @@
 4. A broken connection takes no new calls. It is closed when its calls are over. A server by HTTP is connected again
    meanwhile, a program is started again afterwards. The connection of a program that ends while nobody calls is closed
    immediately.
-5. A call that a server refused because it has forgotten our session was not made. It is made on the next connection, in
+5. A server whose connections break under calls again and again is left alone for a while, without a connection. Its
+   calls are answered at once then, and one tries the next connection before the others: see `admission`.
+6. A call that a server refused because it has forgotten our session was not made. It is made on the next connection, in
    the time that is left.
 """
 
 import asyncio
 import logging
+import math
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -24,6 +27,7 @@ from mcp import Client
 from tokenmill.config import Tools
 from tokenmill.errors import ConfigError, Unavailable
 from tokenmill.tasks import Tasks, beside
+from tokenmill.tools.admission import Admission
 from tokenmill.tools.call import Call
 from tokenmill.tools.calling import CallOptions, called
 from tokenmill.tools.catalogue import Catalogue, Tool, server_of
@@ -104,6 +108,7 @@ class Link:
         """Time since when there is no connection, if there is none."""
         self._failed = False
         """Whether a try has failed since."""
+        self._admission = Admission()
         self._connections = Tasks()
 
     @property
@@ -126,7 +131,7 @@ class Link:
                 await held.left.wait()
                 if time.monotonic() - began > STEADY_S:
                     pause = FIRST_PAUSE_S
-                await asyncio.sleep(pause)
+                await asyncio.sleep(max(pause, self._admission.rest_s))
                 pause = min(2 * pause, LONGEST_PAUSE_S)
         finally:
             await self._connections.close()
@@ -146,7 +151,7 @@ class Link:
 
     async def _connect(self, held: _Held) -> None:
         def ended() -> None:
-            self._leave(held, f"{self._server}: ended by itself")
+            self._leave(held, f"{self._server}: ended by itself", failed=held.calls > 0)
 
         async with connected(self._server, self._settings.connect_s, held.news.set, ended) as client:
             held.client = client
@@ -183,7 +188,7 @@ class Link:
                 raise
             if held.silent:
                 log.warning("%s; it gets no more calls, and is connected again", problem)
-                self._leave(held, str(problem))
+                self._leave(held, str(problem), failed=True)
             held.news.set()
 
     async def _read_catalogue(self, held: _Held) -> None:
@@ -192,14 +197,19 @@ class Link:
             held.catalogue = Catalogue(await offered(held.client, self._server.name))
         except (Unavailable, ConfigError) as problem:
             if not held.calls:
-                self._leave(held, str(problem))  # the end of the session may take a while
+                self._leave(held, str(problem), failed=held.silent)  # the end of the session may take a while
             raise
 
-    def _leave(self, held: _Held, problem: str = "") -> None:
-        """Have new calls wait for the next connection. The first problem that is given counts."""
+    def _leave(self, held: _Held, problem: str = "", *, failed: bool = False) -> None:
+        """Have new calls wait for the next connection. The first problem that is given counts.
+
+        `failed` says that it broke under calls.
+        """
         if not held.broken:
             self._problem = problem or self._problem
             self._failed = self._failed or not held.connected
+            if failed:
+                self._fails()
         held.broken = True
         if isinstance(self._server, Remote):  # a program runs once at a time
             held.left.set()
@@ -207,6 +217,11 @@ class Link:
         if self._held.done() and self._held.result() is held:
             self._held = asyncio.get_running_loop().create_future()
             self._gone_at = time.monotonic()
+
+    def _fails(self) -> None:
+        self._admission.fails()
+        if self._admission.rest_s > 0:
+            log.warning("%s: %s", self._server, self._why)
 
     async def look(self, call: Call) -> str | Outcome:
         """Return the fingerprint of the tool that would be called, or why it can't be called."""
@@ -237,29 +252,45 @@ class Link:
         held.calls += 1
         before = held.heard
         try:
-            outcome = await called(held.client, tool, call.arguments, options)
+            with self._admission.sent():
+                outcome = await called(held.client, tool, call.arguments, options)
         finally:
             held.calls -= 1
             held.look()
         if outcome.code in {"transport", "unavailable"}:
-            self._leave(held, str(outcome.error))
+            self._leave(held, str(outcome.error), failed=outcome.code == "transport")
         elif outcome.code != "timeout":
             held.hear()
+            if not held.broken:
+                self._admission.works()
         elif held.heard == before:
             held.silent = True
             held.news.set()
         return outcome
 
     def _not_made(self) -> Outcome:
-        return Outcome(error=f"the call was not made: {self._problem}", code="unavailable")
+        return Outcome(error=f"the call was not made: {self._why}", code="unavailable")
+
+    @property
+    def _why(self) -> str:
+        """What is wrong with the server, and until when it gets no calls, if that is known."""
+        if (rest_s := self._admission.rest_s) <= 0:
+            return self._problem
+        many = f"{self._admission.failures} connections in a row broke under calls"
+        return f"{self._problem}; {many}, and it is left alone for {math.ceil(rest_s)} s"
 
     async def _found(self, call: Call) -> tuple[_Held, Tool] | Outcome:
         """Wait for a connection; return it with the tool, or why the call can't be made."""
+        if self._admission.rest_s > 0:
+            return self._not_made()
         began = self._gone_at if self._failed else time.monotonic()
         try:
             async with asyncio.timeout(max(0, began + self._settings.connect_s - time.monotonic())):
                 held = await asyncio.shield(self._held)
         except TimeoutError:
+            return self._not_made()
+        await self._admission.wait()
+        if held.broken:
             return self._not_made()
         tool = checked(held.catalogue, call.name, call.arguments)
         return tool if isinstance(tool, Outcome) else (held, tool)
