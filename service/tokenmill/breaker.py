@@ -20,8 +20,8 @@ class Breaker(Generic[T]):
         self.until = 0.0
         """When it may be probed, if it is `broken`."""
         self.probe: T | None = None
-        """The request that probes it, until its answer begins. Answers from before the failures are no probes: a long one
-        would show nothing soon."""
+        """The request that probes it, until its answer begins. Answers from before the failures are no probes: a long
+        one would show nothing soon."""
 
     @property
     def broken(self) -> bool:
