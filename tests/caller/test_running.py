@@ -295,6 +295,25 @@ async def test_one_that_is_cut_off_before_it_could_begin_has_done_nothing() -> N
         assert (now.at.written.records, now.over, now.running.count) == ([], [], 0)
 
 
+async def test_a_stop_waits_no_longer_than_its_answer() -> None:
+    """One that ends without having been open has nothing to be ended."""
+    async with scene(Script("Hello")) as now:
+        go = asyncio.Event()
+
+        async def unopened() -> Outcome:
+            await go.wait()
+            return "refused"
+
+        now.let(now.at.answer(), unopened())
+        now.running.cancel("c", "m1")
+        stop = now.running._runs["m1"].cancelling
+        assert stop is not None
+        go.set()
+        await now.quiet()
+        await asyncio.wait([stop], timeout=5)
+        assert (stop.cancelled(), now.at.written.records) == (True, [])
+
+
 async def test_what_is_under_way_can_be_seen() -> None:
     """How many answers, how many of them wait, and which servers are left alone."""
     async with scene(SLOW, calls=1) as now:
