@@ -155,6 +155,10 @@ async def test_commits_that_fail_for_too_long_are_fatal(stage: Stage, monkeypatc
         monkeypatch.undo()
         await rig.commit()
         assert rig.engine.numbers.value("tokenmill_commits_total", "done") == 1
+        now[0], lane = 1_000, rig.lane()
+        assert lane.committed is not None
+        monkeypatch.setattr(rig.engine.consumer, "commit", fails)
+        await committer.commit({lane: lane.committed})  # those of before count no longer
 
 
 async def test_one_commit_is_in_flight_at_a_time(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:

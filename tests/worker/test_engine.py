@@ -91,11 +91,18 @@ async def test_errors_of_the_client_are_waited_out_and_then_fatal(
         async def refused(**_: object) -> None:
             raise problem
 
+        async def nothing(**_: object) -> dict[TopicPartition, list[object]]:
+            return {}
+
         monkeypatch.setattr(rig.engine.consumer, "getmany", refused)
         assert await rig.engine.read() == {}
         now[0] = 62
         with pytest.raises(FatalError, match="reading has failed for 61 s"):
             await rig.engine.read()
+        with monkeypatch.context() as again:
+            again.setattr(rig.engine.consumer, "getmany", nothing)
+            await rig.engine.read()
+        assert await rig.engine.read() == {}  # failures count from the last read that did not fail
 
 
 async def test_what_came_before_an_error_is_read_again(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
