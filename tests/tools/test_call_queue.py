@@ -138,6 +138,7 @@ async def test_of_what_may_have_been_made_nothing_is_denied(kafka: str, unique: 
         codes["new"] = "unavailable"
         working = asyncio.create_task(queue.work())
         await until(lambda: queue.taken == 5 and not queue.unfinished, "all are over")
+        assert not queue._again
         working.cancel()
     assert {result.id: result.code for result in await results(config)} == {
         "away": "in-doubt",
