@@ -145,7 +145,7 @@ async def test_records_that_lie_before_a_window_are_not_of_it() -> None:
     """They were fetched before it was opened at the log's end; its readers have them from the log."""
     rig = Rig("nobody:1", "events")
     window = rig.windows.open(1, 4)
-    rig.tail._take(1, LOG.records[:6])  # type: ignore[arg-type] # they have all that is read of one
+    rig.tail._take(1, LOG.records[:6])
     assert (window.first, window.end, rig.windows.records) == (4, 6, 2)
     assert [entry.offset for entry in (*window.of(b"a", 0)[0], *window.of(b"b", 0)[0])] == [4, 5]
 
