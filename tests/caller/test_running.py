@@ -323,3 +323,19 @@ async def test_what_is_under_way_can_be_seen() -> None:
         seen = [now.numbers.value(f"tokenmill_caller_{name}") for name in ("running", "waiting", "urls_left_alone")]
         assert seen == [2, 1, 0]
         await now.running.close()
+
+
+async def test_a_sign_of_life_may_be_late_and_the_lease_still_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Up to two looks lie between two signs: two such gaps fit into a lease, and another look."""
+    pauses = list[float]()
+
+    async def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+        raise asyncio.CancelledError
+
+    async with scene(Script("Hello"), lease_s=60) as now:
+        with monkeypatch.context() as patched:
+            patched.setattr(asyncio, "sleep", sleep)
+            with pytest.raises(asyncio.CancelledError):
+                await now.running.beat()
+    assert 5 * pauses[0] <= 60

@@ -15,8 +15,9 @@ from tokenmill.events import Finish
 from tokenmill.observe.tools_table import Code
 from tokenmill.records import InputRecord
 from tokenmill.tools import call_queue
-from tokenmill.tools.call import Call, Written
+from tokenmill.tools.call import Call, Written, read_calls
 from tokenmill.tools.concurrency_limits import ConcurrencyLimits
+from tokenmill.tools.control import Approval, Orders, approval_of
 from tokenmill.tools.outcome import Outcome
 
 pytestmark = pytest.mark.integration
@@ -85,6 +86,26 @@ async def test_where_there_is_no_place_a_call_waits(config: Config) -> None:
         await until(lambda: queue.unfinished == 0, "all are over")
         working.cancel()
     assert [result.result for result in await results(config)] == ["one", "two"]
+
+
+async def test_an_approval_that_is_there_before_its_question_counts(config: Config) -> None:
+    """The call was asked about by the owner before, and nothing else will be said about it."""
+
+    async def run(call: Call) -> Outcome:
+        return Outcome(result=call.id)
+
+    asked, orders = record(0, "one", "risky"), Orders()
+    call = read_calls(asked)
+    assert isinstance(call, Call)
+    orders.take(Approval(approval=approval_of(call, "as it is: w__risky"), granted=True), 1)
+    asking = msgspec.structs.replace(config, tools=msgspec.structs.replace(config.tools, policy=("ask w__risky",)))
+    async with desk_of(asking, run, orders=orders) as queue:
+        queue.begin_at(0)
+        queue.give([asked])
+        working = asyncio.create_task(queue.work())
+        (result,) = await until(lambda: results(config), "a result")
+        working.cancel()
+    assert result.result == "one"
 
 
 async def test_who_takes_over_shuts_out_the_owner_before(config: Config) -> None:
