@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 from aiokafka.client import AIOKafkaClient
+from aiokafka.structs import BrokerMetadata
 
 from tests.support.rig import configuration
 from tests.support.stage import Stage
@@ -84,6 +85,18 @@ async def test_a_broker_that_is_gone_is_unavailable(stage: Stage, client: AIOKaf
     client.cluster._brokers.clear()
     with pytest.raises(Unavailable, match="there is no broker"):
         await look(client, stage.topics.tokens)
+
+
+@pytest.mark.integration
+async def test_half_of_the_brokers_are_not_most(
+    stage: Stage, client: AIOKafkaClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One of two may be the one that was away: another log than the known one is then not believed."""
+    known, brokers = LogId("cluster", "topic"), client.cluster.brokers()
+    assert (await look(client, stage.topics.tokens, known)).log.is_another(known)
+    monkeypatch.setattr(client.cluster, "brokers", lambda: [*brokers, BrokerMetadata(99, "127.0.0.1", 1, None)])
+    with pytest.raises(Unavailable, match="to 1 of 2 brokers"):
+        await look(client, stage.topics.tokens, known)
 
 
 def test_what_is_lost_with_an_old_broker_is_said() -> None:

@@ -71,7 +71,7 @@ async def test_a_partition_that_is_held_is_not_stuck(stage: Stage) -> None:
         await _live(rig)
         now, watch = _watched(rig)
         rig.engine.lanes[TopicPartition(stage.topics.tokens, 0)].phase = Phase.HELD
-        assert not [problem for problem in _after(PATIENCE_S + 1, now, watch) if "state held" in problem]
+        assert not [problem for problem in _after(2 * PATIENCE_S, now, watch) if "state held" in problem]
 
 
 async def test_a_process_that_was_suspended_is_not_stuck(stage: Stage) -> None:
