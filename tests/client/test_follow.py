@@ -50,6 +50,14 @@ async def test_everything_up_to_the_end_is_read(kafka: str, topic: str) -> None:
     }
 
 
+async def test_what_is_written_while_it_is_read_is_behind_the_end(kafka: str, topic: str) -> None:
+    """A batch that was fetched may hold it."""
+    await write_topic(kafka, topic, [delta("c", 0)])
+    async with Follower(Connection(kafka), topic=topic, from_beginning=True, until_end=True) as follower:
+        await write_topic(kafka, topic, [delta("c", seq) for seq in range(1, 5)])
+        assert [event.delta async for event in follower.events() if isinstance(event, TextDelta)] == ["0"]
+
+
 async def test_one_conversation_is_picked_out(kafka: str, topic: str) -> None:
     """Others on the same partition are passed over."""
     await write_topic(kafka, topic, [delta(f"c{number}", 0) for number in range(20)])

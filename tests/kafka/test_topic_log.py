@@ -1,6 +1,7 @@
 """Which log a topic is and what it holds, on a real Kafka; and which broker not to believe."""
 
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 from aiokafka.client import AIOKafkaClient
@@ -9,7 +10,9 @@ from aiokafka.structs import BrokerMetadata
 from tests.support.rig import configuration
 from tests.support.stage import Stage
 from tokenmill.errors import Unavailable
+from tokenmill.kafka import topic_log as module
 from tokenmill.kafka.calls import until_available
+from tokenmill.kafka.log_protocol import EPOCH_ENDS
 from tokenmill.kafka.topic_log import Extent, Leader, NoTopic, TopicLog, cluster_id, extents, look, unrecognised
 from tokenmill.partition import LogId, Mark
 
@@ -69,6 +72,23 @@ async def test_a_leader_of_an_older_epoch_is_not_believed(stage: Stage, client: 
         await extents(client, stage.topics.tokens, {0: _mark(found, 0, newer)})
     of_another_log = Mark(0, 0, "f", log=LogId("", "made anew"), epoch=newer)
     assert (await extents(client, stage.topics.tokens, {0: of_another_log}))[0].shared is None
+
+
+@pytest.mark.integration
+async def test_an_end_that_is_not_shown_yet_is_no_lost_one(
+    stage: Stage, client: AIOKafkaClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A new leader has the records that were committed, but shows them to nobody before its followers have them."""
+    await _written(stage)
+    found, offsets = await look(client, stage.topics.tokens), module._offsets
+
+    async def behind(*asked: Any) -> dict[int, int]:
+        answer = await offsets(*asked)
+        return answer if asked[2].key == EPOCH_ENDS else dict.fromkeys(answer, RECORDS - 1)
+
+    monkeypatch.setattr(module, "_offsets", behind)
+    with pytest.raises(Unavailable, match="does not show it yet"):
+        await extents(client, stage.topics.tokens, {0: _mark(found, RECORDS, found.leaders[0].epoch)})
 
 
 @pytest.mark.integration

@@ -14,6 +14,7 @@ from tests.support.stage import Stage, until
 from tokenmill.errors import FatalError
 from tokenmill.kafka.header_names import Fetched
 from tokenmill.worker import engine as engine_module
+from tokenmill.worker.lane import Phase
 from tokenmill.worker.watch import LONGEST_LOOK_S, Watch
 
 pytestmark = pytest.mark.integration
@@ -195,6 +196,19 @@ async def test_a_partition_without_a_commit_is_no_error(stage: Stage, monkeypatc
 
         monkeypatch.setattr(rig.engine.consumer, "getmany", none)
         assert await rig.engine.read() == {}
+
+
+async def test_a_partition_that_is_given_up_is_not_restored_any_more(stage: Stage) -> None:
+    """Its last records are sent, and then it is another's."""
+    async with rigged(stage) as rig:
+        await _live(rig)
+        (place, lane), *_ = rig.engine.lanes.items()
+        lane.phase, lane.ending = Phase.FAILED, True
+        rig.engine.balance()
+        assert rig.engine.lanes[place] is lane
+        lane.ending = False
+        rig.engine.balance()
+        assert rig.engine.lanes[place] is not lane
 
 
 async def test_records_of_a_partition_that_is_not_ours_are_ignored(stage: Stage) -> None:
