@@ -12,7 +12,9 @@ from tests.support.fronts import WORDS, Asked, another, answered, fronting, told
 from tests.support.stage import until
 from tokenmill.apis import APIS
 from tokenmill.config import Gateway
+from tokenmill.front import posts as module
 from tokenmill.front.posts import BODY_VALUES
+from tokenmill.front.readers import Readers
 from tokenmill.servers.process import free_port
 
 pytestmark = pytest.mark.integration
@@ -263,8 +265,13 @@ async def test_a_retry_of_an_sdk_is_the_same_request(kafka: str, unique: str) ->
             await until(lambda: len(front.asked) == 3, "two others were asked for")
 
 
-async def test_a_key_is_one_request_at_every_front(kafka: str, unique: str) -> None:
+async def test_a_key_is_one_request_at_every_front(kafka: str, unique: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also if both are asked in the same moment; with another body it is a conflict."""
+    left = list[tuple[str, ...]]()
+
+    async def not_yet(*_: object) -> None:
+        return None
+
     async with fronting(kafka, unique) as front:
         other = msgspec.structs.replace(
             front.config, front=msgspec.structs.replace(front.config.front, port=free_port(), ops_port=free_port())
@@ -275,12 +282,16 @@ async def test_a_key_is_one_request_at_every_front(kafka: str, unique: str) -> N
                 msgspec.json.encode(BODIES[CHAT]),
                 {"idempotency-key": "k", "content-type": "application/json"},
             )
-            here, there = await asyncio.gather(
-                front.post(CHAT, BODIES[CHAT], idempotency_key="k"),
-                front.session.post(elsewhere, data=data, headers=headers),
-            )
+            with monkeypatch.context() as patched:
+                patched.setattr(module, "earlier_request", not_yet)
+                patched.setattr(Readers, "_leave", lambda _, *who: left.append(who))
+                here, there = await asyncio.gather(
+                    front.post(CHAT, BODIES[CHAT], idempotency_key="k"),
+                    front.session.post(elsewhere, data=data, headers=headers),
+                )
             first, second = await here.json(), await there.json()
             assert first == second
+            assert left == [], "what was not asked for after all needs no stop"
             async with front.session.post(elsewhere, data=data, headers=headers) as later:
                 assert await later.json() == first
             async with front.post(CHAT, BODIES[CHAT] | {"seed": 1}, idempotency_key="k") as conflict:
