@@ -348,6 +348,19 @@ async def test_a_conversation_that_is_named_is_where_the_answer_is(kafka: str, u
         assert [asked.conversation for asked in front.asked] == ["chat 7/é", "chat-8"] * len(APIS)
 
 
+async def test_nothing_is_asked_in_a_conversation_that_is_another_s(kafka: str, unique: str) -> None:
+    """Named by body or header."""
+    gateway = Gateway(auth="function", function="tests.support.fronts:by_key", flush_ms=1)
+    async with fronting(kafka, unique, gateway=gateway) as front:
+        for conversation, status in (("bob-1", 403), ("alice-1", 200)):
+            named = BODIES[CHAT] | {"metadata": {"conversation_id": conversation}}
+            async with front.post(CHAT, BODIES[CHAT], x_api_key="alice", x_conversation_id=conversation) as response:
+                assert response.status == status
+            async with front.post(CHAT, named, x_api_key="alice") as response:
+                assert response.status == status
+        assert [asked.conversation for asked in front.asked] == ["alice-1"] * 2
+
+
 async def test_a_body_is_read_of_whoever_may_ask_and_at_a_place_of_their_own(kafka: str, unique: str) -> None:
     """It is that of the answer, too. Who may only read is refused before the body comes."""
     gateway = Gateway(auth="function", function="tests.support.fronts:by_key", flush_ms=1, connections_per_principal=1)
