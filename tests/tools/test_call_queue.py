@@ -312,6 +312,30 @@ async def test_nothing_begins_before_all_is_read_that_was_there_at_the_takeover(
     }
 
 
+async def test_a_call_whose_message_is_cancelled_is_broken_off(config: Config) -> None:
+    """Nobody wants its result any more."""
+    began, broken_off = asyncio.Event(), asyncio.Event()
+
+    async def run(_: Call) -> Outcome:
+        began.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            broken_off.set()
+        return Outcome(result=1)
+
+    async with desk_of(config, run) as queue:
+        queue.begin_at(0)
+        working = asyncio.create_task(queue.work())
+        queue.give([record(0, "one")])
+        async with asyncio.timeout(20):
+            await began.wait()
+            cancelled = Finish("cancelled", conversation_id="c", message_id="m", seq=2, time=2)
+            queue.give([msgspec.structs.replace(record(1, ""), value=msgspec.json.encode(cancelled))])
+            await broken_off.wait()
+        working.cancel()
+
+
 async def test_the_hold_ends_even_if_a_timer_is_early(config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
     """Those of uvloop are, by a millisecond; on a quiet partition nothing else wakes the queue."""
     loop = asyncio.get_running_loop()
