@@ -72,6 +72,7 @@ def test_a_digest_tells_parts_from_each_other() -> None:
     """What one part ends with is not what the next begins with."""
     assert digest("ab", "c") != digest("a", "bc")
     assert digest("ab", b"c") == digest(b"ab", "c")
+    assert all(digest("a", "b") != digest(f"a{number}:b") for number in range(4))
 
 
 def test_a_record_comes_back_as_it_was_written() -> None:

@@ -331,6 +331,9 @@ async def test_who_goes_on_asks_for_the_rest() -> None:
     assert at.text == " world"
     parts = [chunk["part"]["value"] for chunk in at.written.chunks if "part" in chunk]
     assert parts == [{"how": "continued"}]
+    text, *last = ("part" in chunk for chunk in at.written.chunks if "part" in chunk or "delta" in chunk)
+    assert not text
+    assert last[-1]
     assert at.written.chunks[-1]["end"]
 
 

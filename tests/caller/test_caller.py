@@ -6,11 +6,11 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import pytest
-from aiokafka import TopicPartition
+from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from tests.caller.desk import CONVERSATION, Desk, request, settings
 from tests.support.callers import CallerProcess
@@ -25,6 +25,8 @@ from tests.support.watching import Watching
 from tokenmill.apis.record import StoppedRecord
 from tokenmill.caller import answer as answers
 from tokenmill.caller.caller import Caller
+from tokenmill.caller.inheritance import Inherited
+from tokenmill.caller.offsets import Offsets
 from tokenmill.codecs import Chunk
 from tokenmill.config import Caller as Settings
 from tokenmill.errors import FatalError, Unavailable
@@ -345,14 +347,43 @@ async def test_nothing_is_said_of_partitions_that_may_be_another_s(desk: Desk) -
     await running
 
 
+PLACE = TopicPartition("requests", 0)
+
+
+def away(**kafka: Any) -> Caller:
+    """A caller without a Kafka."""
+    desk = Desk("nowhere:9092", "x", "http://nowhere")
+    config = msgspec.structs.replace(desk.config, kafka=msgspec.structs.replace(desk.config.kafka, **kafka))
+    return Caller(config, desk.resources(), Watching().finishes, Numbers(CALLER_METRICS))
+
+
 @pytest.mark.parametrize(("name", "static"), [(None, False), ("", False), ("caller-0", True)])
 async def test_a_member_without_a_name_is_not_static(name: str | None, static: bool) -> None:
     """An empty name counts as none: such a member need not ask the group each time."""
-    desk = Desk("nowhere:9092", "x", "http://nowhere")
-    kafka = msgspec.structs.replace(desk.config.kafka, group_instance_id=name)
-    config = msgspec.structs.replace(desk.config, kafka=kafka)
-    caller = Caller(config, desk.resources(), Watching().finishes, Numbers(CALLER_METRICS))
-    assert caller._membership._static is static
+    assert away(group_instance_id=name)._membership._static is static
+
+
+async def test_what_the_group_has_is_not_committed_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it did not take is; and a member that has to show that it is one commits all the same."""
+    caller, taken, nobody = away(), iter([False, True, True]), cast("AIOKafkaConsumer", None)
+    caller._offsets[PLACE] = Offsets(3, 3)
+    caller._offsets[PLACE].take(3, finished=True)
+    monkeypatch.setattr(caller._membership, "commit", lambda *_: asyncio.sleep(0, next(taken)))
+    assert [await caller._commit(nobody) for _ in range(3)] == [False, True, False]
+    assert await caller._commit(nobody, everything=True)
+
+
+async def test_an_answer_that_is_left_is_that_of_the_assignment_that_began_it() -> None:
+    """A partition that went and came back has its requests anew; one that went is looked after by its owner."""
+    caller, left = away(), Inherited("c", request("m1"), 3, 0)
+    for today in ({}, {PLACE: Offsets(3, 4)}):
+        caller._offsets = {PLACE: Offsets(3, 3)}
+        over = caller._over(PLACE, left)
+        caller._offsets = today
+        over(known=False)
+        assert caller._left.count == 0
+    caller._over(PLACE, left)(known=False)
+    assert caller._left.count == 1
 
 
 async def test_a_topic_that_is_not_there_is_named_with_what_makes_it(desk: Desk) -> None:

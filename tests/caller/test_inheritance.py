@@ -3,6 +3,8 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable
+from types import SimpleNamespace
+from typing import Any
 
 import msgspec
 import pytest
@@ -11,7 +13,7 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from tests.caller.desk import LEASE_S, Desk, inherited, request
 from tests.support.stage import until
 from tokenmill.caller.answer import END_S, TAKEOVER, Answer
-from tokenmill.caller.inheritance import Inheritance, Inherited
+from tokenmill.caller.inheritance import DEAF_MS, Inheritance, Inherited
 from tokenmill.caller.writing import RANGE, RANGES
 from tokenmill.codecs import Chunk
 from tokenmill.config.front import LONGEST_ANSWER_S
@@ -136,6 +138,18 @@ async def test_who_could_not_be_heard_was_not_silent(desk: Desk, monkeypatch: py
     answers.set()
     await settling
     assert clock() - deaf[-1] > LEASE_S
+
+
+async def test_kafka_is_heard_when_it_has_just_said_where_the_log_ends() -> None:
+    """And all of it is read: what it said a while ago says nothing of who has been silent since."""
+    place, ago_ms, end, position = TopicPartition("tokens", 0), 0.0, 5, 5
+    said: Any = SimpleNamespace(last_stable_offset=lambda _: end, position=lambda _: asyncio.sleep(0, position))
+    said.last_poll_timestamp = lambda _: time.time() * 1000 - ago_ms
+    assert await Inheritance._is_at_end(said, place)
+    position = 4
+    assert not await Inheritance._is_at_end(said, place)
+    position, ago_ms = 5, DEAF_MS + 1
+    assert not await Inheritance._is_at_end(said, place)
 
 
 async def test_a_client_that_reads_nothing_any_more_is_given_up(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -60,14 +60,17 @@ async def test_a_full_queue_refuses_at_once_and_a_long_wait_ends() -> None:
     assert one.waiting == 0
 
 
-async def test_who_leaves_the_queue_holds_nobody_up() -> None:
-    """Also in the moment in which it was its turn."""
+@pytest.mark.parametrize("called", [False, True])
+async def test_who_leaves_the_queue_holds_nobody_up(called: bool) -> None:
+    """Also in the moment in which it was its turn, just before it was called or just after."""
     one = pool(calls=1)
     place = await one.take()
     leaving, staying = asyncio.create_task(one.take()), asyncio.create_task(one.take())
     await until(lambda: one.waiting == 2, "both wait")
-    leaving.cancel()
+    if not called:
+        leaving.cancel()
     one.give_back(place, failed=False)
+    leaving.cancel()
     await asyncio.gather(leaving, return_exceptions=True)
     async with asyncio.timeout(5):
         one.give_back(await staying, failed=False)

@@ -295,6 +295,25 @@ async def test_one_that_is_cut_off_before_it_could_begin_has_done_nothing() -> N
         assert (now.at.written.records, now.over, now.running.count) == ([], [], 0)
 
 
+async def test_a_stop_waits_no_longer_than_its_answer() -> None:
+    """One that ends without having been open has nothing to be ended."""
+    async with scene(Script("Hello")) as now:
+        go = asyncio.Event()
+
+        async def unopened() -> Outcome:
+            await go.wait()
+            return "refused"
+
+        now.let(now.at.answer(), unopened())
+        now.running.cancel("c", "m1")
+        stop = now.running._runs["m1"].cancelling
+        assert stop is not None
+        go.set()
+        await now.quiet()
+        await asyncio.wait([stop], timeout=5)
+        assert (stop.cancelled(), now.at.written.records) == (True, [])
+
+
 async def test_what_is_under_way_can_be_seen() -> None:
     """How many answers, how many of them wait, and which servers are left alone."""
     async with scene(SLOW, calls=1) as now:
@@ -304,3 +323,19 @@ async def test_what_is_under_way_can_be_seen() -> None:
         seen = [now.numbers.value(f"tokenmill_caller_{name}") for name in ("running", "waiting", "urls_left_alone")]
         assert seen == [2, 1, 0]
         await now.running.close()
+
+
+async def test_a_sign_of_life_may_be_late_and_the_lease_still_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Up to two looks lie between two signs: two such gaps fit into a lease, and another look."""
+    pauses = list[float]()
+
+    async def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+        raise asyncio.CancelledError
+
+    async with scene(Script("Hello"), lease_s=60) as now:
+        with monkeypatch.context() as patched:
+            patched.setattr(asyncio, "sleep", sleep)
+            with pytest.raises(asyncio.CancelledError):
+                await now.running.beat()
+    assert 5 * pauses[0] <= 60

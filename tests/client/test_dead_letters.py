@@ -4,13 +4,24 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import pytest
 from aiokafka import AIOKafkaProducer
 
 from tests.support.stage import until
 from tests.support.topics import make_topics, read_topic, write_topic
 from tokenmill.client import Connection, dead_letters
-from tokenmill.client.dead_letters import DeadLetter, Replayer, Selection, Source, Target, read_letters
+from tokenmill.client.dead_letters import (
+    BATCH,
+    TRANSACTION_BYTES,
+    DeadLetter,
+    Replayer,
+    Selection,
+    Source,
+    Target,
+    is_full,
+    read_letters,
+)
 from tokenmill.errors import Unavailable
 from tokenmill.records import InputRecord
 from tokenmill.servers import KafkaServer
@@ -38,6 +49,14 @@ def test_only_what_the_worker_added_is_taken_off() -> None:
     record = InputRecord("dlq", 1, 3, 5, b"key", b"value", [*own, *added])
     letter = DeadLetter(record, "orphan", "no", None, "new")
     assert (list(letter.headers), letter.name, letter.size) == (own, "1-3", 8)
+
+
+def test_a_transaction_holds_so_many_records_and_so_many_bytes() -> None:
+    """All of them are in memory, and have to be written in its time over a slow line."""
+    small, large = _letter(None), _letter(None)
+    large = msgspec.structs.replace(large, record=InputRecord("dlq", 0, 3, 5, b"", b"x" * (TRANSACTION_BYTES // 4)))
+    assert [is_full([small] * count) for count in (BATCH - 1, BATCH)] == [False, True]
+    assert [is_full([large] * count) for count in (3, 4)] == [False, True]
 
 
 @pytest.mark.integration

@@ -2,10 +2,11 @@
 
 import asyncio
 from contextlib import ExitStack, aclosing
+from typing import Any
 
 import msgspec
 import pytest
-from aiokafka import TopicPartition
+from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.admin import RecordsToDelete
 
 from tests.support.topics import admin_of, grow_topics, make_topics, write_topic
@@ -48,6 +49,23 @@ async def test_everything_up_to_the_end_is_read(kafka: str, topic: str) -> None:
     assert {name: [text for other, text in got if other == name] for name, _ in got} == {
         f"c{number}": [str(seq) for seq in range(10)] for number in range(5)
     }
+
+
+async def test_what_is_written_once_the_end_is_known_is_behind_it(
+    kafka: str, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same batch may hold it."""
+    await write_topic(kafka, topic, [delta("c", 0)])
+    end_offsets = AIOKafkaConsumer.end_offsets
+
+    async def and_more(*asked: Any) -> Any:
+        ends = await end_offsets(*asked)
+        await write_topic(kafka, topic, [delta("c", seq) for seq in range(1, 5)])
+        return ends
+
+    monkeypatch.setattr(AIOKafkaConsumer, "end_offsets", and_more)
+    async with Follower(Connection(kafka), topic=topic, from_beginning=True, until_end=True) as follower:
+        assert [event.delta async for event in follower.events() if isinstance(event, TextDelta)] == ["0"]
 
 
 async def test_one_conversation_is_picked_out(kafka: str, topic: str) -> None:

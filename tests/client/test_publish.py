@@ -206,6 +206,20 @@ async def test_each_key_s_refusal_is_raised() -> None:
     await publisher.flush()
 
 
+async def test_of_a_key_s_refusals_the_first_is_raised() -> None:
+    """It says why; those behind it were refused as they came behind it. A later record is waited for all the same."""
+    publisher, loop = Publisher(), asyncio.get_running_loop()
+    first, second = loop.create_future(), loop.create_future()
+    publisher._pending["c1", None] = second
+    first.set_exception(KafkaError("one"))
+    publisher._settle(("c1", None), first)
+    assert publisher._pending == {("c1", None): second}
+    second.set_exception(KafkaError("two"))
+    publisher._settle(("c1", None), second)
+    with pytest.raises(Unavailable, match="one"):
+        await publisher.flush()
+
+
 async def test_the_longest_record_of_the_input_can_be_published(kafka: str, unique: str) -> None:
     """The topic that `topics create` makes takes it; the client's own limit would not."""
     longest = Limits().record_bytes

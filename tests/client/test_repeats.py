@@ -53,3 +53,11 @@ def test_only_so_many_messages_are_remembered() -> None:
         repeats.fresh(b"c1", headers(0, message=message))
     assert repeats.fresh(b"c1", headers(0, message="m1"))
     assert not repeats.fresh(b"c1", headers(0, message="m3"))
+
+
+def test_a_message_that_goes_on_is_remembered() -> None:
+    """However long ago it began."""
+    repeats = Repeats(remembered=2)
+    for seq, message in ((0, "long"), (0, "m1"), (1, "long"), (0, "m2")):
+        assert repeats.fresh(b"c1", headers(seq, message=message))
+    assert not repeats.fresh(b"c1", headers(1, message="long"))

@@ -51,6 +51,15 @@ def test_totals_are_folded_in_any_order() -> None:
     assert all(fold(order) == SESSION for order in permutations(RECORDS))
 
 
+def test_ids_of_an_answer_are_those_of_its_first_choice() -> None:
+    """In whatever order its choices are read."""
+    choices = [record("m1", 10, choice=choice, parent_id=f"r-{choice}") for choice in range(3)]
+    for order in permutations(choices):
+        session = fold(order)
+        assert session is not None
+        assert session.parent_id == "r-0"
+
+
 def test_without_records_there_is_no_session() -> None:
     """No answer has ended."""
     assert fold([]) is None

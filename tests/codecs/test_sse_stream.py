@@ -8,6 +8,7 @@ from tests.support.provided import Provided, provided
 from tokenmill.codecs import Chunk, find_codec
 from tokenmill.codecs.sse import EVENT_BYTES
 from tokenmill.errors import UnknownCodec
+from tokenmill.limits import CHOICES
 from tokenmill.records import InputRecord
 
 OPENAI = (
@@ -197,3 +198,13 @@ def test_a_failure_that_is_json_over_several_lines(begun: bool) -> None:
     done = provided("sse+gemini", first + failure if begun else failure, None)
     assert (done.text, done.ends) == ("Hi" if begun else "", [("error", None)])
     assert ["overloaded" in message for _, message in done.errors] == [True]
+
+
+def test_of_open_choices_only_so_many_are_remembered() -> None:
+    """The state is part of every snapshot."""
+    codec, state = find_codec("sse+native"), b""
+    for choice in range(CHOICES + 50):
+        chunk = b'data: {"message_id":"m","choice":%d,"delta":"x"}\n\n' % choice
+        state, _ = codec.decode(state, InputRecord("tokens", 0, choice, 0, b"c", chunk))
+    _, ends = codec.decode(state, InputRecord("tokens", 0, CHOICES + 50, 0, b"c", None))
+    assert len(ends) == CHOICES

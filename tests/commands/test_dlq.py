@@ -203,8 +203,9 @@ def test_a_record_that_fails_again_is_recognised(letters: Letters) -> None:
     _, second = letters.states("replayed", "failed again")
     assert letters.run("replay").stdout.splitlines() == ["0 published again, 0 refused"]
     letters.run("replay", "--again")
-    names = [dict(record.headers)["tm-replayed"].decode() for record in letters.topic(letters.tokens, 2)]
-    assert names == ["1-0", f"1-{second['offset']}"]
+    records = letters.topic(letters.tokens, 2)
+    names = [[value.decode() for name, value in record.headers if name == "tm-replayed"] for record in records]
+    assert names == [["1-0"], [f"1-{second['offset']}"]]
 
 
 def test_a_truncated_record_is_refused(letters: Letters) -> None:

@@ -46,6 +46,7 @@ def test_the_defaults_hold() -> None:
         (("redis.url",), {"redis": {"url": "localhost:6379"}}),
         (("redis.url",), {"redis": {"url": "redis://localhost:default/0"}}),
         (("redis.url",), {"redis": {"url": "redis://localhost:65536/0"}}),
+        (("redis.url",), {"redis": {"url": "redis://localhost:0/0"}}),
         (("redis.url",), {"redis": {"url": "redis://localhost:6379/prod"}}),
         (("kafka.group_id",), {"kafka": {"group_id": ""}}),
         (("tools.group_id",), {"tools": {"group_id": ""}}),

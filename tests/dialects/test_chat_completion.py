@@ -6,7 +6,7 @@ import pytest
 from msgspec import UNSET
 
 from tokenmill.dialects import Envelope
-from tokenmill.dialects.chat_completion import FINISH_REASONS, completion_id, error_of, head, usage_of
+from tokenmill.dialects.chat_completion import FINISH_REASONS, completion_id, error_of, finish_of, head, usage_of
 from tokenmill.events import Error, FinishReason, MessageStart
 
 
@@ -21,6 +21,13 @@ def test_ids_are_derived_from_the_message() -> None:
     assert made == completion_id(envelope(choice=1)) == "chatcmpl-" + made[9:]
     assert made != completion_id(envelope("other"))
     assert completion_id(envelope("chatcmpl-7")) == "chatcmpl-7"
+
+
+def test_calls_are_a_reason_where_there_are_some() -> None:
+    """A client has nothing to run where none could be read; other reasons do not depend on it."""
+    assert [finish_of("tool-calls", called=called) for called in (True, False)] == ["tool_calls", "stop"]
+    assert [finish_of("length", called=called) for called in (True, False)] == ["length"] * 2
+    assert finish_of("timeout", called=True) is None
 
 
 def test_every_object_begins_alike() -> None:

@@ -12,7 +12,9 @@ from tests.support.fronts import WORDS, Asked, another, answered, fronting, told
 from tests.support.stage import until
 from tokenmill.apis import APIS
 from tokenmill.config import Gateway
+from tokenmill.front import posts as module
 from tokenmill.front.posts import BODY_VALUES
+from tokenmill.front.readers import Readers
 from tokenmill.servers.process import free_port
 
 pytestmark = pytest.mark.integration
@@ -281,8 +283,13 @@ async def test_a_retry_of_an_sdk_is_the_same_request(kafka: str, unique: str) ->
             await until(lambda: len(front.asked) == 3, "two others were asked for")
 
 
-async def test_a_key_is_one_request_at_every_front(kafka: str, unique: str) -> None:
+async def test_a_key_is_one_request_at_every_front(kafka: str, unique: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also if both are asked in the same moment; with another body it is a conflict."""
+    left = list[tuple[str, ...]]()
+
+    async def not_yet(*_: object) -> None:
+        return None
+
     async with fronting(kafka, unique) as front:
         other = msgspec.structs.replace(
             front.config, front=msgspec.structs.replace(front.config.front, port=free_port(), ops_port=free_port())
@@ -293,12 +300,16 @@ async def test_a_key_is_one_request_at_every_front(kafka: str, unique: str) -> N
                 msgspec.json.encode(BODIES[CHAT]),
                 {"idempotency-key": "k", "content-type": "application/json"},
             )
-            here, there = await asyncio.gather(
-                front.post(CHAT, BODIES[CHAT], idempotency_key="k"),
-                front.session.post(elsewhere, data=data, headers=headers),
-            )
+            with monkeypatch.context() as patched:
+                patched.setattr(module, "earlier_request", not_yet)
+                patched.setattr(Readers, "_leave", lambda _, *who: left.append(who))
+                here, there = await asyncio.gather(
+                    front.post(CHAT, BODIES[CHAT], idempotency_key="k"),
+                    front.session.post(elsewhere, data=data, headers=headers),
+                )
             first, second = await here.json(), await there.json()
             assert first == second
+            assert left == [], "what was not asked for after all needs no stop"
             async with front.session.post(elsewhere, data=data, headers=headers) as later:
                 assert await later.json() == first
             async with front.post(CHAT, BODIES[CHAT] | {"seed": 1}, idempotency_key="k") as conflict:
@@ -353,6 +364,19 @@ async def test_a_conversation_that_is_named_is_where_the_answer_is(kafka: str, u
             async with front.post(path, body | {"metadata": {"conversation_id": "chat-8"}}) as response:
                 assert response.headers["x-conversation-id"] == "chat-8"
         assert [asked.conversation for asked in front.asked] == ["chat 7/é", "chat-8"] * len(APIS)
+
+
+async def test_nothing_is_asked_in_a_conversation_that_is_another_s(kafka: str, unique: str) -> None:
+    """Named by body or header."""
+    gateway = Gateway(auth="function", function="tests.support.fronts:by_key", flush_ms=1)
+    async with fronting(kafka, unique, gateway=gateway) as front:
+        for conversation, status in (("bob-1", 403), ("alice-1", 200)):
+            named = BODIES[CHAT] | {"metadata": {"conversation_id": conversation}}
+            async with front.post(CHAT, BODIES[CHAT], x_api_key="alice", x_conversation_id=conversation) as response:
+                assert response.status == status
+            async with front.post(CHAT, named, x_api_key="alice") as response:
+                assert response.status == status
+        assert [asked.conversation for asked in front.asked] == ["alice-1"] * 2
 
 
 async def test_a_body_is_read_of_whoever_may_ask_and_at_a_place_of_their_own(kafka: str, unique: str) -> None:

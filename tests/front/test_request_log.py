@@ -102,6 +102,16 @@ async def test_what_does_not_come_is_not_waited_for_without_an_end(
                 await reading.log.reached(partition, 7)
 
 
+async def test_it_does_not_rest_while_anybody_waits() -> None:
+    """The first one who has what he waited for leaves the others waiting."""
+    log = RequestLog(Kafka(bootstrap_servers="nobody:1"), "requests", 60, lambda _: None)
+    async with log._kept_awake():
+        async with log._kept_awake():
+            pass
+        assert log._wanted.is_set()
+    assert not log._wanted.is_set()
+
+
 async def test_the_embedded_broker_s_records_are_soon_there_too() -> None:
     """It tells a waiting fetch of nothing: a request with a key would take half a second each time."""
     with embedded_broker(["requests"]) as broker:

@@ -10,6 +10,8 @@ from tests.support.fronts import Asked, FrontStage, answered, fronting, told
 from tests.support.stage import until
 from tokenmill.config import Gateway
 from tokenmill.front import responses
+from tokenmill.front.following import Following
+from tokenmill.front.responses import LATE
 
 pytestmark = pytest.mark.integration
 
@@ -182,8 +184,15 @@ async def test_addresses_beside_responses_are_none(name: str, kafka: str, unique
         assert (response.status, told_so["code"], "no such address" in told_so["message"]) == (404, "not-found", True)
 
 
-async def test_what_is_not_there_is_404(kafka: str, unique: str) -> None:
-    """An id of nothing, of another API, of no kind; and the log says nothing of why."""
+async def test_what_is_not_there_is_404(kafka: str, unique: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An id of nothing, of another API, of no kind; and the log says nothing of why, nor is it all read."""
+    can_be, bounds = Following.can_be, list[int]()
+
+    async def noted(following: Following, until_ms: int, younger: int) -> bool:
+        bounds.append(younger)
+        return await can_be(following, until_ms, younger)
+
+    monkeypatch.setattr(Following, "can_be", noted)
     async with fronting(kafka, unique) as front:
         async with front.post(
             "/v1/chat/completions", {"model": "m", "messages": [{"role": "user", "content": "a"}]}
@@ -196,7 +205,7 @@ async def test_what_is_not_there_is_404(kafka: str, unique: str) -> None:
                 assert response.status == 404
             async with front.post(f"{PATH}/{identity}/cancel", b"") as response:
                 assert response.status == 404
-        assert front.cancelled == []
+        assert (front.cancelled, bounds) == ([], [LATE] * 3)
 
 
 async def test_a_response_is_its_clients(kafka: str, unique: str) -> None:

@@ -1,11 +1,16 @@
 """What the routes of the front share."""
 
+import time
+from typing import Any
+
 import msgspec
 import pytest
 
 from tokenmill.apis import APIS, CHAT, Api
+from tokenmill.config import Config
 from tokenmill.front.clocks import CLOCKS_MS
-from tokenmill.front.route_context import place_of, since, too_late
+from tokenmill.front.route_context import AnswerRef, RouteContext, place_of, since, too_late
+from tokenmill.front.whole import MORE_S
 from tokenmill.gateway.event_log.reading import Since
 
 
@@ -32,3 +37,13 @@ def test_an_answer_is_looked_for_a_little_earlier_than_its_request() -> None:
     """Clocks differ; there is no time before the first."""
     assert since(1_000_000) == Since(1_000_000 - CLOCKS_MS)
     assert since(1) == Since(0)
+
+
+def test_a_stream_is_not_cut_off_before_the_end_of_its_answer_can_arrive() -> None:
+    """Its caller writes that when the time is over; whoever comes later has what is left."""
+    nothing: Any = None
+    config, now_ms = Config(), int(time.time() * 1000)
+    context = RouteContext(config, {}, nothing, nothing, nothing, nothing, nothing, nothing, nothing)
+    left_s = [context._left_s(AnswerRef("c", "m", now_ms - ago_ms)) for ago_ms in (0, 100_000)]
+    expected = config.front.answer_s + MORE_S
+    assert left_s == [pytest.approx(expected, abs=5), pytest.approx(expected - 100, abs=5)]

@@ -1,5 +1,6 @@
 """Answers in one piece, made of the events of a message."""
 
+import asyncio
 import tracemalloc
 from collections.abc import AsyncIterator, Iterable
 
@@ -9,6 +10,7 @@ from openai.types.responses import Response
 
 from tests.support.gateways import Speaker, answer
 from tokenmill.apis import CHAT, MESSAGES, RESPONSES, Api
+from tokenmill.front import whole as module
 from tokenmill.front.failure import Failed
 from tokenmill.front.request_index import KnownRequest
 from tokenmill.front.whole import Whole, collected, unbegun
@@ -116,3 +118,23 @@ def test_nothing_is_kept_of_an_answer_but_what_is_read_of_it() -> None:
         tracemalloc.stop()
     assert b"wordword" in whole.body()
     assert kept < 400_000
+
+
+@pytest.mark.parametrize(("more_s", "late"), [(10.0, False), (0.0, True)])
+async def test_the_end_of_an_answer_has_time_to_arrive(
+    more_s: float, late: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its caller writes it when the answer's time is over; what does not come then is late."""
+    monkeypatch.setattr(module, "MORE_S", more_s)
+
+    async def slowly() -> AsyncIterator[Frame]:
+        for frame in frames(answer("c", "m", TEXTS)):
+            await asyncio.sleep(0)
+            yield frame
+
+    collecting = collected(Whole(RESPONSES), slowly(), 0)
+    if late:
+        with pytest.raises(Failed, match="not over in time"):
+            await collecting
+    else:
+        assert b"completed" in await collecting

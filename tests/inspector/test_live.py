@@ -255,6 +255,14 @@ def test_an_older_message_s_events_say_nothing_of_a_newer_one() -> None:
     assert told(hear(watching, published([older, newer])), Unread) == []
 
 
+def test_the_events_of_an_id_s_earlier_use_say_nothing_of_this_one() -> None:
+    """They may come late; what was expected of this one stays."""
+    watching, records = watch(), tokens(*CHUNKS, *CHUNKS)
+    events = published(records)
+    read(watching, records[len(CHUNKS) :])
+    assert told(hear(watching, events[: len(events) // 2]), Unread) == []
+
+
 def test_orphans_of_a_message_that_began_earlier_are_not_put_aside() -> None:
     """A worker has read what they follow; where nothing of that kind goes on, it has put them aside, too."""
     orphans = tokens({"message_id": "m", "seq": 3, "delta": "x"}, first=3)

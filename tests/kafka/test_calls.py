@@ -93,9 +93,10 @@ async def test_who_stood_still_waits_for_as_long_again(monkeypatch: pytest.Monke
 async def test_attempts_are_repeated_until_one_succeeds(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Each failure is logged."""
+    """Each failure is logged; pauses grow up to a bound."""
     monkeypatch.setattr(calls, "FIRST_PAUSE_S", 0.001)
-    failures = ["first", "second"]
+    monkeypatch.setattr(calls, "LONGEST_PAUSE_S", 0.003)
+    failures = ["first", "second", "third", "fourth"]
 
     async def attempt() -> str:
         if failures:
@@ -103,7 +104,9 @@ async def test_attempts_are_repeated_until_one_succeeds(
         return "done"
 
     assert await until_available(attempt, 30) == "done"
-    assert [record.getMessage().split(";")[0] for record in caplog.records] == ["first", "second"]
+    said = [record.getMessage().split("; next try in ") for record in caplog.records]
+    assert [problem for problem, _ in said] == ["first", "second", "third", "fourth"]
+    assert [pause.split(" s,")[0] for _, pause in said] == ["0.001", "0.002", "0.003", "0.003"]
 
 
 async def test_attempts_end() -> None:

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
+from types import SimpleNamespace
 
 import pytest
 from aiokafka import AIOKafkaConsumer, TopicPartition
@@ -45,7 +46,8 @@ async def test_the_end_is_reached_when_everything_is_given(kafka: str, unique: s
 
 async def test_a_kafka_that_answers_is_waited_for(kafka: str, unique: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is asked now and then while nothing comes."""
-    monkeypatch.setattr(module, "SILENT_S", 0)
+    now = [0.0]
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now[0]))
     await make_topics(kafka, topic := f"end-{unique}", partitions=1)
     place, asked = TopicPartition(topic, 0), list[int]()
     async with reader(kafka, place) as consumer:
@@ -58,8 +60,9 @@ async def test_a_kafka_that_answers_is_waited_for(kafka: str, unique: str, monke
 
         monkeypatch.setattr(consumer, "end_offsets", counted)
         end = ToEnd(consumer, {place: 1}, "read")
-        assert [await end.reached() for _ in range(3)] == [False] * 3
-        assert asked == [0, 0]
+        for now[0], times in ((0, 0), (11, 1), (12, 1), (20, 1), (22, 2)):
+            assert not await end.reached()
+            assert len(asked) == times
         await write_topic(kafka, topic, [(b"k", b"", [])], 0)
 
         async def over() -> bool:

@@ -1,14 +1,18 @@
 """Which log a topic is and what it holds, on a real Kafka; and which broker not to believe."""
 
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 from aiokafka.client import AIOKafkaClient
+from aiokafka.structs import BrokerMetadata
 
 from tests.support.rig import configuration
 from tests.support.stage import Stage
 from tokenmill.errors import Unavailable
+from tokenmill.kafka import topic_log as module
 from tokenmill.kafka.calls import until_available
+from tokenmill.kafka.log_protocol import EPOCH_ENDS
 from tokenmill.kafka.topic_log import Extent, Leader, NoTopic, TopicLog, cluster_id, extents, look, unrecognised
 from tokenmill.partition import LogId, Mark
 
@@ -71,6 +75,23 @@ async def test_a_leader_of_an_older_epoch_is_not_believed(stage: Stage, client: 
 
 
 @pytest.mark.integration
+async def test_an_end_that_is_not_shown_yet_is_no_lost_one(
+    stage: Stage, client: AIOKafkaClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A new leader has the records that were committed, but shows them to nobody before its followers have them."""
+    await _written(stage)
+    found, offsets = await look(client, stage.topics.tokens), module._offsets
+
+    async def behind(*asked: Any) -> dict[int, int]:
+        answer = await offsets(*asked)
+        return answer if asked[2].key == EPOCH_ENDS else dict.fromkeys(answer, RECORDS - 1)
+
+    monkeypatch.setattr(module, "_offsets", behind)
+    with pytest.raises(Unavailable, match="does not show it yet"):
+        await extents(client, stage.topics.tokens, {0: _mark(found, RECORDS, found.leaders[0].epoch)})
+
+
+@pytest.mark.integration
 async def test_a_partition_that_is_not_there_has_no_leader(stage: Stage, client: AIOKafkaClient) -> None:
     """It may still get one."""
     with pytest.raises(Unavailable, match="has no leader"):
@@ -84,6 +105,18 @@ async def test_a_broker_that_is_gone_is_unavailable(stage: Stage, client: AIOKaf
     client.cluster._brokers.clear()
     with pytest.raises(Unavailable, match="there is no broker"):
         await look(client, stage.topics.tokens)
+
+
+@pytest.mark.integration
+async def test_half_of_the_brokers_are_not_most(
+    stage: Stage, client: AIOKafkaClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One of two may be the one that was away: another log than the known one is then not believed."""
+    known, brokers = LogId("cluster", "topic"), client.cluster.brokers()
+    assert (await look(client, stage.topics.tokens, known)).log.is_another(known)
+    monkeypatch.setattr(client.cluster, "brokers", lambda: [*brokers, BrokerMetadata(99, "127.0.0.1", 1, None)])
+    with pytest.raises(Unavailable, match="to 1 of 2 brokers"):
+        await look(client, stage.topics.tokens, known)
 
 
 def test_what_is_lost_with_an_old_broker_is_said() -> None:

@@ -196,6 +196,22 @@ async def test_an_opening_that_fails_can_be_tried_again(stage: Stage, failures: 
     await transaction.close(5)
 
 
+async def test_a_producer_that_is_used_is_not_replaced(stage: Stage, new: New, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long it has been open."""
+    asked, now = list[float](), [1_000.0]
+    monkeypatch.setattr(module, "boot_clock", lambda: now[0])
+
+    async def owned() -> None:
+        asked.append(now[0])
+
+    transaction = new(owned=owned)
+    await transaction.open()
+    for offset in (1, 2, 3):
+        now[0] += module.RENEW_S - 1
+        await transaction.commit(Route(stage, transaction).place, OffsetAndMetadata(offset, ""), _at_once)
+    assert asked == []
+
+
 @pytest.fixture
 async def forgetful(tmp_path: Path, start_kafka: Callable[..., KafkaServer], unique: str) -> AsyncIterator[Stage]:
     """On a Kafka that forgets an idle id within seconds."""

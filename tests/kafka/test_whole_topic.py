@@ -99,6 +99,18 @@ async def test_partitions_that_are_added_are_read_from_their_beginnings(
         assert sorted(await reading.to_the_end()) == [b"0", b"1", b"2", b"3"]
 
 
+async def test_the_end_is_also_that_of_partitions_that_were_just_added(
+    kafka: str, topic: str, producer: AIOKafkaProducer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who has to know all that is written asks here, before a poll would look for them."""
+    monkeypatch.setattr(module, "KNOWN_S", 0)
+    async with reading_of(kafka, topic) as reading:
+        await grow_topics(kafka, topic, partitions=3)
+        await producer.client.force_metadata_update()
+        await producer.send_and_wait(topic, b"2", partition=2)
+        assert (await reading.reader.ends())[TopicPartition(topic, 2)] == 1
+
+
 async def test_a_look_in_the_middle_of_a_poll_has_nothing_come_twice(
     kafka: str, topic: str, producer: AIOKafkaProducer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -275,3 +275,9 @@ def test_conditions_hold_or_not() -> None:
     for condition in (Condition(last=5), Condition(opened_before=7)):
         assert condition_of(InputRecord("tokens", 0, 0, 0, b"c", b"", [condition.header()])) == condition
     assert condition_of(record(0, b"")) is None
+
+
+def test_an_idle_stream_is_known_by_its_last_record() -> None:
+    """An earlier one is that of another writer to the same message; one that is too old may get any."""
+    assert [Condition(last=5).holds_of_stream(0, last) for last in (4, 5, 6)] == [False, True, False]
+    assert [Condition(opened_before=3).holds_of_stream(opened, 9) for opened in (2, 3)] == [True, False]

@@ -43,6 +43,14 @@ def test_no_replay_starts_inside_a_forbidden_span() -> None:
     assert low_water.spans == {14: 22, 9: 15}
 
 
+def test_the_end_of_a_span_is_forbidden() -> None:
+    """It is the late record itself, which would open the message."""
+    for root, start in ((7, 3), (8, 8)):
+        low_water = LowWater({3: 7})
+        low_water.hold(low_water.root(root))
+        assert low_water.at(30) == start
+
+
 def test_the_start_of_a_span_is_allowed() -> None:
     """The record there opens the message as it was."""
     low_water = LowWater({20: 25})

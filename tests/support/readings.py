@@ -18,6 +18,13 @@ def others(count: int) -> list[Said]:
     return [chunk for number in range(count) for chunk in of(f"o{number}", spoken("x", "No."))]
 
 
+def chain(count: int) -> EventLog:
+    """Messages of which each begins before the one in front of it ends."""
+    begun = [("c", {"message_id": f"m{number}", "delta": "Hi."}) for number in range(count)]
+    ended = [("c", {"message_id": f"m{number}", "end": True}) for number in range(count)]
+    return EventLog([begun[0], *(each for two in zip(begun[1:], ended, strict=False) for each in two), ended[-1]])
+
+
 def talk() -> EventLog:
     """Messages one after the other and at the same time, with two choices, among others."""
     said = woven(

@@ -15,8 +15,9 @@ from tokenmill.events import Finish
 from tokenmill.observe.tools_table import Code
 from tokenmill.records import InputRecord
 from tokenmill.tools import call_queue
-from tokenmill.tools.call import Call, Written
+from tokenmill.tools.call import Call, Written, read_calls
 from tokenmill.tools.concurrency_limits import ConcurrencyLimits
+from tokenmill.tools.control import Approval, Orders, approval_of
 from tokenmill.tools.outcome import Outcome
 
 pytestmark = pytest.mark.integration
@@ -87,6 +88,26 @@ async def test_where_there_is_no_place_a_call_waits(config: Config) -> None:
     assert [result.result for result in await results(config)] == ["one", "two"]
 
 
+async def test_an_approval_that_is_there_before_its_question_counts(config: Config) -> None:
+    """The call was asked about by the owner before, and nothing else will be said about it."""
+
+    async def run(call: Call) -> Outcome:
+        return Outcome(result=call.id)
+
+    asked, orders = record(0, "one", "risky"), Orders()
+    call = read_calls(asked)
+    assert isinstance(call, Call)
+    orders.take(Approval(approval=approval_of(call, "as it is: w__risky"), granted=True), 1)
+    asking = msgspec.structs.replace(config, tools=msgspec.structs.replace(config.tools, policy=("ask w__risky",)))
+    async with desk_of(asking, run, orders=orders) as queue:
+        queue.begin_at(0)
+        queue.give([asked])
+        working = asyncio.create_task(queue.work())
+        (result,) = await until(lambda: results(config), "a result")
+        working.cancel()
+    assert result.result == "one"
+
+
 async def test_who_takes_over_shuts_out_the_owner_before(config: Config) -> None:
     """Which can't answer any more; what it had claimed is in doubt, run again, or run for the first time."""
     go, made = asyncio.Event(), list[str]()
@@ -138,6 +159,7 @@ async def test_of_what_may_have_been_made_nothing_is_denied(kafka: str, unique: 
         codes["new"] = "unavailable"
         working = asyncio.create_task(queue.work())
         await until(lambda: queue.taken == 5 and not queue.unfinished, "all are over")
+        assert not queue._again
         working.cancel()
     assert {result.id: result.code for result in await results(config)} == {
         "away": "in-doubt",
@@ -288,6 +310,30 @@ async def test_nothing_begins_before_all_is_read_that_was_there_at_the_takeover(
         "one": "cancelled",
         "other": 1,
     }
+
+
+async def test_a_call_whose_message_is_cancelled_is_broken_off(config: Config) -> None:
+    """Nobody wants its result any more."""
+    began, broken_off = asyncio.Event(), asyncio.Event()
+
+    async def run(_: Call) -> Outcome:
+        began.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            broken_off.set()
+        return Outcome(result=1)
+
+    async with desk_of(config, run) as queue:
+        queue.begin_at(0)
+        working = asyncio.create_task(queue.work())
+        queue.give([record(0, "one")])
+        async with asyncio.timeout(20):
+            await began.wait()
+            cancelled = Finish("cancelled", conversation_id="c", message_id="m", seq=2, time=2)
+            queue.give([msgspec.structs.replace(record(1, ""), value=msgspec.json.encode(cancelled))])
+            await broken_off.wait()
+        working.cancel()
 
 
 async def test_the_hold_ends_even_if_a_timer_is_early(config: Config, monkeypatch: pytest.MonkeyPatch) -> None:

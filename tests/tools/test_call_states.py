@@ -67,6 +67,7 @@ def test_calls_of_an_answer_are_counted() -> None:
     states.read(call(2).key, None, 9)
     states.first_needed(2 + KEEP_MS)
     assert states.calls_beside(call(3)) == 0
+    assert not states._answers, "answers of which nothing is known any more take no room"
 
 
 def test_what_is_done_is_forgotten_when_it_can_not_come_again() -> None:

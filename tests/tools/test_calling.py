@@ -84,12 +84,20 @@ async def test_what_goes_wrong_is_told_apart() -> None:
             assert says in str(came.error)
 
 
-async def test_a_call_without_an_answer_is_cancelled(tmp_path: Path) -> None:
-    """At the server, too, which goes on with other calls."""
-    ledger = tmp_path / "ledger"
+async def test_a_call_without_an_answer_is_cancelled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At the server, too, which goes on with other calls. The SDK, whose error would be the server's, waits longer."""
+    ledger, given = tmp_path / "ledger", list[float]()
     async with weather() as client:
+        call_tool = client.call_tool
+
+        def noted(*asked: Any, **more: Any) -> Any:
+            given.append(more["read_timeout_seconds"])
+            return call_tool(*asked, **more)
+
+        monkeypatch.setattr(client, "call_tool", noted)
         came = await outcome(client, "wait", 0.5, seconds=600, ledger=str(ledger))
         assert (came.error, came.code) == ("no answer within 0.5 s", "timeout")
+        assert given[0] > 0.5
         await until(ledger.exists, "the server was told")
         assert ledger.read_text() == "cancelled"
         assert (await outcome(client, "forecast", city="Rome")).code is UNSET

@@ -184,6 +184,21 @@ async def test_a_server_that_is_not_there_is_said_to_be(monkeypatch: pytest.Monk
     assert tries[:3] == [0.01, 0.02, 0.04]
 
 
+async def test_a_connection_that_lasted_makes_pauses_short_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that is restarted each night would be waited for longer and longer."""
+    monkeypatch.setattr("tokenmill.tools.link.FIRST_PAUSE_S", 0.0123)
+    monkeypatch.setattr("tokenmill.tools.link.STEADY_S", -1)
+    pauses, sleep = list[float](), asyncio.sleep
+
+    async def noted(seconds: float) -> None:
+        pauses.append(seconds)
+        await sleep(seconds)
+
+    monkeypatch.setattr("tokenmill.tools.link.asyncio.sleep", noted)
+    async with linked(Program("weather", "/bin/false")):
+        await until(lambda: pauses.count(0.0123) == 3, "three tries", 20)
+
+
 async def test_a_server_that_has_been_gone_for_long_is_waited_for_by_nobody() -> None:
     """Calls of it would have the places of others. It is still tried again."""
     async with linked(Program("weather", "/bin/false"), connect_s=1) as link:

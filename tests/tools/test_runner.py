@@ -5,9 +5,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
+from typing import cast
 
 import pytest
-from aiokafka import TopicPartition
+from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.protocol.group import LeaveGroupRequest
 from aiokafka.structs import OffsetAndMetadata
 from msgspec import UNSET
@@ -286,6 +287,35 @@ async def test_who_is_stopped_before_it_has_begun_ends_at_once(unique: str) -> N
         await asyncio.sleep(0)
         stop.set()
         await running
+
+
+class Reading:
+    """What of a consumer says which partitions it reads."""
+
+    def __init__(self, *places: TopicPartition) -> None:
+        self.places, self.paused_now = set(places), set[TopicPartition]()
+
+    def assignment(self) -> set[TopicPartition]:
+        return set(self.places)
+
+    def paused(self) -> set[TopicPartition]:
+        return set(self.paused_now)
+
+    def pause(self, *places: TopicPartition) -> None:
+        self.paused_now |= set(places)
+
+    def resume(self, *places: TopicPartition) -> None:
+        self.paused_now -= set(places)
+
+
+async def test_who_takes_no_calls_reads_none() -> None:
+    """Of partitions that are still taken over, and of all when it ends: they would be the next owner's later."""
+    runner = Runner(Config(kafka=Kafka(bootstrap_servers="127.0.0.1:1")), Links(()), Numbers(TOOLS_METRICS))
+    ours, taking = (TopicPartition("tool-calls", number) for number in range(2))
+    consumer, runner._ready = Reading(ours, taking), {ours}
+    for runner._draining, paused in ((False, {taking}), (True, {ours, taking}), (False, {taking})):
+        runner._hold(cast("AIOKafkaConsumer", consumer))
+        assert consumer.paused() == paused
 
 
 @pytest.mark.parametrize("where", ["tool-calls", "tool-state"])

@@ -143,6 +143,8 @@ async def test_what_is_let_go_of_ends_without_a_word() -> None:
     await soon()
     underway.let_go(call("four").key)
     assert not underway.looked_at
+    await underway.close()
+    assert not underway._told
 
 
 async def test_a_look_that_is_over_when_it_is_let_go_of_says_nothing() -> None:

@@ -1,5 +1,6 @@
 """What becomes of calls that have come and have not begun."""
 
+import math
 from typing import Any
 
 import pytest
@@ -147,3 +148,12 @@ def test_the_oldest_is_given_up_first_whenever_it_came() -> None:
     assert found.until == 1_100
     assert steps(found, 1_101, paused=True) == [("old", "expired")]
     assert found.until == 1_900
+
+
+def test_what_was_approved_of_is_given_up_when_its_approval_ends() -> None:
+    """The queue looks at that moment; one that has begun is nobody's reason to look any more."""
+    found = waiting(expire_s=1)
+    found.put(call("a", time=900), AskedCall(call("a", time=900), "f", 1_200))
+    assert found.until == 1_200
+    assert steps(found, 1_000) == [("a", "running")]
+    assert found.until == math.inf

@@ -58,6 +58,19 @@ async def test_nothing_is_committed_before_it_is_acknowledged(stage: Stage) -> N
             assert lane.committable() is None
 
 
+async def test_what_could_not_be_committed_in_time_is_not_kept(stage: Stage) -> None:
+    """Though something before it was: the state is ahead of what the next owner is told."""
+    async with rigged(stage) as rig:
+        await _live(rig)
+        await _parsed(stage, rig)
+        [lane] = [lane for lane in rig.engine.lanes.values() if lane.partition.offset]
+        assert await rig.engine.committer.flush([lane], 20) == [lane]
+        await stage.send("c", {"message_id": "m", "seq": 3, "delta": "x"})
+        while lane.partition.offset < 4:
+            await rig.turn()
+        assert await rig.engine.committer.flush([lane], 0) == []
+
+
 async def test_commits_begin_at_the_interval(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     """However long one takes, the next begins an interval after it began, or immediately: the pause is what is left."""
     pauses, now, enough = list[float](), [0.0], asyncio.Event()
@@ -155,6 +168,10 @@ async def test_commits_that_fail_for_too_long_are_fatal(stage: Stage, monkeypatc
         monkeypatch.undo()
         await rig.commit()
         assert rig.engine.numbers.value("tokenmill_commits_total", "done") == 1
+        now[0], lane = 1_000, rig.lane()
+        assert lane.committed is not None
+        monkeypatch.setattr(rig.engine.consumer, "commit", fails)
+        await committer.commit({lane: lane.committed})  # those of before count no longer
 
 
 async def test_one_commit_is_in_flight_at_a_time(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,6 +14,7 @@ from tests.support.stage import Stage, until
 from tokenmill.errors import FatalError
 from tokenmill.kafka.header_names import Fetched
 from tokenmill.worker import engine as engine_module
+from tokenmill.worker.lane import Phase
 from tokenmill.worker.watch import LONGEST_LOOK_S, Watch
 
 pytestmark = pytest.mark.integration
@@ -91,11 +92,18 @@ async def test_errors_of_the_client_are_waited_out_and_then_fatal(
         async def refused(**_: object) -> None:
             raise problem
 
+        async def nothing(**_: object) -> dict[TopicPartition, list[object]]:
+            return {}
+
         monkeypatch.setattr(rig.engine.consumer, "getmany", refused)
         assert await rig.engine.read() == {}
         now[0] = 62
         with pytest.raises(FatalError, match="reading has failed for 61 s"):
             await rig.engine.read()
+        with monkeypatch.context() as again:
+            again.setattr(rig.engine.consumer, "getmany", nothing)
+            await rig.engine.read()
+        assert await rig.engine.read() == {}  # failures count from the last read that did not fail
 
 
 async def test_what_came_before_an_error_is_read_again(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -188,6 +196,19 @@ async def test_a_partition_without_a_commit_is_no_error(stage: Stage, monkeypatc
 
         monkeypatch.setattr(rig.engine.consumer, "getmany", none)
         assert await rig.engine.read() == {}
+
+
+async def test_a_partition_that_is_given_up_is_not_restored_any_more(stage: Stage) -> None:
+    """Its last records are sent, and then it is another's."""
+    async with rigged(stage) as rig:
+        await _live(rig)
+        (place, lane), *_ = rig.engine.lanes.items()
+        lane.phase, lane.ending = Phase.FAILED, True
+        rig.engine.balance()
+        assert rig.engine.lanes[place] is lane
+        lane.ending = False
+        rig.engine.balance()
+        assert rig.engine.lanes[place] is not lane
 
 
 async def test_records_of_a_partition_that_is_not_ours_are_ignored(stage: Stage) -> None:

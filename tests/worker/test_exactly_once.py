@@ -4,18 +4,19 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from aiokafka import TopicPartition
 
 from tests.support.rig import Rig, rigged
 from tests.support.stage import Stage, until
-from tokenmill.errors import FatalError
+from tokenmill.errors import FatalError, Unavailable
+from tokenmill.observe import Hooks, Numbers
 from tokenmill.partition import Mark
 from tokenmill.worker import exactly_once
 from tokenmill.worker.exactly_once import CATCHING_UP, TransactionCommitter, in_transactions
-from tokenmill.worker.lane import Lane
+from tokenmill.worker.lane import Lane, Phase
 
 pytestmark = pytest.mark.integration
 
@@ -318,3 +319,36 @@ async def test_control_records_are_outside_of_transactions(stage: Stage) -> None
         lane.inbox.flush()
         await until(lambda: lane.inbox.acked == 1, "the control record is there")
         assert [record.value for record in await stage.read(stage.topics.tokens)] == [b'{"control":"timeout"}']
+
+
+class Away:
+    """What a committer uses of a lane: its transaction fails as the test says."""
+
+    phase = Phase.LIVE
+    topic_partition = TopicPartition("tokens", 0)
+    partition = SimpleNamespace(topic="tokens", number=0)
+    problem: Exception | None = None
+
+    @property
+    def publication(self) -> "Away":
+        return self
+
+    async def commit(self, *_: object) -> None:
+        if self.problem is not None:
+            raise self.problem
+
+    def fail(self, _: Exception) -> None:
+        """It is restored then."""
+
+
+async def test_failures_count_from_the_last_transaction_that_came_through() -> None:
+    """Of the partition itself, and in a row: it may have been another worker's for hours meanwhile."""
+    now, config = [0.0], SimpleNamespace(worker=SimpleNamespace(stall_timeout_s=60))
+    parts: Any = SimpleNamespace(numbers=Numbers(), hooks=Hooks(), config=config, clock=lambda: now[0])
+    writer: Any = None
+    committer, away, lane = TransactionCommitter(parts, writer, 1_000), Unavailable("Kafka is away"), Away()
+    for now[0], lane.problem in ((0, away), (30, None), (50, away), (61, away), (200, away), (260, away)):
+        await committer._commit(cast("Lane", lane), Mark(1, 1, ""))
+    now[0] = 261
+    with pytest.raises(FatalError, match="no commit came through for 60 s"):
+        await committer._commit(cast("Lane", lane), Mark(1, 1, ""))

@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from tokenmill.errors import Unavailable
 from tokenmill.observe import Numbers
 from tokenmill.partition import Partition, PartitionSettings
 from tokenmill.partition.tally import REJECTED_KEPT
@@ -162,6 +163,7 @@ def test_a_closed_lane_commits_and_sends_nothing() -> None:
     lane.mark()
     lane.close()
     _ack(lane)
+    lane.fail(Unavailable("what was on its way did not arrive"))
     assert lane.phase is Phase.CLOSED
     assert lane.committable() is None
     assert all(box.closed for box in (*lane.outboxes.values(), lane.inbox))  # type: ignore[attr-defined] # a Box

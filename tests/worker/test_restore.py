@@ -74,6 +74,11 @@ def test_a_low_water_mark_that_the_topic_no_longer_holds_makes_the_replay_lossy(
     assert _plan(extent=Extent(70, 200)) == _planned("replay", 70, lossy=True)
 
 
+def test_a_low_water_mark_that_is_the_first_record_loses_nothing() -> None:
+    """All that is alive can be rebuilt from there."""
+    assert _plan(extent=Extent(60, 200)) == _planned("replay", 60)
+
+
 def test_nothing_open_is_nothing_to_restore() -> None:
     """The low-water mark is the commit itself."""
     mark = Mark(offset=100, low_water=100, fingerprint="ours")
@@ -110,6 +115,12 @@ def test_a_log_that_lost_its_end_is_gone_on_with_from_there() -> None:
     assert _plan(KNOWN, extent, 70) == Plan("redis", 70, left, lost=20, log=cut, epoch=7, change="cut")
     assert _plan(KNOWN, extent, 90) == Plan("replay", 60, left, lossy=True, lost=20, log=cut, epoch=7, change="cut")
     assert _plan(KNOWN, extent, 50).source == "redis"
+
+
+def test_what_was_announced_of_lost_records_was_not() -> None:
+    """Others are written in their place."""
+    known = msgspec.structs.replace(KNOWN, announced=((10, 80), (20, 90)))
+    assert _plan(known, Extent(0, 80, LOG, epoch=7), 70).mark.announced == ((10, 80),)
 
 
 def test_a_log_that_has_other_records_there_lost_its_end_too() -> None:

@@ -1,6 +1,7 @@
 """Snapshots of lanes: when they are captured, when they may be written, and what follows a failure."""
 
 import json
+from typing import Any
 
 import pytest
 
@@ -121,6 +122,26 @@ async def test_a_failed_write_is_followed_by_a_full_one(monkeypatch: pytest.Monk
     scene.talk("c")
     await scene.cycle()
     assert scene.outcome("full", "done") == 2
+    assert (await scene.head() or Head("", 0, 0, 0)).offset == 3
+
+
+async def test_a_write_of_ours_whose_answer_was_lost_is_nobody_else_s(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The head is not what we know, but of our own epoch: we go on."""
+    scene = Scene()
+    write_full = scene.store.write_full
+
+    async def lost(*args: Any) -> Head:
+        await write_full(*args)
+        raise Unavailable("the answer is lost")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(scene.store, "write_full", lost)
+        scene.talk("a")
+        await scene.cycle()
+    for message in ("b", "c"):
+        scene.talk(message)
+        await scene.cycle()
+    assert [scene.outcome("full", outcome) for outcome in ("failed", "overtaken", "done")] == [1, 1, 1]
     assert (await scene.head() or Head("", 0, 0, 0)).offset == 3
 
 

@@ -174,6 +174,7 @@ async def test_short_memory_pauses_input_and_closes_the_longest_idle(
         place = TopicPartition(stage.topics.tokens, 0)
         IdleCloser(rig.engine).look()
         assert rig.engine.numbers.value(WRITTEN) == 2
+        rig.engine.balance()
         assert place in rig.engine.consumer.paused()
         lane = rig.engine.lanes[place]
         await until(lambda: lane.inbox.acked == lane.inbox.begun, "they are on the input")

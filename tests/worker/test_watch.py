@@ -65,6 +65,15 @@ async def test_a_sound_worker_is_left_alone(stage: Stage) -> None:
         watch.look()
 
 
+async def test_a_partition_that_is_held_is_not_stuck(stage: Stage) -> None:
+    """A person has to decide; another start would change nothing."""
+    async with rigged(stage) as rig:
+        await _live(rig)
+        now, watch = _watched(rig)
+        rig.engine.lanes[TopicPartition(stage.topics.tokens, 0)].phase = Phase.HELD
+        assert not [problem for problem in _after(2 * PATIENCE_S, now, watch) if "state held" in problem]
+
+
 async def test_a_process_that_was_suspended_is_not_stuck(stage: Stage) -> None:
     """It could see nothing meanwhile; what does not move afterwards is noticed."""
     async with rigged(stage) as rig:

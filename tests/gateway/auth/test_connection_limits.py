@@ -44,6 +44,13 @@ def test_a_process_has_so_many_places() -> None:
         assert limits.taken_now == 1
 
 
+def test_a_process_with_one_place_has_it_for_readers_of_a_site_too() -> None:
+    """Half of one place would be none."""
+    limits = ConnectionLimits(1, 1)
+    with limits.taken(Grant("web", ("c",), frozenset({"read"}), source="digest", by_ticket=True)):
+        assert limits.taken_now == 1
+
+
 def test_without_a_name_only_the_process_counts() -> None:
     """Without `auth` all are one, and may be many."""
     limits = ConnectionLimits(10, 1)

@@ -42,6 +42,8 @@ async def test_records_are_told_from_others(window: int | None) -> None:
     assert {offset for offset in range(log.end) if await records.at(offset)} == own
     assert not await records.ends_before(log.end)
     assert await records.ends_before(log.end + 1)
+    log.say(of("c", spoken("later", "Hello.")))  # which our reader has not polled
+    assert [await records.ends_before(offset) for offset in (log.end, log.end + 1)] == [False, True]
     assert [await records.there(offset) for offset in (-5, 0, 30)] == [0, 0, 30]
     log.first = 10
     assert await records.there(4) == (4 if window == 0 else 10)

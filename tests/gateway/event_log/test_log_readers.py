@@ -105,6 +105,7 @@ async def test_many_take_turns_with_few_consumers(kafka: str, unique: str, log: 
             sum(entry.key == b"c%d" % (n % 5) for entry in log.entries()) for n in range(12)
         ]
         assert len(readers._free) == 2
+        assert all(free.paused() == free.assignment() for free in readers._free)  # or they would go on fetching
 
 
 async def test_clients_that_come_and_go_make_no_more_consumers(kafka: str, unique: str, log: EventLog) -> None:

@@ -6,12 +6,12 @@ from types import SimpleNamespace
 import pytest
 
 from tests.support.event_log import EventLog, frames_of, of, position_of, spoken, woven
-from tests.support.readings import FAR, NOW, TEXT, others, reading_of, shown, talk
+from tests.support.readings import FAR, NOW, TEXT, chain, others, reading_of, shown, talk
 from tokenmill.dialects import DIALECTS, Dialect, find_dialect
 from tokenmill.dialects.native import NATIVE
 from tokenmill.errors import Unavailable
 from tokenmill.gateway.event_log.position import Position
-from tokenmill.gateway.event_log.reading import RESTS, Gone, Lookback, Reading, Since, Start
+from tokenmill.gateway.event_log.reading import RESTS, REWINDS, Gone, Lookback, Reading, Since, Start
 from tokenmill.gateway.event_log.view import Frame
 from tokenmill.gateway.event_log.window import Windows
 
@@ -77,6 +77,15 @@ async def test_a_position_that_says_too_much_costs_no_more_than_the_beginning(mo
     assert reading._began == frames[0].offset > bound.records
     for number, each in enumerate(frames, 1):
         assert await shown(reading_of(log), position_of(each), bound) == frames[number:]
+
+
+async def test_who_is_led_back_again_and_again_is_shown_what_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each message of a chain leads to the one before it: anybody may write one that is as long as the log."""
+    monkeypatch.setattr("tokenmill.gateway.event_log.reading.REPEATS_BEHIND", 0)
+    for count, whole in ((REWINDS, True), (3 * REWINDS, False)):
+        reading = reading_of(chain(count))
+        assert await shown(reading, "start", Lookback(600, 2)) != []
+        assert (reading._began == 0) is whole
 
 
 async def test_a_long_way_is_read_with_rests(monkeypatch: pytest.MonkeyPatch) -> None:

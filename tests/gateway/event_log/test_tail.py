@@ -131,6 +131,40 @@ async def test_a_partition_that_nobody_reads_is_let_go_of(
             assert (again.first, again.end) == (len(LOG.records), len(LOG.records))
 
 
+async def test_a_partition_is_kept_for_who_comes_back_soon() -> None:
+    """A page that is reloaded: its window would be empty, and all of the answer read from the log."""
+    rig = Rig("nobody:1", "events")
+    rig.windows.open(0, 7)
+    rig.tail._pins[0] += 1
+    rig.tail.unpin(0)
+    rig.tail._let_go()
+    assert rig.windows.get(0) is not None
+
+
+async def test_records_that_lie_before_a_window_are_not_of_it() -> None:
+    """They were fetched before it was opened at the log's end; its readers have them from the log."""
+    rig = Rig("nobody:1", "events")
+    window = rig.windows.open(1, 4)
+    rig.tail._take(1, LOG.records[:6])
+    assert (window.first, window.end, rig.windows.records) == (4, 6, 2)
+    assert [entry.offset for entry in (*window.of(b"a", 0)[0], *window.of(b"b", 0)[0])] == [4, 5]
+
+
+async def test_kafka_is_not_waited_for_without_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Streams wait; a process that is started anew may find what this one can't."""
+
+    async def away(_: Tail) -> int:
+        raise Unavailable("Kafka is away")
+
+    monkeypatch.setattr(Tail, "_count", away)
+    tail, now = Rig("nobody:1", "events").tail, asyncio.get_running_loop().time()
+    tail.polled_at = now - module.AWAY_S / 2
+    assert await tail._answered() == 0
+    tail.polled_at = now - module.AWAY_S - 1
+    with pytest.raises(Unavailable, match="Kafka is away"):
+        await tail._answered()
+
+
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Partitions whose ends were looked up; number 0 does not answer."""
@@ -159,6 +193,7 @@ async def test_a_partition_that_does_not_answer_keeps_nobody_of_another_waiting(
         waiting[0].cancel()
         said = await asyncio.gather(*waiting, return_exceptions=True)
         assert [type(each) for each in said] == [asyncio.CancelledError, Unavailable, Unavailable]
+        assert rig.tail._pins[0] == 0
         assert sorted(asked) == [0, 1]
 
 

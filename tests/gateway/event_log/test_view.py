@@ -16,7 +16,7 @@ from tokenmill.dialects.native import NATIVE
 from tokenmill.events import Error, Event, Finish, decode_event
 from tokenmill.formats import FORMATS
 from tokenmill.gateway.event_log.entry import Entry
-from tokenmill.gateway.event_log.view import ENDED_KEPT, Frame, View
+from tokenmill.gateway.event_log.view import ATTEMPTS_KEPT, ENDED_KEPT, Frame, View
 from tokenmill.parser import Options
 
 TEXT = '<think>Hm.</think>Rain.\n<tool_call>\n{"name": "now", "arguments": {"a": "b c"}}\n</tool_call> Done.'
@@ -146,6 +146,17 @@ def test_a_message_s_id_may_be_used_again() -> None:
         msgspec.json.decode(payload).get("delta", "") for payload in payloads(frames_of(log.entries(), NATIVE))
     )
     assert texts == "One.Two, and longer."
+
+
+def test_of_earlier_uses_of_an_id_the_latest_are_remembered() -> None:
+    """A program may give all of its answers the same one."""
+    view, offset = View(NATIVE, 0), 0
+    for attempt in range(3 * ATTEMPTS_KEPT):
+        for entry in EventLog(of("c", spoken("m", "x"))).entries():
+            frames = view.take(msgspec.structs.replace(entry, offset=offset, opened=STARTED_MS + attempt))
+            assert len(frames) == 1
+            offset += 1
+    assert {len(known.before) for known in view._known.values()} == {ATTEMPTS_KEPT}
 
 
 def test_a_record_without_its_beginning_is_missed() -> None:

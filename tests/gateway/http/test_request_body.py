@@ -91,11 +91,13 @@ async def test_pieces_come_as_soon_as_they_are_there() -> None:
         assert await posted(reader, body()) == b"one|two"
 
 
-@pytest.mark.parametrize("read", [whole, all_pieces])
-async def test_a_body_that_stalls_is_given_up(read: Read, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Else a few thousand of them would take all connections (slow-loris)."""
-    monkeypatch.setattr(request_body, "WHOLE_S", 0.05)
-    async with reading(read, idle_s=0.05) as reader:
+@pytest.mark.parametrize(("read", "whole_s", "idle_s"), [(whole, 0.05, 60), (whole, 60, 0.05), (all_pieces, 60, 0.05)])
+async def test_a_body_that_stalls_is_given_up(
+    read: Read, whole_s: float, idle_s: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a few thousand of them would take all connections (slow-loris). The shorter of two deadlines counts."""
+    monkeypatch.setattr(request_body, "WHOLE_S", whole_s)
+    async with reading(read, idle_s=idle_s) as reader:
         _, writer = await asyncio.open_connection("127.0.0.1", reader.port)
         writer.write(b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\n123")
         refusal = await outcome(reader)

@@ -78,6 +78,22 @@ async def test_what_was_accepted_before_a_refusal_is_known() -> None:
     assert writer.accepted == 3
 
 
+async def test_what_was_refused_takes_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each refusal would leave less of it, in the end for one record at a time."""
+    monkeypatch.setattr(module, "WINDOW_BYTES", 10)
+    written = Written()
+    written.refusals = dict.fromkeys(range(2), unavailable("Kafka: no"))
+    writer = writer_of(written)
+    for _ in range(2):
+        await writer.put(b"x" * 8, ())
+    await writer.settled()
+    written.acknowledging.clear()
+    async with asyncio.timeout(5):
+        for _ in range(2):
+            await writer.put(b"x" * 8, ())
+    assert len(written.records) == 4
+
+
 async def test_nothing_is_known_of_what_was_not_put() -> None:
     """An empty body has no place in the log."""
     writer = writer_of(Written())

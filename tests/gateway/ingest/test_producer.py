@@ -211,6 +211,19 @@ async def test_a_broker_that_stalls_costs_bounded_time_and_memory(start_kafka: C
         assert await status_of(producer.put("tokens", 0, b"c", b"{}")) == 503
 
 
+@pytest.mark.parametrize("lacks", ["room", "connection"])
+async def test_what_is_not_sent_takes_no_room(lacks: str) -> None:
+    """Of its partition, or of all: else each refusal would leave less for the next one."""
+    producer = Producer(Kafka(bootstrap_servers="127.0.0.1:1"), ["tokens"], Bounds(in_flight_bytes=900, room_s=0.01))
+    producer._largest = {"tokens": 1_000}
+    if lacks == "room":
+        producer._ready.set()
+        assert producer._all.try_take(800)
+    assert await status_of(producer.put("tokens", 0, b"c", b"{}")) == {"room": 429, "connection": 503}[lacks]
+    assert producer.in_flight_bytes == {"room": 800, "connection": 0}[lacks]
+    assert producer._of_partition["tokens", 0].taken == 0
+
+
 async def test_kafka_that_is_not_there_is_said_at_once() -> None:
     """Nothing listens on port 1; the server tries again."""
     with pytest.raises(Unavailable, match="connect"):

@@ -127,6 +127,17 @@ async def test_of_many_all_are_asked_in_turns(monkeypatch: pytest.MonkeyPatch) -
     assert set(asked) == set(range(6))
 
 
+async def test_of_very_many_each_is_asked_within_five_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """More of them are asked at a look then: rights that have ended don't last longer because there are many."""
+    monkeypatch.setattr("tokenmill.gateway.streams.flusher.ASKED", 1)
+    flusher, asked = Flusher(0.01, 60), Counter[int]()
+    for number in range(20):
+        added(flusher, FakePipe(), leaves=partial(asked.update, [number]))
+    for _ in range(5):
+        flusher._ask()
+    assert asked == dict.fromkeys(range(20), 1)
+
+
 async def test_who_may_not_stay_is_ended() -> None:
     """Within about a second, for the reason that was given."""
     why: Outcome | None = None
@@ -149,6 +160,21 @@ async def test_the_end_of_all_streams_can_be_waited_for() -> None:
     flusher.remove(streams[1])
     await asyncio.wait_for(waiting, 5)
     flusher.dirty(streams[1].outbox)  # what was under way for one that has left
+
+
+async def test_nothing_is_written_for_a_stream_that_is_over() -> None:
+    """Neither what was collected for it, nor what its socket did not take: nothing of it is kept."""
+    flusher = Flusher(0.01, 60)
+    collected, stuck = FakePipe(), FakePipe(room=0)
+    streams = [added(flusher, pipe) for pipe in (collected, stuck)]
+    for stream in streams:
+        stream.tell([frame(1)], b"abc")
+    flusher._write(streams[1].outbox, 0)
+    streams[1].tell([frame(2)], b"def")
+    flusher._write(streams[1].outbox, 0)
+    for stream in streams:
+        flusher.remove(stream)
+    assert (flusher._dirty, flusher._full, flusher.streams) == (set(), set(), [])
 
 
 async def test_what_nobody_has_a_stream_for_is_counted_at_once_too() -> None:

@@ -98,6 +98,17 @@ async def test_only_the_past_is_folded(gate: Gate) -> None:
     assert texts == ["abc", "d", "e", "f"]
 
 
+async def test_a_long_way_through_the_past_is_no_silence(gate: Gate) -> None:
+    """Proxies would close the connection; where nothing is found for it, a client gets heartbeats on the way."""
+    records = answer("c", "m", ["Hello"])
+    await gate.say(records)
+    gate.serving.settings = msgspec.structs.replace(gate.serving.settings, heartbeat_s=1e-9)
+    pipe = Memory()
+    assert await attended(gate, pipe) == "finished"
+    assert SSE.heartbeat in pipe.taken
+    assert payloads(pipe.taken) == shown(records, "ai_sdk_ui")
+
+
 async def test_an_end_that_comes_at_once_goes_out_in_pieces(gate: Gate) -> None:
     """All clients of a channel share what is collected for them, and copies are made of what is on its way only."""
     records = answer("c", "m", ["x" * 10_000] * 15)

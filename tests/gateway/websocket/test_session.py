@@ -17,6 +17,7 @@ from tokenmill.gateway.auth.grant import Authorizer, Credentials, Grant, unauthe
 from tokenmill.gateway.auth.tickets import Tickets
 from tokenmill.gateway.event_log.log_readers import ClientLogReader, LogReaders
 from tokenmill.gateway.problems import UNVERIFIABLE, Refused
+from tokenmill.gateway.websocket.session import FRAMES_PER_WINDOW, WebSocketSession
 from tokenmill.limits import KIB
 
 pytestmark = pytest.mark.integration
@@ -322,6 +323,15 @@ async def test_a_socket_reads_so_many_conversations(stand: Stand, monkeypatch: p
         assert (refused["event"], refused["data"]["status"]) == ("error", 409)
         assert (await _answered(socket, {"type": "unsubscribe", "conversation": "c1"}))["event"] == "unsubscribed"
         assert "event" not in await _answered(socket, {"conversation": "c3"})
+
+
+async def test_frames_count_for_some_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page that says something now and then is never a flood, however long it is open."""
+    nothing: Any = None
+    session = WebSocketSession(nothing, nothing, nothing, nothing, None)
+    assert [session._is_flooded() for _ in range(FRAMES_PER_WINDOW + 1)][-2:] == [False, True]
+    monkeypatch.setattr("tokenmill.gateway.websocket.session.WINDOW_S", -1)
+    assert not any(session._is_flooded() for _ in range(2 * FRAMES_PER_WINDOW))
 
 
 async def test_what_a_socket_reads_of_the_past_is_its_name_s(
