@@ -9,8 +9,10 @@ from tokenmill.bench.dialects import DialectCost, encode, events_of, grammar_for
 from tokenmill.dialects import DIALECTS, Dialect, find_dialect
 
 BUDGET = 20
-NOISE = 3
+NOISE = 1.5
 """A machine with much else to do."""
+TURN_MESSAGES, ROUNDS = 40, 7
+"""Many short turns: the median of a few long ones is at times twice as high."""
 
 
 def test_every_dialect_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -44,7 +46,8 @@ def test_a_dialect_that_streams_gets_what_it_needs() -> None:
 
 
 @pytest.mark.slow
-def test_no_dialect_costs_far_more_than_its_budget() -> None:
+def test_no_dialect_costs_far_more_than_its_budget(monkeypatch: pytest.MonkeyPatch) -> None:
     """20 loops for an event."""
-    costs: list[DialectCost] = run_dialects(rounds=5, progress=lambda _: None)
+    monkeypatch.setattr(dialects, "MESSAGES", TURN_MESSAGES)
+    costs: list[DialectCost] = run_dialects(rounds=ROUNDS, progress=lambda _: None)
     assert {cost.name: cost.ratio for cost in costs if cost.ratio > BUDGET * NOISE} == {}

@@ -19,6 +19,7 @@ from tokenmill.events import (
     ReasoningDelta,
     Request,
     TextDelta,
+    TextStart,
     ToolCall,
 )
 from tokenmill.limits import Limits
@@ -74,6 +75,29 @@ def test_a_lost_message_is_an_error() -> None:
     """Its client is told why."""
     (payload,) = lost("anthropic_message").payloads
     assert json.loads(payload)["error"]["message"] == "the log no longer holds its beginning"
+
+
+@pytest.mark.parametrize(
+    ("deltas", "text"),
+    [
+        (["a", "\ud83d\ude00"], "a😀"),
+        (["a", "\ud83d", "\ude00"], "a\ud83d\ude00"),
+        (["\ud83d\ude00", "\udfff"], "😀\udfff"),
+    ],
+)
+def test_half_characters_are_those_of_the_stream(deltas: list[str], text: str) -> None:
+    """Two that came together are one character there, so they are here; others stay halves."""
+    events = [TextDelta("t", delta) for delta in deltas]
+    state, envelope = AnthropicMessageState(), Envelope("c", "m", 0, 0)
+    for seq, event in enumerate(events):
+        ANTHROPIC_MESSAGE.encode(state, envelope, event, seq, 0)
+    assert [block.said.text() for block in state.blocks] == [text]
+
+
+def test_text_of_a_call_that_was_cut_off_is_not_shown() -> None:
+    """Not in a block that something else has opened, either."""
+    answer, _ = of(TextStart("t", cut=True), Part("refusal", "no"), TextDelta("t", '{"a":'))
+    assert answer["content"] == [{"type": "text", "text": "no"}]
 
 
 def test_it_does_not_depend_on_the_cut() -> None:

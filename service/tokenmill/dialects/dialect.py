@@ -24,9 +24,11 @@ _UNSAID = MessageStart("", "")
 
 _encode = msgspec.json.Encoder().encode
 
+Made = TypeVar("Made")
+
 
 class Envelope:
-    """Common data of all events of one message and choice, with the constant bytes made once.
+    """Common data of all events of one message and choice, with the constants made once.
 
     All of it comes from the native events: the ids are in each, the rest is in `message-start`, whose time is
     `created`. So a dialect writes the same wherever its events come from.
@@ -65,7 +67,7 @@ class Envelope:
         """What the message asks of dialects."""
         self.payload_bytes = self.request.payload_bytes or PAYLOAD_BYTES
         """Maximum bytes of a payload."""
-        self._made: dict[str, bytes] | None = None
+        self._made: dict[str, Any] | None = None
         self.native = _native_fields(conversation_id, message_id, choice)
         """The envelope's constant fields as written in a JSON object of the native dialect."""
 
@@ -79,12 +81,12 @@ class Envelope:
         asked = self.request.stream_tool_input
         return by_itself if asked is None else asked
 
-    def constant(self, name: str, make: Callable[["Envelope"], bytes]) -> bytes:
-        """Return the bytes of this name that depend only on the envelope, made once."""
+    def constant(self, name: str, make: Callable[["Envelope"], Made]) -> Made:
+        """Return the value of this name that depends only on the envelope, made once."""
         made = self._made
         if made is None:
             made = self._made = {}
-        constant = made.get(name)
+        constant: Made | None = made.get(name)
         if constant is None:
             constant = made[name] = make(self)
         return constant

@@ -102,14 +102,18 @@ def _head(envelope: Envelope) -> bytes:
     return json_bytes(head(envelope, "chat.completion.chunk"))[:-1] + b',"choices":'
 
 
+def _choice(envelope: Envelope) -> bytes:
+    """Return a chunk up to the members of its choice's `delta`."""
+    return envelope.constant("openai", _head) + b'[{"index":%d,"delta":{' % envelope.choice
+
+
 def _chunk(state: OpenAIState, envelope: Envelope, delta: bytes, out: Payloads, reason: str | None = None) -> None:
     """Write a chunk with this delta, given as the members of a JSON object."""
     if not state.begun:
         state.begun = True
         delta = b'"role":"assistant"' + (b"," + delta if delta else b"")
     finish = b'"%b"' % reason.encode() if reason else b"null"
-    choice = b'[{"index":%d,"delta":{%b},"finish_reason":%b}]}' % (envelope.choice, delta, finish)
-    out.append(envelope.constant("openai", _head) + choice)
+    out.append(b'%b%b},"finish_reason":%b}]}' % (envelope.constant("openai choice", _choice), delta, finish))
 
 
 def _text_start(state: OpenAIState, _envelope: Envelope, event: TextStart, _out: Payloads) -> None:

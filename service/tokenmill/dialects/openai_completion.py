@@ -61,8 +61,12 @@ class CompletionState(msgspec.Struct, array_like=True, gc=False):
     def add(self, field: str, text: str, envelope: Envelope) -> None:
         """Add text to a field, as much as there is room for."""
         kept = self._fitting(text, envelope)
-        if kept:
-            self.texts.setdefault(field, Source()).add(kept)
+        if not kept:
+            return
+        said = self.texts.get(field)
+        if said is None:
+            said = self.texts[field] = Source()
+        said.add(kept)
 
     def call(self, call: ToolCall, envelope: Envelope) -> None:
         """Keep a call, if there is room."""
@@ -93,6 +97,10 @@ class CompletionState(msgspec.Struct, array_like=True, gc=False):
 
 def room_of(envelope: Envelope) -> int:
     """Return the bytes that the content of a whole answer's object may take."""
+    return envelope.constant("room", _room)
+
+
+def _room(envelope: Envelope) -> int:
     return min(COMPLETION_BYTES, envelope.payload_bytes) - FRAME_BYTES - json_size(envelope.model)
 
 
