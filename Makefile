@@ -97,7 +97,7 @@ chart-apiserver: $(INSTALLED) ## The chart on a real API server, which takes min
 	$(BIN)/pytest -m apiserver tests/apiserver $(PYTEST_ARGS)
 
 .PHONY: fuzz
-fuzz: $(INSTALLED) ## Three million random inputs against the promises; less or more: make fuzz FUZZ_ARGS="--minutes 5"
+fuzz: $(INSTALLED) ## Random inputs of all kinds against the promises, for long; less or more: make fuzz FUZZ_ARGS="--minutes 5"
 	$(BIN)/python -m tests.properties.fuzz $(FUZZ_ARGS)
 
 .PHONY: chaos
