@@ -109,6 +109,13 @@ cuts: $(INSTALLED) ## A thousand cuts between gateway or fronts and their client
 	TOKENMILL_CUTS=500 $(BIN)/pytest tests/integration/test_gateway_cuts.py $(PYTEST_ARGS)
 	TOKENMILL_FRONT_CUTS=1000 $(BIN)/pytest tests/chaos/test_front.py $(PYTEST_ARGS)
 
+.PHONY: long
+long: $(INSTALLED) ## Hours of stale leaders, faults of tool runners, hostile requests, and a slow tool
+	TOKENMILL_STALE_LEADER=50 $(BIN)/pytest tests/chaos/test_stale_leader.py $(PYTEST_ARGS)
+	TOKENMILL_TOOL_FAULTS=100 $(BIN)/pytest --timeout 7200 tests/chaos/test_tools.py $(PYTEST_ARGS)
+	TOKENMILL_GATEWAY_FUZZ=100000 $(BIN)/pytest tests/integration/test_gateway_fuzz.py $(PYTEST_ARGS)
+	TOKENMILL_SLOW_TOOL_S=600 $(BIN)/pytest --timeout 3600 tests/integration/test_tools.py -k slow_tool $(PYTEST_ARGS)
+
 .PHONY: mutants
 mutants: $(INSTALLED) ## Mistakes in the parser's core, each of which the tests must notice
 	TOKENMILL_MUTANTS=all $(BIN)/pytest tests/properties/test_mutants.py
