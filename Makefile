@@ -97,7 +97,7 @@ chart-apiserver: $(INSTALLED) ## The chart on a real API server, which takes min
 	$(BIN)/pytest -m apiserver tests/apiserver $(PYTEST_ARGS)
 
 .PHONY: fuzz
-fuzz: $(INSTALLED) ## Three million random inputs against the promises; less or more: make fuzz FUZZ_ARGS="--minutes 5"
+fuzz: $(INSTALLED) ## Random inputs of all kinds against the promises, for long; less or more: make fuzz FUZZ_ARGS="--minutes 5"
 	$(BIN)/python -m tests.properties.fuzz $(FUZZ_ARGS)
 
 .PHONY: chaos
@@ -108,6 +108,13 @@ chaos: $(INSTALLED) ## Faults of every kind, for minutes with each delivery; lon
 cuts: $(INSTALLED) ## A thousand cuts between gateway or fronts and their clients, while everything is killed
 	TOKENMILL_CUTS=500 $(BIN)/pytest tests/integration/test_gateway_cuts.py $(PYTEST_ARGS)
 	TOKENMILL_FRONT_CUTS=1000 $(BIN)/pytest tests/chaos/test_front.py $(PYTEST_ARGS)
+
+.PHONY: long
+long: $(INSTALLED) ## Hours of stale leaders, faults of tool runners, hostile requests, and a slow tool
+	TOKENMILL_STALE_LEADER=50 $(BIN)/pytest tests/chaos/test_stale_leader.py $(PYTEST_ARGS)
+	TOKENMILL_TOOL_FAULTS=100 $(BIN)/pytest --timeout 7200 tests/chaos/test_tools.py $(PYTEST_ARGS)
+	TOKENMILL_GATEWAY_FUZZ=100000 $(BIN)/pytest tests/integration/test_gateway_fuzz.py $(PYTEST_ARGS)
+	TOKENMILL_SLOW_TOOL_S=600 $(BIN)/pytest --timeout 3600 tests/integration/test_tools.py -k slow_tool $(PYTEST_ARGS)
 
 .PHONY: mutants
 mutants: $(INSTALLED) ## Mistakes in the parser's core, each of which the tests must notice

@@ -4,6 +4,7 @@ import pytest
 
 from tokenmill.bench import scale
 from tokenmill.bench.scale import Cell, Cost, Run, Scale, foretell, name_of, run_scale
+from tokenmill.capacity import RECORD_US, Load, need
 
 CELLS = (Cell(4, 1), Cell(8, 2))
 
@@ -16,6 +17,14 @@ CELLS = (Cell(4, 1), Cell(8, 2))
 def test_workers_add_up_until_the_machine_is_full(workers: int, cores: int, rate: int) -> None:
     """Workers of 20 µs a record, beside a broker and a Redis of 10 µs."""
     assert foretell(Cost(20.0, 8.0, 2.0), workers, cores) == pytest.approx(rate, abs=1)
+
+
+def test_further_tokens_in_a_record_cost_a_worker_what_capacity_takes() -> None:
+    """16 tokens are 15 µs more for a worker, and so for the machine."""
+    assert foretell(Cost(20.0, 8.0, 2.0), 2, 8, tokens=16) == pytest.approx(1e6 * 2 / 35)
+    assert foretell(Cost(20.0, 8.0, 2.0), 2, 2, tokens=16) == pytest.approx(1e6 * 2 / 45)
+    load = Load(conversations=1_000_000, tokens_per_s=16, tokens_per_record=16)
+    assert need(load).worker_cores == pytest.approx(1e6 / foretell(Cost(RECORD_US, 0, 0), 1, 1, tokens=16))
 
 
 def test_the_first_cell_foretells_the_others() -> None:

@@ -1,4 +1,4 @@
-"""Faults of every kind on a service at work, for minutes with each delivery; `make chaos` goes on for as long as asked.
+"""Faults of every kind on a service at work, for `SECONDS` with each delivery; `make chaos` goes on as long as asked.
 
 The report is printed behind the tests whether or not it is a pass, and stays in `build`.
 """

@@ -3,9 +3,12 @@
 import json
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner, Result
 
+from tests.support.drawn_bars import drawn_bar
 from tests.templates.test_check import FOLDER, TEMPLATES
+from tokenmill.commands import check_template
 from tokenmill.commands.formats import command
 
 
@@ -58,6 +61,15 @@ def test_all_of_it_can_be_had_as_json() -> None:
         "start": None,
         "misses": [],
     }
+
+
+def test_a_person_sees_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It takes seconds: rendering, then each format."""
+    bar = drawn_bar(monkeypatch, check_template)
+    assert run(FOLDER / "hermes.jinja").exit_code == 0
+    formats = len(bar.drawn) - 1
+    assert formats > 0
+    assert bar.drawn == [("rendering", 0, None), *(("trying formats", at, formats) for at in range(formats))]
 
 
 def test_a_template_that_can_not_be_tried_is_an_error(tmp_path: Path) -> None:

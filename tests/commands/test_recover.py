@@ -7,8 +7,22 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
+from tests.support.drawn_bars import drawn_bar
 from tests.support.topics import make_topics
+from tokenmill.commands import recover
 from tokenmill.commands.recover import command
+
+
+@pytest.mark.integration
+def test_a_person_sees_how_far_it_is(kafka: str, unique: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Connecting, then one partition after the other."""
+    bar = drawn_bar(monkeypatch, recover)
+    asyncio.run(make_topics(kafka, f"tokens-{unique}", partitions=2))
+    config = tmp_path / "t.toml"
+    config.write_text(f'[topics]\ntokens = "tokens-{unique}"\n[redis]\nurl = "memory://"\n')
+    CliRunner().invoke(command, ["--config", str(config), "--bootstrap", kafka], catch_exceptions=False)
+    partitions = [(f"restoring partition {number}", number, 2) for number in range(2)]
+    assert bar.drawn == [("connecting", 0, None), *partitions]
 
 
 @pytest.mark.integration

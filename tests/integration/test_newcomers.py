@@ -8,8 +8,6 @@
 
 import json
 import os
-import re
-import shutil
 import subprocess
 import sys
 import tomllib
@@ -23,10 +21,10 @@ import pytest
 
 from tests.structure.pages import blocks
 from tests.structure.tree import CHECKOUT
+from tests.support.prerequisites import PYTHONS, found_python
 from tests.support.stage import until
 from tokenmill.servers.process import free_port
 
-VERSIONS = ("3.11", "3.12", "3.13")
 EACH_WITH_ALL = os.environ.get("TOKENMILL_NEWCOMERS") == "all"
 
 LIBRARY_MIB, LIBRARY_PACKAGES = 25, 5
@@ -103,12 +101,8 @@ class Home:
 
 
 def interpreter(version: str) -> str:
-    """Where the interpreter of a version is: on the path, or where pyenv has it; else the test is left out."""
-    if version == f"{sys.version_info.major}.{sys.version_info.minor}":
-        return sys.executable
-    found = shutil.which(f"python{version}", path=re.sub(r"[^:]*/shims:?", "", os.environ["PATH"]))
-    kept = Path(os.environ.get("PYENV_ROOT", "~/.pyenv")).expanduser().glob(f"versions/{version}.*/bin/python")
-    if not (path := found or next(map(str, kept), None)):
+    """Where the interpreter of a version is; without it a test is skipped, in CI it fails."""
+    if not (path := found_python(version)):
         assert "CI" not in os.environ, f"CI needs Python {version}"
         pytest.skip(f"no Python {version} here")
     return path
@@ -124,10 +118,10 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def which(own: str) -> list[str]:
-    return list(VERSIONS) if EACH_WITH_ALL else [own]
+    return list(PYTHONS) if EACH_WITH_ALL else [own]
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", PYTHONS)
 def test_who_embeds_the_parser_has_a_small_library(version: str, wheel: Path, tmp_path: Path, request: Any) -> None:
     """Few packages, imported at once, run what the README shows; all else says what it needs."""
     home = Home(tmp_path, interpreter(version))

@@ -74,7 +74,7 @@ def _all_kept(pool: Pool, kind: str, first: int, count: int, ends: float) -> boo
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.properties.fuzz", description="Random inputs of all kinds.")
     parser.add_argument("--kind", action="append", choices=KINDS, help="of which inputs; may be repeated (all)")
-    parser.add_argument("--count", type=int, help="how many of each kind (a million; of the last two together)")
+    parser.add_argument("--count", type=int, help="how many of each kind (those of `KINDS` in failures.py)")
     parser.add_argument("--first", type=int, default=0, help="the first seed (0)")
     parser.add_argument("--minutes", type=float, default=math.inf, help="begin nothing after this time")
     parser.add_argument("--processes", type=int, default=os.cpu_count(), help="how many (one for each processor)")

@@ -1,7 +1,10 @@
 """What tests need from the machine beside Python, and what becomes of them where it is missing."""
 
 import os
+import re
 import shutil
+import sys
+from pathlib import Path
 from typing import NamedTuple
 
 from tests.conformance.shared_cases import folder
@@ -18,6 +21,18 @@ class Need(NamedTuple):
 
 SKIPPED = "fail" if os.environ.get("CI") else "are skipped"
 
+PYTHONS = ("3.11", "3.12", "3.13")
+"""Versions in which new users may install the package."""
+
+
+def found_python(version: str) -> str | None:
+    """Where the interpreter of a version is: the running one, on the path, or where pyenv has it."""
+    if version == f"{sys.version_info.major}.{sys.version_info.minor}":
+        return sys.executable
+    found = shutil.which(f"python{version}", path=re.sub(r"[^:]*/shims:?", "", os.environ["PATH"]))
+    kept = Path(os.environ.get("PYENV_ROOT", "~/.pyenv")).expanduser().glob(f"versions/{version}.*/bin/python")
+    return found or next(map(str, kept), None)
+
 
 def missing() -> list[Need]:
     """All that is not here, each with what becomes of its tests."""
@@ -33,6 +48,10 @@ def missing() -> list[Need]:
         ),
         Need("chromium", f"tests in a browser {SKIPPED}"): bool(shutil.which("chromium")),
         Need("the cases of other projects (TOKENMILL_CASES)", f"tests of them {SKIPPED}"): folder() is not None,
+        **{
+            Need(f"Python {version}", f"tests of installing with it {SKIPPED}"): found_python(version) is not None
+            for version in PYTHONS
+        },
         Need("a Docker daemon", "the test that builds the image is skipped"): docker,
     }
     return [need for need, here in needs.items() if not here]

@@ -141,6 +141,16 @@ async def test_what_retention_took_unread_would_end_what_is_open(wiped: Stage, r
 
 
 @pytest.mark.integration
+async def test_what_is_replayed_is_told_as_it_goes(wiped: Stage) -> None:
+    """By offsets, up to the commit."""
+    await _left_behind(wiped)
+    told: list[tuple[str, int, int]] = []
+    await recoveries(configuration(wiped), None, 0, lambda *how_far: told.append(how_far))
+    assert told[0] == ("restoring partition 0", 0, 1)
+    assert told[-1] == ("replaying partition 0", 10, 10)
+
+
+@pytest.mark.integration
 async def test_a_group_without_a_commit_starts_empty(wiped: Stage) -> None:
     """From the first record; and a partition that does not exist is refused."""
     first, second = await recoveries(configuration(wiped), None)

@@ -1,8 +1,9 @@
 """Benchmark of several workers on one Kafka, up to what the machine carries, and of a model that predicts the results.
 
 The model is one line: workers work side by side, each on one core, until all cores are used, by the broker and Redis
-too. What a record costs each of them is taken from the first cell, and the others show how far that carries. Then a
-worker leaves and comes back while records keep coming: what one of them waits at most is what a rebalance costs.
+too. What a record costs each of them is taken from the first cell, further tokens in it cost workers what
+`tokenmill capacity` takes, and the other cells show how far that carries. Then a worker leaves and comes back while
+records keep coming: what one of them waits at most is what a rebalance costs.
 """
 
 import asyncio
@@ -22,6 +23,7 @@ from tokenmill.bench.load import Load
 from tokenmill.bench.processes import processor_seconds
 from tokenmill.bench.throughput import COMPLETE, timed
 from tokenmill.bench.workbench import AT_LEAST_ONCE, Ground, Progress, Workbench, ground, new_group
+from tokenmill.capacity import TOKEN_US
 from tokenmill.errors import FatalError
 from tokenmill.servers.process import Server
 from tokenmill.servers.worker import WorkerProcess
@@ -91,14 +93,15 @@ class Scale(msgspec.Struct, frozen=True):
 
     def foretold(self, cell: Cell) -> float:
         """Return the records per second that the model predicts from the costs of the first cell."""
-        return foretell(self.cost(self.cells[0]), cell.workers, self.cores)
+        return foretell(self.cost(self.cells[0]), cell.workers, self.cores, cell.tokens)
 
 
-def foretell(cost: Cost, workers: int, cores: int) -> float:
+def foretell(cost: Cost, workers: int, cores: int, tokens: int = 1) -> float:
     """Return the records per second of `workers`, each with one core, that share the machine's cores with the
-    broker.
+    broker. `cost` is that of a record with one token.
     """
-    return 1e6 * min(workers / cost.workers, cores / cost.all)
+    further = TOKEN_US * (tokens - 1)
+    return 1e6 * min(workers / (cost.workers + further), cores / (cost.all + further))
 
 
 def name_of(cell: Cell) -> str:

@@ -10,6 +10,7 @@ from tokenmill.commands.samples import print_source
 from tokenmill.templates.check import Report, Verdict, check_template
 from tokenmill.templates.rendering import CannotRender, read_template
 from tokenmill.terminal.console import echo
+from tokenmill.terminal.progress import progress_bar
 from tokenmill.terminal.visible import visible
 
 _SHOWN = 3
@@ -22,7 +23,8 @@ def check(path: Path, console: Console, *, as_json: bool) -> bool:
     Raises `click.ClickException` if the template can't be tried.
     """
     try:
-        report = check_template(read_template(path).text)
+        with progress_bar() as bar:
+            report = check_template(read_template(path).text, bar.at)
     except CannotRender as problem:
         raise click.ClickException(str(problem)) from None
     if as_json:

@@ -8,8 +8,10 @@ import msgspec
 from tokenmill.commands.settings import kafka_options, quiet_kafka
 from tokenmill.config import Config
 from tokenmill.kafka.topic_log import cluster_id
+from tokenmill.kafka.topics import Progress
 from tokenmill.store import RedisStore
 from tokenmill.store.configured import configured
+from tokenmill.terminal.progress import progress_bar
 from tokenmill.worker.recover import Recovery, recoveries, sentences
 
 
@@ -25,7 +27,9 @@ def command(*, partition: int | None, as_json: bool, config: Config) -> int:
     meanwhile. The exit code is 1 if messages or records would be lost.
     """
     quiet_kafka()
-    found = asyncio.run(_find(config, partition))
+    with progress_bar() as bar:
+        bar.at("connecting", 0, None)
+        found = asyncio.run(_find(config, partition, bar.at))
     for recovery in found:
         if as_json:
             click.echo(msgspec.json.encode(recovery))
@@ -34,10 +38,10 @@ def command(*, partition: int | None, as_json: bool, config: Config) -> int:
     return 0 if all(recovery.sound for recovery in found) else 1
 
 
-async def _find(config: Config, partition: int | None) -> list[Recovery]:
+async def _find(config: Config, partition: int | None, progress: Progress) -> list[Recovery]:
     store = configured(RedisStore, config, await cluster_id(config.kafka))
     try:
-        return await recoveries(config, store, partition)
+        return await recoveries(config, store, partition, progress)
     finally:
         if store is not None:
             await store.close()

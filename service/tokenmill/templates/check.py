@@ -1,7 +1,7 @@
 """Which formats read back a template's output, and what each misses."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Literal, TypeAlias
 
 import msgspec
@@ -14,6 +14,9 @@ from tokenmill.templates.probes import PROBES, Probe
 from tokenmill.templates.rendering import CannotRender, Rendering, render
 
 Start: TypeAlias = Literal["text", "reasoning"] | None
+
+Progress: TypeAlias = Callable[[str, int, int | None], None]
+"""What is being done, how much of it is done, and of how much, if that is known."""
 
 _TOKENS = re.compile(r"<[|｜][^<>]*[|｜]>|</?s>|<(?:eos|bos|pad|end_of_turn)>|\[/INST\]")
 """Ends of a turn, where they could not be found from the answer: no server passes them on."""
@@ -59,8 +62,12 @@ class Report(msgspec.Struct, frozen=True):
         return any(verdict.read == verdict.of for verdict in self.verdicts)
 
 
-def check_template(template: str) -> Report:
-    """Render the probes and let every format read them. Raises `CannotRender` where nothing comes of it."""
+def check_template(template: str, progress: Progress = lambda *_: None) -> Report:
+    """Render the probes and let every format read them. Raises `CannotRender` where nothing comes of it.
+
+    `progress` is called with what is done, how much of it, and of how much.
+    """
+    progress("rendering", 0, None)
     asked = [(probe, shape) for shape in SHAPES for probe in PROBES]
     rendered = render(template, [one for probe, shape in asked for one in conversations(probe, shape)])
     triples = [tuple(rendered[at : at + 3]) for at in range(0, len(rendered), 3)]
@@ -73,7 +80,12 @@ def check_template(template: str) -> Report:
         for (probe, _), three in zip(asked, triples, strict=True)
     }
     groups = {(one.shape.nested, one.shape.arguments): one.shape for one in reversed(found)}
-    reports = [_report(found, shape, problems) for shape in reversed(groups.values())]
+    formats = _tried()
+    of = len(groups) * len(formats)
+    reports = list[Report]()
+    for shape in reversed(groups.values()):
+        tried = _counted(formats, len(reports) * len(formats), of, progress)
+        reports.append(_report(found, shape, problems, tried))
     return max(reports, key=lambda report: (report.verdicts[0].read if report.verdicts else -1, report.complete))
 
 
@@ -91,23 +103,30 @@ def _why_not(triples: Iterable[Sequence[Rendering]]) -> str:
     return f"the template renders no calls of the model; it reports: {problems[0]}"
 
 
-def _report(found: Iterable[Answer], shape: Shape, problems: dict[str, str]) -> Report:
-    """Return what the formats read from answers in one way of passing calls to the template."""
+def _report(found: Iterable[Answer], shape: Shape, problems: dict[str, str], formats: Iterable[Format]) -> Report:
+    """Return what these formats read from answers in one way of passing calls to the template."""
     chosen: dict[str, dict[bool, Answer]] = {}
     for one in found:
         if (one.shape.nested, one.shape.arguments) == (shape.nested, shape.arguments):
             chosen.setdefault(one.probe.name, {}).setdefault(bool(one.shape.content), one)
     probed = [list(chosen[probe.name].values()) for probe in PROBES if probe.name in chosen]
-    verdicts = [verdict for format_ in _tried() if (verdict := _verdict(format_, probed)).read]
+    verdicts = [verdict for format_ in formats if (verdict := _verdict(format_, probed)).read]
     known = [format_.name for format_ in FORMATS if format_.models]
     verdicts.sort(key=lambda verdict: (-verdict.read, verdict.format not in known, verdict.start is not None))
     unrendered = {probe.name: problems[probe.name] for probe in PROBES if probe.name not in chosen}
     return Report(probed[0][0].text, shape.arguments, unrendered, tuple(verdicts))
 
 
-def _tried() -> Iterable[Format]:
+def _tried() -> list[Format]:
     """Return the formats that can be tried alone: others take a whole answer, or depend on a message's options."""
-    return (format_ for format_ in FORMATS if format_.answer is None and format_.configured is None)
+    return [format_ for format_ in FORMATS if format_.answer is None and format_.configured is None]
+
+
+def _counted(formats: Iterable[Format], done: int, of: int, progress: Progress) -> Iterator[Format]:
+    """Yield the formats; `progress` has how many were tried before each."""
+    for number, format_ in enumerate(formats, done):
+        progress("trying formats", number, of)
+        yield format_
 
 
 def _verdict(format_: Format, probed: Sequence[Sequence[Answer]]) -> Verdict:

@@ -19,7 +19,14 @@ from tokenmill.kafka.calls import NO_COORDINATOR, deadline, started, stopped, un
 from tokenmill.kafka.clients import make_admin, make_reader
 from tokenmill.kafka.to_end import ToEnd
 from tokenmill.kafka.topic_log import Extent, extents
-from tokenmill.kafka.topics import LONGEST_BATCH, longest_batches, output_topics, partition_counts, settings_of
+from tokenmill.kafka.topics import (
+    LONGEST_BATCH,
+    Progress,
+    longest_batches,
+    output_topics,
+    partition_counts,
+    settings_of,
+)
 from tokenmill.partition import Mark, Partition, PartitionSettings
 from tokenmill.records import Output
 from tokenmill.store import Snapshot, SnapshotStore
@@ -76,9 +83,12 @@ class Recovery(msgspec.Struct, frozen=True, kw_only=True):
         return self.agrees and not self.lost_messages and not self.lost_records
 
 
-async def recoveries(config: Config, store: SnapshotStore | None, number: int | None = None) -> list[Recovery]:
+async def recoveries(
+    config: Config, store: SnapshotStore | None, number: int | None = None, progress: Progress = lambda *_: None
+) -> list[Recovery]:
     """Return those of all partitions of the input, or of one. `store` is None where snapshots die with their worker.
 
+    `progress` is called for each partition, with how many are done, and for what is replayed, with offsets.
     Raises `Unavailable` if Kafka does not answer, `FatalError` if there is no such partition.
     """
     topic = config.topics.tokens
@@ -93,8 +103,11 @@ async def recoveries(config: Config, store: SnapshotStore | None, number: int | 
         raise FatalError(f"the topic {topic} has {count} partitions; there is no partition {number or 0}")
     consumer = await started(lambda: make_reader(config.kafka), "connect", START_S)
     try:
-        trial = _Trial(config, settings, consumer, store)
-        return [await trial.of(tp, committed.get(tp)) for tp in (TopicPartition(topic, each) for each in numbers)]
+        trial, found = _Trial(config, settings, consumer, store, progress), list[Recovery]()
+        for tp in (TopicPartition(topic, each) for each in numbers):
+            progress(f"restoring partition {tp.partition}", len(found), len(numbers))
+            found.append(await trial.of(tp, committed.get(tp)))
+        return found
     finally:
         await stopped(consumer)
 
@@ -117,12 +130,18 @@ class _Trial:
     """Restores partitions one after the other, and forgets them."""
 
     def __init__(
-        self, config: Config, settings: PartitionSettings, consumer: AIOKafkaConsumer, store: SnapshotStore | None
+        self,
+        config: Config,
+        settings: PartitionSettings,
+        consumer: AIOKafkaConsumer,
+        store: SnapshotStore | None,
+        progress: Progress,
     ) -> None:
         self._config = config
         self._settings = settings
         self._consumer = consumer
         self._store = store
+        self._progress = progress
 
     async def of(self, tp: TopicPartition, committed: Committed | None) -> Recovery:
         self._consumer.assign([tp])
@@ -181,6 +200,9 @@ class _Trial:
             partition.mark()
             partition.drain()
             count += len(old)
+            if old:
+                done, of = old[-1].offset + 1 - chosen.start, until - chosen.start
+                self._progress(f"replaying partition {tp.partition}", done, of)
             await asyncio.sleep(0)
         return count
 
