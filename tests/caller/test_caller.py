@@ -13,12 +13,9 @@ import pytest
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from tests.caller.desk import CONVERSATION, Desk, request, settings
+from tests.caller.model import Model
 from tests.support.callers import CallerProcess
-from tests.support.model_servers.__main__ import key_of
-from tests.support.model_servers.serving import Generation
 from tests.support.model_servers.speech import Script
-from tests.support.model_servers.vllm import Vllm
-from tests.support.model_servers.wire import Body
 from tests.support.stage import until
 from tests.support.topics import admin_of
 from tests.support.watching import Watching
@@ -42,40 +39,6 @@ SLOW = Script("".join(f"word-{number:02} " for number in range(60)), cut=8, paus
 LATE = Script("at last", first_s=4)
 
 Start = Callable[..., CallerProcess]
-
-
-class Model(Vllm):
-    """A model server with scripts by the id of the message that is asked for; others are said at once."""
-
-    def __init__(self, scripts: dict[str, Script]) -> None:
-        super().__init__(self._said)
-        self.scripts = scripts
-        self.speaks = asyncio.Event()
-        """Cleared: no generation says anything."""
-        self.speaks.set()
-
-    def _said(self, body: Body) -> Script:
-        script = self.scripts.get(key_of(body), Script("quick"))
-        begun = body["messages"][-1]["content"] if body.get("continue_final_message") else ""
-        return msgspec.structs.replace(script, text=script.text.removeprefix(begun))
-
-    async def _say(self, *arguments: Any) -> None:
-        await self.speaks.wait()
-        await super()._say(*arguments)
-
-    def of(self, key: str) -> list[Generation]:
-        """All generations of a message."""
-        return [generation for generation in self.generations if key_of(generation.body) == key]
-
-    async def says(self, key: str, tokens: int = 3) -> Generation:
-        """Wait until it is in the middle of the newest answer of a message."""
-
-        def begun() -> Generation | None:
-            found = self.of(key)
-            return found[-1] if found and found[-1].tokens_sent >= tokens else None
-
-        generation: Generation = await until(begun, f"the model says {key}")
-        return generation
 
 
 @pytest.fixture
@@ -378,11 +341,11 @@ async def test_an_answer_that_is_left_is_that_of_the_assignment_that_began_it() 
     caller, left = away(), Inherited("c", request("m1"), 3, 0)
     for today in ({}, {PLACE: Offsets(3, 4)}):
         caller._offsets = {PLACE: Offsets(3, 3)}
-        over = caller._over(PLACE, left)
+        over = caller._end_recorder(PLACE, left)
         caller._offsets = today
         over(known=False)
         assert caller._left.count == 0
-    caller._over(PLACE, left)(known=False)
+    caller._end_recorder(PLACE, left)(known=False)
     assert caller._left.count == 1
 
 

@@ -6,11 +6,14 @@ import time
 import msgspec
 import pytest
 
+from tests.support.fronts import Asked, fronting
 from tokenmill.events import MessageStart
 from tokenmill.front.clocks import CLOCKS_MS, Clocks
 from tokenmill.observe import FRONT_METRICS, Numbers
 
 APART = "tokenmill_front_clocks_apart_total"
+
+BODY = {"model": "m", "messages": [{"role": "user", "content": "hi"}]}
 
 
 def compared(payload: bytes, asked_s: float = 10.0) -> float:
@@ -44,3 +47,20 @@ def test_a_clock_that_is_far_off_is_named(after_ms: float, said: str, caplog: py
 def test_an_event_without_a_time_shows_nothing(payload: bytes) -> None:
     """Anybody may write one."""
     assert compared(payload) == 0
+
+
+@pytest.mark.integration
+async def test_a_caller_s_clock_that_is_far_off_is_counted(kafka: str, unique: str) -> None:
+    """With each new answer, streamed or whole; one that is there already tells nothing new."""
+
+    async def answer(asked: Asked) -> None:
+        asked.behind(60_000)
+        await asked.answer()
+
+    async with fronting(kafka, unique, answer) as front:
+        for further in ({"stream": True}, {}, {}):
+            async with front.post("/v1/chat/completions", BODY | further, idempotency_key=str(further)) as response:
+                assert response.status == 200
+                await response.read()
+        async with front.session.get(f"http://127.0.0.1:{front.config.front.ops_port}/metrics") as response:
+            assert "\ntokenmill_front_clocks_apart_total 2.0\n" in await response.text()

@@ -227,22 +227,6 @@ async def test_how_long_clients_wait_for_the_first_event_is_measured(kafka: str,
     assert float(told["tokenmill_front_first_event_seconds_sum"]) > 2 * LATE_S
 
 
-async def test_a_caller_s_clock_that_is_far_off_is_counted(kafka: str, unique: str) -> None:
-    """With each new answer, streamed or whole; one that is there already tells nothing new."""
-
-    async def answer(asked: Asked) -> None:
-        asked.behind(60_000)
-        await asked.answer()
-
-    async with fronting(kafka, unique, answer) as front:
-        for further in ({"stream": True}, {}, {}):
-            async with front.post(CHAT, BODIES[CHAT] | further, idempotency_key=str(further)) as response:
-                assert response.status == 200
-                await response.read()
-        async with front.session.get(f"http://127.0.0.1:{front.config.front.ops_port}/metrics") as response:
-            assert "\ntokenmill_front_clocks_apart_total 2.0\n" in await response.text()
-
-
 async def test_a_failure_behind_the_first_token_is_told_in_the_stream(kafka: str, unique: str) -> None:
     """The status is out; without a stream it is the answer's."""
 

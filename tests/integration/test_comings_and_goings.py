@@ -7,7 +7,8 @@ from contextlib import asynccontextmanager
 from aiokafka import AIOKafkaConsumer
 
 from tests.caller.desk import Desk, request
-from tests.caller.test_caller import SLOW, Model, Start, answered, desk, model, pytestmark, start
+from tests.caller.model import Model
+from tests.caller.test_caller import SLOW, Start, answered, desk, model, pytestmark, start
 from tests.support.stage import until
 
 __all__ = ["desk", "model", "pytestmark", "start"]

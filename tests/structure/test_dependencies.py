@@ -10,7 +10,9 @@ from importlib.metadata import files, packages_distributions
 from tests.structure.tree import CHECKOUT, PACKAGE, TESTS, parsed
 
 PROJECT = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())
-LOCK = "".join((CHECKOUT / name).read_text() for name in ("requirements.lock", "deploy/release.lock"))
+LOCK = "".join(
+    (CHECKOUT / name).read_text() for name in ("requirements.lock", "deploy/installer.lock", "deploy/release.lock")
+)
 
 USED_BY_NAME = {
     "hatchling": "builds the package",
@@ -37,6 +39,7 @@ USED_BY_NAME = {
     "sphinxcontrib-mermaid": "make site",
     "twine": "make dist",
     "types-pyyaml": "make types",
+    "uv": "make install",
 }
 """Declared but never imported, and what they are for."""
 

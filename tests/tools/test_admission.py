@@ -1,13 +1,17 @@
 """Which calls a server gets that breaks off again and again."""
 
 import asyncio
+from typing import Any
 
 import pytest
 
 from tests.support.clock import Clock
 from tests.support.stage import until
+from tests.tools.http_tools import http_tools
+from tests.tools.linked import ODD, call, linked
 from tokenmill.tools import admission
 from tokenmill.tools.admission import BREAK_S, FAILURES, Admission
+from tokenmill.tools.link import LOOK_AGAIN_S, Link
 
 
 def broken(clock: Clock) -> Admission:
@@ -91,3 +95,59 @@ async def test_a_long_try_holds_nobody_up(monkeypatch: pytest.MonkeyPatch) -> No
         with admits.sent():
             admits.fails()
         assert (admits.rest_s, admits.failures) == (BREAK_S, FAILURES + 1)
+
+
+@pytest.fixture
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pauses that a test can wait for."""
+    for name, seconds in (("link.FIRST_PAUSE_S", 0.01), ("link.LONGEST_PAUSE_S", 0.05), ("admission.BREAK_S", 2.0)):
+        monkeypatch.setattr(f"tokenmill.tools.{name}", seconds)
+
+
+async def codes(link: Link, *names: str) -> list[Any]:
+    """The codes of calls that are made at once, in order."""
+    outcomes = await asyncio.gather(*(link.make(call(name)) for name in names))
+    return sorted(str(outcome.code) if outcome.error else "result" for outcome in outcomes)
+
+
+@pytest.mark.usefixtures("soon")
+async def test_a_server_that_breaks_off_its_calls_is_left_alone_then_tried_by_one() -> None:
+    """A call that is sent there is lost; one that is not has an answer at once, which says until when."""
+    async with http_tools() as tools, linked(tools.server) as link:
+        tools.cut = True
+        for _ in range(FAILURES):
+            assert await codes(link, "note", "note") == ["transport"] * 2
+        async with asyncio.timeout(1):
+            outcome, *_ = await asyncio.gather(*(link.make(call("note")) for _ in range(20)))
+        assert outcome.code == "unavailable"
+        assert str(outcome.error).endswith("; 5 connections in a row broke under calls, and it is left alone for 2 s")
+        assert (link.up, tools.begun, tools.noted) == (False, FAILURES, 2 * FAILURES)
+        await until(lambda: link.up, "it is connected again", 20)
+        assert await codes(link, *["note"] * 4) == ["transport", *["unavailable"] * 3]
+        assert (link.up, tools.begun, tools.noted) == (False, FAILURES + 1, 2 * FAILURES + 1)
+        tools.cut = False
+        await until(lambda: link.up, "it is connected again", 20)
+        assert await codes(link, *["note"] * 4) == ["result"] * 4
+        tools.cut = True
+        assert await codes(link, *["note"] * 4) == ["transport"] * 4
+
+
+@pytest.mark.usefixtures("soon")
+async def test_a_server_that_forgets_sessions_has_not_broken_off() -> None:
+    """It has answered."""
+    async with http_tools() as tools, linked(tools.server) as link:
+        tools.forgetful = True
+        for _ in range(FAILURES):
+            assert await codes(link, "note") == ["unavailable"]
+        tools.forgetful = False
+        assert await codes(link, "note") == ["result"]
+
+
+@pytest.mark.parametrize("tool", ["leave", "hang"])
+async def test_a_program_that_ends_or_hangs_has_broken_off(tool: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its calls are as lost as those of a connection that breaks."""
+    monkeypatch.setattr("tokenmill.tools.admission.FAILURES", 1)
+    async with linked(ODD, connect_s=10, call_s=1) as link:
+        assert await codes(link, tool) in (["transport"], ["timeout"])
+        await until(lambda: not link.up, "its end is noticed", LOOK_AGAIN_S)
+        assert "; 1 connections in a row broke" in str((await link.make(call("process"))).error)

@@ -4,8 +4,6 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,31 +12,11 @@ from msgspec import UNSET
 
 from tests.support.stage import until
 from tests.tools.http_tools import http_tools
-from tokenmill.config import Tools
-from tokenmill.tools.admission import FAILURES
+from tests.tools.linked import ODD, WEATHER, call, linked
 from tokenmill.tools.call import Call
 from tokenmill.tools.link import CHANGES_S, LOOK_AGAIN_S, Link, Links
 from tokenmill.tools.outcome import Outcome, Progress
-from tokenmill.tools.server_file import Program, Server
-
-ODD = Program("weather", sys.executable, ("-m", "tests.support.odd_server"))
-
-WEATHER = Program("weather", sys.executable, ("-m", "tests.support.mcp_server"))
-
-
-def call(name: str, **arguments: Any) -> Call:
-    return Call("c", "m", 0, 1, "call_1", f"weather__{name}", arguments, 5)
-
-
-@asynccontextmanager
-async def linked(server: Server = WEATHER, **settings: Any) -> AsyncIterator[Link]:
-    link = Link(server, Tools(**settings))
-    running = asyncio.create_task(link.run())
-    try:
-        yield link
-    finally:
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
+from tokenmill.tools.server_file import Program
 
 
 async def test_calls_share_a_connection(tmp_path: Path) -> None:
@@ -196,7 +174,7 @@ async def test_a_connection_that_lasted_makes_pauses_short_again(monkeypatch: py
 
     monkeypatch.setattr("tokenmill.tools.link.asyncio.sleep", noted)
     async with linked(Program("weather", "/bin/false")):
-        await until(lambda: pauses.count(0.0123) == 3, "three tries", 20)
+        await until(lambda: pauses.count(0.0123) >= 3, "three tries", 20)
 
 
 async def test_a_server_that_has_been_gone_for_long_is_waited_for_by_nobody() -> None:
@@ -206,62 +184,6 @@ async def test_a_server_that_has_been_gone_for_long_is_waited_for_by_nobody() ->
         async with asyncio.timeout(1):
             outcomes += [await link.make(call("forecast", city="Rome")) for _ in range(20)]
     assert {outcome.code for outcome in outcomes} == {"unavailable"}
-
-
-@pytest.fixture
-def soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pauses that a test can wait for."""
-    for name, seconds in (("link.FIRST_PAUSE_S", 0.01), ("link.LONGEST_PAUSE_S", 0.05), ("admission.BREAK_S", 2.0)):
-        monkeypatch.setattr(f"tokenmill.tools.{name}", seconds)
-
-
-async def codes(link: Link, *names: str) -> list[Any]:
-    """The codes of calls that are made at once, in order."""
-    outcomes = await asyncio.gather(*(link.make(call(name)) for name in names))
-    return sorted(str(outcome.code) if outcome.error else "result" for outcome in outcomes)
-
-
-@pytest.mark.usefixtures("soon")
-async def test_a_server_that_breaks_off_its_calls_is_left_alone_then_tried_by_one() -> None:
-    """A call that is sent there is lost; one that is not has an answer at once, which says until when."""
-    async with http_tools() as tools, linked(tools.server) as link:
-        tools.cut = True
-        for _ in range(FAILURES):
-            assert await codes(link, "note", "note") == ["transport"] * 2
-        async with asyncio.timeout(1):
-            outcome, *_ = await asyncio.gather(*(link.make(call("note")) for _ in range(20)))
-        assert outcome.code == "unavailable"
-        assert str(outcome.error).endswith("; 5 connections in a row broke under calls, and it is left alone for 2 s")
-        assert (link.up, tools.begun, tools.noted) == (False, FAILURES, 2 * FAILURES)
-        await until(lambda: link.up, "it is connected again", 20)
-        assert await codes(link, *["note"] * 4) == ["transport", *["unavailable"] * 3]
-        assert (link.up, tools.begun, tools.noted) == (False, FAILURES + 1, 2 * FAILURES + 1)
-        tools.cut = False
-        await until(lambda: link.up, "it is connected again", 20)
-        assert await codes(link, *["note"] * 4) == ["result"] * 4
-        tools.cut = True
-        assert await codes(link, *["note"] * 4) == ["transport"] * 4
-
-
-@pytest.mark.usefixtures("soon")
-async def test_a_server_that_forgets_sessions_has_not_broken_off() -> None:
-    """It has answered."""
-    async with http_tools() as tools, linked(tools.server) as link:
-        tools.forgetful = True
-        for _ in range(FAILURES):
-            assert await codes(link, "note") == ["unavailable"]
-        tools.forgetful = False
-        assert await codes(link, "note") == ["result"]
-
-
-@pytest.mark.parametrize("tool", ["leave", "hang"])
-async def test_a_program_that_ends_or_hangs_has_broken_off(tool: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its calls are as lost as those of a connection that breaks."""
-    monkeypatch.setattr("tokenmill.tools.admission.FAILURES", 1)
-    async with linked(ODD, connect_s=10, call_s=1) as link:
-        assert await codes(link, tool) in (["transport"], ["timeout"])
-        await until(lambda: not link.up, "its end is noticed", LOOK_AGAIN_S)
-        assert "; 1 connections in a row broke" in str((await link.make(call("process"))).error)
 
 
 async def test_nothing_of_a_server_is_left_when_its_link_ends(tmp_path: Path) -> None:

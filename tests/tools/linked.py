@@ -1,0 +1,33 @@
+"""Links to servers, for tests of them."""
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from tokenmill.config import Tools
+from tokenmill.tools.call import Call
+from tokenmill.tools.link import Link
+from tokenmill.tools.server_file import Program, Server
+
+ODD = Program("weather", sys.executable, ("-m", "tests.support.odd_server"))
+
+WEATHER = Program("weather", sys.executable, ("-m", "tests.support.mcp_server"))
+
+
+def call(name: str, **arguments: Any) -> Call:
+    """A call of a tool of the server `weather`."""
+    return Call("c", "m", 0, 1, "call_1", f"weather__{name}", arguments, 5)
+
+
+@asynccontextmanager
+async def linked(server: Server = WEATHER, **settings: Any) -> AsyncIterator[Link]:
+    """A link that runs."""
+    link = Link(server, Tools(**settings))
+    running = asyncio.create_task(link.run())
+    try:
+        yield link
+    finally:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
