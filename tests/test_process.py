@@ -62,6 +62,29 @@ async def test_what_a_process_waits_for_ends_when_it_is_told_to() -> None:
     assert asyncio.all_tasks() == tasks
 
 
+@pytest.mark.parametrize("turns", range(5))
+async def test_a_start_that_is_nearly_over_when_the_signal_comes_is_cancelled(turns: int) -> None:
+    """A client that had started meanwhile would be stopped by nobody."""
+    stop, left = asyncio.Event(), list[str]()
+
+    async def start() -> str:
+        try:
+            await stop.wait()
+            for _ in range(turns):
+                await asyncio.sleep(0)
+        except asyncio.CancelledError:
+            left.append("cancelled")
+            raise
+        return "started"
+
+    asyncio.get_running_loop().call_soon(stop.set)
+    try:
+        left.append(await before(stop, start()))
+    except ToldToStop:
+        assert left == ["cancelled"]
+    assert len(left) == 1
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_process_runs_until_a_signal(number: int) -> None:
     """Which is a success."""

@@ -20,7 +20,7 @@ from tokenmill.garbage import tune_garbage_collector
 from tokenmill.observe import setup_logs
 from tokenmill.observe.telemetry import Telemetry
 from tokenmill.observe.telemetry_setup import telemetry_of
-from tokenmill.tasks import beside, cancelled
+from tokenmill.tasks import cancelled
 
 log = logging.getLogger(__name__)
 
@@ -76,11 +76,14 @@ class ToldToStop(Exception):
 
 async def before(stop: asyncio.Event, work: Coroutine[Any, Any, T]) -> T:
     """The result of work that a process needs to begin. If `stop` comes first, cancels it and raises `ToldToStop`."""
-    async with beside(work, "the start") as working, beside(stop.wait(), "a signal") as stopping:
+    working, stopping = asyncio.create_task(work, name="the start"), asyncio.create_task(stop.wait(), name="a signal")
+    try:
         await asyncio.wait((working, stopping), return_when=asyncio.FIRST_COMPLETED)
         if not working.done():
             raise ToldToStop
         return working.result()
+    finally:
+        await cancelled(working, stopping)  # both at once: what is done meanwhile would be nobody's to close
 
 
 class Deadline:

@@ -4,7 +4,8 @@
    lasts is `beside` it. Work of which there may be any number is in `Tasks`. All of them, and a task that its owner
    keeps by itself, are ended by `cancelled`.
 2. Nothing here takes an exception: the code that waits for a task gets it, and asyncio logs it, with the task's name,
-   if no code has. Where other code reports it, `looked_at` says so.
+   if no code has once the task is forgotten. Where other code reports it, `looked_at` says so; where no code waits for
+   a task that is kept for long, `log_failure` logs it at once.
 3. Ending has a deadline. If the waiter is cancelled meanwhile, that is raised immediately.
 """
 
@@ -46,6 +47,12 @@ def looked_at(task: "asyncio.Future[Any]") -> None:
     """Take what a task raised, as its callback: other code reports it, or no code needs it any longer."""
     if not task.cancelled():
         task.exception()
+
+
+def log_failure(task: "asyncio.Future[Any]") -> None:
+    """Log what a task raised, as its callback."""
+    if not task.cancelled() and (problem := task.exception()) is not None:
+        log.error("this has failed, and is not begun again: %r", task, exc_info=problem)
 
 
 class Tasks:

@@ -135,10 +135,10 @@ def test_what_was_stopped_is_known_until_its_request_is_forgotten() -> None:
     assert made.stopped("a") is None
 
 
-def in_a_namespace(message_id: str, at: int = 0, **fields: Any) -> ConsumerRecord:
+def in_a_namespace(message_id: str, at: int = 0, tool: str = "f", **fields: Any) -> ConsumerRecord:
     """Return a request with a tool in a namespace."""
-    tool = {"type": "namespace", "name": "n", "tools": [{"type": "function", "name": "f"}]}
-    body = msgspec.Raw(msgspec.json.encode({"model": "m", "tools": [tool]}))
+    group = {"type": "namespace", "name": "n", "tools": [{"type": "function", "name": tool}]}
+    body = msgspec.Raw(msgspec.json.encode({"model": "m", "tools": [group]}))
     return record(message_id, at, **{"api": "responses", "body": body, **fields})
 
 
@@ -149,10 +149,19 @@ def test_the_names_of_tools_are_known_as_long_as_their_request(monkeypatch: pyte
     assert made.namespaces("b") == made.namespaces("c") == made.namespaces("d") == {}
     made.take(record("d", KEEP_MS + 1))
     assert made.namespaces("a") == {}
-    monkeypatch.setattr(request_index, "NAMES_KEPT", 2)
-    made = index(*(in_a_namespace(name) for name in "abc"))
-    assert [bool(made.namespaces(name)) for name in "abc"] == [False, True, True]
+    monkeypatch.setattr(request_index, "NAMES_BYTES", 2 * request_index.NAME_BYTES + 20)
+    made = index(*(in_a_namespace(answer, tool=tool) for answer, tool in ("af", "bg", "cg", "dh", "eg")))
+    assert {answer: made.namespaces(answer) for answer in "abcde"} == {
+        "a": {},
+        "b": {"n__g": ("n", "g")},
+        "c": {"n__g": ("n", "g")},
+        "d": {"n__h": ("n", "h")},
+        "e": {"n__g": ("n", "g")},
+    }
     assert ids(made.by_id("a")) == "a"
+    made.take(record("f", KEEP_MS + 1))
+    made.take(in_a_namespace("g", KEEP_MS + 1, tool="i" * 1_000))
+    assert made.namespaces("g") == {}
 
 
 @pytest.mark.parametrize("value", [None, b"{}", b"junk"])

@@ -209,6 +209,16 @@ def test_events_of_an_earlier_use_are_not_taken_for_those_of_a_later_one() -> No
     assert len(told(hear(watching, events), Published)) == len(events)
 
 
+def test_events_of_a_later_use_that_come_before_their_tokens_are_no_repeats() -> None:
+    """Though their numbers were there before."""
+    watching, (first, second, before, later) = watch(), forgotten()
+    read(watching, first)
+    hear(watching, before)
+    assert told(hear(watching, later), Repeated) == []
+    assert len(told(read(watching, second), Published)) == len(later)
+    assert len(told(hear(watching, later), Repeated)) == len(later)
+
+
 def middle(*chunks: dict[str, Any]) -> tuple[Watch, list[InputRecord], list[Line]]:
     """A reading of all but the first record, the events of the rest, and what the tokens told."""
     records = tokens(*chunks)

@@ -128,8 +128,9 @@ async def asked(found: MetadataResponse_v1 | Exception, topics: set[str], times:
         (answer(1, -1), {"t"}, hung_brokers.NO_LEADER_S),
         (answer(1, -1), set(), hung_brokers.NO_LEADER_S),
         (answer(1), {"t", "not there"}, hung_brokers.NO_LEADER_S),
+        (MetadataResponse_v1([], 1, []), {"t"}, RETRY_S),
     ],
-    ids=["no broker", "no leader", "all topics", "no topic"],
+    ids=["no broker", "no leader", "all topics", "no topic", "a cluster that starts"],
 )
 async def test_whoever_waits_for_a_leader_does_not_ask_all_the_time(
     found: MetadataResponse_v1 | Exception, topics: set[str], pause_s: float

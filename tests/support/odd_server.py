@@ -160,6 +160,12 @@ def leave(_number: int, _: Arguments) -> None:
     sys.exit(3)
 
 
+def last(number: int, _: Arguments) -> None:
+    """Answers, and ends."""
+    answer(number, "said")
+    sys.exit()
+
+
 STUBBORN = """
 import signal, time
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -189,6 +195,7 @@ TOOLS: dict[str, Callable[[int, Arguments], None]] = {
         farewell,
         demand,
         leave,
+        last,
     )
 }
 

@@ -151,3 +151,26 @@ async def test_a_program_that_ends_or_hangs_has_broken_off(tool: str, monkeypatc
         assert await codes(link, tool) in (["transport"], ["timeout"])
         await until(lambda: not link.up, "its end is noticed", LOOK_AGAIN_S)
         assert "; 1 connections in a row broke" in str((await link.make(call("process"))).error)
+
+
+async def test_a_program_that_ends_behind_its_answer_has_broken_off_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is started again, and called."""
+    monkeypatch.setattr("tokenmill.tools.admission.FAILURES", 1)
+    async with linked(ODD, connect_s=10) as link:
+        for _ in range(2):
+            assert await codes(link, "last") == ["result"]
+            await until(lambda: not link.up, "its end is noticed")
+        assert await codes(link, "process") == ["result"]
+
+
+@pytest.mark.usefixtures("soon")
+async def test_who_waits_for_a_try_waits_for_its_next_connection() -> None:
+    """A session that was forgotten says nothing of the server."""
+    async with http_tools() as tools, linked(tools.server) as link:
+        tools.cut = True
+        for _ in range(FAILURES):
+            assert await codes(link, "note") == ["transport"]
+        await until(lambda: link.up, "it is connected again", 20)
+        tools.cut = False
+        tools.forget()
+        assert await codes(link, *["note"] * 4) == ["result"] * 4

@@ -28,7 +28,7 @@ FIELDS = Fields(
         "used",
         "functions, and groups of them (`namespace`). A model calls a member `<namespace>__<name>`; the answer has "
         "the two names separately; read by its id, the joined one once fronts have forgotten its request "
-        "(`front.remember_s`)",
+        "(`front.remember_s`, earlier where 32 MiB of different names come meanwhile)",
     ),
     Field("tool_choice", "used", "`none`, `auto`, `required`, a function, or `allowed_tools`"),
     Field(

@@ -40,7 +40,7 @@ class Following:
         reading: the reading of the conversation's log, which has begun.
         message_id: the message to read.
         begins: called once the first event with content is read, with the seconds since this object was made.
-        starts: called with the first event of each choice when it is read.
+        starts: called with the message's first event when it is read.
     """
 
     def __init__(
@@ -54,6 +54,7 @@ class Following:
         self._made_at = time.monotonic()
         self._begins = begins
         self._starts = starts
+        self._started = False
         self.opening = Opening()
         """How to answer, by the first events."""
         self.start = reading.standing
@@ -201,9 +202,9 @@ class Following:
         if found:
             self._last_place = found[-1].place
         own = [frame for frame in found if frame.message == self._message]
-        for frame in own:
-            if frame.first:
-                self._starts(frame.payload)
+        if not self._started and (first := next((frame for frame in own if frame.first), None)) is not None:
+            self._started = True
+            self._starts(first.payload)
         return own
 
     # Methods that the hub calls

@@ -10,6 +10,7 @@ from aiokafka import ConsumerRecord
 from tokenmill.apis.namespaces import Namespaces, declared_namespaces
 from tokenmill.apis.record import ApiName, LeftRecord, ReaderRecord, RequestRecord, StoppedRecord, read_request
 from tokenmill.errors import NOT_JSON
+from tokenmill.limits import MIB
 
 KNOWN_KEPT = 200_000
 """Number of requests that are kept: some hundred a second for ten minutes or more, half a kilobyte each."""
@@ -30,32 +31,63 @@ class KnownRequest(msgspec.Struct, frozen=True, gc=False):
     """The model's name, for the Responses API: a response shows it before it has begun."""
 
 
-NAMES_KEPT = 100_000
-"""Names of tools in namespaces that are kept, for all requests: some 40 MB. Coding agents have a hundred or two."""
+NAMES_BYTES = 32 * MIB
+"""Bytes of names of tools in namespaces that are kept, for all requests: those of some hundred coding agents, each with
+a hundred tools or two."""
+
+NAME_BYTES = 234
+"""Bytes that the two names of a tool, and the joined one, take besides their characters."""
+
+
+class _Declared:
+    """The names that one or more requests declare."""
+
+    __slots__ = ("names", "size", "uses")
+
+    def __init__(self, names: Namespaces) -> None:
+        self.names = names
+        self.uses = 0
+        """Number of answers that may call them."""
+        self.size = sum(NAME_BYTES + len("".join((joined, *names)).encode()) for joined, names in names.items())
+        """Bytes in memory."""
 
 
 class _Names:
-    """Names of tools in namespaces, by the id of the answer that may call them. The oldest are forgotten first."""
+    """Names of tools in namespaces, by the id of the answer that may call them. The oldest are forgotten first.
+
+    All turns of an agent declare the same names, which are kept once.
+    """
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[str, Namespaces] = OrderedDict()
-        self._count = 0
+        self._of_answers: OrderedDict[str, _Declared] = OrderedDict()
+        self._declared: dict[frozenset[tuple[str, tuple[str, str]]], _Declared] = {}
+        self._bytes = 0
 
     def keep(self, message_id: str, names: Namespaces) -> None:
         """Keep names as long as there is room."""
-        if names:
-            self._kept[message_id] = names
-            self._count += len(names)
-        while self._count > NAMES_KEPT:
-            self.drop(next(iter(self._kept)))
+        if not names:
+            return
+        declared = self._declared.setdefault(frozenset(names.items()), _Declared(names))
+        self._bytes += 0 if declared.uses else declared.size
+        declared.uses += 1
+        self._of_answers[message_id] = declared
+        while self._bytes > NAMES_BYTES:
+            self.drop(next(iter(self._of_answers)))
 
     def drop(self, message_id: str) -> None:
-        """Forget names, if they are kept."""
-        self._count -= len(self._kept.pop(message_id, ()))
+        """Forget the names of an answer, if they are kept."""
+        declared = self._of_answers.pop(message_id, None)
+        if declared is None:
+            return
+        declared.uses -= 1
+        if not declared.uses:
+            del self._declared[frozenset(declared.names.items())]
+            self._bytes -= declared.size
 
     def of(self, message_id: str) -> Namespaces:
         """Return the names, or none."""
-        return self._kept.get(message_id, {})
+        declared = self._of_answers.get(message_id)
+        return {} if declared is None else declared.names
 
 
 class _BodyModel(msgspec.Struct, gc=False):

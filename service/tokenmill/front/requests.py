@@ -17,7 +17,7 @@ import msgspec
 
 from tokenmill.apis import Api, Ask
 from tokenmill.apis.namespaces import Namespaces
-from tokenmill.apis.record import ATTEMPTS, RequestRecord
+from tokenmill.apis.record import ATTEMPTS, AnswerId, RequestRecord
 from tokenmill.config import Front
 from tokenmill.front.failure import NOT_AGAIN
 from tokenmill.front.identity import Identity
@@ -77,11 +77,13 @@ class Requests:
         known = self._index.by_id(message_id)
         return known if known is not None and known.conversation == conversation else None
 
-    async def namespaces(self, conversation: str, message_id: str) -> Namespaces:
-        """The client's names of the tools that an answer may call, unless its request is forgotten. Raises
-        `Unavailable`.
+    async def namespaces(self, conversation: str, answer: AnswerId) -> Namespaces:
+        """Return the client's names of the tools that an answer may call; none if its request is forgotten.
+
+        Raises `Unavailable` if the request may be known to other fronts only and `requests` can't be read.
         """
-        if self._index.by_id(message_id) is None:
+        message_id = str(answer)
+        if self._index.by_id(message_id) is None and answer.time_ms > _ago_ms(self._settings.known_s):
             await self._log.caught_up()
         known = self._index.by_id(message_id)
         ours = known is not None and known.conversation == conversation

@@ -68,7 +68,7 @@ class Responses:
                 return await self._object(answer, conversation, grant)
             after = _sequence_number(request.query.get("starting_after"))
             await self._check_exists(answer, conversation, grant)
-            framing = response_framing(await context.requests.namespaces(conversation, str(answer)), after)
+            framing = response_framing(await context.requests.namespaces(conversation, answer), after)
             context.numbers.add("tokenmill_front_attached_total", "id")
             stays = context.requests.stays(str(answer))
             with context.readers.reading(conversation, str(answer), stays=stays) as reader:
@@ -117,7 +117,7 @@ class Responses:
                 await _wait_for_end(whole, following, wait_s)
         body = msgspec.json.encode(whole.so_far() or await self._unbegun(answer, conversation))
         if CALL in body:
-            body = told_apart(body, await self._context.requests.namespaces(conversation, str(answer)))
+            body = told_apart(body, await self._context.requests.namespaces(conversation, answer))
         return web.Response(body=body, content_type=JSON, headers=place_of(conversation, str(answer)))
 
     @asynccontextmanager

@@ -44,7 +44,7 @@ from tokenmill.observe import GATEWAY_METRICS, Numbers, exposition
 from tokenmill.observe.ops import ops_app
 from tokenmill.observe.telemetry import NO_TELEMETRY, Telemetry
 from tokenmill.process import EXIT_S, Deadline, ToldToStop, before, bound, run_process, run_until
-from tokenmill.tasks import beside
+from tokenmill.tasks import beside, log_failure
 
 log = logging.getLogger(__name__)
 
@@ -225,7 +225,8 @@ async def listening(
         await runner.setup()
         assert runner.server is not None  # noqa: S101 -- it was set up
         try:
-            async with beside(watch.run(runner.server), "the watch of idle connections"):
+            async with beside(watch.run(runner.server), "the watch of idle connections") as watching:
+                watching.add_done_callback(log_failure)
                 site = web.SockSite(runner, sock, ssl_context=tls, backlog=BACKLOG)
                 await site.start()
                 log.info("%s.%sport: listening on %s port %d", section, prefix, bind, sock.getsockname()[1])

@@ -63,8 +63,20 @@ class _Told:
         """Events that the page was told."""
         self.published = published
         """The last sequence number that was published."""
+        self.use = b""
+        """When the use of its message's id began that this is of, as `tm-opened` says; empty before the first event."""
         self.alone = set[Number]()
         """Those that were told before their tokens came."""
+
+    def note(self, number: Number) -> None:
+        """Note that this event was published."""
+        self.use, seq = number
+        self.published = max(self.published, seq)
+
+    def has(self, number: Number) -> bool:
+        """Whether this event was published before: numbers of a later use of the id are not compared."""
+        use, seq = number
+        return seq <= self.published and self.use in (b"", use)
 
 
 class WatchedPartition(Partition):
@@ -187,7 +199,7 @@ class Watch:
             yield from self._alone(who, record, seen)
         elif (who, number) in self._expected:
             yield self._published(who, record, seen)
-        elif told is not None and seq <= told.published:
+        elif told is not None and told.has(number):
             yield Repeated(told.of)
         elif len(self._early) < EARLY_KEPT and not (told is not None and told.unread):
             self._early[who, number] = record, seen, now
@@ -231,7 +243,7 @@ class Watch:
 
     def _published(self, who: Who, record: PlacedRecord, seen: float | None) -> Published:
         told, number, payload = self._expected.pop((who, _number(record.headers)))
-        told.published = max(told.published, _seq(record.headers))
+        told.note(_number(record.headers))
         value = record.value or b"null"
         return Published(told.of, number, seen, None if value == payload else readable(value))
 
@@ -246,8 +258,8 @@ class Watch:
             told = self._told[who] = _Told(next(self._numbers), record.timestamp)
             yield Opened(told.of, *who)
         told.finished = event.type == "finish"
-        if (seq := _seq(record.headers)) >= 0:
-            told.published = max(told.published, seq)
+        if _seq(record.headers) >= 0:
+            told.note(_number(record.headers))
             told.alone.add(_number(record.headers))
         here = told.parser.here if told.parser else 0
         made = [Made(event, here, here)]

@@ -232,6 +232,7 @@ async def _metadata_update(client: AIOKafkaClient, cluster: ClusterMetadata, top
         await asyncio.sleep(client._retry_backoff)  # noqa: SLF001 -- what it is for; nothing public has it
         return False
     if not answer.brokers:  # a cluster that is just starting
+        await asyncio.sleep(client._retry_backoff)  # noqa: SLF001 -- as above
         return False
     cluster.update_metadata(answer)
     if cluster is client.cluster:

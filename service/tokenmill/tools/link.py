@@ -72,6 +72,8 @@ class _Held:
         """Whether none has come for as long as a call may take."""
         self.connected = False
         self.broken = False
+        self.failed = False
+        """Whether it broke under calls."""
 
     def hear(self) -> None:
         """Note that something has come from the server."""
@@ -151,7 +153,7 @@ class Link:
 
     async def _connect(self, held: _Held) -> None:
         def ended() -> None:
-            self._leave(held, f"{self._server}: ended by itself", failed=held.calls > 0)
+            self._leave(held, f"{self._server}: ended by itself")
 
         async with connected(self._server, self._settings.connect_s, held.news.set, ended) as client:
             held.client = client
@@ -203,14 +205,15 @@ class Link:
     def _leave(self, held: _Held, problem: str = "", *, failed: bool = False) -> None:
         """Have new calls wait for the next connection. The first problem that is given counts.
 
-        `failed` says that it broke under calls.
+        `failed` says that it broke under calls, which is counted once.
         """
         if not held.broken:
             self._problem = problem or self._problem
             self._failed = self._failed or not held.connected
-            if failed:
-                self._fails()
         held.broken = True
+        if failed and not held.failed:
+            held.failed = True
+            self._fails()
         if isinstance(self._server, Remote):  # a program runs once at a time
             held.left.set()
         held.look()
@@ -261,7 +264,7 @@ class Link:
             self._leave(held, str(outcome.error), failed=outcome.code == "transport")
         elif outcome.code != "timeout":
             held.hear()
-            if not held.broken:
+            if not held.failed:
                 self._admission.works()
         elif held.heard == before:
             held.silent = True
@@ -281,19 +284,18 @@ class Link:
 
     async def _found(self, call: Call) -> tuple[_Held, Tool] | Outcome:
         """Wait for a connection; return it with the tool, or why the call can't be made."""
-        if self._admission.rest_s > 0:
-            return self._not_made()
         began = self._gone_at if self._failed else time.monotonic()
-        try:
-            async with asyncio.timeout(max(0, began + self._settings.connect_s - time.monotonic())):
-                held = await asyncio.shield(self._held)
-        except TimeoutError:
-            return self._not_made()
-        await self._admission.wait()
-        if held.broken:
-            return self._not_made()
-        tool = checked(held.catalogue, call.name, call.arguments)
-        return tool if isinstance(tool, Outcome) else (held, tool)
+        while self._admission.rest_s <= 0:
+            try:
+                async with asyncio.timeout(max(0, began + self._settings.connect_s - time.monotonic())):
+                    held = await asyncio.shield(self._held)
+            except TimeoutError:
+                break
+            await self._admission.wait()
+            if not held.broken:
+                tool = checked(held.catalogue, call.name, call.arguments)
+                return tool if isinstance(tool, Outcome) else (held, tool)
+        return self._not_made()
 
 
 class Links:

@@ -95,18 +95,22 @@ class WorkerService(Service):
         try:
             async with beside(self._pulse.beat(_nothing), "pulse"):  # the loop turns while Kafka is away
                 engine = await until_available(self._connect, self._config.kafka.startup_timeout_s)
-            read_gauges(self._numbers, engine)
-            engine.start()
-            idle = IdleCloser(engine)
-            watch = Watch(engine, self._config.worker.stall_timeout_s)
-            engine.add_task(self._pulse.beat(watch.look), "watch")
-            engine.add_task(_every(ROUND_S, HeldWatch(engine).look), "held")
-            engine.add_task(_every(LOG_ROUND_S, LogWatch(engine).look), "log")
-            engine.add_task(_every(IDLE_ROUNDS.seconds(self._config.worker.idle_timeout_s), idle.look), "idle")
-            engine.add_task(_every(AGE_ROUNDS.seconds(self._config.worker.max_age_s), AgeCloser(engine).look), "age")
-            self._engine = engine
+                self._engine = self._run(engine)
         except Exception as problem:  # noqa: BLE001 -- the host would not hear of it
             self._fail(problem)
+
+    def _run(self, engine: Engine) -> Engine:
+        """Start the engine's work, and all that is looked after from time to time."""
+        read_gauges(self._numbers, engine)
+        engine.start()
+        idle = IdleCloser(engine)
+        watch = Watch(engine, self._config.worker.stall_timeout_s)
+        engine.add_task(self._pulse.beat(watch.look), "watch")
+        engine.add_task(_every(ROUND_S, HeldWatch(engine).look), "held")
+        engine.add_task(_every(LOG_ROUND_S, LogWatch(engine).look), "log")
+        engine.add_task(_every(IDLE_ROUNDS.seconds(self._config.worker.idle_timeout_s), idle.look), "idle")
+        engine.add_task(_every(AGE_ROUNDS.seconds(self._config.worker.max_age_s), AgeCloser(engine).look), "age")
+        return engine
 
     async def _connect(self) -> Engine:
         """Take the steps of a start; when one finds Kafka unavailable, all are taken again."""

@@ -181,7 +181,7 @@ async def test_what_was_fetched_before_counts_while_fetching_fails(
     clock.now += AGAIN_S
     assert await fetched.find("2", "ES256") is None
     assert await fetched.find("1", "ES256") is not None
-    assert "gateway.jwt_keys: the keys could not be fetched" in caplog.text
+    assert "gateway.jwt_keys: the keys could not be renewed" in caplog.text
 
 
 async def test_an_old_set_is_fetched_again_behind_the_scenes(

@@ -139,7 +139,8 @@ class FetchedKeySet(KeySource):
             self._old_at = self._now() + OLD_S
         except (aiohttp.ClientError, OSError, TimeoutError, ValueError) as problem:
             what = str(problem) or type(problem).__name__
-            log.error("gateway.jwt_keys: the keys could not be fetched, so the previous ones stay valid: %s", what)  # noqa: TRY400 -- the sentence is enough
+            until = "the previous ones stay valid" if self._keys else "tokens are refused with 503 until they are there"
+            log.error("gateway.jwt_keys: the keys could not be renewed; %s: %s", until, what)  # noqa: TRY400 -- the sentence is enough
         finally:
             self._next_fetch = self._now() + (AGAIN_S if self._keys else FIRST_AGAIN_S)
             self._fetch = None

@@ -1,5 +1,5 @@
 // @ts-check
-/** JSON whose numbers are written as they came. One that JavaScript would write otherwise becomes a `String` object of its digits: it stays one on its way between threads, and counts as a number in arithmetic. */
+/** JSON whose numbers are written as they came. One that JavaScript would write otherwise becomes a `String` object of its digits: it stays one on its way between threads. To compare it or to add it, take its `Number()`. */
 
 // Many digits, a decimal near zero, a zero at the end of a decimal, an exponent, a negative zero.
 const ODD = /\d[\d.]{15}|\.000000|(?:^|[\s:,[])(?:-0|-?\d+\.\d*0|-?\d+(?:\.\d+)?[eE][-+]?\d+)(?=[\s,\]}]|$)/;
