@@ -96,6 +96,10 @@ half of a run.
 """
 
 
+NAMED = 100
+"""Characters of a text that names a test."""
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     """`--quick`, for the time between two edits."""
     parser.addoption("--quick", action="store_true", help="only tests that need no server and try few cases")
@@ -158,6 +162,11 @@ def _mixed(kinds: Mapping[str, list[pytest.Item]]) -> list[pytest.Item]:
 def pytest_report_header() -> list[str]:
     """What is not on this machine, at the start of a run."""
     return [f"missing: {need.what}: {need.then}" for need in missing()]
+
+
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """A long text is not a part of a test's name: all processes tell all names to each other."""
+    return f"{argname} of {len(val)}" if isinstance(val, str | bytes) and len(val) > NAMED else None
 
 
 def pytest_collection() -> None:

@@ -73,7 +73,7 @@ async def topic(stage: Stage, unique: str) -> str:
     """An output for clients of Anthropic, of a worker that runs."""
     name = f"anthropic-{unique}"
     await make_topics(stage.bootstrap, name, partitions=stage.partitions)
-    stage.settings["[outputs]"] = {"topic": name, "dialect": "anthropic"}  # in TOML: a table in the list `outputs`
+    stage.settings["outputs"] = [{"topic": name, "dialect": "anthropic"}]
     await stage.start()
     return name
 

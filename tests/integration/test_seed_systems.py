@@ -251,7 +251,7 @@ async def test_worked_example(name: str, stage: Stage, unique: str) -> None:
     """What the example's clients read is on their topic, each payload once, and the calls are on theirs."""
     example, topic = EXAMPLES[name], f"{name}-{unique}"
     await make_topics(stage.bootstrap, topic, partitions=stage.partitions)
-    stage.settings["[outputs]"] = {"topic": topic, "dialect": example.dialect}  # in TOML: a table in the list `outputs`
+    stage.settings["outputs"] = [{"topic": topic, "dialect": example.dialect}]
     first = await stage.start()
     opening, *rest = _records(example)
     await stage.send("c", *opening)

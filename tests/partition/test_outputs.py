@@ -102,7 +102,7 @@ def test_a_call_that_is_too_large_becomes_an_error() -> None:
     [
         ({"part": {"kind": "image", "value": "x" * 9_000}}, "error"),
         ({"usage": {"n": "x" * 9_000}, "end": True}, "finish"),
-        ({"open": {"model": "x" * 9_000}}, "error"),
+        ({"open": {"provider": "x" * 9_000}}, "error"),
     ],
 )
 def test_other_events_that_are_too_large(chunk: dict[str, Any], left: str) -> None:

@@ -68,7 +68,7 @@ class Stage:
         self.partitions = partitions
         names = {key: f"{key}-{unique}" for key in ("tokens", "events", "tool_calls", "tool_results", "dlq")}
         self.topics = Topics(**names)
-        self.settings: dict[str, dict[str, Any]] = {
+        self.settings: dict[str, Any] = {
             "kafka": {
                 "bootstrap_servers": bootstrap,
                 "group_id": self.group,

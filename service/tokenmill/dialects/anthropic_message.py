@@ -19,7 +19,7 @@ import msgspec
 from tokenmill.dialects.anthropic import ANTHROPIC, AnthropicState
 from tokenmill.dialects.dialect import Dialect, Envelope
 from tokenmill.dialects.json_text import beginning, json_bytes, json_size
-from tokenmill.dialects.openai_completion import room_of
+from tokenmill.dialects.openai_completion import ROOM_BYTES, room_of
 from tokenmill.events import ArgumentDelta, Event, ReasoningDelta, TextDelta, ToolInputDelta, ToolInputStart
 from tokenmill.parser.run.state import Source
 
@@ -64,7 +64,7 @@ class AnthropicMessageState(msgspec.Struct, array_like=True, gc=False):
     @property
     def memory(self) -> int:
         """About how many bytes it takes."""
-        return sum(BLOCK_BYTES + block.said.memory + len(block.signature) for block in self.blocks)
+        return ROOM_BYTES + sum(BLOCK_BYTES + block.said.memory + len(block.signature) for block in self.blocks)
 
     def takes(self, size: int, room: int) -> bool:
         """Whether there is room for `size` bytes; once there was not, nothing is kept."""

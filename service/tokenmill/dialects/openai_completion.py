@@ -32,6 +32,9 @@ COMPLETION_BYTES = 1 * MIB
 FRAME_BYTES = 8 * KIB
 """Bytes of the object without its content: ids, names of fields, counts, the text of an error."""
 
+ROOM_BYTES = 264
+"""Bytes of memory of what `room_of` keeps in an envelope."""
+
 LENGTH = "length"
 
 
@@ -56,7 +59,8 @@ class CompletionState(msgspec.Struct, array_like=True, gc=False):
     def memory(self) -> int:
         """About how many bytes it takes."""
         calls = sum(PIECE_BYTES + len(name) + len(arguments) for _, name, arguments, _ in self.calls)
-        return calls + self.extras.size + self.details.memory + sum(text.memory for text in self.texts.values())
+        texts = sum(text.memory for text in self.texts.values())
+        return ROOM_BYTES + calls + self.extras.size + self.details.memory + texts
 
     def add(self, field: str, text: str, envelope: Envelope) -> None:
         """Add text to a field, as much as there is room for."""
