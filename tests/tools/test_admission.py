@@ -11,7 +11,9 @@ from tests.tools.http_tools import http_tools
 from tests.tools.linked import ODD, call, linked
 from tokenmill.tools import admission
 from tokenmill.tools.admission import BREAK_S, FAILURES, Admission
+from tokenmill.tools.calling import called
 from tokenmill.tools.link import LOOK_AGAIN_S, Link
+from tokenmill.tools.outcome import Outcome
 
 
 def broken(clock: Clock) -> Admission:
@@ -154,12 +156,19 @@ async def test_a_program_that_ends_or_hangs_has_broken_off(tool: str, monkeypatc
 
 
 async def test_a_program_that_ends_behind_its_answer_has_broken_off_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is started again, and called."""
+    """Also where its end is noticed first. It is started again, and called."""
     monkeypatch.setattr("tokenmill.tools.admission.FAILURES", 1)
     async with linked(ODD, connect_s=10) as link:
-        for _ in range(2):
-            assert await codes(link, "last") == ["result"]
+
+        async def and_its_end(*arguments: Any) -> Outcome:
+            outcome = await called(*arguments)
             await until(lambda: not link.up, "its end is noticed")
+            return outcome
+
+        with monkeypatch.context() as patch:
+            patch.setattr("tokenmill.tools.link.called", and_its_end)
+            for _ in range(2):
+                assert await codes(link, "last") == ["result"]
         assert await codes(link, "process") == ["result"]
 
 
