@@ -175,7 +175,7 @@ async def test_two_formats_are_compared() -> None:
     async with opened("compare", fields) as page:
         compared, rows = page.get_by_test_id("compared"), page.get_by_test_id("compared-row")
         await expect(compared).to_have_text(re.compile(r"\d+ of \d+ rows differ"))
-        assert await page.locator("[data-testid=compared-row][data-same=false]").count() > 0
+        await expect(page.locator("[data-testid=compared-row][data-same=false]")).not_to_have_count(0)
         await rows.first.click()
         await page.get_by_label("B", exact=True).get_by_label("Options of the message").evaluate(TYPE, "{")
         await expect(page.get_by_role("alert")).to_have_text(["", re.compile("not JSON")])
