@@ -348,9 +348,13 @@ async def test_the_newcomer_of_two_with_one_name_ends_with_the_cause(kafka: str,
     """Otherwise they would fence each other for ever."""
     async with Calls(tmp_path, kafka, unique) as calls:
         calls.settings["kafka"] |= {"group_instance_id": "runner-0", "heartbeat_interval_ms": 300}
+        stop = asyncio.Event()
+        runs = [asyncio.create_task(runner_of(calls).run(stop)) for _ in range(2)]
         async with asyncio.timeout(30):
             with pytest.raises(FatalError, match=r"kafka.group_instance_id 'runner-0' must be that of one process"):
-                await asyncio.gather(*(runner_of(calls).run(asyncio.Event()) for _ in range(2)))
+                await asyncio.gather(*runs)
+            stop.set()
+            await asyncio.gather(*runs, return_exceptions=True)
 
 
 async def test_who_is_no_member_any_more_fences_nobody(kafka: str, unique: str, tmp_path: Path) -> None:
