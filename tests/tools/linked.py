@@ -1,12 +1,12 @@
 """Links to servers, for tests of them."""
 
-import asyncio
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
 from tokenmill.config import Tools
+from tokenmill.tasks import beside
 from tokenmill.tools.call import Call
 from tokenmill.tools.link import Link
 from tokenmill.tools.server_file import Program, Server
@@ -25,9 +25,5 @@ def call(name: str, **arguments: Any) -> Call:
 async def linked(server: Server = WEATHER, **settings: Any) -> AsyncIterator[Link]:
     """A link that runs."""
     link = Link(server, Tools(**settings))
-    running = asyncio.create_task(link.run())
-    try:
+    async with beside(link.run(), "the link"):
         yield link
-    finally:
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)

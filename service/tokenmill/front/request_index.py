@@ -67,8 +67,11 @@ class _Names:
         """Keep names as long as there is room."""
         if not names:
             return
-        declared = self._declared.setdefault(frozenset(names.items()), _Declared(names))
-        self._bytes += 0 if declared.uses else declared.size
+        key = frozenset(names.items())
+        declared = self._declared.get(key)
+        if declared is None:
+            declared = self._declared[key] = _Declared(names)
+            self._bytes += declared.size
         declared.uses += 1
         self._of_answers[message_id] = declared
         while self._bytes > NAMES_BYTES:

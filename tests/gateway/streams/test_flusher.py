@@ -17,6 +17,7 @@ from tokenmill.gateway.streams.flusher import Flusher
 from tokenmill.gateway.streams.outbox import Outbox
 from tokenmill.gateway.streams.stream import Leaves, Stream, stays
 from tokenmill.observe.gateway_table import Outcome
+from tokenmill.tasks import beside
 
 HEARTBEAT = b"!"
 
@@ -26,12 +27,8 @@ async def running(
     flush_s: float = 0.01, heartbeat_s: float = 60, counts: Counts | None = None
 ) -> AsyncIterator[Flusher]:
     flusher = Flusher(flush_s, heartbeat_s, counts)
-    task = asyncio.create_task(flusher.run())
-    try:
+    async with beside(flusher.run(), "the writer"):
         yield flusher
-    finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
 
 
 def added(flusher: Flusher, pipe: FakePipe, leaves: Leaves = stays, **caps: float) -> Stream:
