@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -63,6 +64,37 @@ async def test_a_template_that_does_not_render_says_why_and_the_next_one_does(te
         with pytest.raises(CannotRender, match=why):
             await renderer.render(Template(template), MESSAGES, [], {})
         assert await renderer.render(TEMPLATE, MESSAGES, [], {}) == "<user>Zürich 🙂?<assistant>"
+    finally:
+        await renderer.close()
+
+
+async def test_the_start_of_a_process_takes_nothing_of_a_template_s_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It takes seconds where all processors are busy, and has a deadline of its own."""
+    slow = tmp_path / "python"
+    slow.write_text(f'#!/bin/sh\nsleep 2.5\nexec {sys.executable} "$@"\n')
+    slow.chmod(0o755)
+    monkeypatch.setattr("sys.executable", str(slow))
+    renderer = Renderer(render_s=2)
+    try:
+        assert (await renderer.render(TEMPLATE, MESSAGES, [], {})).endswith("<assistant>")
+        monkeypatch.setattr("tokenmill.caller.renderer.START_S", 0.1)
+        with pytest.raises(CannotRender, match=r"^the process of the chat template did not start within 0.1 s$"):
+            await renderer.render(Template("another"), MESSAGES, [], {})
+    finally:
+        await renderer.close()
+
+
+async def test_a_process_that_does_not_start_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next prompt tries again."""
+    renderer = Renderer()
+    try:
+        with monkeypatch.context() as patch:
+            patch.setattr("sys.executable", "/bin/false")
+            with pytest.raises(CannotRender, match="ended at its start"):
+                await renderer.render(TEMPLATE, MESSAGES, [], {})
+        assert (await renderer.render(TEMPLATE, MESSAGES, [], {})).endswith("<assistant>")
     finally:
         await renderer.close()
 

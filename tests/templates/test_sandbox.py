@@ -56,6 +56,7 @@ def test_what_renders_all_the_time_ends_by_itself_when_one_takes_too_long() -> N
         try:
             assert process.stdin is not None
             assert process.stdout is not None
+            assert process.stdout.readline() == "ready\n"
             for template in ("a", ENDLESS):
                 process.stdin.write(json.dumps({"template": template, "conversations": [{}]}) + "\n")
                 process.stdin.flush()

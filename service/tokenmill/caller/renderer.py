@@ -9,10 +9,11 @@
 import asyncio
 import sys
 import time
+from collections.abc import Awaitable
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -22,10 +23,15 @@ from tokenmill.limits import MIB
 from tokenmill.templates.rendering import CannotRender, Rendering, Template, read_template
 
 RENDER_S = 5.0
-"""Seconds for one prompt: a long history takes some tens of milliseconds, a new process half a second."""
+"""Seconds for one prompt: a long history takes some tens of milliseconds."""
+
+START_S = 30.0
+"""Seconds for a new process: it takes half a second, but many times that where all processors are busy."""
 
 LINE_BYTES = 64 * MIB
 """Bytes that a prompt may have as JSON."""
+
+T = TypeVar("T")
 
 
 class NoTurn(Exception):
@@ -83,38 +89,19 @@ class _RenderingProcess:
         except TimeoutError:
             raise NoTurn from None
         try:
-            async with asyncio.timeout(self._render_s):
-                return await self._render(request)
-        except TimeoutError:
-            await self.close()
-            raise CannotRender(f"the chat template did not end within {self._render_s:g} s") from None
+            process = await _within(START_S, self._started(), "the process of the chat template did not start")
+            return await _within(self._render_s, _rendered(process, request), "the chat template did not end")
         except BaseException:
             await self.close()  # the process may still write its answer, which the next request would read
             raise
         finally:
             self._turn.release()
 
-    async def _render(self, request: dict[str, Any]) -> Rendering:
-        process = await self._started()
-        assert process.stdin is not None  # noqa: S101 -- it is a pipe
-        assert process.stdout is not None  # noqa: S101 -- it is a pipe
-        try:
-            process.stdin.write(msgspec.json.encode(request) + b"\n")
-            await process.stdin.drain()
-            line = await process.stdout.readline()
-        except (OSError, ValueError) as problem:
-            raise CannotRender("the chat template took too much memory, or rendered too long a prompt") from problem
-        if not line:
-            raise CannotRender("the chat template took too much memory")
-        try:
-            return msgspec.convert(msgspec.json.decode(line)[0], Rendering)
-        except msgspec.DecodeError as problem:  # half of a surrogate pair
-            raise CannotRender("the chat template rendered a prompt that is not valid Unicode") from problem
-
     async def _started(self) -> asyncio.subprocess.Process:
-        """Return the process, and start one if none is running."""
-        if self._process is None or self._process.returncode is not None:
-            self._process = await asyncio.create_subprocess_exec(
+        """Return the process, and start one if none is running. Raises `CannotRender`."""
+        process = self._process
+        if process is None or process.returncode is not None:
+            process = self._process = await asyncio.create_subprocess_exec(
                 sys.executable,
                 "-m",
                 "tokenmill.templates.sandbox",
@@ -125,7 +112,10 @@ class _RenderingProcess:
                 stderr=asyncio.subprocess.DEVNULL,
                 limit=LINE_BYTES,
             )
-        return self._process
+            assert process.stdout is not None  # noqa: S101 -- it is a pipe
+            if not await process.stdout.readline():  # it is ready
+                raise CannotRender("the process of the chat template ended at its start")
+        return process
 
     async def close(self) -> None:
         """End the process."""
@@ -134,6 +124,31 @@ class _RenderingProcess:
             with suppress(ProcessLookupError):
                 process.kill()
             await process.wait()
+
+
+async def _within(seconds: float, work: Awaitable[T], otherwise: str) -> T:
+    try:
+        async with asyncio.timeout(seconds):
+            return await work
+    except TimeoutError:
+        raise CannotRender(f"{otherwise} within {seconds:g} s") from None
+
+
+async def _rendered(process: asyncio.subprocess.Process, request: dict[str, Any]) -> Rendering:
+    assert process.stdin is not None  # noqa: S101 -- it is a pipe
+    assert process.stdout is not None  # noqa: S101 -- it is a pipe
+    try:
+        process.stdin.write(msgspec.json.encode(request) + b"\n")
+        await process.stdin.drain()
+        line = await process.stdout.readline()
+    except (OSError, ValueError) as problem:
+        raise CannotRender("the chat template took too much memory, or rendered too long a prompt") from problem
+    if not line:
+        raise CannotRender("the chat template took too much memory")
+    try:
+        return msgspec.convert(msgspec.json.decode(line)[0], Rendering)
+    except msgspec.DecodeError as problem:  # half of a surrogate pair
+        raise CannotRender("the chat template rendered a prompt that is not valid Unicode") from problem
 
 
 def template_of(place: str, file: str, tokens: dict[str, str]) -> Template:

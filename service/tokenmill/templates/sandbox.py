@@ -1,9 +1,9 @@
 """The process in which a template runs: requests as JSON on the standard input, renderings on the output.
 
-It renders one request and ends. With `--serve SECONDS` it renders one request per line, and ends if one takes that
-long. A template gets what transformers gives it: the filter `tojson`, `raise_exception`, `strftime_now`, `break` and
-`continue` in loops, and the tag `generation`, which marks the model's part and means nothing here. The date is that of
-the request, in seconds since the epoch, and constant where it has none.
+It renders one request and ends. With `--serve SECONDS` it writes a line when it is ready, renders one request per line,
+and ends if one takes that long. A template gets what transformers gives it: the filter `tojson`, `raise_exception`,
+`strftime_now`, `break` and `continue` in loops, and the tag `generation`, which marks the model's part and means
+nothing here. The date is that of the request, in seconds since the epoch, and constant where it has none.
 """
 
 import json
@@ -52,6 +52,9 @@ def main() -> None:
 
 def _serve(limit_s: float) -> None:
     """Render one request per line. The caller may be gone, so the time of each request is limited here, too."""
+    _compiled("")  # so that the first request, too, takes only the time of its rendering
+    sys.stdout.write("ready\n")
+    sys.stdout.flush()
     for line in sys.stdin:
         signal.setitimer(signal.ITIMER_REAL, limit_s)  # the signal ends the process
         sys.stdout.write(json.dumps(_rendered(**json.loads(line))) + "\n")
