@@ -87,6 +87,18 @@ judges: ## Build the Go programs that judge the chart, the compose files and the
 quick: $(INSTALLED) ## The tests that need no server and not thousands of cases, to run between edits
 	@$(BIN)/pytest -n 3 -q --quick $(PYTEST_ARGS)
 
+LOWEST := build/lowest
+
+.PHONY: lowest
+lowest: $(LOWEST)/.installed ## The quick tests with the oldest packages that pyproject.toml allows
+	@$(LOWEST)/bin/pytest -n 2 -q --quick $(PYTEST_ARGS)
+
+$(LOWEST)/.installed: deploy/lowest.lock | $(INSTALLED)
+	@rm -rf $(LOWEST) && $(BIN)/python -m venv --without-pip $(LOWEST)
+	@$(call install,$(LOWEST),--no-deps --require-hashes --requirement deploy/lowest.lock)
+	@$(call install,$(LOWEST),--no-build-isolation --no-deps --editable .)
+	@touch $@
+
 .PHONY: chart
 chart: $(INSTALLED) ## The Helm chart: lint, schemas, scores, rendered objects, a worker started from them
 	$(BIN)/pytest tests/chart tests/gen/test_chart.py $(PYTEST_ARGS)
@@ -180,6 +192,7 @@ lock: $(INSTALLED) ## Pin the newest versions that pyproject.toml allows
 	$(COMPILE) --group build --constraint requirements.lock --output-file deploy/build.lock
 	$(COMPILE) --group installer --upgrade --output-file deploy/installer.lock
 	$(COMPILE) --group release --upgrade --output-file deploy/release.lock
+	$(COMPILE) pyproject.toml --extra all --group dev --resolution lowest-direct --output-file deploy/lowest.lock
 
 DIST := dist
 RELEASE := build/release
