@@ -13,9 +13,8 @@ from typing import NamedTuple, Protocol, TypeAlias
 from tokenmill.events import AnyEvent, Error, ErrorCode, ReasoningDelta, TextDelta
 from tokenmill.limits import KIB, RAW_CHARS
 from tokenmill.parser.markers import Marker, Scanner, plain_members
-from tokenmill.parser.run.calls import fail
 from tokenmill.parser.run.rules import TEXT, Rules
-from tokenmill.parser.run.run import Run
+from tokenmill.parser.run.run import Run, fail
 from tokenmill.parser.run.state import OpenCall, Source, State
 
 UNPARSED = 1

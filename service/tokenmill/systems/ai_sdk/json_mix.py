@@ -32,9 +32,8 @@ from tokenmill.parser.bodies.json_reading import Reading
 from tokenmill.parser.bodies.json_scan import COMMENTS, CONTENT, JsonScan, Phase, comment
 from tokenmill.parser.markers import Marker, Scanner, marker
 from tokenmill.parser.options import Options
-from tokenmill.parser.run.calls import Reader, Verdict, begin, complete
 from tokenmill.parser.run.rules import Rules
-from tokenmill.parser.run.run import Run
+from tokenmill.parser.run.run import Reader, Run, Verdict, begin, complete
 from tokenmill.parser.run.state import JsonState, OpenCall, Source, State, looked_at
 from tokenmill.parser.spec import Call, Format, Section
 from tokenmill.parser.values.conform import keeps_text
