@@ -6,7 +6,7 @@
 4. `end` decides what becomes of the mode when the stream ends in it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import NamedTuple, Protocol, TypeAlias
 
@@ -160,6 +160,34 @@ class DropMode(TextMode):
 
     def _put(self, run: Run, text: str) -> None:
         run.note("dropped", text)
+
+
+class LabelMode:
+    """At the first character of a region in which the stream begins: a label, which is swallowed, or the region's text.
+
+    The opening before it is the end of the prompt.
+    """
+
+    def __init__(self, label: Sequence[Marker], region: int) -> None:
+        self._scanner = Scanner([(marker, True) for marker in label])
+        self._region = region
+
+    def quick(self, state: State) -> Quick | None:  # noqa: ARG002 -- other modes look at it
+        return None
+
+    def step(self, run: Run, buffer: str, position: int) -> int:
+        hit = self._scanner.at(buffer, position, final=run.final)
+        if hit is not None and hit.value is None:
+            run.state.held = buffer[position:]
+            return len(buffer)
+        run.state.mode = self._region
+        if hit is None:
+            return position
+        run.note("marker", buffer[position : hit.end])
+        return hit.end
+
+    def end(self, run: Run) -> None:
+        pass
 
 
 def open_section(state: State, mode: int, source: str) -> None:
