@@ -30,7 +30,7 @@ from tokenmill.parser.values.markup import read_markup, unescaped_markup
 from tokenmill.parser.values.python import decode_certain, decode_python, read_value
 from tokenmill.parser.values.repair import decode_json, decode_string
 from tokenmill.parser.values.schema import NO_SHAPE
-from tokenmill.systems.ai_sdk.quotes import read_unescaped
+from tokenmill.systems.ai_sdk.json_mix import read_unescaped
 from tokenmill.systems.autobyteus.autobyteus_json import PROFILES
 from tokenmill.systems.autobyteus.autobyteus_xml import arguments_of
 

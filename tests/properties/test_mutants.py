@@ -72,7 +72,7 @@ MUTANTS = (
         "return msgspec.msgpack.encode(state)\n",
         'return msgspec.msgpack.encode(msgspec.structs.replace(state, block=""))\n',
     ),
-    Mutant("complete calls are not counted", "parser/run/calls.py", "run.state.complete += 1", "pass"),
+    Mutant("complete calls are not counted", "parser/run/run.py", "run.state.complete += 1", "pass"),
     Mutant("of markers at one place the shortest wins", "parser/markers.py", "-len(entry[0])", "len(entry[0])"),
     Mutant("too much is held", "parser/markers.py", "if any(rests)", "if rests"),
     Mutant(
@@ -98,11 +98,11 @@ MUTANTS = (
     ),
     Mutant(
         "one call too many",
-        "parser/run/calls.py",
+        "parser/run/run.py",
         "if state.calls >= rules.limits.calls:",
         "if state.calls > rules.limits.calls:",
     ),
-    Mutant("an input does not end", "parser/run/calls.py", "    _end_input(run, call)\n    if not", "    if not"),
+    Mutant("an input does not end", "parser/run/run.py", "    _end_input(run, call)\n    if not", "    if not"),
     Mutant("a broken call is swallowed", "parser/modes/text.py", 'policy == "drop"', "True"),
     Mutant(
         "text behind calls is always kept",

@@ -1,7 +1,7 @@
 """A format as a state diagram: what a stretch of a stream is, and which markers lead on.
 
-It is drawn from the same data that the parser compiles. `parser.compile.modes` says what each marker leads to, and
-`parser.compile.channels` has the same names.
+It is drawn from the same data that the parser compiles. `parser.compile` says what each marker leads to, and has
+the same names.
 """
 
 from collections.abc import Iterator, Mapping

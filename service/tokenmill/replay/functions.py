@@ -7,7 +7,7 @@ from tokenmill.errors import BadOpen
 from tokenmill.events import ToolCall
 from tokenmill.formats import compile_grammar
 from tokenmill.parser import MessageParser, Options
-from tokenmill.parser.run.tools import bare_schema
+from tokenmill.parser.run.rules import bare_schema
 from tokenmill.parser.values.coerce import coerce as text_to_value
 from tokenmill.parser.values.conform import conform
 from tokenmill.parser.values.schema import Shape

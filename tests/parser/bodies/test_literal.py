@@ -9,7 +9,7 @@ from tokenmill.events import ArgumentDelta, ToolCall
 from tokenmill.limits import JSON_DEPTH, NAME_CHARS
 from tokenmill.parser.bodies.literal import Action, Advance, LiteralScan, advance, literal_scan
 from tokenmill.parser.markers import marker
-from tokenmill.parser.run.calls import Verdict
+from tokenmill.parser.run.run import Verdict
 
 SCAN = LiteralScan(marker("<q>"), (marker("<end>"),), loose=False)
 LOOSE = LiteralScan(marker("<q>"), (marker("<end>"),), loose=True)

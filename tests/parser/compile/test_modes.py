@@ -1,4 +1,4 @@
-"""Formats compiled to modes: which layers live, where the stream begins."""
+"""Formats compiled to modes: which layers live, where the stream begins, what people call the modes."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from tokenmill.formats import compile_grammar, find_format
 from tokenmill.limits import Limits
 from tokenmill.parser import Call, Format, Grammar, Header, Options, Section
 from tokenmill.parser.bodies import JsonArguments
-from tokenmill.parser.compile.modes import compile_modes
+from tokenmill.parser.compile.modes import compile_modes, prefixes, section_names
 from tokenmill.parser.markers import marker
 from tokenmill.parser.spec import Bare
 
@@ -111,3 +111,25 @@ def test_a_header_that_ends_in_front_of_a_marker_anyway() -> None:
     """What closes the section ends the header there, and with it the call."""
     events = parse(grammar("qwen3_xml", tools=[{"function": {"name": "f"}}]), ["<function=f</tool_call>"])
     assert [found.name for found in named(events, ToolCall)] == ["f"]
+
+
+def test_modes_of_several_formats_have_their_format_s_name() -> None:
+    """One alone needs none."""
+    formats = [find_format("think"), find_format("json_mix")]
+    assert prefixes(formats) == {"think": "think.", "json_mix": "json_mix."}
+    assert prefixes(formats[:1]) == {"think": ""}
+    names = compile_grammar(Options(format=["think", "json_mix"])).mode_names
+    assert names[:5] == ["text", "unparsed", "think.reasoning0", "json_mix.section0", "json_mix.section0_call0"]
+
+
+def test_a_section_has_its_calls_and_what_may_come_again() -> None:
+    """In the order in which they are compiled."""
+    section = find_format("hermes").sections[0]
+    assert list(section_names("section0", section, again=True)) == ["section0", "section0_call0", "section0_again"]
+
+
+def test_layers_that_are_left_out_shift_no_name() -> None:
+    """A section keeps its number, and what is not parsed has none."""
+    names = compile_grammar(Options(format="hermes", parse="reasoning")).mode_names
+    assert "section0" not in names
+    assert "reasoning0" in names

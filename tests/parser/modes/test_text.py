@@ -1,4 +1,4 @@
-"""Sections: what may stand in them, and what becomes of what may not."""
+"""Sections: what may stand in them, and what becomes of what may not. Labels with which regions begin."""
 
 import pytest
 
@@ -15,7 +15,10 @@ from tests.support.parsing import (
     traced,
 )
 from tokenmill.events import ToolCall
+from tokenmill.parser import Format, MessageParser
+from tokenmill.parser.markers import literal, marker
 from tokenmill.parser.modes.text import FRAMING_CHARS
+from tokenmill.parser.spec import Region
 
 CALL = '{"name":"f"}'
 
@@ -111,3 +114,50 @@ def test_what_stands_in_front_of_a_call_can_be_dropped_with_a_broken_one() -> No
     """Up to the next call or the end of the section."""
     text = f"a{OPEN}{BROKEN} b {call('g')}{CLOSE}c"
     assert text_of(parse(grammar("deepseek_v31", on_broken="drop"), [text])) == "ac"
+
+
+# The label with which a region begins.
+
+LABELLED = Format(
+    name="labelled",
+    summary="",
+    sample="",
+    regions=(
+        Region(marker("<r>"), marker("</r>"), label=(marker("why:"), marker("why", ahead=[literal("</r>"), [r"\Z"]]))),
+    ),
+    start="reasoning",
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "reasoning", "out"),
+    [
+        ("why:so</r>x", "so", "x"),
+        ("why</r>x", "", "x"),
+        ("why", "", ""),
+        ("why not</r>x", "why not", "x"),
+        ("wh", "wh", ""),
+        ("so why:</r>x", "so why:", "x"),
+        ("why:why:</r>why:", "why:", "why:"),
+        ("<r>so</r>x", "so", "x"),
+        ("</r>x", "", "x"),
+    ],
+)
+def test_labels(text: str, reasoning: str, out: str) -> None:
+    """Only the first characters can be one, wherever they are cut."""
+    compiled = grammar(LABELLED)
+    events = parse(compiled, [text])
+    assert (reasoning_of(events), text_of(events)) == (reasoning, out)
+    for chunks in all_cuts(text):
+        assert merged(parse(compiled, chunks)) == merged(events)
+
+
+def test_nothing_waits_but_a_label() -> None:
+    """The first character that does not fit sends what was held."""
+    parser = MessageParser.of(grammar(LABELLED), "identity")
+    assert [reasoning_of(parser.feed(chunk)) for chunk in ("wh", "y", "s", "o")] == ["", "", "whys", "o"]
+
+
+def test_text_has_no_label() -> None:
+    """A stream that begins outside of the region is read as ever."""
+    assert text_of(parse(grammar(LABELLED, start="text"), ["why:so"])) == "why:so"

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tokenmill.parser.run.tools import Tool
+from tokenmill.parser.run.rules import Tool
 from tokenmill.parser.values.checked import PATTERN_CHARS, matches, nulls_allowed, patterns_read
 
 

@@ -9,8 +9,7 @@ from tokenmill.events import AnyEvent, Encoding
 from tokenmill.parser import Call, Format, Header, Rules, Section
 from tokenmill.parser.bodies import Reader
 from tokenmill.parser.markers import Marker, Scanner, marker
-from tokenmill.parser.run.calls import Verdict, send_source
-from tokenmill.parser.run.run import Run
+from tokenmill.parser.run.run import Run, Verdict, send_source
 from tokenmill.parser.run.state import OpenCall, State
 
 

@@ -5,7 +5,7 @@ from tokenmill.parser.bodies.literal import Literals
 from tokenmill.parser.bodies.params import Params
 from tokenmill.parser.bodies.pycalls import PyCalls
 from tokenmill.parser.bodies.tree import Tree
-from tokenmill.parser.run.calls import Body, Reader
+from tokenmill.parser.run.run import Body, Reader
 
 __all__ = [
     "Body",

@@ -15,9 +15,8 @@ from tokenmill.limits import NAME_CHARS
 from tokenmill.parser.bodies.json_reading import Reading, decode_growing
 from tokenmill.parser.bodies.json_scan import JsonScan, Phase, Token
 from tokenmill.parser.markers import Marker, Scanner, has_only
-from tokenmill.parser.run.calls import Reader, Verdict, begin, grow, wants
 from tokenmill.parser.run.rules import Rules
-from tokenmill.parser.run.run import Run
+from tokenmill.parser.run.run import Reader, Run, Verdict, begin, grow, wants
 from tokenmill.parser.run.state import JsonState, OpenCall, State
 from tokenmill.parser.values.repair import decode_json, decode_string
 

@@ -4,8 +4,7 @@ import re
 
 import msgspec
 
-from tokenmill.parser.run.calls import end_growth, grow, send_source
-from tokenmill.parser.run.run import Run
+from tokenmill.parser.run.run import Run, end_growth, grow, send_source
 from tokenmill.parser.run.state import JsonState, OpenCall
 from tokenmill.parser.values.repair import Spelling, decode_string
 

@@ -36,12 +36,10 @@ from tokenmill.parser.markers import (
     marker,
     plain_members,
 )
-from tokenmill.parser.run.calls import Growth, Reader, Verdict, end_growth, grow, growth_of, send_source, wants
 from tokenmill.parser.run.rules import Rules
-from tokenmill.parser.run.run import Run
+from tokenmill.parser.run.run import Growth, Reader, Run, Verdict, end_growth, grow, growth_of, send_source, wants
 from tokenmill.parser.run.state import OpenCall, State, looked_at
-from tokenmill.parser.values.coerce import is_text
-from tokenmill.parser.values.literal import Syntax, read_arguments, unquoted
+from tokenmill.parser.values.coerce import Syntax, is_text, read_arguments, unquoted
 
 
 class LiteralState(msgspec.Struct, array_like=True, gc=False):

@@ -17,9 +17,8 @@ from tokenmill.events import AnyEvent, ArgumentDelta, Encoding, ToolInputDelta
 from tokenmill.parser.bodies.closings import DOUBTFUL, TAG_CHARS, Closings, ParamsState, ParamToken, Tags, unclear
 from tokenmill.parser.bodies.json_body import as_arguments
 from tokenmill.parser.markers import SPACE_CHARS, Finder, Hit, Marker, Scanner, before
-from tokenmill.parser.run.calls import Growth, Reader, Verdict, end_growth, grow, growth_of, send_source, wants
 from tokenmill.parser.run.rules import Rules
-from tokenmill.parser.run.run import Run
+from tokenmill.parser.run.run import Growth, Reader, Run, Verdict, end_growth, grow, growth_of, send_source, wants
 from tokenmill.parser.run.state import OpenCall, State, looked_at
 from tokenmill.parser.values.coerce import is_text, read_typed
 from tokenmill.parser.values.repair import decode_json

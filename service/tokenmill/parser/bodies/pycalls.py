@@ -17,9 +17,8 @@ from tokenmill.events import AnyEvent, ArgumentDelta, Encoding, ToolInputDelta
 from tokenmill.limits import JSON_DEPTH, NAME_CHARS
 from tokenmill.parser.bodies.json_scan import in_string, turned
 from tokenmill.parser.markers import REMEMBERED, TOKEN_CHARS, Marker, Scanner, has_only
-from tokenmill.parser.run.calls import Reader, Verdict, begin, end_growth, grow, send_source, wants
 from tokenmill.parser.run.rules import Rules
-from tokenmill.parser.run.run import Run
+from tokenmill.parser.run.run import Reader, Run, Verdict, begin, end_growth, grow, send_source, wants
 from tokenmill.parser.run.state import OpenCall, State, looked_at
 from tokenmill.parser.values.python import (
     ENDINGS,

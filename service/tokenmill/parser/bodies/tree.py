@@ -35,9 +35,8 @@ from tokenmill.parser.markers import (
     marker,
     plain_members,
 )
-from tokenmill.parser.run.calls import Reader, Verdict, end_growth, grow, send_source, wants
 from tokenmill.parser.run.rules import Rules
-from tokenmill.parser.run.run import Run
+from tokenmill.parser.run.run import Reader, Run, Verdict, end_growth, grow, send_source, wants
 from tokenmill.parser.run.state import OpenCall, State, looked_at
 from tokenmill.parser.values.coerce import is_text
 from tokenmill.parser.values.markup import arguments_of

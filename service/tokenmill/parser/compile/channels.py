@@ -1,56 +1,155 @@
-"""Compiles the channels of a format to modes: its header, and a mode or two for each route.
+"""The channels of a format: the mode inside a header, and the modes to which headers lead.
 
-Layers that `parse` leaves out are still channels: reasoning and calls that are not parsed are text. So are their
-markers, unless the format declares those of reasoning as framing even then.
+1. A header is held until its end marker: only then is it clear what it was.
+2. It is given up, as text, at the first character at which it no longer looks like a header; nothing is held longer.
+3. The first pattern that fits the whole header decides where it leads. Without one it was text.
+4. Layers that `parse` leaves out are still channels: reasoning and calls that are not parsed are text. So are their
+   markers, unless the format declares those of reasoning as framing even then.
 """
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Callable, Sequence
+from enum import Enum
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
+from tokenmill.events import AnyEvent
 from tokenmill.limits import Limits
 from tokenmill.parser.bodies import Body
-from tokenmill.parser.markers import Marker
-from tokenmill.parser.modes.call import CallMode, Headed
-from tokenmill.parser.modes.header import HeaderMode, Target, to_block, to_call, to_section, to_verbatim
+from tokenmill.parser.markers import Marker, Scanner, plain_members
+from tokenmill.parser.modes.call import HEADER_CHARS, CallMode, Headed
 from tokenmill.parser.modes.section import SectionMode, closes_calls
-from tokenmill.parser.modes.text import DropMode, Live, Mode, Move, TextMode, To
+from tokenmill.parser.modes.text import (
+    DropMode,
+    Live,
+    Mode,
+    Move,
+    Quick,
+    TextMode,
+    To,
+    give_back,
+    open_call,
+    open_section,
+)
 from tokenmill.parser.options import Options
-from tokenmill.parser.run.rules import TEXT
+from tokenmill.parser.run.rules import TEXT, Rules
+from tokenmill.parser.run.run import Run
+from tokenmill.parser.run.state import State
 from tokenmill.parser.spec import BlockKind, Channels, Format, Section
 
-# The readable names of a grammar's modes: the states in the formats' diagrams.
-#
-# `text`, `unparsed`, `reasoning0`, `section0`, `section0_call1`, `header`, `text_block`, `channel2`, …; where several
-# formats live at once, each name has its format's name as prefix: `think.reasoning0`.
+
+@plain_members
+class Place(Enum):
+    """Where a marker stands in a header."""
+
+    END = "it ends the header"
+    INSIDE = "it is a part of it, if the header's shape allows it"
 
 
-def prefixes(formats: Sequence[Format]) -> dict[str, str]:
-    """Return the prefix of each format's mode names."""
-    return {format_.name: f"{format_.name}." if len(formats) > 1 else "" for format_ in formats}
+Target: TypeAlias = Callable[[Run, re.Match[str]], None]
+"""Begins what a complete header announced."""
 
 
-def section_names(name: str, section: Section, *, again: bool) -> Iterator[str]:
-    """Yield the names of a section's modes, in the order of their numbers; `again`: it may be repeated after its
-    end.
-    """
-    yield name
-    yield from (f"{name}_call{number}" for number in range(len(section.calls)))
-    if section.block:
-        yield f"{name}_text"
-    if again:
-        yield f"{name}_again"
+def to_block(mode: int, run: Run, header: re.Match[str]) -> None:
+    """Begin a block of text, reasoning or dropped content: the header is framing."""
+    run.close_block()
+    run.note("marker", header.string)
+    run.state.mode = mode
 
 
-def route_names(number: int, to: BlockKind | Section | Body, modes: int) -> list[str]:
-    """Return the names of the `modes` modes of a channel's route."""
-    if isinstance(to, str):
-        return [f"{to}_block"] * modes
-    if modes == 1:  # calls that are not parsed
-        return ["text_block"]
-    calls = [f"channel{number}_call{at}" for at in range(modes - 1)]
-    return [f"channel{number}", *(calls if isinstance(to, Section) else [f"channel{number}"])]
+def to_verbatim(mode: int, run: Run, header: re.Match[str]) -> None:
+    """Begin a block of calls that are not parsed: it is text, header and all."""
+    run.put(header.string, reasoning=False)
+    run.state.mode = mode
 
+
+def to_section(mode: int, run: Run, header: re.Match[str]) -> None:
+    """Begin a section, whose opening is the header."""
+    open_section(run.state, mode, header.string)
+
+
+def to_call(mode: int, call_mode: CallMode, run: Run, header: re.Match[str]) -> None:
+    """Begin a call that the header names."""
+    state = run.state
+    open_section(state, mode, header.string)
+    open_call(state, mode, header.string, bare=False)
+    assert state.call is not None
+    call_mode.enter(run, state.call, header)
+
+
+class HeaderMode:
+    """Inside the header of one kind of channels."""
+
+    def __init__(self, channels: Channels, routes: Sequence[tuple[str, Target]]) -> None:
+        inside: list[Marker | None] = [channels.open, channels.close, channels.within]
+        live = [(channels.until, Place.END), *((marker, Place.INSIDE) for marker in inside if marker)]
+        self._scanner = Scanner(live)
+        self._shape = re.compile(channels.shape, re.DOTALL)
+        self._routes = [(re.compile(pattern, re.DOTALL), target) for pattern, target in routes]
+
+    def quick(self, state: State) -> Quick | None:  # noqa: ARG002 -- other modes look at it
+        return self._more
+
+    def _more(self, rules: Rules, state: State, text: str) -> list[AnyEvent] | None:  # noqa: ARG002 -- a `Quick`
+        settled = self._scanner.settled(text)
+        if settled < 0:  # the header ends
+            return None
+        header = state.pending + text[:settled]
+        if self._fitting(header) < len(header):
+            return None
+        state.pending, state.held = header, text[settled:]
+        return []
+
+    def step(self, run: Run, buffer: str, position: int) -> int:
+        state = run.state
+        hit = self._scanner.find(buffer, position, final=run.final)
+        stop = len(buffer) if hit is None else hit.start
+        header = state.pending + buffer[position:stop]
+        fitting = self._fitting(header)
+        if fitting < len(header):
+            read = max(fitting, len(state.pending)) - len(state.pending)
+            self._give_up(run, header[: len(state.pending) + read])
+            return position + read
+        state.pending = header
+        if hit is None or hit.value is None:
+            state.held = buffer[stop:]
+            return len(buffer)
+        header += buffer[stop : hit.end]
+        if hit.value is Place.END:
+            self._route(run, header)
+        elif self._fitting(header) == len(header):
+            state.pending = header
+        else:
+            self._give_up(run, state.pending)
+            return stop
+        return hit.end
+
+    def _fitting(self, header: str) -> int:
+        """Return how much of a header's beginning looks like one."""
+        found = self._shape.match(header)
+        return min(found.end(), HEADER_CHARS) if found else 0
+
+    def _route(self, run: Run, header: str) -> None:
+        for pattern, target in self._routes:
+            if found := pattern.fullmatch(header):
+                run.state.pending = ""
+                run.state.origin = TEXT
+                target(run, found)
+                return
+        self._give_up(run, header)
+
+    def _give_up(self, run: Run, header: str) -> None:
+        """Give the header back: it was a part of what it stood in."""
+        state = run.state
+        state.pending = ""
+        state.mode = state.origin
+        give_back(run, header, None)
+
+    def end(self, run: Run) -> None:
+        self._give_up(run, run.state.pending)
+
+
+# The modes of a format's channels: the header's, and one or two for each route.
 
 WHOLE = 1 << 20
 """`Move.kept` of a marker that belongs to the mode it leads to, all of it."""
@@ -173,3 +272,13 @@ class _Compiler:
         mode = CallMode(number, body.compile(self._stops()), None, self._limits, bare="never", closed_by="section")
         self._modes += [SectionMode(number, [(self._channels.close, Move(To.CLOSED))], rest=self._rest()), mode]
         return partial(to_call, number + 1, mode)
+
+
+def route_names(number: int, to: BlockKind | Section | Body, modes: int) -> list[str]:
+    """Return the names of the `modes` modes of a channel's route."""
+    if isinstance(to, str):
+        return [f"{to}_block"] * modes
+    if modes == 1:  # calls that are not parsed
+        return ["text_block"]
+    calls = [f"channel{number}_call{at}" for at in range(modes - 1)]
+    return [f"channel{number}", *(calls if isinstance(to, Section) else [f"channel{number}"])]

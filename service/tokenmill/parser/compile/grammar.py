@@ -24,9 +24,8 @@ from tokenmill.parser.modes.call import CallMode
 from tokenmill.parser.modes.native import NATIVE_BODY
 from tokenmill.parser.modes.text import Mode
 from tokenmill.parser.options import Options
-from tokenmill.parser.run.rules import Rules, boundary_chars
+from tokenmill.parser.run.rules import Rules, Tool, boundary_chars
 from tokenmill.parser.run.state import OpenCall
-from tokenmill.parser.run.tools import Tool
 from tokenmill.parser.spec import Format
 
 _UNPARSED = {"parse": "none", "tool_choice": "none"}

@@ -11,17 +11,16 @@
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from tokenmill.limits import Limits
-from tokenmill.parser.compile.channels import CompiledChannels, compile_channels, prefixes, section_names
+from tokenmill.parser.compile.channels import CompiledChannels, compile_channels
 from tokenmill.parser.markers import Marker
 from tokenmill.parser.modes.answer import AnswerMode, LeadMode, WholeCallMode
 from tokenmill.parser.modes.call import CallMode, Ends, Headed
-from tokenmill.parser.modes.header import LabelMode
 from tokenmill.parser.modes.section import RepeatMode, SectionMode, closes_calls
-from tokenmill.parser.modes.text import Live, Mode, Move, TextMode, To
+from tokenmill.parser.modes.text import LabelMode, Live, Mode, Move, TextMode, To
 from tokenmill.parser.options import Options
 from tokenmill.parser.run.rules import TEXT
 from tokenmill.parser.spec import Answer, Call, Format, Header, Region, Section, WholeCall, strays_of
@@ -320,3 +319,26 @@ def _start(options: Options, formats: Sequence[Format], layout: _Layout) -> int:
     if wanted == "reasoning":
         return next(iter([*layout.regions, *(compiled.reasoning for compiled in layout.channels)]), TEXT)
     return TEXT
+
+
+# The readable names of a grammar's modes: the states in the formats' diagrams.
+#
+# `text`, `unparsed`, `reasoning0`, `section0`, `section0_call1`, `header`, `text_block`, `channel2`, …; where several
+# formats live at once, each name has its format's name as prefix: `think.reasoning0`.
+
+
+def prefixes(formats: Sequence[Format]) -> dict[str, str]:
+    """Return the prefix of each format's mode names."""
+    return {format_.name: f"{format_.name}." if len(formats) > 1 else "" for format_ in formats}
+
+
+def section_names(name: str, section: Section, *, again: bool) -> Iterator[str]:
+    """Yield the names of a section's modes, in the order of their numbers; `again`: it may be repeated after its
+    end.
+    """
+    yield name
+    yield from (f"{name}_call{number}" for number in range(len(section.calls)))
+    if section.block:
+        yield f"{name}_text"
+    if again:
+        yield f"{name}_again"

@@ -21,9 +21,8 @@ from tokenmill.parser.bodies.json_scan import Token
 from tokenmill.parser.bodies.strict_scan import Phase, scan
 from tokenmill.parser.markers import LEADING_SPACE, Scanner, literal, marker
 from tokenmill.parser.modes.text import Quick, give_back, limit, open_call
-from tokenmill.parser.run.calls import Verdict, begin, complete
 from tokenmill.parser.run.rules import TEXT, Rules
-from tokenmill.parser.run.run import Run
+from tokenmill.parser.run.run import Run, Verdict, begin, complete
 from tokenmill.parser.run.state import JsonState, OpenAnswer, OpenCall, Source, State
 from tokenmill.parser.spec import Answer
 from tokenmill.parser.values.repair import decode_json, decode_string

@@ -11,9 +11,8 @@ from tokenmill.limits import KIB, NAME_CHARS, Limits
 from tokenmill.parser.markers import INNER_CHARS, Marker, Scanner, plain_members
 from tokenmill.parser.modes.section import keep_body
 from tokenmill.parser.modes.text import UNPARSED, Quick, give_back, limit
-from tokenmill.parser.run.calls import Reader, Verdict, begin, complete, fail
 from tokenmill.parser.run.rules import TEXT, Rules
-from tokenmill.parser.run.run import Run
+from tokenmill.parser.run.run import Reader, Run, Verdict, begin, complete, fail
 from tokenmill.parser.run.state import BLOCK_PIECES, OpenCall, Rest, State
 from tokenmill.parser.spec import Bare, Header
 

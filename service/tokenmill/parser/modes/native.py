@@ -26,9 +26,8 @@ from tokenmill.events import AnyEvent, Error
 from tokenmill.limits import NAME_CHARS, RAW_CHARS
 from tokenmill.parser.bodies import JsonArguments
 from tokenmill.parser.modes.text import UNPARSED, came_again, give_back, limit
-from tokenmill.parser.run.calls import Verdict, begin, complete, fail
 from tokenmill.parser.run.rules import TEXT, Rules
-from tokenmill.parser.run.run import Run
+from tokenmill.parser.run.run import Run, Verdict, begin, complete, fail
 from tokenmill.parser.run.state import BLOCK_PIECES, NativeCall, OpenCall, Source, State
 
 LARGEST_INDEX = 2**31 - 1

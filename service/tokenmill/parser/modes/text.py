@@ -6,16 +6,15 @@
 4. `end` decides what becomes of the mode when the stream ends in it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import NamedTuple, Protocol, TypeAlias
 
 from tokenmill.events import AnyEvent, Error, ErrorCode, ReasoningDelta, TextDelta
 from tokenmill.limits import KIB, RAW_CHARS
 from tokenmill.parser.markers import Marker, Scanner, plain_members
-from tokenmill.parser.run.calls import fail
 from tokenmill.parser.run.rules import TEXT, Rules
-from tokenmill.parser.run.run import Run
+from tokenmill.parser.run.run import Run, fail
 from tokenmill.parser.run.state import OpenCall, Source, State
 
 UNPARSED = 1
@@ -161,6 +160,34 @@ class DropMode(TextMode):
 
     def _put(self, run: Run, text: str) -> None:
         run.note("dropped", text)
+
+
+class LabelMode:
+    """At the first character of a region in which the stream begins: a label, which is swallowed, or the region's text.
+
+    The opening before it is the end of the prompt.
+    """
+
+    def __init__(self, label: Sequence[Marker], region: int) -> None:
+        self._scanner = Scanner([(marker, True) for marker in label])
+        self._region = region
+
+    def quick(self, state: State) -> Quick | None:  # noqa: ARG002 -- other modes look at it
+        return None
+
+    def step(self, run: Run, buffer: str, position: int) -> int:
+        hit = self._scanner.at(buffer, position, final=run.final)
+        if hit is not None and hit.value is None:
+            run.state.held = buffer[position:]
+            return len(buffer)
+        run.state.mode = self._region
+        if hit is None:
+            return position
+        run.note("marker", buffer[position : hit.end])
+        return hit.end
+
+    def end(self, run: Run) -> None:
+        pass
 
 
 def open_section(state: State, mode: int, source: str) -> None:

@@ -1,13 +1,42 @@
-"""One step of a parser: the compiled grammar, the state it changes, and where events go."""
+"""One step of a parser: the state that it changes, and what comes out of it, as text, as reasoning or as calls.
 
-from typing import Literal, TypeAlias, cast
+1. `begin` decides what to do with a call's name; after that the call ends with exactly one `tool-call` or `error`.
+2. A call's source is sent verbatim. Decoded text is sent for those string arguments that were asked for.
+3. A failed call's source comes out as text, markers included, unless the options drop it; an incomplete call is never
+   completed.
+
+It also defines what a body is, whose reader uses these functions.
+"""
+
+from collections.abc import Sequence
+from enum import Enum, IntEnum
+from hashlib import blake2b
+from typing import Any, Literal, Protocol, TypeAlias, cast
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from tokenmill.events import AnyEvent, ReasoningDelta, ReasoningEnd, ReasoningStart, TextDelta, TextEnd, TextStart
+from tokenmill.events import (
+    AnyEvent,
+    ArgumentDelta,
+    Encoding,
+    Error,
+    ErrorCode,
+    ReasoningDelta,
+    ReasoningEnd,
+    ReasoningStart,
+    TextDelta,
+    TextEnd,
+    TextStart,
+    ToolCall,
+    ToolInputDelta,
+    ToolInputEnd,
+    ToolInputStart,
+)
+from tokenmill.limits import RAW_CHARS
+from tokenmill.parser.markers import Marker, plain_members
 from tokenmill.parser.run.rules import Rules
-from tokenmill.parser.run.state import State
+from tokenmill.parser.run.state import Growing, OpenCall, State
 
 # The fate of each piece of the source: for `parse --explain`, and for the proof that no character is lost.
 
@@ -135,3 +164,204 @@ class Run(msgspec.Struct, gc=False):  # faster to create than other objects
         """Record what became of source text that is not sent, if the grammar is traced. This changes no event."""
         if self.rules.traced and source:
             self.out.append(cast("AnyEvent", Span(kind, source, len(self.state.waiting))))
+
+
+# The life of a call: begun when its name is known, grown while its source arrives, then complete or failed.
+
+
+@plain_members
+class Verdict(Enum):
+    """What a body, or `begin`, decides about a call."""
+
+    MORE = "the call continues"
+    DONE = "its source is complete"
+    FAILED = "it can't become a call"
+    TEXT = "it is not a call but text"
+    BLOCK = "it is not a call but opens a block of text"
+    LIMIT = "there are too many calls"
+
+
+@plain_members
+class Growth(IntEnum):
+    """Whether an open value is sent as it grows. Numbers, because states keep it."""
+
+    NO = 0
+    UNDECIDED = 1
+    """It can still be `null`."""
+    YES = 2
+
+
+def growth_of(text: bool | None) -> Growth:  # noqa: FBT001 -- what `is_text` returned
+    """Return the growth of a value that is text, is not, or is text unless it is `null` (None)."""
+    return Growth.UNDECIDED if text is None else Growth.YES if text else Growth.NO
+
+
+def begin(
+    run: Run,
+    call: OpenCall,
+    name: str,
+    wire_id: str,
+    encoding: Encoding,
+    *,
+    provider: bool = False,
+    attributes: dict[str, Any] | UnsetType = UNSET,
+) -> Verdict:
+    """Accept the call, whose name is now known, or return what it is instead."""
+    rules, state = run.rules, run.state
+    call.name = name
+    if not rules.knows(name):
+        if rules.unknown_tool == "text" or (call.bare and not call.header):  # only the name shows that it is a call
+            return Verdict.TEXT
+        call.dropped = rules.unknown_tool == "drop"
+    if state.calls >= rules.limits.calls:
+        return Verdict.LIMIT
+    if wire_id in state.wire_ids:  # the second use of an id would be another call's
+        wire_id = ""
+    if wire_id:
+        state.wire_ids = (*state.wire_ids, wire_id)
+    call.id = wire_id or rules.options.id_prefix + call_id(state.identity, state.calls)
+    state.calls += 1
+    call.begun = True
+    if not call.dropped:
+        run.close_block()
+        if rules.streams_input:
+            run.out.append(ToolInputStart(call.id, name, encoding, provider, attributes))
+    return Verdict.MORE
+
+
+def call_id(identity: str, index: int) -> str:
+    """Return the id of a call that the model gave none: the same wherever and whenever the message is parsed."""
+    return f"call_{blake2b(f'{identity}/{index}'.encode(errors='replace'), digest_size=12).hexdigest()}"
+
+
+def send_source(run: Run, call: OpenCall, text: str) -> None:
+    """Send more of the argument region's source."""
+    if text and call.begun and not call.dropped and run.rules.streams_input:
+        for piece in run.pieces(text):
+            run.out.append(ToolInputDelta(call.id, piece))
+
+
+def wants(run: Run, call: OpenCall, argument: str) -> bool:
+    """Whether deltas of this argument are to be sent; a repeated argument is not sent twice."""
+    return call.begun and not call.dropped and run.rules.wants(call.name, argument) and argument not in call.grown
+
+
+def grow(run: Run, call: OpenCall, argument: str, text: str) -> None:
+    """Send more decoded text of one string argument."""
+    growing = call.growing
+    if growing is None:
+        growing = call.growing = Growing(argument)
+        call.grown[argument] = True
+    growing.waiting += text
+    if growing.waiting and len(growing.waiting) >= run.rules.options.min_delta_chars:
+        _flush(run, call, growing)
+
+
+def end_growth(run: Run, call: OpenCall) -> None:
+    """End the argument that was growing."""
+    if call.growing is not None:
+        _flush(run, call, call.growing)
+        call.growing = None
+
+
+def _flush(run: Run, call: OpenCall, growing: Growing) -> None:
+    if growing.waiting:
+        for piece in run.pieces(growing.waiting):
+            run.out.append(ArgumentDelta(call.id, growing.argument, piece))
+        growing.waiting = ""
+
+
+def complete(
+    run: Run, call: OpenCall, arguments: dict[str, Any], *, repaired: bool, mismatch: str | None = None
+) -> None:
+    """Complete the call: send its last deltas, its end, what is wrong with it, and the call itself.
+
+    `mismatch` is why the arguments are not those that the model wrote, if that is known already.
+    """
+    run.state.complete += 1
+    source = call.source.text()
+    run.note("call", source)
+    if run.rules.drops_text_after_calls:
+        run.close_block()  # more of an open block takes a short path that drops nothing
+    if call.dropped:
+        run.state.dropped += 1
+        run.flush()
+        run.out.append(Error("unknown-tool", f"no tool is named {call.name!r}", call.id, call.name, source[:RAW_CHARS]))
+        return
+    end_growth(run, call)
+    for argument, value in arguments.items() if run.rules.watches_arguments else ():
+        if isinstance(value, str) and wants(run, call, argument):
+            grow(run, call, argument, value)
+            end_growth(run, call)
+    _end_input(run, call)
+    if not run.rules.knows(call.name):
+        run.out.append(Error("unknown-tool", f"no tool is named {call.name!r}", call.id, call.name))
+        run.out.append(ToolCall(call.id, call.name, arguments, repaired, "unknown-tool"))
+    elif mismatch := mismatch or run.rules.mismatch(call.name, arguments, 1 + len(source)):  # a part has a character
+        run.out.append(Error("schema-mismatch", mismatch, call.id, call.name))
+        run.out.append(ToolCall(call.id, call.name, arguments, repaired, "schema-mismatch"))
+    else:
+        run.out.append(ToolCall(call.id, call.name, arguments, repaired))
+    if run.rules.options.text_mode == "placeholder":
+        run.put(run.rules.options.placeholder_text, reasoning=False)
+
+
+def fail(run: Run, call: OpenCall, code: ErrorCode, message: str) -> None:
+    """Report that the call can't be completed; the caller decides what becomes of its source."""
+    run.flush()
+    if call.begun and not call.dropped:
+        end_growth(run, call)
+        _end_input(run, call)
+    raw = call.source.text()[:RAW_CHARS]
+    if call.begun:
+        run.out.append(Error(code, message, call.id, call.name, raw))
+    elif call.name:
+        run.out.append(Error(code, message, name=call.name, raw=raw))
+    else:
+        run.out.append(Error(code, message, raw=raw))
+
+
+def _end_input(run: Run, call: OpenCall) -> None:
+    if run.rules.streams_input:
+        run.out.append(ToolInputEnd(call.id))
+
+
+# What reads a call: a body is the grammar of its arguments, as data that compiles to a reader.
+
+
+class Reader(Protocol):
+    """A compiled body: reads one call's source. All state is in the call."""
+
+    encoding: Encoding
+
+    @property
+    def state_type(self) -> type[msgspec.Struct]:
+        """The type of what it keeps of an open call, in `OpenCall.body`: plain data, as snapshots hold it."""
+
+    def begin(self, call: OpenCall) -> msgspec.Struct:
+        """Return the state before the body's first character."""
+
+    def quick(self, rules: Rules, parser: State, call: OpenCall, text: str) -> list[AnyEvent] | None:
+        """Return the events of a chunk that is nothing but content; None if it must be read with care.
+
+        If it returns events, what it did not read is put into the `held` of `parser`. The caller adds the rest to the
+        source.
+        """
+
+    def step(self, run: Run, call: OpenCall, buffer: str, position: int) -> tuple[int, Verdict]:
+        """Read on from `position`. Return the position read to, and what it means for the call.
+
+        What is not read although the call continues is held back: it can still become a marker.
+        """
+
+    def result(self, run: Run, call: OpenCall) -> tuple[dict[str, Any], bool]:
+        """Return the arguments of a complete call and whether they were repaired. Raises `ValueError` with what is
+        wrong.
+        """
+
+
+class Body(Protocol):
+    """The data of a body; `stops` are markers that end it where it has no close of its own."""
+
+    def compile(self, stops: Sequence[Marker]) -> Reader:
+        """Return the reader of this body."""

@@ -1,4 +1,6 @@
-"""One ladder from the text of a tagged parameter to a value of a type that its schema allows.
+"""Texts read as values of the types that a schema allows: the text of one parameter, or arguments with bare keys.
+
+One ladder leads from a text to its value:
 
 1. No type known, or only `string`: the text itself, untouched. The kind `json` stands for any JSON value, and for
    Python's printed form of one.
@@ -13,11 +15,12 @@ import math
 import re
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from tokenmill.parser.values.repair import decode_json, decode_printed, decode_string, nested_too_deep
+from tokenmill.parser.values.schema import Shape
 
 _INTEGER = re.compile(r"[+-]?\d{1,1000}\Z")
 """An integer of at most a thousand digits, more than any tool takes. Python refuses to read more than 4,300."""
@@ -129,3 +132,155 @@ def is_text(types: AbstractSet[str]) -> bool | None:
     if not types or types == {"string"}:
         return True
     return None if types == {"string", "null"} else False
+
+
+# Arguments with bare keys and strings between markers, read from the complete text.
+#
+# The reader that streams has checked that brackets match and how deep they are, so recursion is safe here.
+
+_JSON = frozenset({"json"})
+_STRING = frozenset({"string"})
+_NONE = "None"
+_BEGIN = re.compile(r"\s*([{\[]?)\s*")
+_KEY = re.compile(r"([^:,{}\[\]]*):")
+_BARE = re.compile(r"[^,{}\[\]]*")
+_END = re.compile(r"\s*(,?)\s*")
+_COLON = re.compile(r"\s*:")
+_JSON_STRING = re.compile(r'"((?:[^"\\]|\\.)*+)"', re.DOTALL)
+
+
+class Syntax(NamedTuple):
+    """How strings are written."""
+
+    quote: str
+    typed: bool
+    """Whether quoted values have types like the others; otherwise they are text."""
+    loose: bool
+    """Whether the comma between a string and the next key may be missing."""
+
+
+def read_arguments(text: str, syntax: Syntax, shape: Shape, untyped: AbstractSet[str]) -> tuple[dict[str, Any], bool]:
+    """Return the arguments between the outermost brackets, and whether JSON's quotes were taken for the model's own;
+    `shape` is their schema.
+
+    `untyped` are the types of a value that the schema does not describe. Inside a value that it describes, such a value
+    is read by its look. Raises `ValueError` with what is wrong.
+    """
+    values = _Values(text, syntax)
+    arguments = {}
+    while (key := values.key("")) is not None:
+        arguments[key] = values.value(shape.child(key), untyped)
+    return arguments, values.repaired
+
+
+def unquoted(text: str) -> str:
+    """Return the text of a whole JSON string; anything else stays unchanged."""
+    string = _JSON_STRING.fullmatch(text)
+    return decode_string(string.group(1)) if string else text
+
+
+class _Values:
+    """One pass over the text."""
+
+    def __init__(self, text: str, syntax: Syntax) -> None:
+        self._text = text
+        self._quote = syntax.quote
+        self._typed = syntax.typed
+        self._loose = syntax.loose
+        self._at = len(text) - len(text.lstrip())
+        self.repaired = False
+        """Whether a key or a value had the quotes of JSON."""
+
+    def key(self, closing: str) -> str | None:
+        """Read the next key, up to its colon; None at the end of the object."""
+        if self._ends(closing):
+            return None
+        bare = _KEY.match(self._text, self._at)
+        if bare is None or self._quote in bare.group():
+            return self._quoted_key()
+        self._at = bare.end()
+        return self._unquoted(bare.group(1).strip())
+
+    def _quoted_key(self) -> str:
+        begin = self._at
+        if self._text.startswith(self._quote, begin):
+            key = self._quoted()
+            if colon := _COLON.match(self._text, self._at):
+                self._at = colon.end()
+                return self._unquoted(key.strip())
+        raise ValueError(f"a key without a value: {self._text[begin : begin + 80]!r}")
+
+    def value(self, shape: Shape, untyped: AbstractSet[str], *, listed: bool = False) -> Any:
+        """Read the next value, and the comma after it; `untyped` are its types if the schema has none."""
+        begin = _BEGIN.match(self._text, self._at)
+        assert begin is not None  # the pattern matches the empty string, too
+        self._at = begin.end()
+        types = shape.types
+        inner = _JSON if types else untyped
+        ends_itself = self._loose and not (listed or begin.group(1)) and self._text.startswith(self._quote, self._at)
+        if begin.group(1) == "{":
+            value: Any = {}
+            while (key := self.key("}")) is not None:
+                value[key] = self.value(shape.child(key), inner)
+        elif begin.group(1):
+            value = []
+            while not self._ends("]"):
+                value.append(self.value(shape.item, inner, listed=True))
+        else:
+            value = self._scalar(types or untyped)
+        end = _END.match(self._text, self._at)
+        assert end is not None  # as above
+        self._at = end.end()
+        if (
+            not end.group(1)
+            and self._text[self._at : self._at + 1] not in ("", "}", "]")
+            and not (ends_itself and self._at_key())
+        ):
+            raise ValueError(f"no comma between values: {self._text[self._at : self._at + 80]!r}")
+        return value
+
+    def _at_key(self) -> bool:
+        """Whether a key follows, or a string that must be one."""
+        if self._text.startswith(self._quote, self._at):
+            return True
+        bare = _KEY.match(self._text, self._at)
+        return bare is not None and bool(bare.group(1))
+
+    def _scalar(self, types: AbstractSet[str]) -> Any:
+        if self._text.startswith(self._quote, self._at):
+            text = self._quoted()
+            return coerce(text, types) if self._typed else text
+        bare = _BARE.match(self._text, self._at)
+        assert bare is not None  # as above
+        text = bare.group()
+        self._at = bare.end()
+        if self._quote in text:
+            raise ValueError(f"not a value: {text[:80]!r}")
+        value = _bare(text.strip(), types)
+        return self._unquoted(value) if value == text.strip() else value
+
+    def _unquoted(self, text: str) -> str:
+        string = unquoted(text)
+        self.repaired = self.repaired or string != text
+        return string
+
+    def _quoted(self) -> str:
+        begin = self._at + len(self._quote)
+        end = self._text.find(self._quote, begin)
+        if end < 0:
+            raise ValueError("a string does not end")
+        self._at = end + len(self._quote)
+        return self._text[begin:end]
+
+    def _ends(self, closing: str) -> bool:
+        """Whether an object or list ends here. If it does, step past its end."""
+        if self._at < len(self._text) and (not closing or self._text[self._at] != closing):
+            return False
+        self._at += len(closing)
+        return True
+
+
+def _bare(text: str, types: AbstractSet[str]) -> Any:
+    """Return what stands without quotes. Python's `None` is not a text, unless null is impossible."""
+    value = coerce(text, types)
+    return None if value == _NONE and types and types != _STRING else value

@@ -1,22 +1,18 @@
 """Calls as relaxed JSON between tags set by options, as a middleware of the AI SDK asks for them in its prompt.
 
-A call counts only with its closing tag; what is broken or cut off comes out as text, tags included.
-
-Accepts relaxed JSON in which a value may be a word without quotes: a slash in a word does not begin a comment.
-
-Calls as relaxed JSON between two tags, read as a whole once the closing tag is there.
-
-1. All that stands between the tags is the call, and without the closing tag there is none. Tags in strings and in
-   comments are content; so are tags that could be a key or a word, where JSON continues.
+1. All that stands between the tags is the call, and it is read as a whole at the closing tag. What is broken or cut off
+   before it comes out as text, tags included. Tags in strings and in comments are content; so are tags that could be a
+   key or a word, where JSON continues.
 2. As long as the text is an object that keeps to the grammar, name and arguments are followed as they arrive. Any other
    text is followed only to the closing tag, and judged there.
-3. The JSON is relaxed, with words for strings. One bracket or one closing tag too many, and quotes inside strings (see
-   `quotes`), are repaired. Each entry of a list is a call. Without a name, with arguments other than an object, or with
-   text around it the call is broken.
+3. The JSON is relaxed, with words for strings: a slash in a word does not begin a comment. One bracket or one closing
+   tag too many is repaired, and so are quotes inside strings if only one reading is possible. Each entry of a list is a
+   call. Without a name, with arguments other than an object, or with text around it the call is broken.
 4. Another opening tag ends a complete call to a declared tool, and breaks any other.
 5. Arguments are made to fit the tool's schema (see `conform`).
 """
 
+import json
 import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -32,14 +28,12 @@ from tokenmill.parser.bodies.json_reading import Reading
 from tokenmill.parser.bodies.json_scan import COMMENTS, CONTENT, JsonScan, Phase, comment
 from tokenmill.parser.markers import Marker, Scanner, marker
 from tokenmill.parser.options import Options
-from tokenmill.parser.run.calls import Reader, Verdict, begin, complete
 from tokenmill.parser.run.rules import Rules
-from tokenmill.parser.run.run import Run
+from tokenmill.parser.run.run import Reader, Run, Verdict, begin, complete
 from tokenmill.parser.run.state import JsonState, OpenCall, Source, State, looked_at
 from tokenmill.parser.spec import Call, Format, Section
 from tokenmill.parser.values.conform import keeps_text
-from tokenmill.parser.values.repair import Spelling, decode_json
-from tokenmill.systems.ai_sdk.quotes import read_unescaped
+from tokenmill.parser.values.repair import Spelling, decode_json, escaped, nested_too_deep
 
 
 class TaggedJsonState(JsonState, array_like=True, gc=False):
@@ -278,6 +272,92 @@ def _entry(rules: Rules, entry: Any) -> tuple[str, dict[str, Any]]:
     if not isinstance(arguments, dict):
         raise ValueError("the arguments are no JSON object")  # noqa: TRY004 -- as above
     return name, arguments
+
+
+# Calls with quotes that are not escaped in their strings: read if only one reading is possible.
+#
+# 1. The object of the call must be strict JSON around its arguments: `name`, then `arguments`, in either order.
+# 2. A string ends at the first quote that is followed by the next key or by the end of the arguments.
+# 3. What looks like another key inside such a string makes it ambiguous, and the call broken.
+
+_STRING = r'"(?:[^"\\]|\\.)*+"'
+_NAME = rf'"name"\s*+:\s*+(?P<name>{_STRING})'
+_NAME_FIRST = re.compile(rf'\s*+\{{\s*+{_NAME}\s*+,\s*+"arguments"\s*+:\s*+\{{', re.DOTALL)
+_NAME_LAST = re.compile(rf"\}}\s*+,\s*+{_NAME}\s*+\}}\s*+\Z", re.DOTALL)
+_ARGUMENTS_FIRST = re.compile(r'\s*+\{\s*+"arguments"\s*+:\s*+\{')
+_ENDS = re.compile(r"\}\s*+\}\s*+\Z")
+_KEY = re.compile(rf"\s*+(?P<key>{_STRING})\s*+:\s*+", re.DOTALL)
+_NEXT = re.compile(rf"\s*+(?:\Z|,(?=\s*+{_STRING}\s*+:))", re.DOTALL)
+_AMBIGUOUS = re.compile(r',\s*+"[^"]*+"\s*+:')
+
+_decoder = json.JSONDecoder(strict=False)
+
+
+def read_unescaped(text: str) -> dict[str, Any]:
+    """Return the call's object. Raises `ValueError` if it can't be read, or in more than one way."""
+    name, inner = _outside(text)
+    arguments: dict[str, Any] = {}
+    position, size = 0, len(inner.rstrip())
+    while position < size:
+        key = _KEY.match(inner, position)
+        if key is None:
+            raise ValueError("the arguments are no JSON object")
+        value, position = _value(inner, key.end())
+        arguments[json.loads(key["key"], strict=False)] = value
+    return {"name": json.loads(name, strict=False), "arguments": arguments}
+
+
+def _outside(text: str) -> tuple[str, str]:
+    """Return the literal of the name, and what stands between the brackets of the arguments."""
+    if first := _NAME_FIRST.match(text):
+        if end := _ENDS.search(text, first.end()):
+            return first["name"], text[first.end() : end.start()]
+    elif (first := _ARGUMENTS_FIRST.match(text)) and (end := _NAME_LAST.search(text, first.end())):
+        return end["name"], text[first.end() : end.start()]
+    raise ValueError("the call is no JSON object with name and arguments")
+
+
+def _value(text: str, begin: int) -> tuple[Any, int]:
+    """Return a value and the position of what follows it."""
+    if text[begin : begin + 1] == '"':
+        return _string(text, begin)
+    try:
+        value, end = _decoder.raw_decode(text, begin)
+    except RecursionError:
+        raise ValueError("nesting is too deep") from None
+    if nested_too_deep(text[begin:end], around=2):  # the call, and its arguments
+        raise ValueError("nesting is too deep")
+    follows = _NEXT.match(text, end)
+    if follows is None:
+        raise ValueError("something stands behind a value")
+    return value, follows.end()
+
+
+def _string(text: str, begin: int) -> tuple[str, int]:
+    quote = begin
+    while (quote := text.find('"', quote + 1)) > 0:
+        if _is_escaped(text, quote):
+            continue
+        if follows := _NEXT.match(text, quote + 1):
+            return _unescaped(text[begin + 1 : quote]), follows.end()
+    raise ValueError("a string does not end")
+
+
+def _is_escaped(text: str, position: int) -> bool:
+    """Whether an odd number of backslashes stands directly before a position."""
+    first = position
+    while text[first - 1] == "\\":
+        first -= 1
+    return (position - first) % 2 == 1
+
+
+def _unescaped(content: str) -> str:
+    if _AMBIGUOUS.search(content):
+        raise ValueError("a quote that is not escaped may end its string or not")
+    return str(json.loads(f'"{escaped(content, Spelling.WORDS)}"', strict=False))
+
+
+# The format itself, whose tags the options may replace.
 
 
 def _section(start: str, end: str) -> Section:

@@ -28,11 +28,9 @@ from tokenmill.parser.bodies.closings import XML, ChildrenState, ParamsState, Pa
 from tokenmill.parser.bodies.params import Params, ParamsReader, read_object
 from tokenmill.parser.markers import LEADING_SPACE, Finder, Hit, Marker, ahead, marker
 from tokenmill.parser.options import Options
-from tokenmill.parser.run.calls import Reader
-from tokenmill.parser.run.rules import Rules
-from tokenmill.parser.run.run import Run
+from tokenmill.parser.run.rules import Rules, read_tools
+from tokenmill.parser.run.run import Reader, Run
 from tokenmill.parser.run.state import OpenCall, looked_at
-from tokenmill.parser.run.tools import read_tools
 from tokenmill.parser.spec import Call, Format, Header, History, Section
 from tokenmill.parser.values.coerce import is_text
 from tokenmill.parser.values.markup import ATTRIBUTES, ENTITY, NAME, gathered, read_markup, unescaped, unescaped_markup

@@ -25,9 +25,8 @@ from tokenmill.limits import NAME_CHARS
 from tokenmill.parser.bodies.json_scan import JsonScan, Token
 from tokenmill.parser.markers import LEADING_SPACE, Marker, Scanner, literal, marker
 from tokenmill.parser.options import Options
-from tokenmill.parser.run.calls import Reader, Verdict, begin, send_source
 from tokenmill.parser.run.rules import Rules
-from tokenmill.parser.run.run import Run
+from tokenmill.parser.run.run import Reader, Run, Verdict, begin, send_source
 from tokenmill.parser.run.state import JsonState, OpenCall, State, looked_at
 from tokenmill.parser.spec import Call, Format, Section
 from tokenmill.parser.values.repair import decode_json

@@ -27,9 +27,8 @@ from tokenmill.events import AnyEvent, Encoding, ToolInputDelta
 from tokenmill.formats.notations import tags_history
 from tokenmill.limits import JSON_DEPTH, NAME_CHARS
 from tokenmill.parser.markers import Marker, Scanner, marker, plain_members
-from tokenmill.parser.run.calls import Verdict, send_source
 from tokenmill.parser.run.rules import Rules
-from tokenmill.parser.run.run import Run
+from tokenmill.parser.run.run import Run, Verdict, send_source
 from tokenmill.parser.run.state import OpenCall, State
 from tokenmill.parser.spec import Call, Format, Section
 from tokenmill.parser.values.coerce import read_typed

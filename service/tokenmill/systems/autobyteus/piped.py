@@ -18,9 +18,8 @@ import msgspec
 from tokenmill.events import AnyEvent, ArgumentDelta, Encoding, ToolInputDelta
 from tokenmill.parser.bodies.params import LAYOUTS
 from tokenmill.parser.markers import LEADING_SPACE, Marker, Scanner, literal, marker, plain_members
-from tokenmill.parser.run.calls import Verdict, end_growth, grow, send_source, wants
 from tokenmill.parser.run.rules import Rules
-from tokenmill.parser.run.run import Run
+from tokenmill.parser.run.run import Run, Verdict, end_growth, grow, send_source, wants
 from tokenmill.parser.run.state import OpenCall, State
 from tokenmill.parser.values.markup import unescaped
 from tokenmill.systems.autobyteus.tagged import TAG_CHARS, ContentReader, TagState, content_of, long_argument

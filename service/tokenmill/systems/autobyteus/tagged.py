@@ -19,9 +19,8 @@ import msgspec
 from tokenmill.events import AnyEvent, ArgumentDelta, Encoding, ToolInputDelta
 from tokenmill.limits import NAME_CHARS
 from tokenmill.parser.markers import Marker, Scanner
-from tokenmill.parser.run.calls import Reader, Verdict, begin, grow, send_source, wants
 from tokenmill.parser.run.rules import Rules
-from tokenmill.parser.run.run import Run
+from tokenmill.parser.run.run import Reader, Run, Verdict, begin, grow, send_source, wants
 from tokenmill.parser.run.state import OpenCall, State, looked_at
 
 

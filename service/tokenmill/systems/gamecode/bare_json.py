@@ -25,9 +25,8 @@ from tokenmill.limits import KIB, NAME_CHARS
 from tokenmill.parser.bodies.json_scan import Token
 from tokenmill.parser.bodies.strict_scan import scan, stays_in_string
 from tokenmill.parser.markers import LEADING_SPACE, Marker, marker
-from tokenmill.parser.run.calls import Reader, Verdict, begin, send_source
 from tokenmill.parser.run.rules import Rules
-from tokenmill.parser.run.run import Run
+from tokenmill.parser.run.run import Reader, Run, Verdict, begin, send_source
 from tokenmill.parser.run.state import JsonState, OpenCall, State
 from tokenmill.parser.spec import Call, Format, Section
 from tokenmill.parser.values.repair import decode_string

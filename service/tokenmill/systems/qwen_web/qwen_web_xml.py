@@ -26,10 +26,9 @@ from tokenmill.parser.bodies.closings import ChildrenState, ParamsState, ParamTo
 from tokenmill.parser.bodies.params import Params, ParamsReader
 from tokenmill.parser.markers import INNER_SPACE, Finder, Hit, Marker, ahead, marker
 from tokenmill.parser.options import Options
-from tokenmill.parser.run.calls import Reader
-from tokenmill.parser.run.run import Run
+from tokenmill.parser.run.rules import read_tools
+from tokenmill.parser.run.run import Reader, Run
 from tokenmill.parser.run.state import OpenCall, looked_at
-from tokenmill.parser.run.tools import read_tools
 from tokenmill.parser.spec import Call, Format, Header, Section
 
 NAME = rf"[A-Za-z_]\w{{0,{NAME_CHARS - 1}}}"

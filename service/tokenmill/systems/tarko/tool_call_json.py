@@ -18,8 +18,7 @@ from tokenmill.formats.notations import NAME_PARAMETERS, json_history
 from tokenmill.parser.bodies.json_body import JsonCall, JsonReader
 from tokenmill.parser.bodies.json_scan import Phase
 from tokenmill.parser.markers import Marker, Scanner, marker
-from tokenmill.parser.run.calls import Reader, Verdict
-from tokenmill.parser.run.run import Run
+from tokenmill.parser.run.run import Reader, Run, Verdict
 from tokenmill.parser.run.state import JsonState, OpenCall
 from tokenmill.parser.spec import Call, Format, Section
 
