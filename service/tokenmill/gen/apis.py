@@ -81,7 +81,9 @@ Servers that render the prompt get one system message, at the beginning, with th
 messages there, in order. Later ones become user messages in their place, as many templates refuse or drop another
 system message. The role is `developer` if there is such a message and the format is `harmony`, or a `template_file` has
 the role. An assistant's message is one text there, with the words of a refusal. `openai` gets the client's roles and
-parts unchanged; an empty content is an empty string there.
+parts unchanged, but for system messages of Responses and Messages: those are joined and moved for it, too, except at
+the addresses of OpenAI, Azure, Groq, Mistral and Cerebras, as open models stand behind many others. An empty content is
+an empty string there.
 """,
     """
 A conversation that ends with a message of the assistant is refused in Messages, and by all kinds but the last two:
