@@ -44,14 +44,15 @@ think" is the effort `none`, or `disabled` in Messages.
 | `vllm`, `sglang` | `max_tokens` | its template, see below | `reasoning_effort` | `response_format` |
 | `completions` | `max_tokens`, or its default | its template | its template | `response_format` |
 | `llama.cpp` | `n_predict` | its template | its template | `json_schema` |
-| `ollama` | `num_predict` | `think: false` | refused | `format` |
+| `ollama` | `num_predict` | `think: false` | `think`, see below | `format` |
 | `openai` | see below | the effort, if the client gives one | `reasoning_effort` | `response_format` |
 | `anthropic` | `max_tokens`, or its default | Messages as they are | `output_config.effort` | `output_config.format` |
 """,
     """
-For `anthropic` the effort `minimal` becomes `low`, and the shape `json_object` is refused. If the
-client sets no length, `anthropic`, which requires one, and `completions`, whose servers would end an answer after 16
-tokens, get the upstream's `default_max_tokens`.
+For `anthropic` the effort `minimal` becomes `low`, and the shape `json_object` is refused. For `ollama` an effort is
+`low`, `medium` or `high`, whichever is nearest, and only gpt-oss (format `harmony`) gets one; a `template_file` gets it
+as it is. If the client sets no length, `anthropic`, which requires one, and `completions`, whose servers would end an
+answer after 16 tokens, get the upstream's `default_max_tokens`.
 """,
     """
 For `openai` the length is `max_completion_tokens` at the addresses of OpenAI and Azure, whose newer models refuse the
