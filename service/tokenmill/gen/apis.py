@@ -128,9 +128,9 @@ or data (`data:image/…`); files, sound and documents are refused, and so are t
     """
 Other addresses of these APIs are not served. Tokens can't be counted beforehand (`/v1/messages/count_tokens`,
 `/v1/responses/input_tokens`), as the prompt is known only when its server has rendered it. Conversations are not
-summarized (`/v1/responses/compact`), and an answer is deleted with the records of its topic. A response that began
-later than `front.answer_s` allows, because no caller was running, is still found by its id, among the next 20,000
-records of its partition.
+summarized (`/v1/responses/compact`), and an answer is deleted with the records of its topic: `DELETE` is refused (405).
+A response that began later than `front.answer_s` allows, because no caller was running, is still found by its id, among
+the next 20,000 records of its partition.
 """,
     """
 A response repeats little of its request: `background`, `store`, `temperature`, `tools`, `metadata` and the like are in
