@@ -70,6 +70,10 @@ MODEL_CHARS = 256
 JSON_DEPTH = 128
 """Nesting of JSON in arguments: far above what tools declare, far below a recursive reader's stack."""
 
+RECORD_DEPTH = 2 * JSON_DEPTH
+"""Nesting of a whole record of JSON: deeper than what is kept of it, in fields that nobody reads. Without this cap the
+interpreter's stack decides, of which a replay may have less left."""
+
 DETAIL_BYTES = 16 * KIB
 """Largest `usage` of a message, and largest `open` option other than `tools`: sound ones are small."""
 

@@ -9,7 +9,7 @@ from msgspec import UNSET
 from tokenmill.codecs import Chunk, ProviderPart
 from tokenmill.codecs.native import NATIVE
 from tokenmill.errors import Undecodable
-from tokenmill.limits import JSON_DEPTH
+from tokenmill.limits import JSON_DEPTH, RECORD_DEPTH
 from tokenmill.records import InputRecord
 
 MSGPACK = [("content-type", b"application/msgpack")]
@@ -49,6 +49,17 @@ def test_every_field_is_read(encode: Any, headers: list[tuple[str, bytes]]) -> N
 def test_unknown_fields_are_ignored() -> None:
     """A producer may be newer than the worker."""
     assert decode(b'{"delta":"a","colour":{"deep":[1]}}') == Chunk(delta="a")
+
+
+def test_an_unknown_field_is_as_deep_as_a_record_may_be() -> None:
+    """However much of the interpreter's stack is left; its text may have any brackets."""
+    for depth, text in ((RECORD_DEPTH - 1, "[" * 900), (RECORD_DEPTH, "a")):
+        value = b'{"delta":"%b","colour":%b%b}' % (text.encode(), b"[" * depth, b"]" * depth)
+        if depth < RECORD_DEPTH:
+            assert decode(value) == Chunk(delta=text)
+        else:
+            with pytest.raises(Undecodable, match="deep"):
+                decode(value)
 
 
 def test_the_content_type_decides_not_the_bytes() -> None:

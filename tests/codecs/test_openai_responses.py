@@ -9,6 +9,7 @@ from tests.support.provided import Provided, provided
 from tokenmill.codecs.openai_responses import OPENAI_RESPONSES, PLACES
 from tokenmill.errors import Undecodable
 from tokenmill.events import Error
+from tokenmill.limits import RECORD_DEPTH
 from tokenmill.records import InputRecord
 
 USAGE = {"input_tokens": 5, "output_tokens": 7, "total_tokens": 12}
@@ -224,16 +225,16 @@ def test_a_number_that_is_out_of_all_bounds_is_none() -> None:
 @pytest.mark.parametrize("name", ["content_index", "summary_index"])
 def test_an_index_that_is_no_number_is_none(name: str) -> None:
     """However deep it is nested."""
-    for depth in (1, 200, *range(800, 1_010)):
+    for depth in (1, 200, *range(RECORD_DEPTH - 2, RECORD_DEPTH + 3), 1_000):
         index = b"[" * depth + b"]" * depth
         event = b'{"type":"response.reasoning_text.delta","%b":%b,"delta":"a"}' % (name.encode(), index)
         record = InputRecord("tokens", 0, 0, 0, b"c", event)
         try:
             _, (chunk,) = OPENAI_RESPONSES.decode(b"", record)
         except Undecodable:
-            assert depth > 800
+            assert depth >= RECORD_DEPTH
         else:
-            assert chunk.reasoning == "a"
+            assert (depth < RECORD_DEPTH, chunk.reasoning) == (True, "a")
 
 
 def test_a_summary_and_a_content_of_an_item_are_two_texts() -> None:

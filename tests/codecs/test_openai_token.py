@@ -66,6 +66,7 @@ RAW = {
     "twice": b'{"id":"b","id":"a","choices":[{"index":0,"delta":{"content":"x","content":"y"}}]}',
     "spaces": b' {"id": "a", "choices": [{"index": 0, "delta": {"content": "x"}}]}\n',
     "done": b"[DONE]",
+    "deep": b'{"id":"a","choices":[{"index":0,"delta":{"content":"x"}}],"x":%b%b}' % (b"[" * 300, b"]" * 300),
 }
 
 

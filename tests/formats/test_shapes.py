@@ -4,7 +4,15 @@ import pytest
 
 from tests.support.parsing import all_cuts, codes_of, grammar, merged, named, parse, text_of
 from tokenmill.events import ToolCall
-from tokenmill.formats.shapes import CALL_AHEAD, CALLS_AHEAD, bare_json_list, bare_json_object, json_calls, json_list
+from tokenmill.formats.shapes import (
+    CALL_AHEAD,
+    CALLS_AHEAD,
+    bare_json_list,
+    bare_json_object,
+    json_calls,
+    json_list,
+    json_pairs,
+)
 from tokenmill.limits import NAME_CHARS
 from tokenmill.parser import Format, Section
 from tokenmill.parser.markers import Scanner, marker
@@ -18,6 +26,8 @@ CALL = '{"name": "f", "arguments": {"a": [1]}}'
         (json_calls(marker("<c>"), marker("</c>")), f"a<c>{CALL}</c>b", 1, "ab"),
         (json_calls(marker("<c>"), marker("</c>")), f"a<c>[{CALL}, {CALL}]</c>b", 2, "ab"),
         (json_calls(marker("<c>"), None), f"a<c>{CALL} b", 1, "a b"),
+        (json_calls(marker("<c>"), marker("</c>")), "a<c></c>b", 0, "ab"),
+        (json_pairs("c"), f"a <c>{CALL}</c><c></c> b <c> </c> c <c>\n</c>.", 1, "a  b <c> </c> c ."),
         (json_list(marker("<c>")), f"a<c> [{CALL},\n{CALL}] b", 2, "a b"),
         (bare_json_list(), f"[1] [{CALL}, {CALL}] b", 2, "[1]  b"),
         (bare_json_object(";"), f"{{1}} {CALL}; {CALL} b", 2, "{1}  b"),

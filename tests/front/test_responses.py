@@ -184,6 +184,14 @@ async def test_addresses_beside_responses_are_none(name: str, kafka: str, unique
         assert (response.status, told_so["code"], "no such address" in told_so["message"]) == (404, "not-found", True)
 
 
+async def test_a_response_is_not_deleted_and_that_is_said(kafka: str, unique: str) -> None:
+    """OpenAI's API has it, and a log forgets nothing before its time."""
+    async with fronting(kafka, unique) as front, front.session.delete(f"{front.url}{PATH}/resp_1") as response:
+        told_so = (await response.json())["error"]
+        assert (response.status, response.headers["allow"]) == (405, "GET")
+        assert "can't be deleted" in told_so["message"]
+
+
 async def test_what_is_not_there_is_404(kafka: str, unique: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """An id of nothing, of another API, of no kind; and the log says nothing of why, nor is it all read."""
     can_be, bounds = Following.can_be, list[int]()

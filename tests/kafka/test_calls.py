@@ -265,6 +265,29 @@ async def test_a_cancellation_that_a_client_reports_as_an_error_is_not_lost() ->
     assert task.cancelled()
 
 
+class Orderly(Closing):
+    """A client that stops in several steps."""
+
+    async def stop(self) -> None:
+        """Take them, unless it is cancelled."""
+        self.begun.set()
+        for _ in range(5):
+            await asyncio.sleep(0)
+        self.ends.set()
+
+
+async def test_a_client_is_stopped_however_often_its_owner_is_cancelled() -> None:
+    """It takes a moment, after which the owner is cancelled all the same."""
+    client = Orderly()
+    task = asyncio.create_task(stopped(cast(AIOKafkaConsumer, client)))
+    await client.begun.wait()
+    for _ in range(3):
+        task.cancel()
+        await asyncio.sleep(0)
+    await asyncio.wait([task])
+    assert (client.ends.is_set(), task.cancelled()) == (True, True)
+
+
 class Hanging:
     """A client that does not stop."""
 

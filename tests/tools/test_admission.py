@@ -145,6 +145,20 @@ async def test_a_server_that_forgets_sessions_has_not_broken_off() -> None:
         assert await codes(link, "note") == ["result"]
 
 
+@pytest.mark.parametrize("status", [502, 503, 504])
+async def test_a_server_that_its_proxy_does_not_reach_has_broken_off(
+    status: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The answer is the proxy's: nobody knows what became of the call. A server's own error is an answer."""
+    monkeypatch.setattr("tokenmill.tools.admission.FAILURES", 1)
+    async with http_tools() as tools, linked(tools.server) as link:
+        tools.fails = {"code": -32000, "message": "Bad Gateway"}
+        assert await codes(link, "note") == ["protocol"]
+        tools.status, tools.detail = status, "<html>no upstream</html>"
+        assert await codes(link, "note") == ["transport"]
+        assert "; 1 connections in a row broke" in str((await link.make(call("note"))).error)
+
+
 @pytest.mark.parametrize("tool", ["leave", "hang"])
 async def test_a_program_that_ends_or_hangs_has_broken_off(tool: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its calls are as lost as those of a connection that breaks."""

@@ -1,17 +1,21 @@
 """Faust as a host: its traps are closed, its settings are ours."""
 
+import asyncio
 import os
 import signal
 import socket
 from pathlib import Path
+from typing import Any
 
+import faust
 import pytest
 import uvloop
 
 from tests.support.stage import Stage, asked, until
-from tokenmill.config import Config, Worker
+from tokenmill.config import Config
+from tokenmill.config import Worker as Settings
 from tokenmill.observe import Hooks, Numbers
-from tokenmill.worker.host import make_app, run_worker
+from tokenmill.worker.host import Worker, make_app, run_worker
 from tokenmill.worker.service import WorkerService
 
 pytestmark = pytest.mark.integration
@@ -26,7 +30,7 @@ def test_faust_s_settings_come_from_ours(monkeypatch: pytest.MonkeyPatch) -> Non
     }.items():
         monkeypatch.setenv(variable, value)
         monkeypatch.setenv(f"FAUST_{variable}", value)
-    config = Config(worker=Worker(port=4711, bind="127.0.0.1"))
+    config = Config(worker=Settings(port=4711, bind="127.0.0.1"))
     loop = uvloop.new_event_loop()
     service = WorkerService(config, Numbers(), Hooks(), failing=lambda: None, loop=loop)
     app = make_app(config, service, Numbers(), loop)
@@ -43,10 +47,18 @@ def test_a_port_that_is_taken_is_said_in_one_line(capfd: pytest.CaptureFixture[s
         other.bind(("127.0.0.1", 0))
         other.listen()
         port = other.getsockname()[1]
-        assert run_worker(Config(worker=Worker(port=port, bind="127.0.0.1"))) == 1
+        assert run_worker(Config(worker=Settings(port=port, bind="127.0.0.1"))) == 1
     [line] = [line for line in capfd.readouterr().err.splitlines() if str(port) in line]  # output of others comes late
     assert f"can't listen on 127.0.0.1 port {port}: " in line
     assert line.endswith("set another TOKENMILL_WORKER__PORT, or 0 for any free one")
+
+
+async def test_the_host_does_not_pause_at_its_end() -> None:
+    """Faust's own pause is a second without a worker in each restart."""
+    assert "_sentinel_task" in faust.Worker._shutdown_loop.__code__.co_names
+    nobody: Any = None
+    async with asyncio.timeout(0.5):
+        await Worker._sentinel_task(nobody)
 
 
 async def test_a_killed_worker_leaves_no_folder(stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

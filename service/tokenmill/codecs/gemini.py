@@ -33,7 +33,7 @@ from tokenmill.codecs.payloads import (
     status_of,
     text_of,
 )
-from tokenmill.codecs.plain import check_plain, read_object
+from tokenmill.codecs.plain import check_depth, check_plain, read_object
 from tokenmill.errors import Undecodable
 from tokenmill.limits import CHOICES
 from tokenmill.records import InputRecord, Record
@@ -105,6 +105,7 @@ def _responses(value: bytes) -> Iterator[bytes]:
     if value == DONE or (value[:1] not in _ARRAY and not (value.startswith(b"{") and value[-1:] in _ARRAY)):
         yield from payloads(value)
         return
+    check_depth(value, "elements of an array")
     try:
         yield from map(bytes, msgspec.json.decode(b"[%b]" % value.strip(_AROUND), type=list[msgspec.Raw]))
     except (msgspec.DecodeError, RecursionError) as problem:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import msgspec
 
 from tokenmill.codecs.chunk import Chunk
-from tokenmill.codecs.plain import check_plain
+from tokenmill.codecs.plain import SHALLOW_BYTES, check_depth, check_plain
 from tokenmill.errors import NOT_JSON, Undecodable
 from tokenmill.parser.values.repair import HALF_PAIR, whole_characters
 from tokenmill.records import InputRecord, Record, header
@@ -40,6 +40,8 @@ class NativeCodec:
         if value is None:
             raise Undecodable("the value is null; a native chunk is a JSON object")
         packed = headers and header(headers, CONTENT_TYPE) == MSGPACK
+        if len(value) > SHALLOW_BYTES and not packed:
+            check_depth(value, "a native chunk")
         try:
             chunk = _msgpack.decode(value) if packed else _json.decode(value)
         except NOT_JSON as problem:

@@ -1,13 +1,17 @@
 """Checks that free values of providers can be written as JSON and held in a snapshot."""
 
 import json
+import re
 from typing import Any
 
 import msgspec
 
 from tokenmill.errors import NOT_JSON, Undecodable
-from tokenmill.limits import JSON_DEPTH
+from tokenmill.limits import JSON_DEPTH, RECORD_DEPTH
 from tokenmill.parser.values.repair import HALF_PAIR, whole_characters
+
+SHALLOW_BYTES = 2 * RECORD_DEPTH
+"""Bytes of JSON that can't be nested deeper: each bracket has another one."""
 
 _LOWEST, _HIGHEST = -(1 << 63), (1 << 64) - 1
 
@@ -50,11 +54,37 @@ def _check_scalar(value: Any, name: str) -> None:
         raise Undecodable(f"`{name}` has a value that JSON can't express: {type(value).__name__}")
 
 
+def check_depth(data: bytes | str, what: str) -> None:
+    """Raise `Undecodable` for JSON that is nested more than `RECORD_DEPTH` deep."""
+    if is_too_deep(data):
+        raise Undecodable(f"not {what}: nested more than {RECORD_DEPTH} deep")
+
+
+def is_too_deep(data: bytes | str) -> bool:
+    """Whether JSON is nested more than `RECORD_DEPTH` deep. Most is too short for that, or has too few brackets."""
+    if len(data) <= SHALLOW_BYTES:
+        return False
+    text = data.encode(errors="replace") if isinstance(data, str) else data
+    if text.count(b"[") + text.count(b"{") <= RECORD_DEPTH:
+        return False
+    depth = 0
+    for sign in _BRACKETS.findall(_STRINGS.sub(b"", text)):
+        depth += 1 if sign in b"[{" else -1
+        if depth > RECORD_DEPTH:
+            return True
+    return False
+
+
+_STRINGS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
+_BRACKETS = re.compile(rb"[\[\]{}]")
+
+
 def read_object(data: bytes | str, what: str) -> dict[str, Any]:
     """A JSON object of a provider's protocol; halves of surrogate pairs become U+FFFD.
 
     Raises `Undecodable`, with `what` the record should be.
     """
+    check_depth(data, what)
     try:
         return _decode(data)
     except NOT_JSON as problem:

@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from tokenmill.codecs.plain import is_too_deep
 from tokenmill.limits import KIB
 
 EVENT_BYTES = 256 * KIB
@@ -74,7 +75,7 @@ def is_json(data: str) -> bool:
         msgspec.json.decode(data, type=msgspec.Raw)
     except (msgspec.DecodeError, RecursionError):
         return False
-    return True
+    return not is_too_deep(data)
 
 
 def _never(_data: str) -> bool:

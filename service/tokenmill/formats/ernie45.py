@@ -4,7 +4,7 @@ New lines at those tags are layout and are dropped with them.
 """
 
 from tokenmill.formats.notations import NAME_ARGUMENTS, json_history
-from tokenmill.formats.shapes import json_calls
+from tokenmill.formats.shapes import json_pairs
 from tokenmill.parser.markers import marker
 from tokenmill.parser.spec import Format, Region
 
@@ -24,6 +24,6 @@ ERNIE45 = Format(
         marker("<response>", "<response>\n"),
         marker("</response>", "\n</response>", "</response>\n", "\n</response>\n"),
     ),
-    sections=(json_calls(marker("<tool_call>"), marker("</tool_call>")),),
+    sections=(json_pairs("tool_call"),),
     start="reasoning",
 )

@@ -14,7 +14,7 @@ KEY = r"""\s*["']?(?P<key>.*?)["']?\s*"""
 """The key. It may be quoted, like the attribute that it resembles."""
 
 
-def functions(tag: str, *, trim: Trim = "line") -> Section:
+def functions(tag: str, *, trim: Trim = "line", quoted: bool = False) -> Section:
     """Return the section of calls in pairs of `tag`, one or several in each."""
     opening = marker("<function=", spaces=True)
     call = Call(
@@ -30,4 +30,5 @@ def functions(tag: str, *, trim: Trim = "line") -> Section:
             forgets="declared" if trim == "line" else "unknown",
         ),
     )
-    return Section(open=marker(f"<{tag}>"), close=marker(f"</{tag}>"), calls=(call,), bare="declared")
+    opened, closed = marker(f"<{tag}>"), marker(f"</{tag}>")
+    return Section(open=opened, close=closed, calls=(call,), bare="declared", quoted=quoted)

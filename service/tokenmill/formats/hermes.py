@@ -6,8 +6,7 @@ the reasoning is a draft; models that call there write `qwen3_json`.
 """
 
 from tokenmill.formats.notations import NAME_ARGUMENTS, TOOL_RESPONSE, json_history
-from tokenmill.formats.shapes import THINK, json_calls
-from tokenmill.parser.markers import marker
+from tokenmill.formats.shapes import THINK, json_pairs
 from tokenmill.parser.spec import Format
 
 HERMES = Format(
@@ -44,5 +43,5 @@ HERMES = Format(
     aliases=("qwen", "qwen25", "granite4"),
     history=json_history(f"<tool_call>\n{NAME_ARGUMENTS}\n</tool_call>", TOOL_RESPONSE),
     regions=(THINK,),
-    sections=(json_calls(marker("<tool_call>"), marker("</tool_call>")),),
+    sections=(json_pairs("tool_call"),),
 )

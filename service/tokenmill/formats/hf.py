@@ -6,7 +6,7 @@ and one JSON object with name and arguments in each `<tool_call>`.
 
 from tokenmill.formats.notations import NAME_ARGUMENTS, TOOL_RESPONSE, json_history
 from tokenmill.formats.response_template import compile_template
-from tokenmill.formats.shapes import THINK, json_calls
+from tokenmill.formats.shapes import THINK, json_pairs
 from tokenmill.parser.markers import marker
 from tokenmill.parser.options import Options
 from tokenmill.parser.spec import Format
@@ -28,6 +28,6 @@ HF = Format(
     history=json_history(f"<tool_call>\n{NAME_ARGUMENTS}\n</tool_call>", TOOL_RESPONSE),
     regions=(THINK,),
     noise=(marker("<|im_end|>"),),
-    sections=(json_calls(marker("<tool_call>"), marker("</tool_call>")),),
+    sections=(json_pairs("tool_call"),),
     configured=_configured,
 )

@@ -4,8 +4,7 @@ The opening of a call ends the reasoning. What follows the call is text, and the
 """
 
 from tokenmill.formats.notations import NAME_ARGUMENTS, TOOL_RESPONSE, json_history
-from tokenmill.formats.shapes import THINK, json_calls
-from tokenmill.parser.markers import marker
+from tokenmill.formats.shapes import THINK, json_pairs
 from tokenmill.parser.spec import Format
 
 QWEN3_JSON = Format(
@@ -19,6 +18,6 @@ QWEN3_JSON = Format(
     aliases=("trinity",),
     history=json_history(f"<tool_call>\n{NAME_ARGUMENTS}\n</tool_call>", TOOL_RESPONSE),
     regions=(THINK,),
-    sections=(json_calls(marker("<tool_call>"), marker("</tool_call>")),),
+    sections=(json_pairs("tool_call"),),
     calls_in_reasoning="honour",
 )

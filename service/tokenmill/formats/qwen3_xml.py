@@ -44,6 +44,6 @@ QWEN3_XML = Format(
         TOOL_RESPONSE,
     ),
     regions=(THINK,),
-    sections=(functions("tool_call"),),
+    sections=(functions("tool_call", quoted=True),),
     calls_in_reasoning="honour",
 )

@@ -1,5 +1,7 @@
 """Shapes that several formats share."""
 
+import msgspec
+
 from tokenmill.limits import NAME_CHARS
 from tokenmill.parser.bodies import Body, JsonCall
 from tokenmill.parser.markers import Marker, ahead, marker
@@ -57,6 +59,11 @@ def json_calls(open: Marker, close: Marker | None, body: Body | None = None) -> 
         calls=(Call(open=marker("{"), body=body or JsonCall(closed=close is not None and closes_calls(close))),),
         framing=(marker("["), marker(","), marker("]"), *([marker("}")] if close else [])),
     )
+
+
+def json_pairs(name: str) -> Section:
+    """Return calls as JSON objects between tags of this name, a pair around each, which prose may show as well."""
+    return msgspec.structs.replace(json_calls(marker(f"<{name}>"), marker(f"</{name}>")), quoted=True)
 
 
 def json_list(open: Marker, body: Body | None = None, *, listed: bool = False) -> Section:  # noqa: A002 -- as the field

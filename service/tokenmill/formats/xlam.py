@@ -4,7 +4,7 @@ In a fence and without any wrapping a list is a list of calls only if a name and
 """
 
 from tokenmill.formats.notations import NAME_ARGUMENTS, json_history
-from tokenmill.formats.shapes import FENCED_AHEAD, THINK, bare_json_list, json_calls
+from tokenmill.formats.shapes import FENCED_AHEAD, THINK, bare_json_list, json_calls, json_pairs
 from tokenmill.parser.markers import marker
 from tokenmill.parser.spec import Format
 
@@ -19,7 +19,7 @@ XLAM = Format(
     history=json_history(f"[{NAME_ARGUMENTS}]"),
     regions=(THINK,),
     sections=(
-        json_calls(marker("<tool_call>"), marker("</tool_call>")),
+        json_pairs("tool_call"),
         json_calls(marker("[TOOL_CALLS]"), None),
         json_calls(marker("```json", "```", ahead=FENCED_AHEAD), marker("```")),
         bare_json_list(),

@@ -4,7 +4,8 @@
    returns the events from the beginning, or after `starting_after`. The response need not be one in the background.
 2. `POST …/cancel` stops the response for all readers, and returns it once it is over. A response that no caller has
    taken is `cancelled`.
-3. Responses are found in the log and in the index of recent requests only. An id contains its time, which leads to its
+3. `DELETE` is refused: a log forgets nothing before its time.
+4. Responses are found in the log and in the index of recent requests only. An id contains its time, which leads to its
    place in the log; a response that the log no longer has is not found. A client may have made up an id, so it is
    looked for only in the records of its time and in `LATE` later ones, as a caller that was away writes late. An id
    whose time is in the future is not looked for.
@@ -27,7 +28,7 @@ from tokenmill.front.framing import response_framing
 from tokenmill.front.route_context import AnswerRef, RouteContext, place_of, since
 from tokenmill.front.whole import MORE_S, Whole, unbegun
 from tokenmill.gateway.auth.grant import Action, Grant
-from tokenmill.gateway.problems import NOT_FOUND, Refused
+from tokenmill.gateway.problems import NOT_ALLOWED, NOT_FOUND, Refused
 
 PATH = f"/v1/responses/{{id:{RESPONSES.prefix}[^/]+}}"
 """The path of a response. OpenAI's paths `compact` and `input_tokens` do not match: they lack the prefix of ids."""
@@ -35,6 +36,8 @@ PATH = f"/v1/responses/{{id:{RESPONSES.prefix}[^/]+}}"
 JSON = "application/json"
 
 MISSING = "the log has no response with this id, or no longer has it"
+
+KEPT = "a response can't be deleted by its id: it is gone when the retention of its topic has passed"
 
 LATE = 20_000
 """Number of records after an answer's time in which an answer that began late is looked for: 0.2 s of a core."""
@@ -57,7 +60,11 @@ class Responses:
 
     def routes(self) -> list[web.RouteDef]:
         """Return the routes."""
-        return [web.get(PATH, self.get, allow_head=False), web.post(f"{PATH}/cancel", self.cancel)]
+        return [
+            web.get(PATH, self.get, allow_head=False),
+            web.delete(PATH, self.delete),
+            web.post(f"{PATH}/cancel", self.cancel),
+        ]
 
     async def get(self, request: web.Request) -> web.StreamResponse:
         """Return the response, or with `stream=true` its events. Raises `BadAsk`, `Refused` and `Unavailable`."""
@@ -82,6 +89,10 @@ class Responses:
             await self._check_exists(answer, conversation, grant)
             await self._context.stops.stop(conversation, str(answer))
             return await self._object(answer, conversation, grant, wait_s=CANCEL_S)
+
+    async def delete(self, _request: web.Request) -> web.StreamResponse:
+        """Refuse to delete a response, which the log keeps. Raises `Refused`."""
+        raise Refused(NOT_ALLOWED, KEPT, headers={"allow": "GET"})
 
     async def _requested(self, request: web.Request, action: Action) -> tuple[AnswerId, str, Grant]:
         """Return the id in the path, its conversation, and the client's grant. Raises `Refused`."""

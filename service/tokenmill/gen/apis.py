@@ -44,14 +44,15 @@ think" is the effort `none`, or `disabled` in Messages.
 | `vllm`, `sglang` | `max_tokens` | its template, see below | `reasoning_effort` | `response_format` |
 | `completions` | `max_tokens`, or its default | its template | its template | `response_format` |
 | `llama.cpp` | `n_predict` | its template | its template | `json_schema` |
-| `ollama` | `num_predict` | `think: false` | refused | `format` |
+| `ollama` | `num_predict` | `think: false` | `think`, see below | `format` |
 | `openai` | see below | the effort, if the client gives one | `reasoning_effort` | `response_format` |
 | `anthropic` | `max_tokens`, or its default | Messages as they are | `output_config.effort` | `output_config.format` |
 """,
     """
-For `anthropic` the effort `minimal` becomes `low`, and the shape `json_object` is refused. If the
-client sets no length, `anthropic`, which requires one, and `completions`, whose servers would end an answer after 16
-tokens, get the upstream's `default_max_tokens`.
+For `anthropic` the effort `minimal` becomes `low`, and the shape `json_object` is refused. For `ollama` an effort is
+`low`, `medium` or `high`, whichever is nearest, and only gpt-oss (format `harmony`) gets one; a `template_file` gets it
+as it is. If the client sets no length, `anthropic`, which requires one, and `completions`, whose servers would end an
+answer after 16 tokens, get the upstream's `default_max_tokens`.
 """,
     """
 For `openai` the length is `max_completion_tokens` at the addresses of OpenAI and Azure, whose newer models refuse the
@@ -81,7 +82,9 @@ Servers that render the prompt get one system message, at the beginning, with th
 messages there, in order. Later ones become user messages in their place, as many templates refuse or drop another
 system message. The role is `developer` if there is such a message and the format is `harmony`, or a `template_file` has
 the role. An assistant's message is one text there, with the words of a refusal. `openai` gets the client's roles and
-parts unchanged; an empty content is an empty string there.
+parts unchanged, but for system messages of Responses and Messages: those are joined and moved for it, too, except at
+the addresses of OpenAI, Azure, Groq, Mistral and Cerebras, as open models stand behind many others. An empty content is
+an empty string there.
 """,
     """
 A conversation that ends with a message of the assistant is refused in Messages, and by all kinds but the last two:
@@ -125,9 +128,9 @@ or data (`data:image/…`); files, sound and documents are refused, and so are t
     """
 Other addresses of these APIs are not served. Tokens can't be counted beforehand (`/v1/messages/count_tokens`,
 `/v1/responses/input_tokens`), as the prompt is known only when its server has rendered it. Conversations are not
-summarized (`/v1/responses/compact`), and an answer is deleted with the records of its topic. A response that began
-later than `front.answer_s` allows, because no caller was running, is still found by its id, among the next 20,000
-records of its partition.
+summarized (`/v1/responses/compact`), and an answer is deleted with the records of its topic: `DELETE` is refused (405).
+A response that began later than `front.answer_s` allows, because no caller was running, is still found by its id, among
+the next 20,000 records of its partition.
 """,
     """
 A response repeats little of its request: `background`, `store`, `temperature`, `tools`, `metadata` and the like are in

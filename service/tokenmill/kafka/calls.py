@@ -25,6 +25,7 @@ from tokenmill.kafka.aiokafka_inside import (
     refuse_unsent,
     sending_task,
 )
+from tokenmill.tasks import looked_at
 
 log = logging.getLogger(__name__)
 
@@ -137,28 +138,48 @@ async def stopped_on_failure(client: Client) -> AsyncIterator[None]:
 async def stopped(client: Client, seconds: float = CALL_S) -> None:
     """Stop a client; that a broken one raises or hangs is only logged.
 
-    A producer first writes what it has; what is left when time is up, or when this is cancelled, fails. A consumer
-    that is still joining its group leaves it: otherwise the other members would wait for it, and a partition with them.
+    A producer first writes what it has; what is left when time is up fails. A consumer that is still joining its group
+    leaves it: otherwise the other members would wait for it, and a partition with them. If this is cancelled, however
+    often, the client has `CUT_S` left to stop: its tasks would stay as long as the process.
     One whose broker is away may raise the cancellation of its own requests, which is not the caller's; one that is
     cancelled as it stops may raise something else, or nothing. So only the task itself says whether it was cancelled.
     """
     before = _cancellations()
-    try:
-        async with asyncio.timeout(seconds):
-            await asyncio.gather(client.stop(), _leave(client))
-    except BaseException as problem:
+    stopping = asyncio.create_task(_stop(client), name="the end of a Kafka client")
+    problem = await _problem_of(stopping, seconds)
+    if problem is not None:
         log.info("a Kafka client did not stop cleanly: %r", problem)
-        if isinstance(client, AIOKafkaProducer):
-            await _cut_off(client)
-        elif isinstance(client, AIOKafkaConsumer):
-            await _disconnect(network(client))
-        if not isinstance(problem, Exception | asyncio.CancelledError):
-            raise
-    finally:
-        if isinstance(client, AIOKafkaProducer):
-            consume_exceptions(client)
+        await _problem_of(asyncio.create_task(_cut_off(client), name="the cut of a Kafka client"), 5 * CUT_S)
+    if isinstance(client, AIOKafkaProducer):
+        consume_exceptions(client)
     if _cancellations() > before:
         raise asyncio.CancelledError
+
+
+async def _stop(client: Client) -> None:
+    await asyncio.gather(client.stop(), _leave(client))
+
+
+async def _problem_of(work: "asyncio.Task[None]", seconds: float) -> BaseException | None:
+    """Wait for work, and cancel it when time is up. Return why it did not end well."""
+    if not await _waited(work, seconds):
+        work.add_done_callback(looked_at)
+        work.cancel()
+        await _waited(work, CUT_S)
+        return TimeoutError("it took too long")
+    return asyncio.CancelledError() if work.cancelled() else work.exception()
+
+
+async def _waited(work: "asyncio.Task[None]", seconds: float) -> bool:
+    """Wait for work, for at most `CUT_S` once this is cancelled. Return whether it has ended."""
+    loop = asyncio.get_running_loop()
+    due = loop.time() + seconds
+    while not work.done() and (left := due - loop.time()) > 0:
+        try:
+            await asyncio.wait({work}, timeout=left)
+        except asyncio.CancelledError:
+            due = min(due, loop.time() + CUT_S)
+    return work.done()
 
 
 async def _leave(client: Client) -> None:
@@ -167,8 +188,16 @@ async def _leave(client: Client) -> None:
             await leave_while_joining(client)
 
 
-async def _cut_off(producer: AIOKafkaProducer) -> None:
-    """End a producer whose `stop` did not finish: its sender would continue as long as the process."""
+async def _cut_off(client: Client) -> None:
+    """End a client whose `stop` did not finish."""
+    if isinstance(client, AIOKafkaProducer):
+        await _cut_off_producer(client)
+    elif isinstance(client, AIOKafkaConsumer):
+        await _disconnect(network(client))
+
+
+async def _cut_off_producer(producer: AIOKafkaProducer) -> None:
+    """End its sender, which would continue as long as the process."""
     refuse_unsent(producer, ProducerClosed())
     sending: asyncio.Task[None] | None = sending_task(producer)  # there is none, if it did not start
     if sending is not None:

@@ -115,6 +115,8 @@ class Section(msgspec.Struct, frozen=True):
     what stood in it, and then the close."""
     listed: bool = False
     """Whether the first of the framing, the bracket of a list, must stand before the first call."""
+    quoted: bool = False
+    """Whether prose has its tags, too: a pair after text, with nothing between them and on one line, is text."""
 
 
 BlockKind: TypeAlias = Literal["text", "reasoning", "drop"]

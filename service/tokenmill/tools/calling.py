@@ -20,7 +20,7 @@ from tokenmill.tools.catalogue import Tool
 from tokenmill.tools.connection import told
 from tokenmill.tools.content import error_of, result_of
 from tokenmill.tools.outcome import Outcome, Progress
-from tokenmill.tools.remote import FORGOTTEN
+from tokenmill.tools.remote import BROKEN_OFF, FORGOTTEN
 
 GONE = "Connection closed", "SSE stream "
 """Beginnings of the SDK's messages about a lost connection: servers use their code for errors of their own."""
@@ -103,4 +103,5 @@ def _code_of(problem: MCPError) -> Code:
     error = problem.error
     if error.code == FORGOTTEN:
         return "unavailable"
-    return "transport" if error.code == CONNECTION_CLOSED and error.message.startswith(GONE) else "protocol"
+    lost = error.code == BROKEN_OFF or (error.code == CONNECTION_CLOSED and error.message.startswith(GONE))
+    return "transport" if lost else "protocol"

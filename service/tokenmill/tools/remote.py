@@ -34,6 +34,12 @@ SESSION = "mcp-session-id"
 FORGOTTEN = -20_404
 """Code of our error for that: not one of the protocol, and not one that a server is likely to choose."""
 
+UNREACHED = frozenset({HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT})
+"""Answers of a proxy whose server it does not reach, or which has not answered it."""
+
+BROKEN_OFF = -20_502
+"""Code of our error for those."""
+
 COMPRESSED = "the answer is compressed, which was not asked for"
 
 
@@ -83,9 +89,15 @@ class Bounded(httpx2.AsyncHTTPTransport):
             words = f"{_named(response)} to {where}, which is not followed"
             return await _instead(response, HTTPStatus.BAD_GATEWAY, INTERNAL_ERROR, words)
         if response.is_error and not (kind == JSON and await _is_error(response)):
-            code = METHOD_NOT_FOUND if status == HTTPStatus.NOT_FOUND else INTERNAL_ERROR
-            return await _instead(response, status, code, _named(response))
+            return await _instead(response, status, _code_of(status), _named(response))
         return response
+
+
+def _code_of(status: int) -> int:
+    """Return the code of our error in place of an answer with this status that is not a message."""
+    if status in UNREACHED:
+        return BROKEN_OFF
+    return METHOD_NOT_FOUND if status == HTTPStatus.NOT_FOUND else INTERNAL_ERROR
 
 
 async def _instead(response: httpx2.Response, status: int, code: int, message: str) -> httpx2.Response:

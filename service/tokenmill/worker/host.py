@@ -62,6 +62,10 @@ class Worker(faust.Worker):
     def _on_sigusr2(self) -> None:
         log.warning("SIGUSR2 ignored: a debugger would hang the process")
 
+    async def _sentinel_task(self) -> None:
+        """Let closed connections end, which takes a turn of the loop: the host's own waits for a second."""
+        await asyncio.sleep(0)
+
     def _setup_logging(self) -> None:
         """Do nothing: ours is set up already, and standard output stays as it is."""
 

@@ -68,6 +68,20 @@ def test_a_model_that_is_not_to_think_is_not_opened_for_it() -> None:
 
 
 @pytest.mark.parametrize(
+    ("effort", "think"),
+    [("minimal", "low"), ("low", "low"), ("medium", "medium"), ("high", "high"), ("max", "high"), ("novel", None)],
+)
+def test_an_effort_is_for_gpt_oss(effort: str, think: str | None) -> None:
+    """Other models have no words for it, and older versions refuse to render with one; `true` is the default."""
+    asked = {"model": "m", "max_tokens": 9, "messages": [HI], "output_config": {"effort": effort}}
+    for format_, level in (("harmony", think), ("hermes", None)):
+        plan = plan_of("ollama", asked, "messages", format=format_)
+        OLLAMA.check(plan)
+        told = RENDER if level is None else RENDER | {"think": level}
+        assert OLLAMA.rendering(plan) == Call("/api/chat", told)
+
+
+@pytest.mark.parametrize(
     ("choice", "begins"),
     [("required", '<tool_call>\n{"name": "'), (NAMED, '<tool_call>\n{"name": "now", "arguments": ')],
 )
@@ -106,7 +120,6 @@ def test_how_words_are_chosen_are_options() -> None:
     ("fields", "param"),
     [
         ({"n": 2}, "n"),
-        ({"reasoning_effort": "low"}, "reasoning_effort"),
         ({"raw": False}, "raw"),
         ({"template": "{{ .System }}"}, "template"),
         ({"chat_template_kwargs": {}}, "chat_template_kwargs"),

@@ -300,6 +300,18 @@ def test_a_message_is_asked_for_as_a_chat() -> None:
     assert OPENAI.call(plan_of("openai", asked, "messages")).body == RAW | said
 
 
+@pytest.mark.parametrize(("url", "joined"), [("http://10.0.0.7:8000", True), ("https://api.openai.com", False)])
+def test_instructions_of_other_apis_stand_where_templates_allow_them(url: str, *, joined: bool) -> None:
+    """Qwen's refuse another system message; OpenAI's own models know several, in any place, and the developer."""
+    hm, developer = {"role": "system", "content": "Hm."}, {"role": "developer", "content": "No jokes."}
+    spoken = {"model": "m", "instructions": "Hm.", "input": [developer, HI, developer]}
+    plan = plan_of("openai", spoken, "responses", urls=[url])
+    first = {"role": "system", "content": "Hm.\n\nNo jokes."}
+    wanted = [first, {"role": "user", "content": "hi\n\nNo jokes."}] if joined else [hm, developer, HI, developer]
+    assert OPENAI.call(plan).body["messages"] == wanted
+    assert body(messages=[hm, developer, HI, developer])["messages"] == [hm, developer, HI, developer]
+
+
 def test_a_shape_and_an_effort_of_a_response_are_said_as_in_chats() -> None:
     """A choice among no tools is not said."""
     shape = {"format": {"type": "json_schema", **SHAPE["json_schema"]}}

@@ -8,8 +8,12 @@ from aiohttp import web
 
 from tests.support.serving_app import serving_app
 from tests.support.sockets import HANDSHAKE
+from tokenmill.gateway.streams.http_pipe import SEND_BUFFER
 from tokenmill.gateway.websocket.pipe import WebSocketPipe
 from tokenmill.gateway.websocket.server_frames import text
+
+SEND_S = 0.3
+"""Seconds in which a client has to take a piece."""
 
 Use = Callable[[WebSocketPipe], Awaitable[None]]
 
@@ -38,7 +42,7 @@ async def server() -> AsyncIterator[Server]:
     async def handle(request: web.Request) -> web.StreamResponse:
         response = web.WebSocketResponse()
         await response.prepare(request)
-        await made.use(WebSocketPipe(request, 0.3))
+        await made.use(WebSocketPipe(request, SEND_S))
         made.done.set()
         return response
 
@@ -110,6 +114,46 @@ async def test_one_that_no_longer_waits_makes_no_other_slow(server: Server) -> N
     _, writer = await server.client()
     async with asyncio.timeout(20):
         await server.done.wait()
+    writer.close()
+
+
+async def test_one_that_no_longer_waits_takes_no_other_with_it(server: Server) -> None:
+    """Whoever waits next waits for the client as before, and is not cancelled too."""
+    piece, turn = text(b"a" * 4_000_000), asyncio.Event()
+
+    async def use(pipe: WebSocketPipe) -> None:
+        sending = asyncio.create_task(pipe.send(piece))
+        await asyncio.sleep(0)
+        sending.cancel()
+        await asyncio.wait([sending])
+        next_one = asyncio.create_task(pipe.send(text(b"b")))
+        await asyncio.sleep(0)
+        turn.set()
+        await asyncio.wait([next_one])
+        assert (next_one.cancelled(), next_one.exception()) == (False, None)
+
+    server.use = use
+    reader, writer = await server.client()
+    async with asyncio.timeout(20):
+        await turn.wait()
+        assert await reader.readexactly(len(piece) + 3) == piece + text(b"b")
+        await server.done.wait()
+    writer.close()
+
+
+async def test_who_takes_a_large_frame_slowly_gets_all_of_it(server: Server) -> None:
+    """Each piece of it has its time, as over HTTP; other frames may not come into its midst."""
+    frame = text(b"x" * 20 * SEND_BUFFER)
+    server.use = lambda pipe: pipe.send(frame)
+    reader, writer = await server.client()
+    began, taken = asyncio.get_running_loop().time(), b""
+    async with asyncio.timeout(20):
+        while len(taken) < len(frame):
+            taken += await reader.readexactly(min(SEND_BUFFER, len(frame) - len(taken)))
+            await asyncio.sleep(SEND_S / 5)
+        await server.done.wait()
+    assert taken == frame
+    assert asyncio.get_running_loop().time() - began > 2 * SEND_S
     writer.close()
 
 

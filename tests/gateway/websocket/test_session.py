@@ -4,6 +4,7 @@ import asyncio
 import json
 import socket
 from collections.abc import AsyncIterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -324,6 +325,29 @@ async def test_a_socket_reads_so_many_conversations(stand: Stand, monkeypatch: p
         assert (refused["event"], refused["data"]["status"]) == ("error", 409)
         assert (await _answered(socket, {"type": "unsubscribe", "conversation": "c1"}))["event"] == "unsubscribed"
         assert "event" not in await _answered(socket, {"conversation": "c3"})
+
+
+async def test_what_is_no_longer_read_has_ended_before_that_is_said() -> None:
+    """Nothing of the conversation follows, and whoever subscribes again at once is its only reader."""
+    said = list[bytes]()
+    shared: Any = SimpleNamespace(serving=SimpleNamespace(settings=SimpleNamespace(buffer_kib=64)))
+    pipe: Any = SimpleNamespace(buffered=0, write=said.append)
+    nothing: Any = None
+    session, begun = WebSocketSession(shared, nothing, nothing, pipe, None), asyncio.Event()
+
+    async def reading() -> None:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0)
+            pipe.write(b"the last frame")
+
+    session._reads["c"] = asyncio.create_task(reading())
+    await begun.wait()
+    await session._handle_frame('{"type": "unsubscribe", "conversation": "c"}')
+    assert [b"last" in each for each in said] == [True, False]
+    assert (b"unsubscribed" in said[-1], session._reads) == (True, {})
 
 
 async def test_frames_count_for_some_seconds(monkeypatch: pytest.MonkeyPatch) -> None:

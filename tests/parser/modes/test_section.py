@@ -53,6 +53,17 @@ def test_an_opening_behind_which_nothing_comes_is_the_source_of_a_call(reason: s
         check_events(events, delta_chars=Limits().delta_chars)
 
 
+@pytest.mark.parametrize("text_mode", ["immediate", "smart"])
+@pytest.mark.parametrize("on_broken", ["text", "drop"])
+def test_a_pair_around_nothing_is_text_in_a_sentence(text_mode: str, on_broken: str) -> None:
+    """Also where the sentence still waits for its end, and whatever becomes of broken calls: it is none."""
+    compiled, text = grammar("hermes", text_mode=text_mode, on_broken=on_broken), "Use <tool_call></tool_call> here."
+    whole = merged(parse(compiled, [text]))
+    assert (text_of(whole), codes_of(whole)) == (text, [])
+    for chunks in all_cuts(text):
+        assert merged(parse(compiled, chunks)) == whole
+
+
 @pytest.mark.parametrize(("name", "source"), BROKEN)
 def test_nothing_of_a_broken_call_comes_out_where_it_is_dropped(name: str, source: str) -> None:
     """Not its second half either, however it is cut; what stands around it does, and the error."""

@@ -11,7 +11,6 @@ from collections.abc import Mapping
 import msgspec
 
 from tokenmill.apis.ask import BadAsk, Json
-from tokenmill.apis.chat import NO_EFFORT
 from tokenmill.caller.kinds.arguments import images_of, read_arguments, reasoning_of, text_of
 from tokenmill.caller.kinds.kind import HINTS, Call, Kind, Plan, choosing, found_in, given, single, unsupported
 from tokenmill.caller.kinds.raw_text import one_system, thinks
@@ -21,6 +20,9 @@ OPTIONS = frozenset({"top_k", "min_p", "typical_p", "repeat_penalty", "repeat_la
 
 VARIABLES = frozenset({"chat_template_kwargs"})
 """Field with variables for a template that is rendered here; Ollama's own templates take none."""
+
+LEVELS = {"minimal": "low", "low": "low", "medium": "medium", "high": "high", "xhigh": "high", "max": "high"}
+"""Efforts → values of `think`, which only gpt-oss has."""
 
 
 class _Info(msgspec.Struct):
@@ -51,8 +53,6 @@ class Ollama(Kind):
         if any(";base64," not in url for url in _urls(plan.ask.messages)):
             detail = "Ollama takes images only as data URLs in base64; embed them"
             raise BadAsk(detail, plan.name_of("messages"), "unsupported_value")
-        if plan.ask.reasoning_effort not in (None, NO_EFFORT):
-            raise unsupported(plan, "reasoning_effort", "Ollama")
 
     def rendering(self, plan: Plan) -> Call | None:
         """Return the request by which the server renders the prompt by its own template, without running a model."""
@@ -61,7 +61,7 @@ class Ollama(Kind):
             {
                 "model": plan.model,
                 "messages": _messages(plan.ask.messages),
-                **given(tools=plan.tools, think=None if thinks(plan) else False),
+                **given(tools=plan.tools, think=_think(plan)),
                 "_debug_render_only": True,
                 "stream": False,
             },
@@ -90,6 +90,13 @@ class Ollama(Kind):
             "stream": True,
         }
         return Call("/api/generate", body, "sse+ollama")
+
+
+def _think(plan: Plan) -> bool | str | None:
+    """Return how much the model is to think; None if that is up to it: other models than gpt-oss have no levels."""
+    if not thinks(plan):
+        return False
+    return LEVELS.get(plan.ask.reasoning_effort or "") if plan.format == "harmony" else None
 
 
 def _format(response_format: Json | None) -> Json | str | None:

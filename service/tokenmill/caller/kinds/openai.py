@@ -18,6 +18,7 @@ from tokenmill.apis.chat import CHAT
 from tokenmill.apis.content import text_part
 from tokenmill.caller.kinds.arguments import REASONING, images_of, text_of, with_reasoning, with_short_ids
 from tokenmill.caller.kinds.kind import Call, Kind, Plan, chat_body, given, own_body
+from tokenmill.caller.kinds.raw_text import one_system
 from tokenmill.config import Upstream
 
 OLD, NEW = "max_tokens", "max_completion_tokens"
@@ -26,7 +27,10 @@ NEW_AT = ("api.openai.com", "openai.azure.com")
 """Hosts whose models all take the new name, and those of their subdomains."""
 
 STRICT = (*NEW_AT, "api.groq.com", "api.mistral.ai", "api.cerebras.ai")
-"""Hosts that refuse messages with reasoning, by one name or by both, and take only text as a tool's result."""
+"""Hosts that refuse messages with reasoning, by one name or by both, and take only text as a tool's result.
+
+They take several system messages, in any place.
+"""
 
 ELSEWHERE = "[its images are in the next message of the user]"
 """Text that replaces the images in a tool's result."""
@@ -58,9 +62,19 @@ class OpenAI(Kind):
             own["messages"] = _history(plan, [*map(_passed, own["messages"], plan.ask.messages)])
             body = {**own, "model": plan.model, "stream": True, "stream_options": {"include_usage": True}}
         else:
-            body = chat_body(plan, _history(plan, plan.ask.messages)) | _choice(plan)
+            body = chat_body(plan, _history(plan, _translated(plan))) | _choice(plan)
             body.pop(OLD, None)
         return Call("/v1/chat/completions", body | given(**{_length(plan.upstream): plan.ask.max_tokens}), "sse+openai")
+
+
+def _translated(plan: Plan) -> list[Json]:
+    """Return the messages of a client that speaks another API, with one system message where it may need to be one.
+
+    Responses and Messages have instructions in several places. Hosted models take them there; open models' templates,
+    which a server such as vLLM renders, mostly refuse or drop a second one, and do not know the role `developer`.
+    """
+    passes = plan.api == "chat" or any(_are_at(plan.upstream, STRICT))
+    return plan.ask.messages if passes else one_system(plan.ask.messages)
 
 
 def _passed(own: Json, read: Json) -> Json:

@@ -6,6 +6,8 @@ import socket
 from aiohttp import web
 
 from tokenmill.gateway.streams.http_pipe import SEND_BUFFER
+from tokenmill.gateway.streams.outbox import PIECE_BYTES
+from tokenmill.tasks import looked_at
 
 
 class WebSocketPipe:
@@ -22,13 +24,16 @@ class WebSocketPipe:
         self._writer = request.writer
         self._send_s = send_s
         self._turn = asyncio.Lock()
+        self._draining: asyncio.Task[None] | None = None
+        """Ends when the client has taken what was written, or the connection is lost."""
         self._awaited = 0
         """Bytes of the last `send` that the kernel may not have taken yet: they are its caller's, and bounded."""
 
     async def send(self, data: bytes) -> None:
         """Write, and wait until the client takes it, one caller at a time.
 
-        Raises `ConnectionError` and `TimeoutError`.
+        A client that takes much slowly is still there: a piece has the time that a small frame has. Raises
+        `ConnectionError` and `TimeoutError`.
         """
         async with self._turn:
             if self._transport.is_closing():
@@ -36,10 +41,29 @@ class WebSocketPipe:
             self._awaited = self._transport.get_write_buffer_size() + len(data)
             self.write(data)
             try:
-                async with asyncio.timeout(self._send_s):
-                    await self._writer.drain()
+                while not await self._drained():
+                    pass
             finally:
                 self._awaited = self._transport.get_write_buffer_size()  # the rest, although no caller waits for it
+
+    async def _drained(self) -> bool:
+        """Wait until the client has taken what was written. Returns False if it took a piece of it in its time.
+
+        A frame can't be written in pieces, as others write whole frames meanwhile. Raises `TimeoutError` and
+        `ConnectionError`.
+        """
+        before = self._transport.get_write_buffer_size()
+        if self._draining is None or self._draining.done():
+            # A task of its own: aiohttp's future is the same for all, and the next who waits would be cancelled, too.
+            self._draining = asyncio.create_task(self._writer.drain(), name="a WebSocket's client takes its frames")
+            self._draining.add_done_callback(looked_at)
+        await asyncio.wait({self._draining}, timeout=self._send_s)
+        if self._draining.done():
+            self._draining.result()
+            return True
+        if before - self._transport.get_write_buffer_size() < PIECE_BYTES:
+            raise TimeoutError
+        return False
 
     def write(self, data: bytes) -> None:
         """Hand whole frames to the transport immediately."""

@@ -211,7 +211,7 @@ class WebSocketSession:
         if frame.type == "subscribe":
             await self._subscribe(read_subscribe(frame.fields))
         elif frame.type == "unsubscribe":
-            self._unsubscribe(self._conversation_named(conversation_in(frame.fields)))
+            await self._unsubscribe(self._conversation_named(conversation_in(frame.fields)))
         elif frame.type in self._shared.writes:
             await self._write(frame.type, conversation_in(frame.fields), frame.fields)
         else:
@@ -334,17 +334,17 @@ class WebSocketSession:
         if self._conversation is not None:
             self.end(self._turned_away(refusal))
 
-    def _unsubscribe(self, conversation: str) -> None:
-        task = self._stopped(conversation)
-        if task is None:
+    async def _unsubscribe(self, conversation: str) -> None:
+        if (task := self._reads.get(conversation)) is None:
             self._refuse(Refused(NOT_FOUND, f"{shown(conversation)} is not subscribed to here"), conversation)
             return
-        task.cancel()
+        await cancelled(task)
+        self._stopped(conversation)
         self._notice("unsubscribed", {}, conversation)
 
-    def _stopped(self, conversation: str) -> asyncio.Task[None] | None:
+    def _stopped(self, conversation: str) -> None:
         self._shown_for.pop(conversation, None)
-        return self._reads.pop(conversation, None)
+        self._reads.pop(conversation, None)
 
     # Messages to the client
 

@@ -233,8 +233,8 @@ def _section_mode(layout: _Layout, number: int, section: Section, outside: Live)
     bracket = section.framing[0].spellings[0] if section.listed else ""
     rest = _rest(layout, number, section, outside)
     again = again if _reads_on(section) else []
-    bare = section.bare == "declared"
-    return SectionMode(number, [*live, *short, *beyond], again, rest=rest, bracket=bracket, bare=bare)
+    bare, quoted = section.bare == "declared", section.open if section.quoted else None
+    return SectionMode(number, [*live, *short, *beyond], again, rest=rest, bracket=bracket, bare=bare, quoted=quoted)
 
 
 def _rest(layout: _Layout, number: int, section: Section, outside: Live) -> Live:

@@ -52,12 +52,15 @@ class SectionMode:
         rest: Live | None = None,
         bracket: str = "",
         bare: bool = False,
+        quoted: Marker | None = None,
     ) -> None:
         self._number = number
         self._bare = bare
         """Whether its calls may stand outside it, if they name a declared tool; and so after its opening in prose."""
         self._bracket = bracket
         """What must stand before the first call."""
+        self._quoted = quoted.spellings if quoted else ()
+        """What opens it, and is found in prose as well."""
         self._scanner = Scanner(live, leading_space=True)
         self._begun = self._scanner.begun
         self._again = Scanner(again) if again else None
@@ -150,15 +153,24 @@ class SectionMode:
             state.pending += source
             return end
         if move.to is To.CLOSED:
-            inside, state.pending = state.pending, state.pending + source
-            leave_section(run, "malformed-call")
-            expect_again(state, move.mode, inside)
+            self._close(run, move.mode, source)
             return end
         leave_section(run, "malformed-call", "no call follows its opening")
         if move.to is To.SECTION:
             open_section(state, move.mode, source)
             return end
         return end - len(source)
+
+    def _close(self, run: Run, again: int, source: str) -> None:
+        """Leave the section at its close. In a sentence a pair of tags around nothing is a part of it."""
+        state = run.state
+        inside, state.pending = state.pending, state.pending + source
+        if inside in self._quoted and "\n" not in source and (state.block or state.waiting):
+            pending, state.pending, state.mode = state.pending, "", state.origin
+            give_back(run, pending, None)
+        else:
+            leave_section(run, "malformed-call")
+            expect_again(state, again, inside)
 
     def _end_call(self, run: Run, rest: Rest, source: str) -> None:
         """Add to a failed call's source what closes it, and the framing before that."""
