@@ -332,4 +332,4 @@ def test_a_key_is_held_against_so_many_patterns() -> None:
     last: Any = {"patternProperties": {"^a": {}, "^b": {}}, "properties": {"c": {}}}
     for schema in ({"anyOf": [first, last]}, {"anyOf": [first, *({} for _ in range(FEW)), last]}):
         known = shape(schema)
-        assert [lists_key(known, key) for key in ("7", "a", "b", "c")] == [True, True, False, True]
+        assert [lists_key(known, key) for key in ("5", "a", "b", "c")] == [True, True, False, True]

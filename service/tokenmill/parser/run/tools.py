@@ -3,11 +3,13 @@
 A schema comes from the producer and may be anything; what can't be understood is not checked, and nothing here raises.
 """
 
+import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
-from tokenmill.parser.values.checked import compiled_for, nulls_allowed, patterns_read
+from tokenmill.parser.values.checked import checkable, compiled_for, nulls_allowed
 from tokenmill.parser.values.schema import WRAPPER, Shape, kinds, lists_key, resolve, value_shapes
 
 MESSAGE_CHARS = 400
@@ -69,38 +71,58 @@ class Tool:
 
     @cached_property
     def _check(self) -> tuple[int, Any]:
-        """The number of the schema's parts, and its validator: None if there is none."""
+        """The number of the schema's parts, and a function that returns the validator of a value: None if there is
+        none.
+        """
         try:
             schema = nulls_allowed(self._schema)
-            nodes = schema_nodes(schema)
-            return nodes, None if nodes > SCHEMA_NODES else _compiled(schema)
+            nodes, held = _walked(schema)
+            if nodes > SCHEMA_NODES:
+                return nodes, None
+            if held:
+                return nodes, _Patterned(json.dumps(schema), held).validator
+            validator = compiled_for(schema)
         except (ValueError, TypeError, RecursionError):  # a schema that the library refuses checks nothing
             return 0, None
+        return nodes, lambda _: validator
 
     def mismatch(self, arguments: Mapping[str, Any], most: int) -> str | None:
         """Return why the arguments do not fit the schema; None if they do, or if it can't be checked.
 
         `most` is the maximum number of parts in the arguments: those of a short source need not be counted.
         """
-        nodes, validator = self._check
-        if validator is None or (nodes * most > STEPS < nodes * value_nodes(arguments)):
+        nodes, validator_of = self._check
+        if validator_of is None or (nodes * most > STEPS < nodes * value_nodes(arguments)):
             return None
         try:
+            validator = validator_of(arguments)
             if validator.is_valid(arguments):  # nearly all are: no errors need be made
                 return None
             for problem in validator.iter_errors(arguments):
                 where = "/".join(str(step) for step in problem.instance_path)
                 return (f"{where}: {problem.message}" if where else str(problem.message))[:MESSAGE_CHARS]
-        except ValueError:  # text that can't be encoded
+        except (ValueError, TypeError):  # text that can't be encoded, or a schema that the library refuses
             return None
         return None
 
 
-def _compiled(schema: dict[str, Any]) -> Any:
-    try:
-        return compiled_for(schema)
-    except ValueError:
-        return compiled_for(patterns_read(schema))
+class _Patterned:
+    """A schema with patterns. Its validators depend on the length of what they check, and are kept for all messages
+    together, because they are large.
+    """
+
+    def __init__(self, schema: str, held: Mapping[str, int]) -> None:
+        self._schema = schema
+        self._held = tuple(held.items())
+
+    def validator(self, value: Any) -> Any:
+        """Return what checks a value. Raises `ValueError` or `TypeError` if the library can't read the schema."""
+        return _kept(self._schema, self._held, 1 << max(value_chars(value), LEAST_CHARS).bit_length())
+
+
+@lru_cache(maxsize=64)
+def _kept(schema: str, held: tuple[tuple[str, int], ...], chars: int) -> Any:
+    return checkable(json.loads(schema), dict(held), chars)
 
 
 def read_tools(tools: Sequence[Mapping[str, Any]], originals: Mapping[str, Mapping[str, Any]]) -> dict[str, Tool]:
@@ -134,6 +156,10 @@ STEPS = 2_000_000
 """Parts of the schema times parts of the arguments: some tens of milliseconds."""
 
 
+LEAST_CHARS = 1_000
+"""Characters for which a validator of a schema with patterns is made, at least: nearly all arguments have fewer, and
+need one only."""
+
 _HERE = frozenset(
     {
         *("$ref", "allOf", "anyOf", "contains", "dependencies", "dependentSchemas"),
@@ -153,9 +179,14 @@ def schema_nodes(schema: Mapping[str, Any]) -> int:
     """Return the number of parts of a schema with its references followed; `SCHEMA_NODES` plus one if there are more.
 
     A part that is checked against a value several times counts as often. A circle has more than the limit. So has a
-    reference that may lead anywhere: the library knows more kinds of references than this function follows.
+    reference that may lead anywhere: the library knows more kinds of references than `_walked` follows.
     """
-    left, named, referred = SCHEMA_NODES, False, False
+    return _walked(schema)[0]
+
+
+def _walked(schema: Mapping[str, Any]) -> tuple[int, Counter[str]]:
+    """Return the parts of a schema, and how often each of its patterns is held against a value."""
+    left, named, referred, patterns = SCHEMA_NODES, False, False, Counter[str]()
     stack: list[tuple[Any, int, int]] = [(schema, 1, 0)]  # how often each is held against a value, and how often asked
     while stack and left >= 0:
         part, times, asked = stack.pop()
@@ -166,12 +197,21 @@ def schema_nodes(schema: Mapping[str, Any]) -> int:
             asked += 0 if _UNEVALUATED.isdisjoint(part) else times
             here = times + _ASKED * asked, asked
             stack.extend([(inner, *(here if keyword in _HERE else (times, 0))) for keyword, inner in part.items()])
+            patterns.update(dict.fromkeys(_patterns(part), times))
             named = named or (part is not schema and _is_named(part, schema))
             for found in _referred(part, schema):
                 referred = True
                 stack.append((found, *here))
                 left -= SCHEMA_NODES + 1 if found is None else 0
-    return SCHEMA_NODES + 1 if left < 0 or (named and referred) else SCHEMA_NODES - left
+    return SCHEMA_NODES + 1 if left < 0 or (named and referred) else SCHEMA_NODES - left, patterns
+
+
+def _patterns(part: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the patterns of a part of a schema, of texts and of names."""
+    if isinstance(pattern := part.get("pattern"), str):
+        yield pattern
+    if isinstance(names := part.get("patternProperties"), Mapping):
+        yield from names
 
 
 def _referred(part: Mapping[str, Any], root: Mapping[str, Any]) -> Iterator[Any]:
@@ -196,6 +236,20 @@ def value_nodes(value: Any) -> int:
         items = part.values() if isinstance(part, dict) else part
         count += len(items)
         stack += [item for item in items if isinstance(item, _NESTS)]
+    return count
+
+
+def value_chars(value: Any) -> int:
+    """Return the number of characters in a JSON value: those of its texts and names."""
+    count, stack = 0, [value]
+    while stack:
+        part = stack.pop()
+        if isinstance(part, str):
+            count += len(part)
+        elif isinstance(part, dict):
+            stack += [*part, *part.values()]
+        elif isinstance(part, list):
+            stack += part
     return count
 
 

@@ -6,13 +6,29 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
 
+from tokenmill.limits import KIB
+
 # Regular expressions that come from outside, in schemas: matched in linear time, whatever they are.
 #
 # The library brings such an engine. A pattern that it refuses (with lookaround or a back reference, or invalid) matches
-# nothing.
+# nothing. Linear time is not little: the engine may hold every character against each place of a compiled pattern, and
+# thirty characters of a pattern compile to ten megabytes if they say so. Hence bounds on both.
 
 PATTERN_CHARS = 1024
 """Characters of a pattern before it is ignored: compiled ones take memory."""
+
+KEY_PATTERN_BYTES = 5 * KIB
+"""Bytes of a compiled pattern for keys, of which a value may have thousands: enough for `[a-z]{1,40}`. One above it
+matches nothing."""
+
+PATTERNS_BYTES = 256 * KIB
+"""Bytes of all compiled patterns of a schema: those of large tools have some tens of kilobytes."""
+
+MATCH_STEPS = 1 << 30
+"""Bytes of compiled patterns times characters that they are held against: half a second, where the engine is slow."""
+
+_SIZES = [KIB << shift for shift in range(9)]
+"""Sizes that are tried to find that of a compiled pattern, up to `PATTERNS_BYTES`."""
 
 
 def matches(pattern: str, text: str) -> bool:
@@ -24,22 +40,60 @@ def matches(pattern: str, text: str) -> bool:
         return False
 
 
-def compiled_for(schema: dict[str, Any]) -> Any:
-    """Return what checks values against a schema. Raises `ValueError` or another error if the library can't read it."""
+def compiled_for(schema: dict[str, Any], pattern_bytes: int = PATTERNS_BYTES) -> Any:
+    """Return what checks values against a schema, of whose patterns each may have `pattern_bytes` when it is compiled.
+
+    Raises `ValueError` or another error if the library can't read it.
+    """
     import jsonschema_rs  # noqa: PLC0415 -- a quarter of the time of `import tokenmill`, for who has no schemas
 
-    return jsonschema_rs.validator_for(schema, offline=True, pattern_options=jsonschema_rs.RegexOptions())
+    options = jsonschema_rs.RegexOptions(size_limit=max(pattern_bytes, 1))
+    return jsonschema_rs.validator_for(schema, offline=True, pattern_options=options)
 
 
-def compiled_pattern(pattern: str) -> Any:
-    """Return what finds a pattern in a text; None if the engine refuses it."""
+def compiled_pattern(pattern: str, most: int = PATTERNS_BYTES) -> Any:
+    """Return what finds a pattern in a text; None if the engine refuses it, or it has more than `most` bytes then."""
     try:
-        return compiled_for({"pattern": pattern})
+        return compiled_for({"pattern": pattern}, most)
     except ValueError:
         return None
 
 
-_remembered = lru_cache(maxsize=256)(compiled_pattern)
+@lru_cache(maxsize=256)
+def _remembered(pattern: str) -> Any:
+    return compiled_pattern(pattern, KEY_PATTERN_BYTES)
+
+
+def checkable(schema: dict[str, Any], held: Mapping[str, int], chars: int) -> Any:
+    """Return what checks values with this many characters against a schema.
+
+    `held` is how often each of its patterns is held against a value. Patterns that the engine refuses are not checked,
+    nor are those with which all together would be too large, or take too long for so many characters. Raises as
+    `compiled_for` does.
+    """
+    steps = MATCH_STEPS // max(chars, 1)
+    try:
+        return compiled_for(schema, min(PATTERNS_BYTES // len(held), steps // sum(held.values())))
+    except ValueError:
+        kept = _fitting(held, PATTERNS_BYTES, steps)
+        return compiled_for(patterns_read(schema, kept.__contains__))
+
+
+def _fitting(held: Mapping[str, int], size: int, steps: int) -> frozenset[str]:
+    """Return the patterns that together have at most this size, and need at most as many steps for a character: the
+    smallest ones.
+    """
+    kept = set()
+    for own, pattern in sorted((_size(pattern), pattern) for pattern in held):
+        if own <= size and own * held[pattern] <= steps:
+            kept.add(pattern)
+            size, steps = size - own, steps - own * held[pattern]
+    return frozenset(kept)
+
+
+def _size(pattern: str) -> int:
+    """Return how many bytes a pattern has once it is compiled, rounded up; too many for one that the engine refuses."""
+    return next((size for size in _SIZES if compiled_pattern(pattern, size) is not None), PATTERNS_BYTES + 1)
 
 
 # OpenAPI's `nullable: true`, written in JSON Schema: validators ignore that keyword, and would refuse a null.
@@ -134,19 +188,19 @@ def _either(schemas: Any) -> Any:
 _PLACES: dict[str, Callable[[Any], Any]] = {"type": _typed, "enum": _among, "anyOf": _either, "oneOf": _either}
 
 
-# Patterns that the engine refuses: without them, the rest of the schema is still checked.
+# Patterns that are not checked: without them, the rest of the schema still is.
 
 
-def patterns_read(schema: Any) -> Any:
-    """Return the schema without patterns that can't be matched in linear time. Where one names keys, any key may be
-    meant.
-    """
+def patterns_read(schema: Any, kept: Callable[[str], bool]) -> Any:
+    """Return the schema without the patterns that are not kept. Where one names keys, any key may be meant."""
     if not isinstance(schema, Mapping):
         return schema
-    found = {keyword: _inside(keyword, value, patterns_read) for keyword, value in schema.items()}
-    if isinstance(pattern := found.get("pattern"), str) and compiled_pattern(pattern) is None:
+    found = {
+        keyword: _inside(keyword, value, lambda inner: patterns_read(inner, kept)) for keyword, value in schema.items()
+    }
+    if isinstance(pattern := found.get("pattern"), str) and not kept(pattern):
         del found["pattern"]
     if isinstance(names := found.get("patternProperties"), Mapping):
-        read = {name: inner for name, inner in names.items() if compiled_pattern(name) is not None}
+        read = {name: inner for name, inner in names.items() if kept(name)}
         found["patternProperties"] = read if len(read) == len(names) else {"": {}, **read}
     return found

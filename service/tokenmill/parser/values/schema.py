@@ -258,8 +258,8 @@ _STRUCTURED = {"object": ("properties", "patternProperties", "additionalProperti
 KEYS = 256
 """Keys of an object whose schemas a shape remembers: they come from the model."""
 
-PATTERNS = 64
-"""Patterns that a key is matched against, a cost for each of many keys."""
+PATTERNS = 8
+"""Patterns that a key is matched against, a cost for each of many keys: schemas have one to three."""
 
 _BRANCHES = 64
 """Combined schemas inside each other, at most: references may lead in circles."""
