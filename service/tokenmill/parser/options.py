@@ -152,8 +152,9 @@ _FIELDS = {field.name: field for field in msgspec.structs.fields(Options)}
 
 
 def read_options(values: Mapping[str, Any], defaults: Options | None = None) -> Options:
-    """Return `values` over `defaults`. Raises `BadOpen` that names the keys that are unknown or of the wrong type, up to
-    `PROBLEMS`.
+    """Return `values` over `defaults`.
+
+    Raises `BadOpen` that names the keys that are unknown or of the wrong type, up to `PROBLEMS` of them.
     """
     read, problems = {}, list[str]()
     for key, value in values.items():
