@@ -27,7 +27,8 @@ def test_the_lock_pins_the_bounds() -> None:
     """`make lock` was run after the last change of one."""
     project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["project"]
     extras = [each for extra in project["optional-dependencies"].values() for each in extra]
-    bounds = dict(found.groups() for each in [*project["dependencies"], *extras] if (found := BOUND.match(each)))
+    found = [BOUND.match(each) for each in [*project["dependencies"], *extras]]
+    bounds = {bound[1]: bound[2] for bound in found if bound}
     lock = (CHECKOUT / "deploy/lowest.lock").read_text()
     pins = dict(re.findall(r"^([\w.-]+)(?:\[[\w, -]+\])?==(\S+)", lock, flags=re.MULTILINE))
     assert len(bounds) > 15

@@ -41,6 +41,33 @@ def test_plain_lines_are_for_people() -> None:
     assert stream.getvalue().rstrip().endswith("INFO    tokenmill: hello")
 
 
+HOSTILE = "\x1b]0;x\x07\x9b2J\u202egnp\ud800\r\n2026-11-28 ERROR   tokenmill: forged\tline"
+
+
+def test_no_text_acts_on_a_terminal_or_looks_like_a_line() -> None:
+    """Neither what was logged, nor what an exception says; the rest is as it was."""
+    stream = io.StringIO()
+    setup_logs("plain", stream=stream)
+    logging.getLogger("mcp.client").warning(f"event: {HOSTILE}", exc_info=ValueError(HOSTILE))  # noqa: G004 -- as the SDK has it
+    first, *others = stream.getvalue().split("\n")
+    assert first.endswith("mcp.client: event: <U+001B>]0;x<U+0007><U+009B>2J<U+202E>gnp<U+D800><U+000D>")
+    assert others[0] == "  2026-11-28 ERROR   tokenmill: forged\tline"
+    assert others[1].startswith("  ValueError: <U+001B>]0;x")
+    assert others[2:] == [others[0], ""]
+
+
+def test_json_lines_hold_what_cannot_be_written() -> None:
+    """By its name, so that no line is lost, and none acts on a terminal."""
+    stream = io.StringIO()
+    setup_logs("json", stream=stream)
+    logging.getLogger("tokenmill").error("bad: %s", HOSTILE, exc_info=ValueError(HOSTILE))
+    line = json.loads(stream.getvalue())
+    assert line["message"] == (
+        "bad: <U+001B>]0;x<U+0007><U+009B>2J<U+202E>gnp<U+D800><U+000D>\n2026-11-28 ERROR   tokenmill: forged\tline"
+    )
+    assert "\u009b" not in line["error"]
+
+
 def _say(name: str, seconds: list[float], wording: str = "can't reach %s") -> list[str]:
     """What is logged of lines of one wording at these times."""
     stream = io.StringIO()
@@ -58,6 +85,16 @@ def test_a_broker_that_is_away_fills_no_log() -> None:
     assert lines[:3] == ["can't reach broker 0", "can't reach broker 1", "can't reach broker 2"]
     assert lines[3] == "can't reach broker 3000 (and 2,997 more like this before)"
     assert len(lines) == 6
+
+
+def test_a_tool_server_fills_no_log() -> None:
+    """The SDK puts a server's words into its wordings: they count as one. What it does is no news."""
+    stream = io.StringIO()
+    setup_logs("plain", stream=stream)
+    for number in range(100):
+        logging.getLogger("mcp.client.streamable_http").warning(f"Unknown SSE event: {number}")  # noqa: G004 -- as above
+        logging.getLogger("mcp.client.streamable_http").info("Received session ID: %d", number)
+    assert len(stream.getvalue().splitlines()) == 3
 
 
 def test_other_lines_are_all_said() -> None:

@@ -5,7 +5,7 @@ from typing import get_type_hints
 import pytest
 
 from tokenmill.errors import BadOpen
-from tokenmill.parser.options import MessageOptions, Options, read_options
+from tokenmill.parser.options import PROBLEMS, MessageOptions, Options, read_options
 
 
 def test_given_options_over_defaults() -> None:
@@ -23,6 +23,13 @@ def test_every_problem_is_named() -> None:
     assert "option 'start': Invalid enum value 'middle'; known are text, reasoning, header" in message
     assert "option 'tools'" in message
     assert "'model'" not in message.replace("known are", "").split("unknown")[0]
+
+
+def test_so_many_problems_are_named() -> None:
+    """A hundred thousand would make an error of fifty megabytes, in seconds."""
+    with pytest.raises(BadOpen) as problem:
+        read_options({f"format{number}": 1 for number in range(100_000)})
+    assert str(problem.value).count("unknown option") == PROBLEMS
 
 
 def test_several_formats() -> None:

@@ -71,6 +71,15 @@ def test_what_a_terminal_would_obey_is_named() -> None:
         assert page.count("<U+001B>[2J<U+009B>") == 3
 
 
+def test_no_text_looks_like_the_line_of_another_event() -> None:
+    """What is said of an error or a result stands under it; a conversation has a name of one line."""
+    evil = "timed out\nc2  call       f {}"
+    shown = (events.ToolResult("call_1", "f", error=evil, conversation_id="c1\nc2"), events.Error("gap", evil))
+    page = printed(*shown, names=True)
+    assert [line for line in page.splitlines() if line.startswith("c2")] == []
+    assert page.startswith("c1 c2    result     f timed out\n             c2  call")
+
+
 def test_the_input_of_a_call_shows_its_source() -> None:
     """A growing call begins with the tool's name; the decoded copy of an argument is not shown twice."""
     page = printed(

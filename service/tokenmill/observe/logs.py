@@ -2,9 +2,13 @@
 
 A line that repeats while something lasts, such as a client's failure to reach its broker, is logged only a few times a
 minute. The next one after lines were left out reports how many.
+
+Libraries log what they were sent as it is. So what acts on a terminal is named, and what follows a line break is
+indented: no text looks like a line of its own.
 """
 
 import logging
+import re
 import sys
 import time
 from typing import IO, Literal, TypeAlias
@@ -13,7 +17,11 @@ import msgspec
 
 LogFormat: TypeAlias = Literal["json", "plain"]
 
-NOISY = ("aiokafka", "faust", "mode", "aiohttp", "asyncio", "httpx2")
+FORMATTED = ("mcp", "client")
+"""Loggers of the SDK for tools, which puts a server's words into the wording: its lines are told apart by their place
+in the code."""
+
+NOISY = ("aiokafka", "faust", "mode", "aiohttp", "asyncio", "httpx2", *FORMATTED)
 """Libraries whose information concerns only themselves; their warnings concern us."""
 
 REPEATED = (
@@ -39,7 +47,22 @@ STRETCH_S = 30.0
 WORDINGS = 1_000
 """Wordings that are remembered: some, such as an event loop's warnings, contain an address and come only once."""
 
+_ACTING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
+"""Characters that act on a terminal, or hide what is written, and halves of surrogate pairs, which can't be written."""
+
 _STANDARD = frozenset(logging.LogRecord("", 0, "", 0, "", (), None).__dict__) | {"message", "asctime", "taskName"}
+
+
+def _named(text: str) -> str:
+    """Return the text with `<U+001B>` for what acts on a terminal; tabs and line breaks are kept."""
+    return _ACTING.sub(lambda char: f"<U+{ord(char[0]):04X}>", text)
+
+
+class PlainFormatter(logging.Formatter):
+    """A line for people. Only its first line begins at the margin, however many a message or a trace has."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return _named(super().format(record)).replace("\n", "\n  ")
 
 
 class JsonFormatter(logging.Formatter):
@@ -50,11 +73,11 @@ class JsonFormatter(logging.Formatter):
             "time": self._time(record),
             "level": record.levelname.lower(),
             "logger": record.name,
-            "message": record.getMessage(),
+            "message": _named(record.getMessage()),
         }
         line |= {key: value for key, value in record.__dict__.items() if key not in _STANDARD}
         if record.exc_info:
-            line["error"] = self.formatException(record.exc_info)
+            line["error"] = _named(self.formatException(record.exc_info))
         return msgspec.json.encode(line, enc_hook=str).decode()
 
     @staticmethod
@@ -73,9 +96,9 @@ class Repeats(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Whether to log this line; one that begins a stretch also reports how many of the last were left out."""
-        if not any(record.name == name or record.name.startswith(f"{name}.") for name in REPEATED):
+        if not _is_of(record, REPEATED):
             return True
-        wording = (record.name, str(record.msg))
+        wording = (record.name, str(record.lineno) if _is_of(record, FORMATTED) else str(record.msg))
         if len(self._said) >= WORDINGS:
             self._forget(record.created)
         began, lines = self._said.get(wording, (0.0, 0))
@@ -93,6 +116,10 @@ class Repeats(logging.Filter):
         self._said = going_on if len(going_on) < WORDINGS else {}
 
 
+def _is_of(record: logging.LogRecord, names: tuple[str, ...]) -> bool:
+    return any(record.name == name or record.name.startswith(f"{name}.") for name in names)
+
+
 def not_an_echo(record: logging.LogRecord) -> bool:
     """Whether a line is more than the host's echo of a failure, which has no trace of its own."""
     traced = record.exc_info is not None and record.exc_info[0] is not None
@@ -105,7 +132,7 @@ def setup_logs(style: LogFormat = "plain", level: str = "INFO", stream: IO[str] 
     if style == "json":
         handler.setFormatter(JsonFormatter())
     else:
-        handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)-7s %(name)s: %(message)s"))
+        handler.setFormatter(PlainFormatter("%(asctime)s %(levelname)-7s %(name)s: %(message)s"))
     handler.addFilter(not_an_echo)
     handler.addFilter(Repeats())
     logging.basicConfig(handlers=[handler], level=level, force=True)

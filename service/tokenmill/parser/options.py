@@ -145,13 +145,21 @@ _CHARS = REPEATED_CHARS | MARKER_CHARS
 _LARGE = frozenset({"tools", "original_schemas"})
 """Options that may be as large as a record."""
 
+PROBLEMS = 20
+"""Wrong options that are named: a record may have a hundred thousand, and each hint takes its time."""
+
 _FIELDS = {field.name: field for field in msgspec.structs.fields(Options)}
 
 
 def read_options(values: Mapping[str, Any], defaults: Options | None = None) -> Options:
-    """Return `values` over `defaults`. Raises `BadOpen` that names every key that is unknown or of the wrong type."""
-    read, problems = {}, []
+    """Return `values` over `defaults`.
+
+    Raises `BadOpen` that names the keys that are unknown or of the wrong type, up to `PROBLEMS` of them.
+    """
+    read, problems = {}, list[str]()
     for key, value in values.items():
+        if len(problems) >= PROBLEMS:
+            break
         field = _FIELDS.get(key)
         if field is None:
             problems.append(f"unknown option {key!r}; {known_names(key, _FIELDS)}")

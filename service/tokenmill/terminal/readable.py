@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from tokenmill import events
-from tokenmill.terminal.visible import visible
+from tokenmill.terminal.visible import one_line, visible
 
 BLOCKS: dict[str, tuple[str, str]] = {"text": ("text", ""), "reasoning": ("reasoning", "dim italic")}
 """First word of a block's event types → label, style."""
@@ -24,7 +24,7 @@ class EventPrinter:
     """Prints events. `live`: the delta of a block is printed when it comes, otherwise the block when it is complete.
 
     With `names` every line begins with its conversation, for following several at once. Characters that a terminal
-    would interpret are named instead.
+    would interpret are named instead, and no text of an event begins at the margin.
     """
 
     def __init__(self, console: Console, *, live: bool, names: bool = False) -> None:
@@ -55,7 +55,7 @@ class EventPrinter:
                 self._break()
                 self._print_held(event)
                 label, style, said = sentence(event)
-                self._print(self._head(event, label, style).append(visible(said), style))
+                self._print(self._head(event, label, style).append(_indent(said), style))
 
     def _more(self, event: events.AnyEvent, block: str, text: str) -> None:
         key = (event.conversation_id, event.message_id, event.choice, block)
@@ -110,7 +110,7 @@ class EventPrinter:
     def _head(self, event: events.AnyEvent, label: str, style: str) -> Text:
         head = Text()
         if self._names:
-            head.append(f"{visible(event.conversation_id)}  ", "bold")
+            head.append(f"{one_line(event.conversation_id)}  ", "bold")
         return head.append("  ").append(f"{label:<{LABEL_WIDTH}}", style)
 
     def _print(self, line: Text, end: str = "\n") -> None:

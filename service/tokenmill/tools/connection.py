@@ -18,6 +18,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.types import ListToolsResult, ToolListChangedNotification
 
 from tokenmill.errors import Unavailable
+from tokenmill.tools.answering import answering
 from tokenmill.tools.catalogue import Tool
 from tokenmill.tools.content import plain
 from tokenmill.tools.program import ANSWER_BYTES, spoken_to
@@ -79,7 +80,7 @@ async def _client(
     else:
         http = await stack.enter_async_context(client_of(server))
         transport = streamable_http_client(server.url, http_client=http, max_sse_event_size=ANSWER_BYTES)
-    return Client(transport, read_timeout_seconds=seconds, message_handler=heard)
+    return Client(answering(transport), read_timeout_seconds=seconds, message_handler=heard)
 
 
 async def _unchecked(name: str, result: object) -> None:

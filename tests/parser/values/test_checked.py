@@ -6,7 +6,18 @@ from typing import Any
 import pytest
 
 from tokenmill.parser.run.rules import Tool
-from tokenmill.parser.values.checked import PATTERN_CHARS, matches, nulls_allowed, patterns_read
+from tokenmill.parser.values.checked import (
+    PATTERN_CHARS,
+    SCHEMA_NODES,
+    checkable,
+    compiled_pattern,
+    matches,
+    nulls_allowed,
+    patterns_read,
+    resolve,
+    schema_nodes,
+    value_nodes,
+)
 
 
 @pytest.mark.parametrize(
@@ -41,6 +52,26 @@ def test_no_pattern_takes_long() -> None:
     begun = time.perf_counter()
     assert not matches("^(a+)+$", "a" * 100_000 + "!")
     assert time.perf_counter() - begun < 1
+
+
+def test_a_pattern_for_keys_is_small() -> None:
+    """A message may have thousands of keys, and the engine may hold each character against all of a pattern."""
+    assert matches("^[a-z]{1,40}$", "xa")
+    assert not matches("^[a-z]{1,100}$", "xa")
+
+
+def test_patterns_that_fit_together_are_checked() -> None:
+    """The smallest first, until they are too large, or take too long for the characters of the value."""
+    patterns = {"a": "^a{500}$", "b": "^b{9000}$", "c": "^c{3000}$"}
+    schema = {"properties": {name: {"pattern": pattern} for name, pattern in patterns.items()}}
+    held = dict.fromkeys(patterns.values(), 1)
+
+    def checked(held: dict[str, int], chars: int) -> list[str]:
+        return [name for name in patterns if not checkable(schema, held, chars).is_valid({name: "x"})]
+
+    assert checked(held, 10) == ["a", "c"]
+    assert checked(held, 20_000) == ["a"]
+    assert checked({**held, patterns["a"]: 20}, 20_000) == []
 
 
 INTEGER = {"type": "integer"}
@@ -141,4 +172,195 @@ LOOKS = "^(?!x).*$"
 )
 def test_patterns_that_are_not_read(schema: Any, expected: Any) -> None:
     """Those that the engine refuses are gone; where they name keys, any key may be one of them."""
-    assert patterns_read(schema) == expected
+    assert patterns_read(schema, lambda pattern: compiled_pattern(pattern) is not None) == expected
+
+
+def branching(depth: int) -> dict[str, Any]:
+    """A schema that doubles with every definition."""
+    both = {f"d{n}": {"anyOf": [{"$ref": f"#/$defs/d{n + 1}"}] * 2} for n in range(depth)}
+    return {"properties": {"a": {"$ref": "#/$defs/d0"}}, "$defs": both | {f"d{depth}": {"type": "string"}}}
+
+
+TREE = {
+    "properties": {"a": {"$ref": "#/$defs/T"}},
+    "$defs": {"T": {"anyOf": [{"type": "integer"}, {"properties": {"l": {"$ref": "#/$defs/T"}}}]}},
+}
+
+
+def test_nodes() -> None:
+    """Parts are counted with their references followed, and a circle is more than the bound."""
+    assert schema_nodes({"type": "object"}) == 2
+    assert schema_nodes(branching(3)) > schema_nodes(branching(2)) + 10
+    assert schema_nodes(branching(30)) > SCHEMA_NODES
+    assert schema_nodes(TREE) > SCHEMA_NODES
+    assert schema_nodes({"properties": {"a": {"$ref": "#/$defs/A"}}, "$defs": {"A": {}}}) == 7
+    assert schema_nodes({"allOf": [{}], "unevaluatedItems": False}) == 8
+    assert value_nodes({"a": [1, {"b": 2}]}) == 5
+
+
+def twice(reference: str, **around: Any) -> dict[str, Any]:
+    """A schema of which each object holds two of the same: the library follows the reference."""
+    return {"type": "object", "properties": {"l": {"anyOf": [{"$ref": reference}] * 2}}, "required": ["l"], **around}
+
+
+def asked(depth: int, keyword: str = "allOf", **beside: Any) -> dict[str, Any]:
+    """A schema in a schema in a schema, each of which asks what the inner one has seen."""
+    schema: dict[str, Any] = {"properties": {"l": {}}}
+    for _ in range(depth):
+        schema = {keyword: schema if keyword == "if" else [schema], **(beside or {"unevaluatedProperties": False})}
+    return schema
+
+
+OTHER = {**twice("#/$defs/A"), "$id": "http://127.0.0.1/x", "$defs": {"A": twice("#/$defs/A")}}
+COSTLY: dict[str, dict[str, Any]] = {
+    "branches": branching(30),
+    "tree": TREE,
+    "circle": {"$ref": "#"},
+    "place in a list": {"anyOf": [twice("#/anyOf/0")]},
+    "escapes": {"$ref": "#/%24defs/A", "$defs": {"A": twice("#/%24defs/A")}},
+    "anchor": twice("#x", **{"$anchor": "x"}),
+    "address": twice("http://127.0.0.1/x", **{"$id": "http://127.0.0.1/x"}),
+    "relative address": twice(""),
+    "dynamic": {
+        "$dynamicAnchor": "x",
+        "type": "object",
+        "properties": {"l": {"anyOf": [{"$dynamicRef": "#x"}] * 2}},
+        "required": ["l"],
+    },
+    "recursive": {
+        "$schema": "https://json-schema.org/draft/2019-09/schema",
+        "$recursiveAnchor": True,
+        "type": "object",
+        "properties": {"l": {"anyOf": [{"$recursiveRef": "#"}] * 2}},
+        "required": ["l"],
+    },
+    "a root in the root": {"properties": {"l": OTHER}, "$defs": {"A": {}}},
+    "a root of an old draft": {
+        "$schema": "http://json-schema.org/draft-04/schema#",
+        "properties": {
+            "l": {"id": "http://127.0.0.1/x", **twice("#/definitions/A", definitions={"A": twice("#/definitions/A")})}
+        },
+        "definitions": {"A": {}},
+    },
+    "moved for a null": {"nullable": True, "allOf": [{}], "anyOf": [{}], **twice("#/anyOf/0")},
+    "unevaluated": asked(24),
+    "unevaluated items": asked(24, unevaluatedItems=False, unevaluatedProperties=False),
+    "unevaluated behind a condition": asked(24, "if"),
+    "unevaluated with a schema": asked(24, unevaluatedProperties={"type": "integer"}),
+}
+
+
+@pytest.mark.parametrize("name", COSTLY)
+@pytest.mark.timeout(5)
+def test_schemas_that_cost_too_much_check_nothing(name: str) -> None:
+    """Branching references and circles end at once, whatever the arguments; so does what is asked again and again."""
+    nested: Any = 5
+    for _ in range(100):
+        nested = {"l": nested}
+    assert schema_nodes(nulls_allowed(COSTLY[name])) > SCHEMA_NODES
+    for arguments in ({"a": nested}, nested):
+        assert Tool("f", COSTLY[name]).mismatch(arguments, 1000) is None
+
+
+def test_a_schema_with_references_that_end_is_checked() -> None:
+    """Whatever they are written like; so is one with a name of its own."""
+    inner = {"anyOf": [{"type": "integer"}, {"type": "null"}]}
+    schema = {
+        "$id": "http://127.0.0.1/x",
+        "properties": {"a": inner, "b": {"$ref": "#/properties/a/anyOf/0"}, "c": {"$ref": "#/%24defs/A%20B"}},
+        "$defs": {"A B": {"type": "integer"}},
+        "unevaluatedProperties": False,
+    }
+    assert Tool("f", schema).mismatch({"a": None, "b": 1, "c": 1}, 10) is None
+    assert all(Tool("f", schema).mismatch({key: "x"}, 10) for key in "abc")
+
+
+@pytest.mark.timeout(5)
+def test_patterns_are_matched_in_linear_time() -> None:
+    """One that the engine refuses checks nothing; the others, and all else, are checked."""
+    schema = {
+        "properties": {
+            "a": {"type": "string", "pattern": "^(a*)*\\1b$"},
+            "b": {"type": "string", "pattern": "^x+$"},
+            "c": {"type": "string", "pattern": "^(x+x+)+y$"},
+        },
+        "patternProperties": {"^(?!y)": {"type": "integer"}},
+        "additionalProperties": False,
+    }
+    tool = Tool("f", schema)
+    assert tool.mismatch({"a": "a" * 1000, "b": "x"}, 10) is None
+    assert tool.mismatch({"z": 1}, 10) is None
+    for wrong in ({"a": 1}, {"b": "y"}, {"c": "x" * 10_000}):
+        assert tool.mismatch(wrong, 10) is not None
+
+
+SLOW = "a[ab]{1000}[cd]"
+"""A pattern that the engine holds against each character a thousand times."""
+
+
+@pytest.mark.timeout(5)
+def test_a_pattern_is_not_held_against_a_text_for_which_it_takes_too_long() -> None:
+    """A short text is held against it, a long one against what else the schema has."""
+    tool = Tool("f", {"properties": {"a": {"pattern": SLOW}, "b": {"pattern": "^x+$", "type": "string"}}})
+    long = "aababbabba" * 20_000
+    assert tool.mismatch({"a": long[:1_000]}, 10) is not None
+    assert tool.mismatch({"a": long, "b": "x"}, 10) is None
+    assert tool.mismatch({"a": long, "b": "y"}, 10) is not None
+    assert tool.mismatch({"a": {long: ["x"]}, "b": 1}, 10) is not None
+
+
+@pytest.mark.timeout(5)
+def test_patterns_that_are_large_when_they_are_compiled_check_nothing() -> None:
+    """Each of these would take ten megabytes. The patterns beside them, and all else, are checked."""
+    large = {f"a{n}": {"pattern": f"((x{n}{{50}}){{50}}){{30}}", "type": "string"} for n in range(200)}
+    tool = Tool("f", {"properties": large | {"b": {"pattern": "^x+$"}}})
+    assert tool.mismatch({"a1": "y", "b": "x"}, 10) is None
+    assert tool.mismatch({"a1": "y", "b": "y"}, 10) is not None
+    assert tool.mismatch({"a1": 1}, 10) is not None
+
+
+@pytest.mark.timeout(5)
+def test_a_pattern_counts_as_often_as_it_is_held_against_a_value() -> None:
+    """References may lead to one pattern thousands of times."""
+    schema = {"$defs": {"a": {"pattern": SLOW}}, "properties": {"a": {"allOf": [{"$ref": "#/$defs/a"}] * 2_000}}}
+    assert Tool("f", schema).mismatch({"a": "aababbabba" * 400}, 10) is None
+
+
+@pytest.mark.timeout(5)
+def test_large_arguments_against_a_large_schema_are_not_checked() -> None:
+    """A long list of values against a long list of alternatives is more than the bound."""
+    schema = {"properties": {"a": {"items": {"enum": [{"n": n} for n in range(2_000)]}}}}
+    assert Tool("f", schema).mismatch({"a": [{"n": -1}]}, 20) is not None
+    assert Tool("f", schema).mismatch({"a": [{"n": -1}] * 4_000}, 100_000) is None
+
+
+REFERRED: dict[str, Any] = {
+    "anyOf": ["zero", {"a/b": "one"}],
+    "$defs": {"A B": "space", "~1": "tilde", "%": "percent", "0": "named", "ä": "letter"},
+}
+
+
+@pytest.mark.parametrize(
+    ("reference", "found"),
+    [
+        ("#", REFERRED),
+        ("#/anyOf/0", "zero"),
+        ("#/anyOf/1/a~1b", "one"),
+        ("#/anyOf/1/a%2Fb", None),
+        ("#/anyOf/2", None),
+        ("#/anyOf/-1", None),
+        ("#/anyOf/" + "0" * 5000, None),
+        ("#/anyOf/x", None),
+        ("#/%24defs/A%20B", "space"),
+        ("#/$defs/~01", "tilde"),
+        ("#/$defs/%25", "percent"),
+        ("#/$defs/0", "named"),
+        ("#/$defs/%C3%A4", "letter"),
+        ("#/$defs/%FF", None),
+        ("#/anyOf/0/x", None),
+        ("http://127.0.0.1/#/anyOf/0", None),
+    ],
+)
+def test_where_a_reference_leads(reference: str, found: Any) -> None:
+    """By keys and places in lists, with the escapes of JSON pointers and of addresses."""
+    assert resolve(reference, REFERRED) == found

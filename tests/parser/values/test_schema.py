@@ -17,41 +17,8 @@ from tokenmill.parser.values.schema import (
     kinds,
     lists_key,
     renamed,
-    resolve,
     value_shapes,
 )
-
-REFERRED: dict[str, Any] = {
-    "anyOf": ["zero", {"a/b": "one"}],
-    "$defs": {"A B": "space", "~1": "tilde", "%": "percent", "0": "named", "ä": "letter"},
-}
-
-
-@pytest.mark.parametrize(
-    ("reference", "found"),
-    [
-        ("#", REFERRED),
-        ("#/anyOf/0", "zero"),
-        ("#/anyOf/1/a~1b", "one"),
-        ("#/anyOf/1/a%2Fb", None),
-        ("#/anyOf/2", None),
-        ("#/anyOf/-1", None),
-        ("#/anyOf/" + "0" * 5000, None),
-        ("#/anyOf/x", None),
-        ("#/%24defs/A%20B", "space"),
-        ("#/$defs/~01", "tilde"),
-        ("#/$defs/%25", "percent"),
-        ("#/$defs/0", "named"),
-        ("#/$defs/%C3%A4", "letter"),
-        ("#/$defs/%FF", None),
-        ("#/anyOf/0/x", None),
-        ("http://127.0.0.1/#/anyOf/0", None),
-    ],
-)
-def test_where_a_reference_leads(reference: str, found: Any) -> None:
-    """By keys and places in lists, with the escapes of JSON pointers and of addresses."""
-    assert resolve(reference, REFERRED) == found
-
 
 ROOT: dict[str, Any] = {
     "properties": {
@@ -332,4 +299,4 @@ def test_a_key_is_held_against_so_many_patterns() -> None:
     last: Any = {"patternProperties": {"^a": {}, "^b": {}}, "properties": {"c": {}}}
     for schema in ({"anyOf": [first, last]}, {"anyOf": [first, *({} for _ in range(FEW)), last]}):
         known = shape(schema)
-        assert [lists_key(known, key) for key in ("7", "a", "b", "c")] == [True, True, False, True]
+        assert [lists_key(known, key) for key in ("5", "a", "b", "c")] == [True, True, False, True]

@@ -5,16 +5,16 @@ machine runs. A tool's schema comes from the producer and may be anything: what 
 no tool raises.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 from tokenmill.limits import Limits
 from tokenmill.parser.options import Options, UnknownTool, chosen_tool
-from tokenmill.parser.values.checked import compiled_for, nulls_allowed, patterns_read
+from tokenmill.parser.values.checked import Check
 from tokenmill.parser.values.coerce import coerce
 from tokenmill.parser.values.conform import conform, kept
-from tokenmill.parser.values.schema import NO_SHAPE, WRAPPER, Shape, kinds, lists_key, resolve, value_shapes
+from tokenmill.parser.values.schema import NO_SHAPE, WRAPPER, Shape, kinds, lists_key, value_shapes
 
 TEXT = 0
 """Number of the mode of visible text."""
@@ -173,10 +173,6 @@ def boundary_chars(options: Options) -> int:
 
 # The tools: which names are known, which types their parameters may have, and whether arguments fit.
 
-MESSAGE_CHARS = 400
-"""Characters of a mismatch, which is one sentence. The library quotes the value, which may be a whole file."""
-
-
 NO_PARAMETER = "\0"
 """A name that no schema lists."""
 
@@ -231,39 +227,15 @@ class Tool:
         return frozenset(name for name in names if isinstance(name, str)) if isinstance(names, list) else frozenset()
 
     @cached_property
-    def _check(self) -> tuple[int, Any]:
-        """The number of the schema's parts, and its validator: None if there is none."""
-        try:
-            schema = nulls_allowed(self._schema)
-            nodes = schema_nodes(schema)
-            return nodes, None if nodes > SCHEMA_NODES else _compiled(schema)
-        except (ValueError, TypeError, RecursionError):  # a schema that the library refuses checks nothing
-            return 0, None
+    def _check(self) -> Check:
+        return Check(self._schema)
 
     def mismatch(self, arguments: Mapping[str, Any], most: int) -> str | None:
         """Return why the arguments do not fit the schema; None if they do, or if it can't be checked.
 
         `most` is the maximum number of parts in the arguments: those of a short source need not be counted.
         """
-        nodes, validator = self._check
-        if validator is None or (nodes * most > STEPS < nodes * value_nodes(arguments)):
-            return None
-        try:
-            if validator.is_valid(arguments):  # nearly all are: no errors need be made
-                return None
-            for problem in validator.iter_errors(arguments):
-                where = "/".join(str(step) for step in problem.instance_path)
-                return (f"{where}: {problem.message}" if where else str(problem.message))[:MESSAGE_CHARS]
-        except ValueError:  # text that can't be encoded
-            return None
-        return None
-
-
-def _compiled(schema: dict[str, Any]) -> Any:
-    try:
-        return compiled_for(schema)
-    except ValueError:
-        return compiled_for(patterns_read(schema))
+        return self._check.mismatch(arguments, most)
 
 
 def read_tools(tools: Sequence[Mapping[str, Any]], originals: Mapping[str, Mapping[str, Any]]) -> dict[str, Tool]:
@@ -283,84 +255,3 @@ def bare_schema(schema: Any) -> Any:
     if isinstance(schema, Mapping) and "type" not in schema and isinstance(schema.get(WRAPPER), Mapping):
         return schema[WRAPPER]
     return schema if isinstance(schema, Mapping) or schema is False else {}
-
-
-# How much work the check of arguments against a schema may be: a bound, because both come from outside.
-#
-# A validator follows every alternative for every value. So a schema whose references branch, or lead back to
-# themselves, can take unlimited time. Above the bound nothing is checked.
-
-SCHEMA_NODES = 20_000
-"""Parts of a schema with every reference followed: a hundred times the number in large tools."""
-
-STEPS = 2_000_000
-"""Parts of the schema times parts of the arguments: some tens of milliseconds."""
-
-
-_HERE = frozenset(
-    {
-        *("$ref", "allOf", "anyOf", "contains", "dependencies", "dependentSchemas"),
-        *("else", "if", "not", "oneOf", "then"),
-    }
-)
-"""Keywords whose schemas an `unevaluated…` beside or around them asks which parts of the value they have covered."""
-
-_ASKED = 2
-"""How often, at most, a schema that is asked is checked against the value, to find whether its coverage counts."""
-
-_UNEVALUATED = frozenset({"unevaluatedItems", "unevaluatedProperties"})
-_DYNAMIC = ("$dynamicRef", "$recursiveRef")
-
-
-def schema_nodes(schema: Mapping[str, Any]) -> int:
-    """Return the number of parts of a schema with its references followed; `SCHEMA_NODES` plus one if there are more.
-
-    A part that is checked against a value several times counts as often. A circle has more than the limit. So has a
-    reference that may lead anywhere: the library knows more kinds of references than this function follows.
-    """
-    left, named, referred = SCHEMA_NODES, False, False
-    stack: list[tuple[Any, int, int]] = [(schema, 1, 0)]  # how often each is held against a value, and how often asked
-    while stack and left >= 0:
-        part, times, asked = stack.pop()
-        left -= times
-        if isinstance(part, list):
-            stack.extend([(inner, times, asked) for inner in part])
-        elif isinstance(part, Mapping):
-            asked += 0 if _UNEVALUATED.isdisjoint(part) else times
-            here = times + _ASKED * asked, asked
-            stack.extend([(inner, *(here if keyword in _HERE else (times, 0))) for keyword, inner in part.items()])
-            named = named or (part is not schema and _is_named(part, schema))
-            for found in _referred(part, schema):
-                referred = True
-                stack.append((found, *here))
-                left -= SCHEMA_NODES + 1 if found is None else 0
-    return SCHEMA_NODES + 1 if left < 0 or (named and referred) else SCHEMA_NODES - left
-
-
-def _referred(part: Mapping[str, Any], root: Mapping[str, Any]) -> Iterator[Any]:
-    """Yield where the references of a schema lead; None for one that may lead anywhere."""
-    if isinstance(reference := part.get("$ref"), str):
-        yield resolve(reference, root) if reference == "#" or reference.startswith("#/") else None
-    if any(isinstance(part.get(keyword), str) for keyword in _DYNAMIC):
-        yield None
-
-
-def _is_named(part: Mapping[str, Any], root: Mapping[str, Any]) -> bool:
-    """Whether references inside a schema refer to it instead of the root."""
-    old = "draft-04" in str(root.get("$schema"))
-    return any(isinstance(part.get(keyword), str) for keyword in ("$id", "$schema", *(["id"] if old else [])))
-
-
-def value_nodes(value: Any) -> int:
-    """Return the number of parts of a JSON value."""
-    count, stack = 1, [value] if isinstance(value, _NESTS) else []
-    while stack:
-        part = stack.pop()
-        items = part.values() if isinstance(part, dict) else part
-        count += len(items)
-        stack += [item for item in items if isinstance(item, _NESTS)]
-    return count
-
-
-_NESTS = (dict, list)
-"""Types that contain the parts of a JSON value."""

@@ -1,18 +1,38 @@
-"""JSON schemas and the library that checks values against them: which schemas it can read, and its engine for
-patterns.
+"""JSON schemas and the library that checks values against them: its engine for patterns, which schemas it can read, and
+how much a check may cost.
 """
 
-from collections.abc import Callable, Mapping
-from functools import lru_cache
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from functools import lru_cache, partial
 from typing import Any
+from urllib.parse import unquote
+
+from tokenmill.limits import KIB
 
 # Regular expressions that come from outside, in schemas: matched in linear time, whatever they are.
 #
 # The library brings such an engine. A pattern that it refuses (with lookaround or a back reference, or invalid) matches
-# nothing.
+# nothing. Linear time is not little: the engine may hold every character against each place of a compiled pattern, and
+# thirty characters of a pattern compile to ten megabytes if they say so. Hence bounds on both.
 
 PATTERN_CHARS = 1024
 """Characters of a pattern before it is ignored: compiled ones take memory."""
+
+KEY_PATTERN_BYTES = 5 * KIB
+"""Bytes of a compiled pattern for keys, of which a value may have thousands: enough for `[a-z]{1,40}`. One above it
+matches nothing."""
+
+PATTERNS_BYTES = 256 * KIB
+"""Bytes of all compiled patterns of a schema: those of large tools have some tens of kilobytes."""
+
+MATCH_STEPS = 1 << 30
+"""Bytes of compiled patterns times characters that they are held against: half a second, where the engine is slow."""
+
+_SIZES = [KIB << shift for shift in range(9)]
+"""Sizes that are tried to find that of a compiled pattern, up to `PATTERNS_BYTES`."""
 
 
 def matches(pattern: str, text: str) -> bool:
@@ -24,22 +44,60 @@ def matches(pattern: str, text: str) -> bool:
         return False
 
 
-def compiled_for(schema: dict[str, Any]) -> Any:
-    """Return what checks values against a schema. Raises `ValueError` or another error if the library can't read it."""
+def compiled_for(schema: dict[str, Any], pattern_bytes: int = PATTERNS_BYTES) -> Any:
+    """Return what checks values against a schema, of whose patterns each may have `pattern_bytes` when it is compiled.
+
+    Raises `ValueError` or another error if the library can't read it.
+    """
     import jsonschema_rs  # noqa: PLC0415 -- a quarter of the time of `import tokenmill`, for who has no schemas
 
-    return jsonschema_rs.validator_for(schema, offline=True, pattern_options=jsonschema_rs.RegexOptions())
+    options = jsonschema_rs.RegexOptions(size_limit=max(pattern_bytes, 1))
+    return jsonschema_rs.validator_for(schema, offline=True, pattern_options=options)
 
 
-def compiled_pattern(pattern: str) -> Any:
-    """Return what finds a pattern in a text; None if the engine refuses it."""
+def compiled_pattern(pattern: str, most: int = PATTERNS_BYTES) -> Any:
+    """Return what finds a pattern in a text; None if the engine refuses it, or it has more than `most` bytes then."""
     try:
-        return compiled_for({"pattern": pattern})
+        return compiled_for({"pattern": pattern}, most)
     except ValueError:
         return None
 
 
-_remembered = lru_cache(maxsize=256)(compiled_pattern)
+@lru_cache(maxsize=256)
+def _remembered(pattern: str) -> Any:
+    return compiled_pattern(pattern, KEY_PATTERN_BYTES)
+
+
+def checkable(schema: dict[str, Any], held: Mapping[str, int], chars: int) -> Any:
+    """Return what checks values with this many characters against a schema.
+
+    `held` is how often each of its patterns is held against a value. Patterns that the engine refuses are not checked,
+    nor are those with which all together would be too large, or take too long for so many characters. Raises as
+    `compiled_for` does.
+    """
+    steps = MATCH_STEPS // max(chars, 1)
+    try:
+        return compiled_for(schema, min(PATTERNS_BYTES // len(held), steps // sum(held.values())))
+    except ValueError:
+        kept = _fitting(held, PATTERNS_BYTES, steps)
+        return compiled_for(patterns_read(schema, kept.__contains__))
+
+
+def _fitting(held: Mapping[str, int], size: int, steps: int) -> frozenset[str]:
+    """Return the patterns that together have at most this size, and need at most as many steps for a character: the
+    smallest ones.
+    """
+    kept = set()
+    for own, pattern in sorted((_size(pattern), pattern) for pattern in held):
+        if own <= size and own * held[pattern] <= steps:
+            kept.add(pattern)
+            size, steps = size - own, steps - own * held[pattern]
+    return frozenset(kept)
+
+
+def _size(pattern: str) -> int:
+    """Return how many bytes a pattern has once it is compiled, rounded up; too many for one that the engine refuses."""
+    return next((size for size in _SIZES if compiled_pattern(pattern, size) is not None), PATTERNS_BYTES + 1)
 
 
 # OpenAPI's `nullable: true`, written in JSON Schema: validators ignore that keyword, and would refuse a null.
@@ -134,19 +192,209 @@ def _either(schemas: Any) -> Any:
 _PLACES: dict[str, Callable[[Any], Any]] = {"type": _typed, "enum": _among, "anyOf": _either, "oneOf": _either}
 
 
-# Patterns that the engine refuses: without them, the rest of the schema is still checked.
+# Patterns that are not checked: without them, the rest of the schema still is.
 
 
-def patterns_read(schema: Any) -> Any:
-    """Return the schema without patterns that can't be matched in linear time. Where one names keys, any key may be
-    meant.
-    """
+def patterns_read(schema: Any, kept: Callable[[str], bool]) -> Any:
+    """Return the schema without the patterns that are not kept. Where one names keys, any key may be meant."""
     if not isinstance(schema, Mapping):
         return schema
-    found = {keyword: _inside(keyword, value, patterns_read) for keyword, value in schema.items()}
-    if isinstance(pattern := found.get("pattern"), str) and compiled_pattern(pattern) is None:
+    found = {
+        keyword: _inside(keyword, value, lambda inner: patterns_read(inner, kept)) for keyword, value in schema.items()
+    }
+    if isinstance(pattern := found.get("pattern"), str) and not kept(pattern):
         del found["pattern"]
     if isinstance(names := found.get("patternProperties"), Mapping):
-        read = {name: inner for name, inner in names.items() if compiled_pattern(name) is not None}
+        read = {name: inner for name, inner in names.items() if kept(name)}
         found["patternProperties"] = read if len(read) == len(names) else {"": {}, **read}
     return found
+
+
+MESSAGE_CHARS = 400
+"""Characters of a mismatch, which is one sentence. The library quotes the value, which may be a whole file."""
+
+
+class Check:
+    """Checks values against one schema. A schema that the library refuses checks nothing."""
+
+    def __init__(self, schema: Mapping[str, Any]) -> None:
+        self._nodes = 0
+        """Parts of the schema."""
+        self._validator_of: Callable[[Any], Any] | None = None
+        """Returns the validator of a value; None if there is none."""
+        with suppress(ValueError, TypeError, RecursionError):
+            self._nodes, self._validator_of = _read(nulls_allowed(schema))
+
+    def mismatch(self, arguments: Mapping[str, Any], most: int) -> str | None:
+        """Return why the arguments do not fit the schema; None if they do, or if it can't be checked.
+
+        `most` is the maximum number of parts in the arguments: those of a short source need not be counted.
+        """
+        nodes = self._nodes
+        if self._validator_of is None or (nodes * most > STEPS < nodes * value_nodes(arguments)):
+            return None
+        try:
+            validator = self._validator_of(arguments)
+            if validator.is_valid(arguments):  # nearly all are: no errors need be made
+                return None
+            for problem in validator.iter_errors(arguments):
+                where = "/".join(str(step) for step in problem.instance_path)
+                return (f"{where}: {problem.message}" if where else str(problem.message))[:MESSAGE_CHARS]
+        except (ValueError, TypeError):  # text that can't be encoded, or a schema that the library refuses
+            return None
+        return None
+
+
+def _read(schema: dict[str, Any]) -> tuple[int, Callable[[Any], Any] | None]:
+    """Return the number of a schema's parts, and what returns the validator of a value: None if there are too many."""
+    nodes, held = _walked(schema)
+    if nodes > SCHEMA_NODES:
+        return nodes, None
+    if held:
+        return nodes, partial(_validator, json.dumps(schema), tuple(held.items()))
+    validator = compiled_for(schema)
+    return nodes, lambda _: validator
+
+
+def _validator(schema: str, held: tuple[tuple[str, int], ...], value: Any) -> Any:
+    """Return what checks a value against a schema with patterns. Raises `ValueError` or `TypeError`."""
+    return _kept(schema, held, 1 << max(value_chars(value), LEAST_CHARS).bit_length())
+
+
+@lru_cache(maxsize=64)
+def _kept(schema: str, held: tuple[tuple[str, int], ...], chars: int) -> Any:
+    """Validators of all messages: they depend on the length of what they check, and are large."""
+    return checkable(json.loads(schema), dict(held), chars)
+
+
+# How much work the check of arguments against a schema may be: a bound, because both come from outside.
+#
+# A validator follows every alternative for every value. So a schema whose references branch, or lead back to
+# themselves, can take unlimited time. Above the bound nothing is checked.
+
+SCHEMA_NODES = 20_000
+"""Parts of a schema with every reference followed: a hundred times the number in large tools."""
+
+STEPS = 2_000_000
+"""Parts of the schema times parts of the arguments: some tens of milliseconds."""
+
+LEAST_CHARS = 1_000
+"""Characters for which a validator of a schema with patterns is made, at least: nearly all arguments have fewer, and
+need one only."""
+
+_HERE = frozenset(
+    {
+        *("$ref", "allOf", "anyOf", "contains", "dependencies", "dependentSchemas"),
+        *("else", "if", "not", "oneOf", "then"),
+    }
+)
+"""Keywords whose schemas an `unevaluated…` beside or around them asks which parts of the value they have covered."""
+
+_ASKED = 2
+"""How often, at most, a schema that is asked is checked against the value, to find whether its coverage counts."""
+
+_UNEVALUATED = frozenset({"unevaluatedItems", "unevaluatedProperties"})
+_DYNAMIC = ("$dynamicRef", "$recursiveRef")
+
+
+def schema_nodes(schema: Mapping[str, Any]) -> int:
+    """Return the number of parts of a schema with its references followed; `SCHEMA_NODES` plus one if there are more.
+
+    A part that is checked against a value several times counts as often. A circle has more than the limit. So has a
+    reference that may lead anywhere: the library knows more kinds of references than `_walked` follows.
+    """
+    return _walked(schema)[0]
+
+
+def _walked(schema: Mapping[str, Any]) -> tuple[int, Counter[str]]:
+    """Return the parts of a schema, and how often each of its patterns is held against a value."""
+    left, named, referred, patterns = SCHEMA_NODES, False, False, Counter[str]()
+    stack: list[tuple[Any, int, int]] = [(schema, 1, 0)]  # how often each is held against a value, and how often asked
+    while stack and left >= 0:
+        part, times, asked = stack.pop()
+        left -= times
+        if isinstance(part, list):
+            stack.extend([(inner, times, asked) for inner in part])
+        elif isinstance(part, Mapping):
+            asked += 0 if _UNEVALUATED.isdisjoint(part) else times
+            here = times + _ASKED * asked, asked
+            stack.extend([(inner, *(here if keyword in _HERE else (times, 0))) for keyword, inner in part.items()])
+            patterns.update(dict.fromkeys(_patterns(part), times))
+            named = named or (part is not schema and _is_named(part, schema))
+            for found in _referred(part, schema):
+                referred = True
+                stack.append((found, *here))
+                left -= SCHEMA_NODES + 1 if found is None else 0
+    return SCHEMA_NODES + 1 if left < 0 or (named and referred) else SCHEMA_NODES - left, patterns
+
+
+def _patterns(part: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the patterns of a part of a schema, of texts and of names."""
+    if isinstance(pattern := part.get("pattern"), str):
+        yield pattern
+    if isinstance(names := part.get("patternProperties"), Mapping):
+        yield from names
+
+
+def _referred(part: Mapping[str, Any], root: Mapping[str, Any]) -> Iterator[Any]:
+    """Yield where the references of a schema lead; None for one that may lead anywhere."""
+    if isinstance(reference := part.get("$ref"), str):
+        yield resolve(reference, root) if reference == "#" or reference.startswith("#/") else None
+    if any(isinstance(part.get(keyword), str) for keyword in _DYNAMIC):
+        yield None
+
+
+def _is_named(part: Mapping[str, Any], root: Mapping[str, Any]) -> bool:
+    """Whether references inside a schema refer to it instead of the root."""
+    old = "draft-04" in str(root.get("$schema"))
+    return any(isinstance(part.get(keyword), str) for keyword in ("$id", "$schema", *(["id"] if old else [])))
+
+
+def value_nodes(value: Any) -> int:
+    """Return the number of parts of a JSON value."""
+    count, stack = 1, [value] if isinstance(value, _NESTS) else []
+    while stack:
+        part = stack.pop()
+        items = part.values() if isinstance(part, dict) else part
+        count += len(items)
+        stack += [item for item in items if isinstance(item, _NESTS)]
+    return count
+
+
+def value_chars(value: Any) -> int:
+    """Return the number of characters in a JSON value: those of its texts and names."""
+    count, stack = 0, [value]
+    while stack:
+        part = stack.pop()
+        if isinstance(part, str):
+            count += len(part)
+        elif isinstance(part, dict):
+            stack += [*part, *part.values()]
+        elif isinstance(part, list):
+            stack += part
+    return count
+
+
+_NESTS = (dict, list)
+"""Types that contain the parts of a JSON value."""
+
+
+def resolve(reference: str, root: Mapping[str, Any]) -> Any:
+    """Resolve a reference inside the schema: `#/$defs/Name`, `#/anyOf/0`, or `#` for all of it; None if it leads
+    nowhere.
+    """
+    if not reference.startswith("#"):
+        return None
+    found: Any = root
+    path = unquote(reference).removeprefix("#").removeprefix("/")
+    for step in path.split("/") if path else ():
+        key = step.replace("~1", "/").replace("~0", "~")
+        if isinstance(found, list):
+            found = found[int(key)] if key.isdecimal() and len(key) < _INDEX_DIGITS and int(key) < len(found) else None
+        else:
+            found = found.get(key) if isinstance(found, Mapping) else None
+    return found
+
+
+_INDEX_DIGITS = 10
+"""Digits of a position in a list, exclusive."""

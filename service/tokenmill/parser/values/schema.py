@@ -8,9 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
 from typing import Any
-from urllib.parse import unquote
 
-from tokenmill.parser.values.checked import is_nullable, matches
+from tokenmill.parser.values.checked import is_nullable, matches, resolve
 
 _KINDS: dict[str, str] = {
     **{kind: kind for kind in ("null", "integer", "number", "boolean", "object", "array", "string")},
@@ -225,27 +224,6 @@ def _kind(value: Any) -> str:
     return next((name for kind, name in kinds if isinstance(value, kind)), "object")
 
 
-def resolve(reference: str, root: Mapping[str, Any]) -> Any:
-    """Resolve a reference inside the schema: `#/$defs/Name`, `#/anyOf/0`, or `#` for all of it; None if it leads
-    nowhere.
-    """
-    if not reference.startswith("#"):
-        return None
-    found: Any = root
-    path = unquote(reference).removeprefix("#").removeprefix("/")
-    for step in path.split("/") if path else ():
-        key = step.replace("~1", "/").replace("~0", "~")
-        if isinstance(found, list):
-            found = found[int(key)] if key.isdecimal() and len(key) < _INDEX_DIGITS and int(key) < len(found) else None
-        else:
-            found = found.get(key) if isinstance(found, Mapping) else None
-    return found
-
-
-_INDEX_DIGITS = 10
-"""Digits of a position in a list, exclusive."""
-
-
 NO_SHAPE = Shape(None, {})
 """An empty schema."""
 
@@ -258,8 +236,8 @@ _STRUCTURED = {"object": ("properties", "patternProperties", "additionalProperti
 KEYS = 256
 """Keys of an object whose schemas a shape remembers: they come from the model."""
 
-PATTERNS = 64
-"""Patterns that a key is matched against, a cost for each of many keys."""
+PATTERNS = 8
+"""Patterns that a key is matched against, a cost for each of many keys: schemas have one to three."""
 
 _BRANCHES = 64
 """Combined schemas inside each other, at most: references may lead in circles."""
