@@ -11,12 +11,12 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from statistics import quantiles
 from typing import Self, cast
 
 import msgspec
 import uvloop
 
+from tokenmill.bench.clock import p50_p99
 from tokenmill.errors import FatalError
 from tokenmill.servers.process import STOP_S
 
@@ -92,9 +92,8 @@ async def read(job: Job) -> Got:
         readers += made
     print(CONNECTED, flush=True)
     await loop.run_in_executor(None, sys.stdin.readline)
-    percentiles = quantiles(ages, n=100) if len(ages) > 1 else [0.0] * 99
     frames, cut = sum(each.frames for each in readers), sum(each.cut for each in readers)
-    return Got(frames, cut, percentiles[49], percentiles[98])
+    return Got(frames, cut, *(p50_p99(ages) if len(ages) > 1 else (0.0, 0.0)))
 
 
 def _just(reader: _Reader) -> Callable[[], _Reader]:
