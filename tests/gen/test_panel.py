@@ -1,6 +1,6 @@
 """Questions of panels, as Prometheus takes them."""
 
-from tokenmill.gen.panel import WORKERS, buckets, quantiles, rate, total, within
+from tokenmill.gen.panel import WORKERS, Query, buckets, quantiles, rate, rate_by, rates, stat, total, total_by, within
 
 
 def test_a_rate_is_added_up_over_workers() -> None:
@@ -28,3 +28,14 @@ def test_a_histogram_is_asked_for_its_buckets() -> None:
     assert [(query.legend, query.expr) for query in quantiles("m")] == [
         (f"p{share}", f"histogram_quantile({share / 100:g}, {heat.expr})") for share in (50, 95, 99)
     ]
+
+
+def test_lines_by_labels_have_the_labels_as_their_names() -> None:
+    """All of them, in order."""
+    assert rate_by("m", "a", "b", where='c="d"') == Query(rate("m", "a, b", 'c="d"'), "{{a}} {{b}}")
+    assert total_by("m", "a") == Query(total("m", "a"), "{{a}}")
+
+
+def test_an_expression_alone_is_a_query_without_a_legend() -> None:
+    """The panel's title stands for it."""
+    assert stat("title", "text", "1").queries == rates("title", "text", Query("1")).queries == (Query("1"),)

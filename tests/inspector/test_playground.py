@@ -77,7 +77,7 @@ async def test_what_can_t_be_had_says_what_to_change(body: Any, detail: str) -> 
 
 async def test_a_body_that_is_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is read into memory."""
-    monkeypatch.setattr(module, "BODY_BYTES", 100)
+    monkeypatch.setattr("tokenmill.inspector.host.BODY_BYTES", 100)
     status, problem = await asked("steps", {"text": "x" * 200})
     assert (status, problem["type"]) == (413, "urn:tokenmill:problem:too-large")
 

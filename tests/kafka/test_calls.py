@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Iterator
+from contextlib import nullcontext
 from typing import cast
 
 import pytest
@@ -15,7 +16,7 @@ from tokenmill.demo.broker import embedded_broker
 from tokenmill.errors import Unavailable
 from tokenmill.kafka import calls
 from tokenmill.kafka.aiokafka_inside import reading_tasks, sending_task
-from tokenmill.kafka.calls import deadline, started, stopped, until_available
+from tokenmill.kafka.calls import deadline, running, started, stopped, until_available
 from tokenmill.kafka.hung_brokers import NotReachable
 from tokenmill.servers import KafkaServer
 
@@ -150,6 +151,18 @@ async def test_a_started_client_is_handed_out() -> None:
     client = Client()
     assert await started(lambda: client, "start", 1) is client
     await stopped(client)
+    assert client.stops == 1
+
+
+@pytest.mark.parametrize("fails", [False, True])
+async def test_a_client_runs_as_long_as_its_block(*, fails: bool) -> None:
+    """However the block ends."""
+    client = Client()
+    with nullcontext() if not fails else pytest.raises(ValueError, match="of the block"):
+        async with running(lambda: client, "start", 1) as ours:
+            assert (ours, client.stops) == (client, 0)
+            if fails:
+                raise ValueError("of the block")
     assert client.stops == 1
 
 

@@ -49,7 +49,7 @@ def test_counters_and_gauges_can_be_asked_for() -> None:
     numbers.add("tokenmill_restores_total", "redis")
     numbers.add("tokenmill_records_lost_total", by=5)
     level = [1.0]
-    numbers.read("tokenmill_open_messages", lambda: [((), level[0])])
+    numbers.read_value("tokenmill_open_messages", lambda: level[0])
     level[0] = 7
     assert numbers.value("tokenmill_restores_total", "redis") == 1
     assert numbers.value("tokenmill_records_lost_total") == 5

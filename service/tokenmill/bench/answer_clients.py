@@ -7,18 +7,15 @@ its connection, as an SDK's pool does; of events it reads only the times that ar
 
 import asyncio
 import re
-import subprocess
-import sys
 import time
 from pathlib import Path
-from typing import Self, cast
+from typing import cast
 
 import msgspec
-import uvloop
 
+from tokenmill.bench.client_process import ClientProcess, do
 from tokenmill.bench.model_server import MODEL, now_us
 from tokenmill.errors import FatalError
-from tokenmill.servers.process import STOP_S
 
 PATH = "/v1/chat/completions"
 
@@ -171,60 +168,24 @@ async def _client(job: Job, number: int, tally: _Tally, enough: asyncio.Event) -
     connection.close()
 
 
-class AnswerClients:
+class AnswerClients(ClientProcess):
     """The process, from outside: call `begun`, `over` and `got`, in this order."""
 
     def __init__(self, folder: Path, job: Job) -> None:
-        self._errors = folder / "answer-clients.log"
-        self._job = job
-
-    def __enter__(self) -> Self:
-        command = [sys.executable, "-m", __name__]
-        with self._errors.open("wb") as errors:
-            self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors)
-        assert self._process.stdin is not None  # noqa: S101 -- asked for
-        self._process.stdin.write(msgspec.json.encode(self._job) + b"\n")
-        self._process.stdin.flush()
-        return self
-
-    @property
-    def pid(self) -> int:
-        """Return the process id."""
-        return self._process.pid
+        super().__init__(__name__, folder / "answer-clients.log", job)
 
     def begun(self) -> None:
         """Wait until the measurement begins. Raises `FatalError` if it does not, as do the other methods."""
-        self._expect(BEGUN)
+        self.expect(BEGUN)
 
     def over(self) -> None:
         """Wait until the measurement is over."""
-        self._expect(OVER)
+        self.expect(OVER)
 
     def got(self) -> Got:
         """Return what the clients received, once every answer has ended."""
-        return msgspec.json.decode(self._line(), type=Got)
-
-    def _expect(self, word: str) -> None:
-        said = self._line()
-        if said != word:
-            raise FatalError(f"the clients said {said!r}")
-
-    def _line(self) -> str:
-        assert self._process.stdout is not None  # noqa: S101 -- asked for
-        line = self._process.stdout.readline().decode().strip()
-        if not line:
-            raise FatalError(f"the clients failed: {self._errors.read_text()[-500:]}")
-        return line
-
-    def __exit__(self, *_: object) -> None:
-        self._process.kill()
-        self._process.wait(STOP_S)
-        for stream in (self._process.stdin, self._process.stdout):
-            if stream is not None:
-                stream.close()
+        return self.results(Got)
 
 
 if __name__ == "__main__":
-    job = msgspec.json.decode(sys.stdin.readline(), type=Job)
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        print(msgspec.json.encode(runner.run(ask(job))).decode(), flush=True)
+    do(Job, ask)

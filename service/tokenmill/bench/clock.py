@@ -3,12 +3,16 @@
 import gc
 import math
 from collections.abc import Callable, Mapping, Sequence
-from statistics import fmean, median
+from statistics import fmean, median, quantiles
 from time import thread_time
+from typing import TypeAlias
 
 from tokenmill.garbage import gc_paused
 
 Timed = Callable[[], object]
+
+Progress: TypeAlias = Callable[[str], None]
+"""Takes a sentence about each step of a benchmark."""
 
 
 def in_turns(functions: Mapping[str, Timed], rounds: int) -> dict[str, list[float]]:
@@ -32,6 +36,12 @@ def in_turns(functions: Mapping[str, Timed], rounds: int) -> dict[str, list[floa
 def median_ratio(of: Sequence[float], to: Sequence[float]) -> float:
     """Return the median of the ratios of times taken in turns: a slow round is slow for both."""
     return median(one / other for one, other in zip(of, to, strict=True))
+
+
+def p50_p99(of: Sequence[float]) -> tuple[float, float]:
+    """Return the median and the 99th percentile."""
+    cuts = quantiles(of, n=100)
+    return cuts[49], cuts[98]
 
 
 def growth_exponent(sizes: Sequence[float], seconds: Sequence[float]) -> float:

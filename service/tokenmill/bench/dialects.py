@@ -4,12 +4,12 @@ The events are those of an agent's turn: reasoning, prose, and a call whose argu
 characters.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from statistics import median
 
 import msgspec
 
-from tokenmill.bench.clock import in_turns, median_ratio
+from tokenmill.bench.clock import Progress, in_turns, median_ratio
 from tokenmill.bench.parser import reference_loop
 from tokenmill.bench.texts import FILE, PLAIN, TOOLS, call_text, chunks_of, running_text, samples
 from tokenmill.dialects import DIALECTS, Dialect, Envelope
@@ -33,7 +33,7 @@ class DialectCost(msgspec.Struct, frozen=True):
     """The dialect's time over the loop's, in the same round."""
 
 
-def run_dialects(*, rounds: int, progress: Callable[[str], None]) -> list[DialectCost]:
+def run_dialects(*, rounds: int, progress: Progress) -> list[DialectCost]:
     """Measure every dialect; `progress` is called with what comes next."""
     progress("what dialects cost")
     return [_measure(dialect, rounds) for dialect in DIALECTS]

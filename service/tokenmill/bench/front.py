@@ -6,13 +6,12 @@ both ways in turns.
 
 import asyncio
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from statistics import quantiles
-from typing import TypeAlias
 
 from tokenmill.bench.answer_clients import AnswerClients, Got, Job
+from tokenmill.bench.clock import Progress, p50_p99
 from tokenmill.bench.front_report import LOADS, RATE, Compared, Load, Report, Side
 from tokenmill.bench.front_stops import measure_stops
 from tokenmill.bench.load import PARTITIONS
@@ -34,8 +33,6 @@ SPREAD_S = 1.0
 
 PLACES = 10_000
 """A limit above the number of concurrent answers."""
-
-Progress: TypeAlias = Callable[[str], None]
 
 
 def run_front_bench(*, rounds: int, stops: int, flush_ms: int, progress: Progress) -> Report:
@@ -103,8 +100,7 @@ def _spent(pids: Mapping[str, int]) -> dict[str, float]:
 
 
 def _side(got: Got, spent: Mapping[str, float], in_line: float) -> Side:
-    first, token = quantiles(got.first_ms, n=100), quantiles(got.token_ms, n=100)
     tokens = len(got.token_ms)
     costs = {name: seconds * 1e6 / tokens for name, seconds in spent.items()}
     rates = got.answers / got.seconds, tokens / got.seconds
-    return Side(*rates, first[49], first[98], token[49], token[98], costs, in_line / got.seconds)
+    return Side(*rates, *p50_p99(got.first_ms), *p50_p99(got.token_ms), costs, in_line / got.seconds)

@@ -5,6 +5,8 @@ from statistics import median
 
 import msgspec
 
+from tokenmill.bench.clock import median_ratio
+
 RATE = 50
 """Tokens a second of each answer."""
 
@@ -61,7 +63,7 @@ class Compared(msgspec.Struct, frozen=True):
 
     def share(self, figure: Figure) -> float:
         """Return the front's figure over the direct one: the median of all rounds."""
-        return median(figure(ours) / figure(bare) for ours, bare in zip(self.front, self.direct, strict=True))
+        return median_ratio(*([figure(side) for side in sides] for sides in (self.front, self.direct)))
 
     def costs(self) -> dict[str, float]:
         """Return the microseconds for each token through the front, by process: medians."""

@@ -3,13 +3,13 @@
 import asyncio
 import time
 from collections.abc import Set as AbstractSet
-from statistics import quantiles
 
 import aiohttp
 import msgspec
 
+from tokenmill.bench.clock import p50_p99
 from tokenmill.bench.front_report import Stops
-from tokenmill.bench.model_server import MODEL, ModelServer
+from tokenmill.bench.model_server import MODEL, ModelServer, now_us
 from tokenmill.errors import FatalError
 
 TOKENS = 10_000
@@ -36,8 +36,7 @@ async def measure_stops(url: str, server: ModelServer, count: int) -> Stops:
             times = await asyncio.gather(*(_cancelled(session, url, prompt) for prompt in prompts))
             stopped |= dict(zip(prompts, times, strict=True))
     closed = await _closed(server, stopped.keys())
-    cuts = quantiles([(closed[prompt] - at) / 1_000 for prompt, at in stopped.items()], n=100)
-    return Stops(count, cuts[49], cuts[98])
+    return Stops(count, *p50_p99([(closed[prompt] - at) / 1_000 for prompt, at in stopped.items()]))
 
 
 async def _cancelled(session: aiohttp.ClientSession, url: str, prompt: str) -> int:
@@ -47,7 +46,7 @@ async def _cancelled(session: aiohttp.ClientSession, url: str, prompt: str) -> i
         if not answer.ok:
             raise FatalError(f"no answer to cancel: {answer.status} {await answer.text()}")
         id_ = await _under_way(answer.content)
-        at = time.time_ns() // 1_000
+        at = now_us()
         async with session.post(f"{url}/v1/responses/{id_}/cancel") as cancelled:
             if not cancelled.ok:
                 raise FatalError(f"it can't be cancelled: {cancelled.status} {await cancelled.text()}")

@@ -17,11 +17,12 @@ from typing import Any
 import aiohttp
 import msgspec
 from aiokafka import AIOKafkaProducer
-from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 
 from tokenmill.bench.bare_server import BareServer
+from tokenmill.bench.clock import Progress, p50_p99
 from tokenmill.bench.gateway_report import LOADS, TICKS, Beside, Compared, Idle, Load, Report, Side, Wait
 from tokenmill.bench.gateway_waits import measure_waits
+from tokenmill.bench.kafka import created
 from tokenmill.bench.processes import processor_seconds, resident_bytes
 from tokenmill.bench.sse_clients import Clients, Got, Job
 from tokenmill.client import Connection, Follower
@@ -66,8 +67,6 @@ FULL_S = 30.0
 
 _SLOW = re.compile(r'^tokenmill_gateway_streams_ended_total\{reason="slow"\} (\S+)$', re.MULTILINE)
 
-Progress = Callable[[str], None]
-
 
 def run_gateway_bench(*, rounds: int, connections: int, progress: Progress) -> Report:
     """Measure with its own Kafka (java and mvn needed)."""
@@ -87,21 +86,16 @@ class _Bench:
         self._message = 0
 
     async def run(self, rounds: int, connections: int, waits: list[Wait]) -> Report:
-        admin = AIOKafkaAdminClient(bootstrap_servers=self._bootstrap)
-        await admin.start()
-        await admin.create_topics([NewTopic(TOPIC, PARTITIONS, 1)])
-        await admin.close()
-        producer = AIOKafkaProducer(bootstrap_servers=self._bootstrap, linger_ms=0)
-        await producer.start()
-        try:
+        async with (
+            created(self._bootstrap, [TOPIC], PARTITIONS),
+            AIOKafkaProducer(bootstrap_servers=self._bootstrap, linger_ms=0) as producer,
+        ):
             compared = [await self._compare(load, rounds, producer) for load in LOADS]
             self._progress(f"{connections} idle connections")
             idle = await self._idle(connections)
             self._progress(f"{STALLED} clients that never read")
             beside = await self._beside(producer)
             follower = await self._follower(LOADS[0], producer)
-        finally:
-            await producer.stop()
         return Report(compared, idle, beside, waits, *follower)
 
     def _gateway(self, name: str) -> GatewayProcess:
@@ -217,8 +211,7 @@ class _Bench:
         async with topic as follower, beside(follow(follower), "the follower"):
             await self._feed(load, lambda frames: self._publish(producer, load, frames), 1, MEASURED_S)
             await asyncio.sleep(SETTLE_S)
-        ages.sort()
-        return ages[len(ages) // 2], ages[len(ages) * 99 // 100]
+        return p50_p99(ages)
 
 
 def _age_ms(value: bytes) -> float:

@@ -1,10 +1,11 @@
 """What the gateway's benchmark measures, and what it reports."""
 
 from collections.abc import Sequence
-from statistics import median, quantiles
 from typing import Self
 
 import msgspec
+
+from tokenmill.bench.clock import median_ratio, p50_p99
 
 TICKS = 40
 """Writes to each client per second: a fast model's tokens, or groups of four tokens."""
@@ -55,7 +56,7 @@ class Compared(msgspec.Struct, frozen=True):
     @property
     def ratio(self) -> float:
         """Return the gateway's rate over the bare server's: the median of all rounds."""
-        return median(bare.us_per_frame / ours.us_per_frame for ours, bare in zip(self.gateway, self.bare, strict=True))
+        return median_ratio(*([side.us_per_frame for side in sides] for sides in (self.bare, self.gateway)))
 
 
 class Idle(msgspec.Struct, frozen=True):
@@ -94,8 +95,7 @@ class Wait(msgspec.Struct, frozen=True):
     @classmethod
     def of(cls, name: str, took: Sequence[float], budget_ms: float = 0, size: int = 0) -> Self:
         """Make one from times in seconds."""
-        percentiles = quantiles(took, n=100)
-        return cls(name, percentiles[49] * 1_000, percentiles[98] * 1_000, budget_ms, size)
+        return cls(name, *p50_p99([seconds * 1_000 for seconds in took]), budget_ms, size)
 
 
 class Report(msgspec.Struct, frozen=True):

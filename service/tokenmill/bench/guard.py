@@ -14,11 +14,11 @@ from pathlib import Path
 
 import msgspec
 
-from tokenmill.bench.clock import in_turns, median_ratio
+from tokenmill.bench.clock import Progress, in_turns, median_ratio
 from tokenmill.bench.conditions import processor
 from tokenmill.bench.guarded import Guarded, guarded
 from tokenmill.bench.pipeline import run_pipeline
-from tokenmill.bench.workbench import PASS_THROUGH, SIDES, Progress
+from tokenmill.bench.workbench import PASS_THROUGH, SIDES
 from tokenmill.errors import FatalError
 
 KEPT = Path(__file__).with_name("guard.json")

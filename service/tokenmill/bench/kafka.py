@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
@@ -12,7 +12,8 @@ from aiokafka.errors import TopicAlreadyExistsError
 from tokenmill.bench.load import PARTITIONS, Load, Record
 from tokenmill.errors import FatalError, Unavailable
 from tokenmill.kafka.aiokafka_inside import give_plain_records
-from tokenmill.kafka.calls import NO_COORDINATOR, deadline
+from tokenmill.kafka.calls import NO_COORDINATOR
+from tokenmill.kafka.clients import Admin
 from tokenmill.servers.process import Server
 
 BATCH_BYTES = 256 * 1024
@@ -31,16 +32,12 @@ async def created(
     bootstrap: str, topics: Sequence[str], partitions: int = PARTITIONS
 ) -> AsyncIterator[AIOKafkaAdminClient]:
     """Create topics for the block and remove them after it, so that a shared Kafka keeps nothing of them."""
-    admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap)
-    try:
-        await deadline(admin.start(), f"connect to {bootstrap}")
+    async with Admin({"bootstrap_servers": bootstrap}) as admin:
         await create_topics(admin, topics, partitions)
         try:
             yield admin
         finally:
             await admin.delete_topics(list(topics))
-    finally:
-        await admin.close()
 
 
 async def create_topics(admin: AIOKafkaAdminClient, names: Sequence[str], partitions: int = PARTITIONS) -> None:
@@ -53,17 +50,15 @@ async def create_topics(admin: AIOKafkaAdminClient, names: Sequence[str], partit
 
 async def preload(bootstrap: str, topic: str, load: Load) -> None:
     """Put the whole load on the topic, in record batches."""
-    producer = AIOKafkaProducer(bootstrap_servers=bootstrap, enable_idempotence=True, max_batch_size=BATCH_BYTES)
-    await producer.start()
-    try:
-        sent: list[asyncio.Future[Any]] = []
+    sent: list[asyncio.Future[Any]] = []
+    async with AIOKafkaProducer(
+        bootstrap_servers=bootstrap, enable_idempotence=True, max_batch_size=BATCH_BYTES
+    ) as producer:
         for partition, batch in filled(producer, load, partitions=load.partitions):
             sent.append(await producer.send_batch(batch, topic, partition=partition))
             if len(sent) >= IN_FLIGHT:
                 await sent.pop(0)
         await asyncio.gather(*sent)
-    finally:
-        await producer.stop()
 
 
 def filled(
@@ -105,15 +100,9 @@ async def written(bootstrap: str, since: Mapping[TopicPartition, int]) -> int:
         return records
 
 
-@asynccontextmanager
-async def _reader(bootstrap: str) -> AsyncIterator[AIOKafkaConsumer]:
-    """Yield a reader of committed records; its end offset is that of the last transaction that is over."""
-    consumer = AIOKafkaConsumer(bootstrap_servers=bootstrap, isolation_level="read_committed")
-    await consumer.start()
-    try:
-        yield consumer
-    finally:
-        await consumer.stop()
+def _reader(bootstrap: str) -> AIOKafkaConsumer:
+    """Return a reader of committed records; its end offset is that of the last transaction that is over."""
+    return AIOKafkaConsumer(bootstrap_servers=bootstrap, isolation_level="read_committed")
 
 
 async def committed(admin: AIOKafkaAdminClient, group: str, topic: str, partitions: int = PARTITIONS) -> int:
@@ -126,14 +115,19 @@ async def committed(admin: AIOKafkaAdminClient, group: str, topic: str, partitio
     return sum(max(0, offset.offset) for offset in offsets.values())
 
 
-async def reached(
-    admin: AIOKafkaAdminClient, group: str, topic: str, records: int, process: Server, partitions: int = PARTITIONS
-) -> int:
-    """Wait until the group has committed `records`; return how many. Raises `FatalError` if the process ends before
-    that.
-    """
-    while (done := await committed(admin, group, topic, partitions)) < records:
-        if not process.alive:
-            raise FatalError(f"{process.name} ended by itself: {process.log_end()}")
-        await asyncio.sleep(LOOK_S)
-    return done
+class Watch(NamedTuple):
+    """A group that works on a topic, and one of its processes, watched from outside."""
+
+    admin: AIOKafkaAdminClient
+    group: str
+    topic: str
+    process: Server
+    partitions: int = PARTITIONS
+
+    async def reached(self, records: int) -> int:
+        """Wait until `records` are committed; return how many are. Raises `FatalError` if the process ends earlier."""
+        while (done := await committed(self.admin, self.group, self.topic, self.partitions)) < records:
+            if not self.process.alive:
+                raise FatalError(f"{self.process.name} ended by itself: {self.process.log_end()}")
+            await asyncio.sleep(LOOK_S)
+        return done

@@ -10,10 +10,11 @@ from statistics import median
 
 import msgspec
 
+from tokenmill.bench.clock import Progress
 from tokenmill.bench.conditions import commit_of
 from tokenmill.bench.kafka import created
 from tokenmill.bench.latency import Latency, latency_of
-from tokenmill.bench.workbench import BEFORE, IN_TRANSACTIONS, RE_ENCODING, SIDES, Ground, Progress, ground
+from tokenmill.bench.workbench import BEFORE, IN_TRANSACTIONS, RE_ENCODING, SIDES, Ground, ground
 
 PARTITIONS = 8
 """Twice those of the pipeline, as transactions are per partition."""

@@ -9,18 +9,17 @@ import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from itertools import islice
-from statistics import quantiles
 
 import msgspec
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
 
-from tokenmill.bench.kafka import BATCH_BYTES, filled, reached
+from tokenmill.bench.clock import p50_p99
+from tokenmill.bench.kafka import BATCH_BYTES, Watch, filled
 from tokenmill.bench.load import Load, Record
 from tokenmill.bench.processes import queued_seconds
 from tokenmill.bench.workbench import Workbench, new_group
 from tokenmill.errors import FatalError
-from tokenmill.servers.process import Server
 from tokenmill.tasks import beside
 
 TICK_S = 0.01
@@ -57,6 +56,7 @@ async def latency_of(workbench: Workbench, side: str, records_per_s: float, admi
     """Feed one side at this rate and follow its output. Raises `FatalError` if it does not keep up."""
     group = new_group()
     process = workbench.process(side, group)
+    watch = workbench.watch(admin, group, process)
     count = min(workbench.partitions, max(1, int(WATCHED_PER_S * workbench.partitions / records_per_s)))
     watched = [TopicPartition(workbench.outputs(side)[0], number) for number in range(count)]
     load = Load(round(records_per_s * (WARM_UP_S + MEASURED_S)), workbench.partitions)
@@ -67,17 +67,17 @@ async def latency_of(workbench: Workbench, side: str, records_per_s: float, admi
             await asyncio.to_thread(process.start)
             records = iter(load)
             await _send(producer, workbench, list(islice(records, first)))
-            await _through(admin, group, workbench, first, process, f"{side} is not at work")
+            await _through(watch, first, f"{side} is not at work")
             await feed(producer, workbench, records, warm_up - first, records_per_s)
             start_ms, queued = time.time() * 1_000, queued_seconds(process.pid)
             await feed(producer, workbench, records, load.records - warm_up, records_per_s)
             queued_later, took = queued_seconds(process.pid), time.time() - start_ms / 1_000
-            await all_seen(admin, group, workbench, load.records, process, consumer, f"{side} does not keep up")
+            await all_seen(watch, load.records, consumer, f"{side} does not keep up")
         finally:
             await asyncio.to_thread(process.stop)
-    percentiles = quantiles([arrived - sent for arrived, sent in seen if sent >= start_ms], n=100)
+    times = p50_p99([arrived - sent for arrived, sent in seen if sent >= start_ms])
     share = (queued_later - queued) / took if queued is not None and queued_later is not None else None
-    return Latency(records_per_s, percentiles[49], percentiles[98], share)
+    return Latency(records_per_s, *times, share)
 
 
 @asynccontextmanager
@@ -85,29 +85,19 @@ async def following(
     bootstrap: str, watched: Sequence[TopicPartition]
 ) -> AsyncIterator[tuple[AIOKafkaConsumer, list[tuple[float, int]]]]:
     """Yield a reader of records committed from now on, and the times when each arrived and its input was sent."""
-    consumer = AIOKafkaConsumer(
-        bootstrap_servers=bootstrap, isolation_level="read_committed", fetch_max_wait_ms=FETCH_WAIT_MS
-    )
-    await consumer.start()
-    consumer.assign(watched)
-    await consumer.seek_to_end(*watched)
     seen: list[tuple[float, int]] = []
-    try:
+    async with AIOKafkaConsumer(
+        bootstrap_servers=bootstrap, isolation_level="read_committed", fetch_max_wait_ms=FETCH_WAIT_MS
+    ) as consumer:
+        consumer.assign(watched)
+        await consumer.seek_to_end(*watched)
         async with beside(_follow(consumer, seen), "the reader"):
             yield consumer, seen
-    finally:
-        await consumer.stop()
 
 
-@asynccontextmanager
-async def feeding(workbench: Workbench) -> AsyncIterator[AIOKafkaProducer]:
-    """Yield a producer of input."""
-    producer = AIOKafkaProducer(bootstrap_servers=workbench.bootstrap, max_batch_size=BATCH_BYTES)
-    await producer.start()
-    try:
-        yield producer
-    finally:
-        await producer.stop()
+def feeding(workbench: Workbench) -> AIOKafkaProducer:
+    """Return a producer of input."""
+    return AIOKafkaProducer(bootstrap_servers=workbench.bootstrap, max_batch_size=BATCH_BYTES)
 
 
 async def feed(
@@ -122,29 +112,19 @@ async def feed(
         await asyncio.sleep(TICK_S)
 
 
-async def all_seen(
-    admin: AIOKafkaAdminClient,
-    group: str,
-    workbench: Workbench,
-    records: int,
-    process: Server,
-    consumer: AIOKafkaConsumer,
-    late: str,
-) -> None:
+async def all_seen(watch: Watch, records: int, consumer: AIOKafkaConsumer, late: str) -> None:
     """Wait until `records` are committed, and the reader has their outputs. Raises `FatalError` if that is late."""
-    await _through(admin, group, workbench, records, process, late)
+    await _through(watch, records, late)
     ends = await consumer.end_offsets(consumer.assignment())
     while any([await consumer.position(place) < end for place, end in ends.items()]):  # noqa: ASYNC110 -- the client's own task moves it
         await asyncio.sleep(POLL_S)
 
 
-async def _through(
-    admin: AIOKafkaAdminClient, group: str, workbench: Workbench, records: int, process: Server, late: str
-) -> None:
+async def _through(watch: Watch, records: int, late: str) -> None:
     """Wait until `records` are committed: any that did not arrive would be missing from the figures."""
     try:
         async with asyncio.timeout(BEHIND_S):
-            await reached(admin, group, workbench.tokens, records, process, workbench.partitions)
+            await watch.reached(records)
     except TimeoutError as problem:
         raise FatalError(f"{late} within {BEHIND_S:.0f} s") from problem
 

@@ -9,10 +9,11 @@ import os
 import resource
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import msgspec
 
+from tokenmill.bench.clock import Progress
 from tokenmill.bench.load import PARTITIONS
 from tokenmill.bench.processes import resident_bytes
 from tokenmill.bench.recovery import OpenMessages
@@ -53,7 +54,7 @@ class Crowd(msgspec.Struct, frozen=True):
         return self.steps[-1]
 
 
-def run_memory(*, messages: int, progress: Callable[[str], None]) -> Crowd:
+def run_memory(*, messages: int, progress: Progress) -> Crowd:
     """Open the messages in this process. Raises `FatalError` if the system does not report a process's memory."""
     started = time.monotonic()
     partitions = [

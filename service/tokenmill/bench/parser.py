@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from tokenmill.bench.clock import growth_exponent, in_turns, median_ratio
+from tokenmill.bench.clock import Progress, growth_exponent, in_turns, median_ratio
 from tokenmill.bench.memory import Footprint, measure_memory
 from tokenmill.bench.texts import (
     CHUNK_CHARS,
@@ -118,7 +118,7 @@ def subjects() -> list[Subject]:
     ]
 
 
-def run_parser(*, rounds: int, sizes: Sequence[int] = SIZES, progress: Callable[[str], None]) -> Report:
+def run_parser(*, rounds: int, sizes: Sequence[int] = SIZES, progress: Progress) -> Report:
     """Measure every subject at every size; `progress` is called with what comes next."""
     lines = []
     for subject in subjects():

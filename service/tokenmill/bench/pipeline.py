@@ -12,7 +12,7 @@ from statistics import median
 
 import msgspec
 
-from tokenmill.bench.clock import median_ratio
+from tokenmill.bench.clock import Progress, median_ratio
 from tokenmill.bench.conditions import commit_of
 from tokenmill.bench.kafka import created, preload
 from tokenmill.bench.latency import Latency, latency_of
@@ -27,7 +27,6 @@ from tokenmill.bench.workbench import (
     SIDES,
     STREAMS,
     Ground,
-    Progress,
     Workbench,
     ground,
     new_group,

@@ -13,12 +13,12 @@ from statistics import median
 import msgspec
 import redis
 
-from tokenmill.bench.clock import median_ratio
-from tokenmill.bench.kafka import created, ends, preload, reached
+from tokenmill.bench.clock import Progress, median_ratio
+from tokenmill.bench.kafka import created, ends, preload
 from tokenmill.bench.load import PARTITIONS, Load, Record
 from tokenmill.bench.texts import PLAIN, TOOLS, chunks_of
 from tokenmill.bench.throughput import run_side
-from tokenmill.bench.workbench import AT_LEAST_ONCE, Progress, Workbench, ground, new_group
+from tokenmill.bench.workbench import AT_LEAST_ONCE, Workbench, ground, new_group
 from tokenmill.config import Kafka
 from tokenmill.errors import FatalError
 from tokenmill.kafka.topic_log import cluster_id
@@ -128,7 +128,7 @@ async def _restores(
         group = new_group()
         async with _worker(workbench, group) as worker:
             async with asyncio.timeout(OPENED_S):
-                await reached(admin, group, workbench.tokens, load.records, worker)
+                await workbench.watch(admin, group, worker).reached(load.records)
             size = await _snapshot_bytes(workbench, group) / load.messages
         rates = []
         for number in range(rounds):

@@ -15,14 +15,14 @@ from statistics import median
 
 import msgspec
 from aiokafka import TopicPartition
-from aiokafka.admin import AIOKafkaAdminClient
 
-from tokenmill.bench.kafka import created, preload, reached, written
+from tokenmill.bench.clock import Progress
+from tokenmill.bench.kafka import Watch, created, preload, written
 from tokenmill.bench.latency import all_seen, feed, feeding, following
 from tokenmill.bench.load import Load
 from tokenmill.bench.processes import processor_seconds
 from tokenmill.bench.throughput import COMPLETE, timed
-from tokenmill.bench.workbench import AT_LEAST_ONCE, Ground, Progress, Workbench, ground, new_group
+from tokenmill.bench.workbench import AT_LEAST_ONCE, Ground, Workbench, ground, new_group
 from tokenmill.capacity import TOKEN_US
 from tokenmill.errors import FatalError
 from tokenmill.servers.process import Server
@@ -162,11 +162,8 @@ def _owned(worker: WorkerProcess) -> int:
 
 
 async def _cell(servers: Ground, cell: Cell, records: int) -> Run:
-    workbench, group, load = (
-        servers.workbench(cell.partitions),
-        new_group(),
-        Load(records, cell.partitions, cell.tokens),
-    )
+    workbench, group = servers.workbench(cell.partitions), new_group()
+    load = Load(records, cell.partitions, cell.tokens)
     try:
         async with (
             asyncio.timeout(CELL_S),
@@ -178,28 +175,18 @@ async def _cell(servers: Ground, cell: Cell, records: int) -> Run:
             await preload(workbench.bootstrap, workbench.tokens, load)
             for worker in workers:
                 worker.thaw()
-            run = await _timed(servers, admin, group, workbench, load, workers)
+            run = await _timed(servers, workbench.watch(admin, group, workers[0]), load, workers)
             await _complete(workbench, load)
     except TimeoutError as late:
         raise FatalError(f"{name_of(cell)}: not through within {CELL_S:.0f} s") from late
     return run
 
 
-async def _timed(
-    servers: Ground,
-    admin: AIOKafkaAdminClient,
-    group: str,
-    workbench: Workbench,
-    load: Load,
-    workers: Sequence[WorkerProcess],
-) -> Run:
-    async def reach(records: int) -> int:
-        return await reached(admin, group, workbench.tokens, records, workers[0], workbench.partitions)
-
+async def _timed(servers: Ground, watch: Watch, load: Load, workers: Sequence[WorkerProcess]) -> Run:
     def used() -> Sequence[float]:
         return sum(map(_seconds, workers)), _seconds(servers.broker), _seconds(servers.redis)
 
-    rate, used_per_s = await timed(reach, used, load.records)
+    rate, used_per_s = await timed(watch.reached, used, load.records)
     return Run(rate, Cost(*((each or 0.0) / rate * 1e6 for each in used_per_s)))
 
 
@@ -239,8 +226,7 @@ async def _moves(servers: Ground) -> dict[str, float]:
             await moving
             await _shared(workers, MOVES_PARTITIONS)
             sent += steady + moved
-            await all_seen(
-                admin, group, workbench, sent, workers[0], consumer, f"what was sent when one {what} is not there"
-            )
+            watch = workbench.watch(admin, group, workers[0])
+            await all_seen(watch, sent, consumer, f"what was sent when one {what} is not there")
             waits[what] = max(came - at for came, at in seen if at >= since_ms) / 1_000
     return waits

@@ -6,19 +6,16 @@ output when all are connected, and, when another line asks for them, the results
 
 import asyncio
 import re
-import subprocess
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from statistics import quantiles
 from typing import Self, cast
 
 import msgspec
-import uvloop
 
-from tokenmill.errors import FatalError
-from tokenmill.servers.process import STOP_S
+from tokenmill.bench.client_process import ClientProcess, do
+from tokenmill.bench.clock import p50_p99
 
 CONNECTED = "connected"
 
@@ -92,58 +89,34 @@ async def read(job: Job) -> Got:
         readers += made
     print(CONNECTED, flush=True)
     await loop.run_in_executor(None, sys.stdin.readline)
-    percentiles = quantiles(ages, n=100) if len(ages) > 1 else [0.0] * 99
     frames, cut = sum(each.frames for each in readers), sum(each.cut for each in readers)
-    return Got(frames, cut, percentiles[49], percentiles[98])
+    return Got(frames, cut, *(p50_p99(ages) if len(ages) > 1 else (0.0, 0.0)))
 
 
 def _just(reader: _Reader) -> Callable[[], _Reader]:
     return lambda: reader
 
 
-class Clients:
+class Clients(ClientProcess):
     """The process, from outside: clients are connected inside the block."""
 
     def __init__(self, folder: Path, job: Job) -> None:
-        self._errors = folder / "clients.log"
-        self._job = job
+        super().__init__(__name__, folder / "clients.log", job)
 
     def __enter__(self) -> Self:
-        command = [sys.executable, "-m", __name__]
-        with self._errors.open("wb") as errors:
-            self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors)
-        self._say(msgspec.json.encode(self._job))
-        if self._line() != CONNECTED:
+        super().__enter__()
+        try:
+            self.expect(CONNECTED, "the clients do not get connected")
+        except BaseException:
             self.__exit__()
-            raise FatalError(f"the clients do not get connected: {self._errors.read_text()[-500:]}")
+            raise
         return self
 
     def got(self) -> Got:
         """Return what the clients received so far, and end them. Raises `FatalError` if they failed."""
-        self._say(b"")
-        try:
-            return msgspec.json.decode(self._line(), type=Got)
-        except msgspec.DecodeError as problem:
-            raise FatalError(f"the clients failed: {self._errors.read_text()[-500:]}") from problem
-
-    def _say(self, line: bytes) -> None:
-        assert self._process.stdin is not None  # noqa: S101 -- asked for
-        self._process.stdin.write(line + b"\n")
-        self._process.stdin.flush()
-
-    def _line(self) -> str:
-        assert self._process.stdout is not None  # noqa: S101 -- asked for
-        return self._process.stdout.readline().decode().strip()
-
-    def __exit__(self, *_: object) -> None:
-        self._process.kill()
-        self._process.wait(STOP_S)
-        for stream in (self._process.stdin, self._process.stdout):
-            if stream is not None:
-                stream.close()
+        self.tell()
+        return self.results(Got)
 
 
 if __name__ == "__main__":
-    job = msgspec.json.decode(sys.stdin.readline(), type=Job)
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        print(msgspec.json.encode(runner.run(read(job))).decode(), flush=True)
+    do(Job, read)

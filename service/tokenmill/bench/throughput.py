@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 import msgspec
 from aiokafka.admin import AIOKafkaAdminClient
 
-from tokenmill.bench.kafka import ends, reached, written
+from tokenmill.bench.kafka import ends, written
 from tokenmill.bench.load import Load
 from tokenmill.bench.processes import processor_seconds, queued_seconds
 from tokenmill.bench.workbench import Workbench
@@ -51,11 +51,17 @@ async def run_side(
 ) -> Run:
     """Run one side as a fresh group over the load on its topic. Raises `FatalError` if it does not finish."""
     process = workbench.process(side, group)
+    watch = workbench.watch(admin, group, process)
+
+    def used() -> Sequence[float | None]:
+        broker_s = processor_seconds(broker.pid) if broker else None
+        return processor_seconds(process.pid), broker_s, queued_seconds(process.pid)
+
     before = await ends(workbench.bootstrap, workbench.outputs(side))
     try:
         await asyncio.to_thread(process.start)  # in a thread: this loop has connections to keep alive
         async with asyncio.timeout(RUN_DEADLINE_S):
-            run = await _Watch(admin, group, workbench.tokens, process, broker).time(load.records)
+            rate, (process_s, broker_s, queued) = await timed(watch.reached, used, load.records)
     except TimeoutError as late:
         raise FatalError(f"the {side} did not get through the load within {RUN_DEADLINE_S:.0f} s") from late
     finally:
@@ -63,7 +69,7 @@ async def run_side(
     wrote = await written(workbench.bootstrap, before)
     if wrote < load.records * workbench.outputs_per_record(side) * COMPLETE:
         raise FatalError(f"the {side} wrote only {wrote:,} records; its rate means nothing")
-    return run
+    return Run(rate, process_s, broker_s, queued)
 
 
 async def timed(
@@ -86,28 +92,3 @@ async def timed(
         for sooner, later in zip(before, after, strict=True)
     ]
     return (last - first) / took, grown
-
-
-class _Watch:
-    """Watches one run from outside."""
-
-    def __init__(
-        self, admin: AIOKafkaAdminClient, group: str, topic: str, process: Server, broker: Server | None
-    ) -> None:
-        self._admin = admin
-        self._group = group
-        self._topic = topic
-        self._process = process
-        self._broker = broker
-
-    async def time(self, records: int) -> Run:
-        """Wait for the first tenth, and time the rest."""
-        rate, (process_s, broker_s, queued) = await timed(self._reach, self._used, records)
-        return Run(rate, process_s, broker_s, queued)
-
-    async def _reach(self, records: int) -> int:
-        return await reached(self._admin, self._group, self._topic, records, self._process)
-
-    def _used(self) -> tuple[float | None, float | None, float | None]:
-        broker = processor_seconds(self._broker.pid) if self._broker else None
-        return processor_seconds(self._process.pid), broker, queued_seconds(self._process.pid)

@@ -11,12 +11,12 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from statistics import median, quantiles
 
 import msgspec
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from mcp import Client
 
+from tokenmill.bench.clock import Progress, median_ratio, p50_p99
 from tokenmill.bench.kafka import created
 from tokenmill.bench.load import PARTITIONS
 from tokenmill.bench.processes import processor_seconds
@@ -42,8 +42,6 @@ PATIENCE_S = 60.0
 SERVER = Program("bench", sys.executable, ("-m", "tokenmill.bench.tool_server"))
 
 TOPICS = ("tool-calls", "tool-results", "tool-state", "tool-control")
-
-Progress = Callable[[str], None]
 
 Call = Callable[[int], Awaitable[None]]
 """Makes the call of this number, and ends when its result is there."""
@@ -79,7 +77,7 @@ class Report(msgspec.Struct, frozen=True):
     @property
     def ratio(self) -> float:
         """Return the cost of a runner's call over that of the SDK's: the median of all rounds."""
-        return median(ours.cost_ms / bare.cost_ms for ours, bare in zip(self.runner, self.direct, strict=True))
+        return median_ratio(*([side.cost_ms for side in sides] for sides in (self.runner, self.direct)))
 
 
 def run_tools_bench(*, calls: int, rounds: int, progress: Progress) -> Report:
@@ -105,8 +103,7 @@ async def _side(call: Call, spent: Spent, calls: int) -> Side:
     before = await spent()
     times = await _made(call, calls)
     caller_s, server_s = (after - ago for after, ago in zip(await spent(), before, strict=True))
-    cuts = quantiles(times, n=100)
-    return Side(caller_s / calls * 1000, server_s / calls * 1000, cuts[49] * 1000, cuts[98] * 1000)
+    return Side(*(seconds * 1000 for seconds in (caller_s / calls, server_s / calls, *p50_p99(times))))
 
 
 async def _made(call: Call, calls: int) -> list[float]:

@@ -1,12 +1,16 @@
 """The surroundings of the sides of the pipeline benchmark: a Kafka, a Redis, and topics of their own."""
 
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 from uuid import uuid4
 
+from aiokafka.admin import AIOKafkaAdminClient
+
+from tokenmill.bench.clock import Progress
+from tokenmill.bench.kafka import Watch
 from tokenmill.bench.load import PARTITIONS, Shape, shape_of
 from tokenmill.bench.passthrough import Job, PassThrough
 from tokenmill.bench.recoding import Recoding
@@ -41,8 +45,6 @@ COMMIT_INTERVAL_MS = 100
 
 TRANSACTION_INTERVAL_MS = 50
 """Milliseconds between transactions of exactly-once: the service's default."""
-
-Progress = Callable[[str], None]
 
 
 class Workbench:
@@ -91,6 +93,10 @@ class Workbench:
         size, interval_s = round(self.shape.mean_output_bytes), COMMIT_INTERVAL_MS / 1_000
         kind = {RE_ENCODING: Recoding, IN_TRANSACTIONS: Transacting}.get(side, PassThrough)
         return kind(folder, Job(*way, value_bytes=size, commit_interval_s=interval_s))
+
+    def watch(self, admin: AIOKafkaAdminClient, group: str, process: Server) -> Watch:
+        """Return the watch over a group's progress through the input, with one of its processes."""
+        return Watch(admin, group, self.tokens, process, self.partitions)
 
     def _settings(self, delivery: str, group: str) -> Settings:
         return {

@@ -100,8 +100,8 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
         self._ends = BelievedEnds()
         self._presence = TopicPresence(config.topics.requests)
         self._draining = False
-        numbers.read("tokenmill_caller_partitions", lambda: [((), len(self._offsets))])
-        numbers.read("tokenmill_caller_inherited", lambda: [((), self._inherited.count + self._left.count)])
+        numbers.read_value("tokenmill_caller_partitions", lambda: len(self._offsets))
+        numbers.read_value("tokenmill_caller_inherited", lambda: self._inherited.count + self._left.count)
 
     def readiness(self) -> tuple[bool, str]:
         """Whether it takes requests, and the reason if not, or `ready`. It is ready without a partition, too."""

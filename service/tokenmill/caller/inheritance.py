@@ -36,7 +36,7 @@ from tokenmill.config import Kafka
 from tokenmill.config.front import LONGEST_ANSWER_S
 from tokenmill.errors import Unavailable
 from tokenmill.gateway.problems import Refused
-from tokenmill.kafka.calls import deadline, started, stopped
+from tokenmill.kafka.calls import deadline, running
 from tokenmill.kafka.client_tasks import must_read
 from tokenmill.kafka.clients import from_leaders, make_reader
 from tokenmill.kafka.lookup import offsets_since
@@ -152,13 +152,11 @@ class Inheritance:
         self._listens_since = time.monotonic()
         self._waiting = {each.identity: (each, AnswerProgress(self._listens_since)) for each in inherited}
         kafka = from_leaders(self._kafka)  # a follower's end may be an old one, and so look like silence
-        consumer = await started(lambda: make_reader(kafka), "read tokens", kafka.startup_timeout_s)
-        try:
-            await self._place(consumer, int(min(min(each.time_ms, each.read_ms) for each in inherited)) - EARLIER_MS)
+        since_ms = int(min(min(each.time_ms, each.read_ms) for each in inherited)) - EARLIER_MS
+        async with running(lambda: make_reader(kafka), "read tokens", kafka.startup_timeout_s) as consumer:
+            await self._place(consumer, since_ms)
             while self._waiting:
                 await self._look(consumer)
-        finally:
-            await stopped(consumer)
 
     async def _place(self, consumer: AIOKafkaConsumer, since_ms: int) -> None:
         try:

@@ -65,9 +65,9 @@ class Running:
         self._lease_s = lease_s
         self._numbers = numbers
         self._runs: dict[str, _Run] = {}
-        numbers.read("tokenmill_caller_running", lambda: [((), self.count)])
-        numbers.read("tokenmill_caller_waiting", lambda: [((), sum(pool.waiting for pool in self._pools()))])
-        numbers.read("tokenmill_caller_urls_left_alone", lambda: [((), sum(pool.closed for pool in self._pools()))])
+        numbers.read_value("tokenmill_caller_running", lambda: self.count)
+        numbers.read_value("tokenmill_caller_waiting", lambda: sum(pool.waiting for pool in self._pools()))
+        numbers.read_value("tokenmill_caller_urls_left_alone", lambda: sum(pool.closed for pool in self._pools()))
         numbers.read("tokenmill_caller_parsed_total", self._parsed)
 
     def _parsed(self) -> Reading:

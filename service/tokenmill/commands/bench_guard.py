@@ -2,9 +2,9 @@
 
 import click
 
-from tokenmill.bench.conditions import conditions
 from tokenmill.bench.guard import KEPT, run_guard, write_guard
 from tokenmill.bench.guard_summary import guard_sentence, guard_table
+from tokenmill.commands.bench_summary import print_conditions, rounds_option
 from tokenmill.commands.settings import quiet_kafka
 from tokenmill.terminal.console import Terminal
 from tokenmill.terminal.progress import steps
@@ -15,7 +15,7 @@ FIGURES = 15
 
 
 @click.command("guard")
-@click.option("--rounds", type=click.IntRange(1), default=25, show_default=True, help="Of these the median counts.")
+@rounds_option(25)
 @click.option("--kafka", is_flag=True, help="Also whole workers on a real Kafka, a minute (java and mvn needed).")
 @click.option("--write", is_flag=True, help="Keep the figures, in a checkout, instead of judging them.")
 def guard(*, rounds: int, kafka: bool, write: bool) -> None:
@@ -30,7 +30,7 @@ def guard(*, rounds: int, kafka: bool, write: bool) -> None:
     console, table = Terminal(), guard_table(found)
     print_table(console, table.columns, table.rows, right=3)
     console.print(guard_sentence(found), soft_wrap=True)
-    console.print("  ".join(f"{name} {value}" for name, value in conditions().items()), style="dim", soft_wrap=True)
+    print_conditions(console)
     if write:
         console.print(f"written to {KEPT}", soft_wrap=True)
     elif problems := found.problems:

@@ -9,14 +9,14 @@ from tokenmill.bench.conditions import conditions
 from tokenmill.bench.dialects import DialectCost, run_dialects
 from tokenmill.bench.page import page
 from tokenmill.bench.parser import SIZES, Line, Report, run_parser, subjects
-from tokenmill.commands.bench_summary import as_json, page_option, print_conditions, print_json
+from tokenmill.commands.bench_summary import as_json, page_option, print_conditions, print_json, rounds_option
 from tokenmill.terminal.console import Terminal
 from tokenmill.terminal.progress import steps
 from tokenmill.terminal.tables import print_table
 
 
 @click.command("parser")
-@click.option("--rounds", type=click.IntRange(1), default=15, show_default=True, help="Of these the median counts.")
+@rounds_option(15)
 @page_option("benchmarks")
 @as_json
 def parser(*, rounds: int, target: Path | None, as_json: bool) -> None:

@@ -1,8 +1,9 @@
 """What all commands of `tokenmill bench` share: their options and output."""
 
 from collections.abc import Callable, Mapping
+from functools import wraps
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import click
 import msgspec
@@ -10,10 +11,14 @@ from rich.console import Console
 
 from tokenmill.bench.conditions import conditions
 from tokenmill.bench.summary import Summary
+from tokenmill.commands.settings import quiet_kafka
 from tokenmill.terminal.console import Terminal
 from tokenmill.terminal.tables import print_table
 
 Option = TypeVar("Option", bound=Callable[..., object])
+
+Measured: TypeAlias = tuple[Summary, msgspec.Struct, Mapping[str, object]]
+"""Results for people, all figures, and figures derived from them."""
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print the results as one JSON object.")
 
@@ -37,6 +42,31 @@ def page_option(page: str) -> Callable[[Option], Option]:
         type=click.Path(dir_okay=False, writable=True, path_type=Path),
         help=f"Also write the documentation page, here docs/topics/{page}.md.",
     )
+
+
+def rounds_option(default: int = 3) -> Callable[[Option], Option]:
+    """Return the option for the number of rounds."""
+    return click.option(
+        "--rounds", type=click.IntRange(1), default=default, show_default=True, help="Of these the median counts."
+    )
+
+
+def measured(page: str) -> Callable[[Callable[..., Measured]], Callable[..., None]]:
+    """Return a decorator for a function that measures: it adds options for the output, and prints the results.
+
+    `page` is the one of the documentation that has them.
+    """
+
+    def decorated(measure: Callable[..., Measured]) -> Callable[..., None]:
+        @wraps(measure)
+        def run(*, target: Path | None, as_json: bool, **options: Any) -> None:
+            quiet_kafka()
+            summary, report, derived = measure(**options)
+            tell(summary, report, derived, target=target, as_json=as_json)
+
+        return page_option(page)(as_json(run))
+
+    return decorated
 
 
 def tell(

@@ -20,6 +20,16 @@ Contradiction: TypeAlias = tuple[tuple[str, ...], str]
 """Settings that contradict each other: their keys, and a sentence that describes the problem."""
 
 
+def wrong(key: str, sentence: str, *others: str) -> Contradiction:
+    """A setting that breaks a rule, alone or with `others`."""
+    return (key, *others), f"{key}: {sentence}"
+
+
+def wrong_pair(key: str, other: str, sentence: str) -> Contradiction:
+    """Two settings that break a rule together; the sentence has `{}` where it names the second."""
+    return wrong(key, sentence.format(other), other)
+
+
 class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One table of the file."""
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 import msgspec
 from msgspec import Meta
 
-from tokenmill.config.base import Contradiction, PositiveInt
+from tokenmill.config.base import Contradiction, PositiveInt, wrong
 from tokenmill.config.sections import Kafka
 from tokenmill.parser.options import wrong_value
 from tokenmill.registry import known_names
@@ -108,8 +108,7 @@ def client_contradictions(kafka: Kafka) -> Iterator[Contradiction]:
     for passed, given in ((PRODUCER, kafka.producer), (CONSUMER, kafka.consumer)):
         for name, value in given.items():
             if problem := _problem(passed, name, value):
-                key = f"{passed.key}.{name}"
-                yield (passed.key, key), f"{key}: {problem}"
+                yield wrong(f"{passed.key}.{name}", problem, passed.key)
 
 
 def _problem(passed: Passed, name: str, value: object) -> str:

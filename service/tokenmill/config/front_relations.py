@@ -3,19 +3,14 @@
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
-from tokenmill.config.base import Contradiction
-from tokenmill.config.gateway_relations import is_loopback
+from tokenmill.config.base import Contradiction, wrong, wrong_pair
+from tokenmill.config.gateway_relations import open_to_all
 from tokenmill.config.sections import Config
 from tokenmill.config.upstreams import MESSAGES_ONLY, Upstream, written_format
 from tokenmill.errors import BadOpen
 from tokenmill.formats import compile_grammar
 from tokenmill.limits import MODEL_CHARS
 from tokenmill.parser.options import read_options
-
-UNGUARDED = (
-    "front.bind: {} can be reached from elsewhere, and gateway.auth is none: everybody could use the models; "
-    "set gateway.auth, or bind to 127.0.0.1"
-)
 
 NO_UPSTREAMS = "there are no [[upstreams]]: a front has no model to offer, and a caller none to call"
 """Warning, not a contradiction: callers and fronts may be started before any model exists."""
@@ -27,10 +22,9 @@ NO_BASE = "must be http:// or https://, a host, and no user, query or fragment"
 def front_contradictions(config: Config) -> Iterator[Contradiction]:
     """Every constraint that does not hold."""
     front = config.front
-    if config.gateway.auth == "none" and not is_loopback(front.bind):
-        yield ("front.bind", "gateway.auth"), UNGUARDED.format(front.bind)
+    yield from open_to_all(config.gateway, "front.bind", front.bind, "use the models")
     if front.port and front.port == front.ops_port:
-        yield ("front.ops_port", "front.port"), "front.ops_port: must differ from front.port"
+        yield wrong_pair("front.ops_port", "front.port", "must differ from {}")
     known: dict[str, str] = {}
     for number, upstream in enumerate(config.upstreams):
         yield from _upstream(f"upstreams[{number}]", upstream, config, known)
@@ -41,7 +35,7 @@ def _upstream(place: str, upstream: Upstream, config: Config, known: dict[str, s
     yield from _urls(place, upstream)
     yield from _templates(place, upstream)
     if "format" in upstream.open:
-        yield (f"{place}.open",), f"{place}.open.format: set {place}.format"
+        yield wrong(f"{place}.open.format", f"set {place}.format", f"{place}.open")
         return
     try:
         for format_ in dict.fromkeys(written_format(upstream, model) for model in upstream.models):
@@ -52,31 +46,28 @@ def _upstream(place: str, upstream: Upstream, config: Config, known: dict[str, s
 
 
 def _models(place: str, upstream: Upstream, known: dict[str, str]) -> Iterator[Contradiction]:
+    key = f"{place}.models"
     if not upstream.models or not all(upstream.models):
-        yield (f"{place}.models",), f"{place}.models: name the models that clients get from it"
+        yield wrong(key, "name the models that clients get from it")
     for model in upstream.models:
         if len(model) > MODEL_CHARS:
-            yield (f"{place}.models",), f"{place}.models: {model[:20]!r}…: a name may have {MODEL_CHARS} characters"
+            yield wrong(key, f"{model[:20]!r}…: a name may have {MODEL_CHARS} characters")
         if model in known:
-            yield (
-                (f"{place}.models",),
-                f"{place}.models: {model!r} is in {known[model]}, too; put all URLs into one table",
-            )
-        known[model] = f"{place}.models"
+            yield wrong(key, f"{model!r} is in {known[model]}, too; put all URLs into one table")
+        known[model] = key
 
 
 def _urls(place: str, upstream: Upstream) -> Iterator[Contradiction]:
+    key = f"{place}.urls"
     if not upstream.urls:
-        yield (f"{place}.urls",), f"{place}.urls: give the server's address, such as http://10.0.0.7:8000"
+        yield wrong(key, "give the server's address, such as http://10.0.0.7:8000")
     for number, url in enumerate(upstream.urls):
         if not is_base(url):
-            key = f"{place}.urls[{number}]"
-            yield (f"{place}.urls",), f"{key}: {NO_BASE}"
+            yield wrong(f"{key}[{number}]", NO_BASE, key)
         elif url.rstrip("/").endswith("/v1"):  # as SDKs want it: each request would get a 404
-            key = f"{place}.urls[{number}]"
-            yield (f"{place}.urls",), f"{key}: leave /v1 out; the API's path is appended"
+            yield wrong(f"{key}[{number}]", "leave /v1 out; the API's path is appended", key)
     if len(set(upstream.urls)) < len(upstream.urls):
-        yield (f"{place}.urls",), f"{place}.urls: one is listed twice"
+        yield wrong(key, "one is listed twice")
 
 
 def is_base(url: str) -> bool:
@@ -91,14 +82,13 @@ def is_base(url: str) -> bool:
 
 
 def _templates(place: str, upstream: Upstream) -> Iterator[Contradiction]:
-    key, kind = f"{place}.template_file", upstream.kind
+    key, kind_key, kind = f"{place}.template_file", f"{place}.kind", upstream.kind
     if kind == "completions" and not upstream.template_file:
-        yield (key, f"{place}.kind"), f"{key}: is needed where kind is completions: the prompt is made here"
+        yield wrong(key, "is needed where kind is completions: the prompt is made here", kind_key)
     if kind in MESSAGES_ONLY and upstream.template_file:
-        yield (key, f"{place}.kind"), f"{key}: has no effect where kind is {kind}, which takes messages, not a prompt"
+        yield wrong(key, f"has no effect where kind is {kind}, which takes messages, not a prompt", kind_key)
     if upstream.template_tokens and not upstream.template_file:
-        tokens = f"{place}.template_tokens"
-        yield (tokens, key), f"{tokens}: has no effect without template_file, whose template writes them"
+        sentence = "has no effect without template_file, whose template writes them"
+        yield wrong(f"{place}.template_tokens", sentence, key)
     if upstream.continues and kind in MESSAGES_ONLY:
-        continues = f"{place}.continues"
-        yield (continues, f"{place}.kind"), f"{continues}: a server of kind {kind} can't continue an answer"
+        yield wrong(f"{place}.continues", f"a server of kind {kind} can't continue an answer", kind_key)

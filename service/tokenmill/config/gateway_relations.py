@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from ipaddress import ip_address
 
-from tokenmill.config.base import Contradiction
+from tokenmill.config.base import Contradiction, wrong, wrong_pair
 from tokenmill.config.gateway import Gateway
 from tokenmill.config.sections import Config
 from tokenmill.dialects import DIALECTS
@@ -29,44 +29,36 @@ _READ = {
 """Keys that only this kind of `auth` reads. With another kind they are refused: whoever sets one believes that it
 guards something."""
 
-UNGUARDED = (
-    "gateway.bind: {} can be reached from elsewhere, and gateway.auth is none: everybody could read and stop every "
-    "conversation; set gateway.auth, or bind to 127.0.0.1"
-)
-
-UNREAD = "gateway.{}: has no effect where gateway.auth is {}; it is for {}"
-
-OPEN_INSPECTOR = (
-    "inspect.bind: {} can be reached from elsewhere, and gateway.auth is none: everybody could read every "
-    "conversation; set gateway.auth, or bind to 127.0.0.1"
-)
-
 
 def gateway_contradictions(config: Config) -> Iterator[Contradiction]:
     """Every constraint of the section that does not hold."""
     gateway = config.gateway
     yield from _listening(gateway)
     yield from _auth(gateway)
-    if gateway.auth == "none" and not is_loopback(config.inspect.bind):
-        yield ("inspect.bind", "gateway.auth"), OPEN_INSPECTOR.format(config.inspect.bind)
+    yield from open_to_all(gateway, "inspect.bind", config.inspect.bind, "read every conversation")
     for number, origin in enumerate(gateway.origins):
         if origin != "*" and not ORIGIN.fullmatch(origin):
-            yield _one("origins", f"{origin!r} (number {number + 1}) is not an origin: https://host[:port], or *")
+            yield wrong(
+                "gateway.origins", f"{origin!r} (number {number + 1}) is not an origin: https://host[:port], or *"
+            )
     for name in gateway.dialects:
         if DIALECTS.find(name) is None:
-            yield _one("dialects", f"unknown dialect {name!r}; {DIALECTS.instead_of(name)}")
+            yield wrong("gateway.dialects", f"unknown dialect {name!r}; {DIALECTS.instead_of(name)}")
 
 
 def _listening(gateway: Gateway) -> Iterator[Contradiction]:
-    if gateway.auth == "none" and not is_loopback(gateway.bind):
-        yield ("gateway.bind", "gateway.auth"), UNGUARDED.format(gateway.bind)
+    yield from open_to_all(gateway, "gateway.bind", gateway.bind, "read and stop every conversation")
     if gateway.port and gateway.port == gateway.ops_port:
-        yield ("gateway.ops_port", "gateway.port"), "gateway.ops_port: must differ from gateway.port"
+        yield wrong_pair("gateway.ops_port", "gateway.port", "must differ from {}")
     if bool(gateway.tls_certfile) != bool(gateway.tls_keyfile):
-        yield (
-            ("gateway.tls_certfile", "gateway.tls_keyfile"),
-            "gateway.tls_certfile: must be set together with tls_keyfile",
-        )
+        yield wrong("gateway.tls_certfile", "must be set together with tls_keyfile", "gateway.tls_keyfile")
+
+
+def open_to_all(gateway: Gateway, key: str, bind: str, danger: str) -> Iterator[Contradiction]:
+    """The refusal of an address that others can reach where nobody has to prove who they are."""
+    if gateway.auth == "none" and not is_loopback(bind):
+        why = f"{bind} can be reached from elsewhere, and gateway.auth is none: everybody could {danger}"
+        yield wrong(key, f"{why}; set gateway.auth, or bind to 127.0.0.1", "gateway.auth")
 
 
 def is_loopback(bind: str) -> bool:
@@ -80,19 +72,18 @@ def is_loopback(bind: str) -> bool:
 def _auth(gateway: Gateway) -> Iterator[Contradiction]:
     for name in _NEEDS.get(gateway.auth, ()):
         if not getattr(gateway, name):
-            yield _one(name, f"is needed where gateway.auth is {gateway.auth}")
+            yield wrong(f"gateway.{name}", f"is needed where gateway.auth is {gateway.auth}")
     for auth, names in _READ.items():
         for name in names:
             if auth != gateway.auth and getattr(gateway, name) != getattr(Gateway(), name):
-                yield (f"gateway.{name}", "gateway.auth"), UNREAD.format(name, gateway.auth, auth)
+                sentence = f"has no effect where gateway.auth is {gateway.auth}; it is for {auth}"
+                yield wrong(f"gateway.{name}", sentence, "gateway.auth")
     if gateway.auth == "jwt" and bool(gateway.jwt_keys) == bool(gateway.jwt_secret):
-        yield _one("jwt_keys", "one of jwt_keys and jwt_secret is needed where gateway.auth is jwt, not both")
+        yield wrong("gateway.jwt_keys", "one of jwt_keys and jwt_secret is needed where gateway.auth is jwt, not both")
     if CREDENTIALS.match(gateway.jwt_keys):
-        yield _one("jwt_keys", "must be an address without user and password; such keys are public")
+        yield wrong("gateway.jwt_keys", "must be an address without user and password; such keys are public")
     for name in ("jwt_secret", "ticket_secret"):
         if 0 < len(getattr(gateway, name).encode()) < SECRET_BYTES:
-            yield _one(name, f"is shorter than {SECRET_BYTES} bytes; `openssl rand -hex 32` generates one")
-
-
-def _one(name: str, sentence: str) -> Contradiction:
-    return (f"gateway.{name}",), f"gateway.{name}: {sentence}"
+            yield wrong(
+                f"gateway.{name}", f"is shorter than {SECRET_BYTES} bytes; `openssl rand -hex 32` generates one"
+            )

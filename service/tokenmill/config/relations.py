@@ -7,7 +7,7 @@ from itertools import combinations
 from urllib.parse import urlsplit
 
 from tokenmill.codecs import find_codec
-from tokenmill.config.base import Contradiction
+from tokenmill.config.base import Contradiction, wrong, wrong_pair
 from tokenmill.config.client_settings import client_contradictions
 from tokenmill.config.front_relations import NO_BASE, front_contradictions, is_base
 from tokenmill.config.gateway_relations import gateway_contradictions
@@ -82,22 +82,22 @@ def _group(config: Config) -> Iterator[Contradiction]:
     groups = {f"{name}.group_id": getattr(config, name).group_id for name in ("kafka", "tools", "caller")}
     for key, group in groups.items():
         if not group:
-            yield (key,), f"{key}: must not be empty: the processes of one group share the partitions"
+            yield wrong(key, "must not be empty: the processes of one group share the partitions")
     for (key, group), (other, same) in combinations(groups.items(), 2):
         if group and group == same:
-            yield _pair(other, key, "must differ from {}: each group reads another topic")
+            yield wrong_pair(other, key, "must differ from {}: each group reads another topic")
     if not all(_is_server(server.strip()) for server in kafka.bootstrap_servers.split(",")):
-        yield ("kafka.bootstrap_servers",), "kafka.bootstrap_servers: must be host:port, or several with commas between"
+        yield wrong("kafka.bootstrap_servers", "must be host:port, or several with commas between")
     if kafka.heartbeat_interval_ms * 3 > kafka.session_timeout_ms:
-        yield _pair(
+        yield wrong_pair(
             "kafka.heartbeat_interval_ms",
             "kafka.session_timeout_ms",
             "must be at most a third of {}, or one lost heartbeat ends the membership",
         )
     if kafka.session_timeout_ms > kafka.rebalance_timeout_ms:
-        yield _pair("kafka.session_timeout_ms", "kafka.rebalance_timeout_ms", "must be at most {}")
+        yield wrong_pair("kafka.session_timeout_ms", "kafka.rebalance_timeout_ms", "must be at most {}")
     if kafka.rebalance_timeout_ms >= kafka.request_timeout_ms:
-        yield _pair(
+        yield wrong_pair(
             "kafka.rebalance_timeout_ms",
             "kafka.request_timeout_ms",
             "must be less than {}: joining a group is a request that waits for the rebalance",
@@ -122,27 +122,26 @@ def _security(config: Config) -> Iterator[Contradiction]:
     bearer = kafka.sasl_mechanism == "OAUTHBEARER"
     for key, given in (("kafka.sasl_username", kafka.sasl_username), ("kafka.sasl_password", kafka.sasl_password)):
         if bearer and given:
-            yield _pair(key, "kafka.sasl_mechanism", "has no effect where {} is OAUTHBEARER")
+            yield wrong_pair(key, "kafka.sasl_mechanism", "has no effect where {} is OAUTHBEARER")
         elif (sasl and not bearer) != bool(given):
-            yield _pair(key, "kafka.security_protocol", "is needed where {} is SASL_…, and only there")
+            yield wrong_pair(key, "kafka.security_protocol", "is needed where {} is SASL_…, and only there")
     if (sasl and bearer) != bool(kafka.sasl_token_provider):
-        yield _pair(
+        yield wrong_pair(
             "kafka.sasl_token_provider", "kafka.sasl_mechanism", "is needed where {} is OAUTHBEARER, and only there"
         )
     if bearer and kafka.security_protocol == "SASL_PLAINTEXT":
-        yield _pair("kafka.security_protocol", "kafka.sasl_mechanism", "must be SASL_SSL where {} is OAUTHBEARER")
+        yield wrong_pair("kafka.security_protocol", "kafka.sasl_mechanism", "must be SASL_SSL where {} is OAUTHBEARER")
     if bool(kafka.ssl_certfile) != bool(kafka.ssl_keyfile):
-        yield _pair("kafka.ssl_certfile", "kafka.ssl_keyfile", "must be set together with {}")
+        yield wrong_pair("kafka.ssl_certfile", "kafka.ssl_keyfile", "must be set together with {}")
     for name in ("ssl_cafile", "ssl_certfile"):
         if getattr(kafka, name) and not kafka.security_protocol.endswith("SSL"):
-            yield _pair(f"kafka.{name}", "kafka.security_protocol", "has no effect where {} is without SSL")
+            yield wrong_pair(f"kafka.{name}", "kafka.security_protocol", "has no effect where {} is without SSL")
 
 
 def _telemetry(config: Config) -> Iterator[Contradiction]:
-    key = "telemetry.endpoint"
     endpoint = config.telemetry.endpoint
     if endpoint and not is_base(endpoint):
-        yield (key,), f"{key}: {NO_BASE}"
+        yield wrong("telemetry.endpoint", NO_BASE)
 
 
 def _topics(config: Config) -> Iterator[Contradiction]:
@@ -151,7 +150,7 @@ def _topics(config: Config) -> Iterator[Contradiction]:
     names = {key: name for key, name in names.items() if name or key not in ("topics.completions", "topics.sessions")}
     for key, name in names.items():
         if not TOPIC.fullmatch(name):
-            yield (key,), f"{key}: {name!r} is not a topic name: 1 to 249 letters, digits, '.', '_' and '-'"
+            yield wrong(key, f"{name!r} is not a topic name: 1 to 249 letters, digits, '.', '_' and '-'")
     for topic, uses in Counter(names.values()).items():
         if uses > 1:
             keys = tuple(key for key, name in names.items() if name == topic)
@@ -161,19 +160,19 @@ def _topics(config: Config) -> Iterator[Contradiction]:
 def _outputs(config: Config) -> Iterator[Contradiction]:
     for number, output in enumerate(config.outputs):
         if DIALECTS.find(output.dialect) is None:
-            key = f"outputs[{number}].dialect"
-            yield (key,), f"{key}: unknown dialect {output.dialect!r}; {DIALECTS.instead_of(output.dialect)}"
+            sentence = f"unknown dialect {output.dialect!r}; {DIALECTS.instead_of(output.dialect)}"
+            yield wrong(f"outputs[{number}].dialect", sentence)
         for name in output.events:
             if name not in _TYPES:
-                key = f"outputs[{number}].events"
-                yield (key,), f"{key}: no event is of type {name!r}; {known_names(name, _TYPES)}"
+                sentence = f"no event is of type {name!r}; {known_names(name, _TYPES)}"
+                yield wrong(f"outputs[{number}].events", sentence)
 
 
 def _parser(config: Config) -> Iterator[Contradiction]:
     try:
         find_codec(config.parser.codec)
     except UnknownCodec as error:
-        yield ("parser.codec",), f"parser.codec: {error}"
+        yield wrong("parser.codec", str(error))
     options = config.parser.options
     for key in options.__struct_fields__:
         for sentence in refused(key, getattr(options, key)):
@@ -187,11 +186,11 @@ def _parser(config: Config) -> Iterator[Contradiction]:
 def _redis(config: Config) -> Iterator[Contradiction]:
     url = config.redis.url  # never part of a message: it may hold a password
     if not url.startswith(REDIS_SCHEMES):
-        yield ("redis.url",), f"redis.url: must begin with one of {', '.join(REDIS_SCHEMES)}"
+        yield wrong("redis.url", f"must begin with one of {', '.join(REDIS_SCHEMES)}")
     elif not _has_port(url):
-        yield ("redis.url",), "redis.url: the port must be a number up to 65535"
+        yield wrong("redis.url", "the port must be a number up to 65535")
     elif url.startswith("redis") and not DATABASE.fullmatch(urlsplit(url).path):
-        yield ("redis.url",), "redis.url: the path must be the number of a database, as in redis://localhost:6379/0"
+        yield wrong("redis.url", "the path must be the number of a database, as in redis://localhost:6379/0")
 
 
 def _has_port(url: str) -> bool:
@@ -207,69 +206,68 @@ def _sizes(config: Config) -> Iterator[Contradiction]:
     for name, problem in limits.problems():
         yield (f"limits.{name}",), problem
     if limits.delta_chars * ESCAPED + ENVELOPE_BYTES > limits.output_bytes:
-        yield _pair(
+        yield wrong_pair(
             "limits.delta_chars",
             "limits.output_bytes",
             f"must be less than {{}} by a factor of {ESCAPED}, so that a delta fits however JSON escapes it",
         )
     if limits.call_chars + ENVELOPE_BYTES > limits.output_bytes:
-        yield _pair("limits.call_chars", "limits.output_bytes", "must fit {}")
+        yield wrong_pair("limits.call_chars", "limits.output_bytes", "must fit {}")
 
 
 def _times(config: Config) -> Iterator[Contradiction]:
     if config.redis.ttl_s <= config.worker.snapshot_interval_s:
-        yield _pair("redis.ttl_s", "worker.snapshot_interval_s", "must be longer than {}")
+        yield wrong_pair("redis.ttl_s", "worker.snapshot_interval_s", "must be longer than {}")
     if config.redis.ttl_s >= PRODUCER_ID_S:
-        yield ("redis.ttl_s",), "redis.ttl_s: must be below 7 days, the time for which Kafka keeps a producer's id"
+        yield wrong("redis.ttl_s", "must be below 7 days, the time for which Kafka keeps a producer's id")
     if config.worker.idle_timeout_s > config.worker.max_age_s:
-        yield _pair("worker.idle_timeout_s", "worker.max_age_s", "must be at most {}")
+        yield wrong_pair("worker.idle_timeout_s", "worker.max_age_s", "must be at most {}")
     if config.worker.commit_interval_ms >= config.worker.stall_timeout_s * 1_000:
-        yield _pair("worker.commit_interval_ms", "worker.stall_timeout_s", "must be shorter than {}")
+        yield wrong_pair("worker.commit_interval_ms", "worker.stall_timeout_s", "must be shorter than {}")
 
 
 def _kept(config: Config) -> Iterator[Contradiction]:
     front = config.front
     if front.known_s > REQUESTS_S:
-        first, *others = keys = ("front.remember_s", "front.retry_s", "front.answer_s")
+        others = ("front.retry_s", "front.answer_s")
         together = " and ".join(others)
-        yield keys, f"{first}: must be at most a day, for which `requests` keeps them, and so must {together} together"
+        sentence = f"must be at most a day, for which `requests` keeps them, and so must {together} together"
+        yield wrong("front.remember_s", sentence, *others)
     # Without upstreams no front is configured here: its section has the defaults.
     if config.upstreams and front.answer_s > config.worker.max_age_s:
-        yield _pair("front.answer_s", "worker.max_age_s", "must be at most {}, or a worker ends the answer before")
+        yield wrong_pair("front.answer_s", "worker.max_age_s", "must be at most {}, or a worker ends the answer before")
     if config.tools.expire_s > CALLS_S:
-        key = "tools.expire_s"
-        yield (key,), f"{key}: must be at most 7 days, the time for which tool-state keeps what became of a call"
+        sentence = "must be at most 7 days, the time for which tool-state keeps what became of a call"
+        yield wrong("tools.expire_s", sentence)
 
 
 def _transactions(config: Config) -> Iterator[Contradiction]:
     worker = config.worker
     if not config.kafka.transactional_id_prefix:
-        key = "kafka.transactional_id_prefix"
-        yield (key,), f"{key}: must not be empty: the broker's access rules are about names that begin with it"
+        sentence = "must not be empty: the broker's access rules are about names that begin with it"
+        yield wrong("kafka.transactional_id_prefix", sentence)
     if worker.transaction_timeout_ms > BROKER_TRANSACTION_MS:  # tool runners always use transactions
-        key = "worker.transaction_timeout_ms"
-        yield (key,), f"{key}: must be at most {BROKER_TRANSACTION_MS}, the broker's transaction.max.timeout.ms"
+        sentence = f"must be at most {BROKER_TRANSACTION_MS}, the broker's transaction.max.timeout.ms"
+        yield wrong("worker.transaction_timeout_ms", sentence)
     if worker.delivery == "at-least-once":
         return
     if worker.transaction_interval_ms * INTERVALS > worker.transaction_timeout_ms:
-        yield _pair(
+        yield wrong_pair(
             "worker.transaction_interval_ms",
             "worker.transaction_timeout_ms",
             f"must be less than {{}} by a factor of {INTERVALS}, so that a slow broker aborts nothing",
         )
     if worker.transaction_timeout_ms >= worker.stall_timeout_s * 1_000:
-        yield _pair("worker.transaction_timeout_ms", "worker.stall_timeout_s", "must be shorter than {}")
+        yield wrong_pair("worker.transaction_timeout_ms", "worker.stall_timeout_s", "must be shorter than {}")
 
 
 def _tools(config: Config) -> Iterator[Contradiction]:
     for number, row in enumerate(config.tools.policy):
         if not re.fullmatch(RULE, row):
-            key = f"tools.policy[{number}]"
             expected = "allow, ask or deny and a tool, as in `ask files__write(path=/srv/*, mode=w)`"
-            yield (key, "tools.policy"), f"{key}: {row!r}: expected {expected}; a pattern can't contain ( ) = or ,"
+            sentence = f"{row!r}: expected {expected}; a pattern can't contain ( ) = or ,"
+            yield wrong(f"tools.policy[{number}]", sentence, "tools.policy")
     if config.tools.approve_s > config.tools.expire_s:
-        yield _pair("tools.approve_s", "tools.expire_s", "must be at most {}, or the call would be too old by then")
-
-
-def _pair(key: str, other: str, sentence: str) -> Contradiction:
-    return (key, other), f"{key}: {sentence.format(other)}"
+        yield wrong_pair(
+            "tools.approve_s", "tools.expire_s", "must be at most {}, or the call would be too old by then"
+        )

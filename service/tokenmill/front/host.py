@@ -152,7 +152,7 @@ class Process:
         )
         finishes = Finishes(self._streams.tail, self._streams.hub)
         caller = Caller(config, resources, finishes, self._numbers, self._telemetry)
-        self._numbers.read("tokenmill_caller_running_limit", lambda: [((), config.caller.answers)])
+        self._numbers.read_value("tokenmill_caller_running_limit", lambda: config.caller.answers)
         self._ready.append(caller.readiness)
         return caller
 
@@ -178,9 +178,9 @@ class Process:
         requests = Requests(front, config.topics.requests, requests_log, index, self._producer)
         streams, clocks = self._streams, Clocks(numbers)
         context = RouteContext(config, self._models, streams, admission, requests, readers, stops, numbers, clocks)
-        numbers.read("tokenmill_front_readers", lambda: [((), readers.total)])
-        numbers.read("tokenmill_front_abandoned_total", lambda: [((), readers.abandoned)])
-        numbers.read("tokenmill_front_known_requests", lambda: [((), len(index))])
+        numbers.read_value("tokenmill_front_readers", lambda: readers.total)
+        numbers.read_value("tokenmill_front_abandoned_total", lambda: readers.abandoned)
+        numbers.read_value("tokenmill_front_known_requests", lambda: len(index))
         routes = [route for kind in ROUTES for route in kind(context).routes()]
         app = front_app(routes, numbers, Origins(gateway), self._watch, front.body_kib * KIB, telemetry)
         block = listening(app, self._watch, front.bind, front.port, "front", "", server_context(gateway))

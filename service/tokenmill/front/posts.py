@@ -35,10 +35,10 @@ from tokenmill.front.route_context import AnswerRef, RouteContext, place_of, sin
 from tokenmill.front.whole import Whole, collected, unbegun
 from tokenmill.gateway.auth.grant import Grant, must_allow
 from tokenmill.gateway.event_log.reading import Start
-from tokenmill.gateway.http.request_body import BrokenOff, RequestBody, broken_off
+from tokenmill.gateway.http.request_body import whole_body
 from tokenmill.gateway.http.request_values import conversation_id, tracing_of
 from tokenmill.gateway.problems import TOO_LARGE, Refused
-from tokenmill.limits import JSON_DEPTH, KIB
+from tokenmill.limits import JSON_DEPTH
 
 BODY_S = 60.0
 """Seconds for a body with images to arrive: a megabyte at 140 kbit/s."""
@@ -59,7 +59,6 @@ class Posts:
 
     def __init__(self, context: RouteContext) -> None:
         self._context = context
-        self._cap = context.config.front.body_kib * KIB
 
     def routes(self) -> list[web.RouteDef]:
         """Return the routes, one for each API."""
@@ -86,7 +85,7 @@ class Posts:
 
     async def _read(self, api: Api, request: web.Request, grant: Grant) -> ApiRequest:
         """Read a request, and check that the client may write to its conversation. Raises `BadAsk` and `Refused`."""
-        context, body = self._context, await self._body(request)
+        context, body = self._context, await _body(request)
         fields = _object(body)
         ask = api.read(fields)
         served = context.models.get(ask.model)
@@ -100,16 +99,6 @@ class Posts:
         span.name(f"chat {ask.model}")
         span.say({"gen_ai.operation.name": "chat", "gen_ai.request.model": ask.model})
         return ApiRequest(api, ask, body, identity, grant, span.headers)
-
-    async def _body(self, request: web.Request) -> bytes:
-        try:
-            return await RequestBody(request, BODY_S).whole(self._cap, BODY_S)
-        except BrokenOff as lost:
-            raise broken_off(lost) from lost
-        except Refused as problem:
-            if problem.kind is TOO_LARGE:
-                raise Refused(TOO_LARGE, f"the body may have {self._cap} bytes (front.body_kib)") from problem
-            raise
 
     # Answering it
 
@@ -226,6 +215,16 @@ def _with_place(known: KnownRequest) -> Iterator[None]:
         yield
     except Failed as problem:
         problem.headers |= place_of(known.conversation, known.message_id)
+        raise
+
+
+async def _body(request: web.Request) -> bytes:
+    try:
+        return await whole_body(request, BODY_S)
+    except Refused as problem:
+        if problem.kind is TOO_LARGE:
+            detail = f"the body may have {request.client_max_size} bytes (front.body_kib)"
+            raise Refused(TOO_LARGE, detail) from problem
         raise
 
 

@@ -1,6 +1,18 @@
 """The dashboard's row about callers: the outcome of requests, how long models take, what is short."""
 
-from tokenmill.gen.panel import WORKERS, Panel, Query, Row, buckets, quantiles, rate, total
+from tokenmill.gen.panel import (
+    WORKERS,
+    Query,
+    Row,
+    heat_map,
+    lines,
+    quantiles,
+    rate_by,
+    rates,
+    stat,
+    total,
+    versions,
+)
 
 FIRST_TOKEN = "tokenmill_caller_first_token_seconds"  # noqa: S105 # a metric's name
 
@@ -10,90 +22,63 @@ _ALLOWED = total("tokenmill_caller_running_limit", "instance")
 CALLERS = Row(
     "Callers",
     (
-        Panel(
-            title="Callers",
-            text="By version. Includes fronts that call models themselves.",
-            queries=(Query(f"count by (version) (tokenmill_caller_build_info{{{WORKERS}}})", "{{version}}"),),
-            kind="stat",
-            width=4,
-        ),
-        Panel(
-            title="URLs left alone",
-            text="Model servers that kept failing in the last minutes, by the caller that reports most.",
-            queries=(Query(f"max(max_over_time(tokenmill_caller_urls_left_alone{{{WORKERS}}}[5m]))"),),
-            kind="stat",
-            width=4,
+        versions("Callers", "By version. Includes fronts that call models themselves.", "tokenmill_caller_build_info"),
+        stat(
+            "URLs left alone",
+            "Model servers that kept failing in the last minutes, by the caller that reports most.",
+            f"max(max_over_time(tokenmill_caller_urls_left_alone{{{WORKERS}}}[5m]))",
             red=1,
         ),
-        Panel(
-            title="Fullest caller",
-            text="Share of the answers that `caller.answers` allows. At 100 % further ones are told to come later.",
-            queries=(Query(f"max({_RUNNING} / {_ALLOWED})", "the fullest"),),
-            kind="stat",
+        stat(
+            "Fullest caller",
+            "Share of the answers that `caller.answers` allows. At 100 % further ones are told to come later.",
+            Query(f"max({_RUNNING} / {_ALLOWED})", "the fullest"),
             unit="percentunit",
-            width=4,
             red=0.9,
         ),
-        Panel(
-            title="Partitions with a caller",
-            text="Equals the number of partitions of `requests`, except during a takeover.",
-            queries=(Query(total("tokenmill_caller_partitions")),),
-            kind="stat",
-            width=4,
+        stat(
+            "Partitions with a caller",
+            "Equals the number of partitions of `requests`, except during a takeover.",
+            total("tokenmill_caller_partitions"),
         ),
-        Panel(
-            title="Progress unknown",
-            text="Requests that a lost caller may have begun. Back at 0 within seconds.",
-            queries=(Query(total("tokenmill_caller_inherited")),),
-            kind="stat",
-            width=4,
+        stat(
+            "Progress unknown",
+            "Requests that a lost caller may have begun. Back at 0 within seconds.",
+            total("tokenmill_caller_inherited"),
         ),
-        Panel(
-            title="Parsed by their servers",
-            text="Answers of the last hour. A parser of their server is on, and may remove calls: see the log.",
-            queries=(Query(f"sum(increase(tokenmill_caller_parsed_total{{{WORKERS}}}[1h]))"),),
-            kind="stat",
-            width=4,
+        stat(
+            "Parsed by their servers",
+            "Answers of the last hour. A parser of their server is on, and may remove calls: see the log.",
+            f"sum(increase(tokenmill_caller_parsed_total{{{WORKERS}}}[1h]))",
             red=1,
         ),
-        Panel(
-            title="Outcome of requests",
-            text="A whole answer, a part, nothing; late; or no longer wanted.",
-            queries=(Query(rate("tokenmill_caller_answers_total", "outcome"), "{{outcome}}"),),
-            unit="ops",
+        rates(
+            "Outcome of requests",
+            "A whole answer, a part, nothing; late; or no longer wanted.",
+            rate_by("tokenmill_caller_answers_total", "outcome"),
         ),
-        Panel(
-            title="Failures of model servers",
-            text="By kind, after the last try.",
-            queries=(Query(rate("tokenmill_caller_failures_total", "kind"), "{{kind}}"),),
-            unit="ops",
+        rates(
+            "Failures of model servers",
+            "By kind, after the last try.",
+            rate_by("tokenmill_caller_failures_total", "kind"),
         ),
-        Panel(
-            title="Taken over",
-            text="Requests that another caller may have begun, by outcome.",
-            queries=(Query(rate("tokenmill_caller_inherited_total", "fate"), "{{fate}}"),),
-            unit="ops",
+        rates(
+            "Taken over",
+            "Requests that another caller may have begun, by outcome.",
+            rate_by("tokenmill_caller_inherited_total", "fate"),
         ),
-        Panel(
-            title="Answers under way",
-            text="Includes those that wait for a place at a model server.",
-            queries=(
-                Query(total("tokenmill_caller_running"), "under way"),
-                Query(total("tokenmill_caller_waiting"), "waiting"),
-            ),
+        lines(
+            "Answers under way",
+            "Includes those that wait for a place at a model server.",
+            Query(total("tokenmill_caller_running"), "under way"),
+            Query(total("tokenmill_caller_waiting"), "waiting"),
         ),
-        Panel(
-            title="Request to first token",
-            text="From accepting a request to the model's first token, including the wait for a place.",
-            queries=quantiles(FIRST_TOKEN),
+        lines(
+            "Request to first token",
+            "From accepting a request to the model's first token, including the wait for a place.",
+            *quantiles(FIRST_TOKEN),
             unit="s",
         ),
-        Panel(
-            title="Request to first token, all of them",
-            text="As a heat map.",
-            queries=buckets(FIRST_TOKEN),
-            kind="heatmap",
-            unit="s",
-        ),
+        heat_map("Request to first token, all of them", "As a heat map.", FIRST_TOKEN),
     ),
 )

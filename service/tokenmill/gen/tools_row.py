@@ -1,6 +1,6 @@
 """The dashboard's row about tools: the outcome of calls, how long they take, what they wait for."""
 
-from tokenmill.gen.panel import WORKERS, Panel, Query, Row, buckets, quantiles, rate, total
+from tokenmill.gen.panel import WORKERS, Query, Row, heat_map, lines, quantiles, rate_by, rates, stat, total, versions
 
 DURATION = "tokenmill_tools_call_duration_seconds"
 
@@ -10,64 +10,38 @@ _ALLOWED = total("tokenmill_tools_running_limit", "instance")
 TOOLS = Row(
     "Tools",
     (
-        Panel(
-            title="Runners",
-            text="By version.",
-            queries=(Query(f"count by (version) (tokenmill_tools_build_info{{{WORKERS}}})", "{{version}}"),),
-            kind="stat",
-            width=4,
-        ),
-        Panel(
-            title="Servers away",
-            text="Calls of their tools are answered as `unavailable`.",
-            queries=(Query(f"count(tokenmill_tools_server_up{{{WORKERS}}} == 0) or vector(0)"),),
-            kind="stat",
-            width=4,
+        versions("Runners", "By version.", "tokenmill_tools_build_info"),
+        stat(
+            "Servers away",
+            "Calls of their tools are answered as `unavailable`.",
+            f"count(tokenmill_tools_server_up{{{WORKERS}}} == 0) or vector(0)",
             red=1,
         ),
-        Panel(
-            title="Fullest runner",
-            text="Share of the calls that `tools.calls` allows to run at once. At 100 % others wait.",
-            queries=(Query(f"max({_RUNNING} / {_ALLOWED})", "the fullest"),),
-            kind="stat",
+        stat(
+            "Fullest runner",
+            "Share of the calls that `tools.calls` allows to run at once. At 100 % others wait.",
+            Query(f"max({_RUNNING} / {_ALLOWED})", "the fullest"),
             unit="percentunit",
-            width=4,
             red=0.9,
         ),
-        Panel(
-            title="Partitions with a runner",
-            text="Equals the number of partitions of `tool-calls`, except during a takeover.",
-            queries=(Query(total("tokenmill_tools_partitions")),),
-            kind="stat",
-            width=4,
+        stat(
+            "Partitions with a runner",
+            "Equals the number of partitions of `tool-calls`, except during a takeover.",
+            total("tokenmill_tools_partitions"),
         ),
-        Panel(
-            title="Outcome of calls",
-            text="A result, or the code of an error. `in-doubt`: the runner was lost.",
-            queries=(Query(rate("tokenmill_tools_calls_total", "outcome"), "{{outcome}}"),),
-            unit="ops",
+        rates(
+            "Outcome of calls",
+            "A result, or the code of an error. `in-doubt`: the runner was lost.",
+            rate_by("tokenmill_tools_calls_total", "outcome"),
         ),
-        Panel(
-            title="Calls",
-            text="Running at their servers, and waiting for a place, or for a person.",
-            queries=(
-                Query(total("tokenmill_tools_running"), "running"),
-                Query(total("tokenmill_tools_waiting"), "waiting"),
-                Query(total("tokenmill_tools_asking"), "asking"),
-            ),
+        lines(
+            "Calls",
+            "Running at their servers, and waiting for a place, or for a person.",
+            Query(total("tokenmill_tools_running"), "running"),
+            Query(total("tokenmill_tools_waiting"), "waiting"),
+            Query(total("tokenmill_tools_asking"), "asking"),
         ),
-        Panel(
-            title="How long calls take",
-            text="From the request to the answer.",
-            queries=quantiles(DURATION),
-            unit="s",
-        ),
-        Panel(
-            title="How long calls take, all of them",
-            text="From the request to the answer.",
-            queries=buckets(DURATION),
-            kind="heatmap",
-            unit="s",
-        ),
+        lines("How long calls take", "From the request to the answer.", *quantiles(DURATION), unit="s"),
+        heat_map("How long calls take, all of them", "From the request to the answer.", DURATION),
     ),
 )

@@ -9,6 +9,7 @@
 import asyncio
 import time
 from collections.abc import AsyncGenerator, Iterable, Iterator
+from functools import partial
 
 from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
 
@@ -19,7 +20,7 @@ from tokenmill.inspector.lines import AboutCall, Ended, Line, Piece, Position, a
 from tokenmill.inspector.live import Watch
 from tokenmill.inspector.steps import STEPS
 from tokenmill.kafka.aiokafka_inside import fresh_metadata
-from tokenmill.kafka.calls import CALL_S, deadline, started, stopped
+from tokenmill.kafka.calls import CALL_S, deadline, running
 from tokenmill.kafka.clients import make_reader
 from tokenmill.kafka.lookup import assign_at, offsets_since, partition_of
 from tokenmill.limits import MIB
@@ -72,17 +73,14 @@ class LiveLog:
 
     async def lines(self) -> AsyncGenerator[list[Line]]:
         """What there is to tell, as it comes. Raises `Unavailable`."""
-        consumer = await started(
-            lambda: make_reader(self._kafka, wait_ms=WAIT_MS), "read", self._kafka.startup_timeout_s
-        )
-        try:
-            async for told in self._read(consumer):
-                yield told
-                self._count(told)
-        except TooMuch as problem:
-            yield [Ended(str(problem))]
-        finally:
-            await stopped(consumer)
+        reader = partial(make_reader, self._kafka, wait_ms=WAIT_MS)
+        async with running(reader, "read", self._kafka.startup_timeout_s) as consumer:
+            try:
+                async for told in self._read(consumer):
+                    yield told
+                    self._count(told)
+            except TooMuch as problem:
+                yield [Ended(str(problem))]
 
     def _count(self, told: list[Line]) -> None:
         steps = [step for line in told if isinstance(line, Piece) for step in line.steps]

@@ -13,10 +13,10 @@ from aiohttp import web
 
 from tokenmill.config import Config
 from tokenmill.dialects.json_text import json_bytes
-from tokenmill.errors import NOT_JSON, Unavailable
+from tokenmill.errors import Unavailable
 from tokenmill.gateway.auth.admission import Admission
 from tokenmill.gateway.auth.grant import Held, must_allow
-from tokenmill.gateway.http.request_body import whole_body
+from tokenmill.gateway.http.request_body import decoded, whole_body
 from tokenmill.gateway.http.request_values import conversation_id
 from tokenmill.gateway.problems import BAD_REQUEST, CONFLICT, UNSUPPORTED, Refused
 from tokenmill.gateway.streams.framing import STREAM_HEADERS
@@ -97,7 +97,7 @@ class LiveRoutes:
             raise Refused(UNSUPPORTED, "send application/json")
         grant = await self._words.may(request, "approve")
         with self._words.slot(grant):  # to the end: each look is a reader of all that was asked, each word a writer
-            word = await _said(request)
+            word = decoded(await whole_body(request), Word, "the body is not what is asked for")
             must_allow(grant, word.conversation, "approve")
             await self._say(word, grant.name or "inspector")
         return web.Response(status=204, headers=HEADERS)
@@ -111,14 +111,6 @@ class LiveRoutes:
             )
         said = Approval(approval=word.approval, granted=word.granted, by=by, why=word.why)
         await say(self._config, [(word.conversation, said)])
-
-
-async def _said(request: web.Request) -> Word:
-    """What the body says. Raises `Refused`."""
-    try:
-        return msgspec.json.decode(await whole_body(request), type=Word)
-    except NOT_JSON as problem:
-        raise Refused(BAD_REQUEST, f"the body is not what is asked for: {problem}") from problem
 
 
 async def _tell(response: web.StreamResponse, log: LiveLog, held: Held) -> None:

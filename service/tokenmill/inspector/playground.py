@@ -13,13 +13,13 @@ from aiohttp import web
 from tokenmill.codecs import CODECS, cut_anywhere
 from tokenmill.codecs.sse_stream import SseCodec
 from tokenmill.dialects import DIALECTS
-from tokenmill.errors import NOT_JSON, BadOpen, ConfigError, UnknownCodec
+from tokenmill.errors import BadOpen, ConfigError, UnknownCodec
 from tokenmill.formats import FORMATS
 from tokenmill.gateway.auth.admission import Admission
 from tokenmill.gateway.auth.authorizer import Authorizer
 from tokenmill.gateway.auth.connection_limits import ConnectionLimits
 from tokenmill.gateway.fairness import FairThread
-from tokenmill.gateway.http.request_body import BrokenOff, RequestBody, broken_off
+from tokenmill.gateway.http.request_body import decoded, whole_body
 from tokenmill.gateway.problems import BAD_REQUEST, Refused
 from tokenmill.inspector.cuts import check_cuts
 from tokenmill.inspector.diagram import Diagram, diagram
@@ -29,9 +29,6 @@ from tokenmill.limits import MIB
 
 BODY_BYTES = 8 * MIB
 """Of what is asked: a captured stream of a long answer, a token a record."""
-
-BODY_S = 30.0
-"""For a body to come: it comes from this machine."""
 
 ASKERS = 8
 """Of a process at once: one is answered, and the body of each other is in memory."""
@@ -126,7 +123,7 @@ class Playground:
         """The answer to what is asked. Raises `Refused` with what to change in it."""
         grant = await self._admission.who(request)
         with self._admission.slot(grant):
-            asked = await _asked(request)
+            asked = decoded(await whole_body(request), ParseRequest, "the body is not what is asked for")
             try:
                 answer = await self._work.run(grant.name, lambda: msgspec.json.encode(make(asked)))
             except (BadOpen, ConfigError, UnknownCodec) as problem:
@@ -136,16 +133,6 @@ class Playground:
 
 def _all(named: Iterable[object]) -> list[Choice]:
     return [msgspec.convert(each, Choice, from_attributes=True) for each in named]
-
-
-async def _asked(request: web.Request) -> ParseRequest:
-    """What is asked. Raises `Refused`."""
-    try:
-        return msgspec.json.decode(await RequestBody(request, BODY_S).whole(BODY_BYTES), type=ParseRequest)
-    except BrokenOff as lost:
-        raise broken_off(lost) from lost
-    except NOT_JSON as problem:
-        raise Refused(BAD_REQUEST, f"the body is not what is asked for: {problem}") from problem
 
 
 def _json(value: object) -> web.Response:

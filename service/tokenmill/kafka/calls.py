@@ -126,6 +126,16 @@ async def started(make: Callable[[], C], what: str, seconds: float) -> C:
 
 
 @asynccontextmanager
+async def running(make: Callable[[], C], what: str, seconds: float) -> AsyncIterator[C]:
+    """Run a new client for the length of a block. Raises `Unavailable` when the broker did not answer in time."""
+    client = await started(make, what, seconds)
+    try:
+        yield client
+    finally:
+        await stopped(client)
+
+
+@asynccontextmanager
 async def stopped_on_failure(client: Client) -> AsyncIterator[None]:
     """Do what a client needs before it is of use: if that fails, or is cancelled, the client is stopped."""
     try:

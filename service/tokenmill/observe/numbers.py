@@ -90,6 +90,10 @@ class Numbers(Collector):
         self._rows[name]
         self._readings[name] = reading
 
+    def read_value(self, name: str, value: Callable[[], float]) -> None:
+        """Register a gauge or counter without labels, likewise."""
+        self.read(name, lambda: [((), value())])
+
     def value(self, name: str, *labels: str) -> float:
         """The current value of a counter or gauge."""
         if name in self._readings:

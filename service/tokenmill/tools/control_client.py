@@ -6,7 +6,7 @@ from collections.abc import Iterable
 import msgspec
 
 from tokenmill.config import Config
-from tokenmill.kafka.calls import deadline, started, stopped
+from tokenmill.kafka.calls import deadline, running
 from tokenmill.kafka.clients import make_producer
 from tokenmill.kafka.topics import find_topic
 from tokenmill.process import run_until
@@ -38,10 +38,7 @@ async def say(config: Config, words: Iterable[tuple[str, Control]]) -> None:
     kafka, topic = config.kafka, config.topics.tool_control
     await find_topic(kafka, topic)
     writing = f"write to {topic}"
-    producer = await started(lambda: make_producer(kafka), writing, kafka.startup_timeout_s)
-    try:
+    async with running(lambda: make_producer(kafka), writing, kafka.startup_timeout_s) as producer:
         for conversation, word in words:
             value = msgspec.json.encode(word)
             await deadline(producer.send_and_wait(topic, value, key=conversation.encode()), writing)
-    finally:
-        await stopped(producer)

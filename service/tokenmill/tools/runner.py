@@ -19,7 +19,7 @@ from tokenmill.config import Config
 from tokenmill.errors import FatalError, TokenmillError
 from tokenmill.kafka.aiokafka_inside import generation_of, member_id_of
 from tokenmill.kafka.believed_ends import BelievedEnds
-from tokenmill.kafka.calls import deadline, started, stopped, until_available
+from tokenmill.kafka.calls import deadline, running, started, stopped, until_available
 from tokenmill.kafka.client_tasks import must_read
 from tokenmill.kafka.clients import find_partitions, make_consumer, make_producer, make_reader
 from tokenmill.kafka.group import committed_offsets, still_a_member
@@ -94,13 +94,13 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
 
     def _read_gauges(self) -> None:
         def of_queues(name: str, count: Callable[[CallQueue], int]) -> None:
-            self._numbers.read(name, lambda: [((), sum(map(count, self._queues.values())))])
+            self._numbers.read_value(name, lambda: sum(map(count, self._queues.values())))
 
         of_queues("tokenmill_tools_running", lambda queue: queue.running)
         of_queues("tokenmill_tools_waiting", lambda queue: queue.waiting)
         of_queues("tokenmill_tools_asking", lambda queue: queue.asking)
-        self._numbers.read("tokenmill_tools_running_limit", lambda: [((), self._config.tools.calls)])
-        self._numbers.read("tokenmill_tools_partitions", lambda: [((), len(self._ready))])
+        self._numbers.read_value("tokenmill_tools_running_limit", lambda: self._config.tools.calls)
+        self._numbers.read_value("tokenmill_tools_partitions", lambda: len(self._ready))
         up = "tokenmill_tools_server_up"
         self._numbers.read(up, lambda: [((name,), link.up) for name, link in self._links])
 
@@ -288,8 +288,8 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
     async def _learn(self, queue: CallQueue, needed: int) -> None:
         """What `tool-state` says of the partition, from an offset on."""
         place = TopicPartition(self._config.topics.tool_state, queue.place.partition)
-        reader = await started(lambda: make_reader(self._kafka), "read tool-state", self._kafka.startup_timeout_s)
-        try:
+        patience_s = self._kafka.startup_timeout_s
+        async with running(lambda: make_reader(self._kafka), "read tool-state", patience_s) as reader:
             reader.assign([place])
             end = (await deadline(reader.end_offsets([place]), "look up the end of tool-state"))[place]
             self._ends.believe({place: (end, needed)})
@@ -304,5 +304,3 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
             while not await reading.reached():
                 for record in (await reader.getmany(place, timeout_ms=POLL_MS)).get(place, ()):
                     queue.read(record.key or b"", record.value, record.offset)
-        finally:
-            await stopped(reader)

@@ -29,18 +29,17 @@ def read_gauges(numbers: Numbers, engine: Engine) -> None:
             if hidden is not None:
                 yield (tp.topic, str(tp.partition)), hidden
 
-    numbers.read("tokenmill_open_messages", lambda: [((), sum(each.open_messages for each in live()))])
-    numbers.read("tokenmill_state_bytes", lambda: [((), size_of(live()))])
-    numbers.read("tokenmill_state_limit_bytes", lambda: [((), engine.config.worker.state_mib * MIB)])
+    numbers.read_value("tokenmill_open_messages", lambda: sum(each.open_messages for each in live()))
+    numbers.read_value("tokenmill_state_bytes", lambda: size_of(live()))
+    numbers.read_value("tokenmill_state_limit_bytes", lambda: engine.config.worker.state_mib * MIB)
     numbers.read("tokenmill_consumer_lag_records", lag)
     numbers.read("tokenmill_uncommitted_records", uncommitted)
-    numbers.read("tokenmill_assigned_partitions", lambda: [((), len(engine.lanes))])
-    numbers.read(
+    numbers.read_value("tokenmill_assigned_partitions", lambda: len(engine.lanes))
+    numbers.read_value(
         "tokenmill_replaying_partitions",
-        lambda: [((), sum(lane.phase not in (Phase.LIVE, Phase.HELD) for lane in engine.lanes.values()))],
+        lambda: sum(lane.phase not in (Phase.LIVE, Phase.HELD) for lane in engine.lanes.values()),
     )
-    numbers.read("tokenmill_held_partitions", lambda: [((), len(held(engine)))])
-    numbers.read(
-        "tokenmill_unacknowledged_bytes",
-        lambda: [((), sum(lane.unacked_bytes for lane in engine.lanes.values()))],
+    numbers.read_value("tokenmill_held_partitions", lambda: len(held(engine)))
+    numbers.read_value(
+        "tokenmill_unacknowledged_bytes", lambda: sum(lane.unacked_bytes for lane in engine.lanes.values())
     )

@@ -16,7 +16,7 @@ from aiokafka.errors import TopicAuthorizationFailedError
 
 from tokenmill.config import Config
 from tokenmill.errors import Unavailable
-from tokenmill.kafka.calls import deadline, started, stopped
+from tokenmill.kafka.calls import deadline, running
 from tokenmill.kafka.clients import make_reader
 from tokenmill.kafka.topic_log import Extent
 from tokenmill.observe import Numbers
@@ -48,12 +48,9 @@ async def understand(
     bare = {tp: offset for tp, offset in bare.items() if offset <= extents[tp].agreed}
     if not bare:
         return {}
-    consumer = await started(lambda: make_reader(config.kafka), "connect", START_S)
-    try:
+    async with running(lambda: make_reader(config.kafka), "connect", START_S) as consumer:
         looking = _Looking(config, settings, consumer)
         return {tp: await looking.at(tp, offset, extents[tp]) for tp, offset in bare.items()}
-    finally:
-        await stopped(consumer)
 
 
 class _Looking:

@@ -15,7 +15,7 @@ from aiokafka.admin import AIOKafkaAdminClient
 from tokenmill.config import Config
 from tokenmill.errors import FatalError, Unavailable
 from tokenmill.kafka.aiokafka_inside import network
-from tokenmill.kafka.calls import NO_COORDINATOR, deadline, started, stopped, until_available
+from tokenmill.kafka.calls import NO_COORDINATOR, deadline, running, until_available
 from tokenmill.kafka.clients import make_admin, make_reader
 from tokenmill.kafka.to_end import ToEnd
 from tokenmill.kafka.topic_log import Extent, extents
@@ -101,15 +101,12 @@ async def recoveries(
     numbers = range(count) if number is None else [number]
     if not count or any(each >= count for each in numbers):
         raise FatalError(f"the topic {topic} has {count} partitions; there is no partition {number or 0}")
-    consumer = await started(lambda: make_reader(config.kafka), "connect", START_S)
-    try:
+    async with running(lambda: make_reader(config.kafka), "connect", START_S) as consumer:
         trial, found = _Trial(config, settings, consumer, store, progress), list[Recovery]()
         for tp in (TopicPartition(topic, each) for each in numbers):
             progress(f"restoring partition {tp.partition}", len(found), len(numbers))
             found.append(await trial.of(tp, committed.get(tp)))
         return found
-    finally:
-        await stopped(consumer)
 
 
 async def _offsets(admin: AIOKafkaAdminClient, group: str) -> dict[TopicPartition, Any]:

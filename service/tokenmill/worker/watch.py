@@ -147,7 +147,7 @@ class Pulse:
         self._lag = 0.0
         self._patience = patience
         self._stopped = threading.Event()
-        numbers.read("tokenmill_event_loop_lag_seconds", lambda: [((), self._lag)])
+        numbers.read_value("tokenmill_event_loop_lag_seconds", lambda: self._lag)
 
     async def beat(self, look: Callable[[], None]) -> None:
         """Beat once a second and call `look` each time."""

@@ -11,12 +11,12 @@ from tokenmill.observe import Numbers
 
 def read_gauges(numbers: Numbers, settings: Gateway, tail: Tail, log_readers: LogReaders) -> None:
     """Register the gauges that are read from these parts."""
-    numbers.read("tokenmill_gateway_connections_limit", lambda: [((), settings.connections)])
-    numbers.read("tokenmill_gateway_window_limit_bytes", lambda: [((), settings.window_mib * MIB)])
-    numbers.read("tokenmill_gateway_readers_limit", lambda: [((), settings.catch_up_readers)])
-    numbers.read("tokenmill_gateway_window_bytes", lambda: [((), tail.windows.size)])
-    numbers.read("tokenmill_gateway_window_records", lambda: [((), tail.windows.records)])
-    numbers.read("tokenmill_gateway_readers_in_use", lambda: [((), log_readers.in_use)])
+    numbers.read_value("tokenmill_gateway_connections_limit", lambda: settings.connections)
+    numbers.read_value("tokenmill_gateway_window_limit_bytes", lambda: settings.window_mib * MIB)
+    numbers.read_value("tokenmill_gateway_readers_limit", lambda: settings.catch_up_readers)
+    numbers.read_value("tokenmill_gateway_window_bytes", lambda: tail.windows.size)
+    numbers.read_value("tokenmill_gateway_window_records", lambda: tail.windows.records)
+    numbers.read_value("tokenmill_gateway_readers_in_use", lambda: log_readers.in_use)
     numbers.read(
         "tokenmill_gateway_uncommitted_records",
         lambda: [((str(partition),), records) for partition, records in tail.uncommitted()],

@@ -10,9 +10,12 @@
 """
 
 import asyncio
+from typing import TypeVar
 
+import msgspec
 from aiohttp import web
 
+from tokenmill.errors import NOT_JSON
 from tokenmill.gateway.auth.grant import Held, always, unauthenticated
 from tokenmill.gateway.problems import BAD_REQUEST, STOPPING, TIMED_OUT, TOO_LARGE, UNSUPPORTED, Refused
 
@@ -24,6 +27,8 @@ LINE_S = 30.0
 
 AGAIN_S = "2"
 """Seconds after which a client tries again: by then a proxy no longer sends it here."""
+
+T = TypeVar("T")
 
 
 class BrokenOff(Exception):
@@ -95,12 +100,21 @@ class RequestBody:
         return b"".join(pieces)
 
 
-async def whole_body(request: web.Request) -> bytes:
+async def whole_body(request: web.Request, within: float | None = None) -> bytes:
     """Return the whole body, for a handler that does nothing before. Raises `Refused`."""
+    seconds = WHOLE_S if within is None else within
     try:
-        return await RequestBody(request, WHOLE_S).whole(request.client_max_size)
+        return await RequestBody(request, seconds).whole(request.client_max_size, seconds)
     except BrokenOff as lost:
         raise broken_off(lost) from lost
+
+
+def decoded(body: bytes, kind: type[T], wrong: str) -> T:
+    """Decode a body as JSON. Raises `Refused`: what is `wrong`, and where."""
+    try:
+        return msgspec.json.decode(body, type=kind)
+    except NOT_JSON as problem:
+        raise Refused(BAD_REQUEST, f"{wrong}: {problem}") from problem
 
 
 def stopping(detail: str) -> Refused:

@@ -11,12 +11,10 @@ import msgspec
 from aiohttp import web
 
 from tokenmill.dialects.ag_ui import AG_UI
-from tokenmill.errors import NOT_JSON
 from tokenmill.gateway.auth.admission import Admission
 from tokenmill.gateway.auth.grant import must_allow
-from tokenmill.gateway.http.request_body import whole_body
+from tokenmill.gateway.http.request_body import decoded, whole_body
 from tokenmill.gateway.http.request_values import conversation_id
-from tokenmill.gateway.problems import BAD_REQUEST, Refused
 from tokenmill.gateway.streams.framing import SSE
 from tokenmill.gateway.streams.service import StreamService
 from tokenmill.gateway.streams.stream_request import StreamRequest
@@ -51,7 +49,9 @@ class AgUiRoutes:
         grant = await self._admission.may(request, "read")
         held = self._admission.held(grant)
         with self._admission.slot(grant):
-            body = _read(await whole_body(request))
+            body = decoded(
+                await whole_body(request), RunAgentInput, "the body must be a RunAgentInput of AG-UI, as JSON"
+            )
             wanted = StreamRequest(conversation_id(body.thread_id), AG_UI, SSE, start="start", folded=True)
             must_allow(grant, wanted.conversation, "read")
             run = body.run_id.encode(errors="replace")
@@ -66,11 +66,3 @@ class AgUiRoutes:
             wanted = msgspec.structs.replace(wanted, start=start, found=True)
             async with self._serving.prepared(wanted, grant.name) as prepared:
                 return await self._serving.answer(request, wanted.only(message), {}, held, prepared)
-
-
-def _read(body: bytes) -> RunAgentInput:
-    """Decode the body. Raises `Refused`."""
-    try:
-        return msgspec.json.decode(body, type=RunAgentInput)
-    except NOT_JSON as problem:
-        raise Refused(BAD_REQUEST, f"the body must be a RunAgentInput of AG-UI, as JSON: {problem}") from problem

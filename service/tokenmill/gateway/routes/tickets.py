@@ -5,15 +5,16 @@ from typing import Literal
 import msgspec
 from aiohttp import web
 
-from tokenmill.errors import NOT_JSON
 from tokenmill.gateway.auth.admission import Admission
 from tokenmill.gateway.auth.authorizer import TicketAuthorizer
 from tokenmill.gateway.auth.connection_limits import ConnectionLimits
-from tokenmill.gateway.http.request_body import whole_body
+from tokenmill.gateway.http.request_body import decoded, whole_body
 from tokenmill.gateway.http.request_values import conversation_id
-from tokenmill.gateway.problems import BAD_REQUEST, Refused
 
 PATH = "/v1/conversations/{conversation}/ticket"
+
+NO_TICKET = 'expected no body, or JSON such as {"actions": ["read"]}'
+"""Of a body that asks for no ticket."""
 
 
 class TicketAsked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -58,15 +59,9 @@ class TicketRoutes:
         conversation = conversation_id(request.match_info["conversation"])
         grant = await self._admission.check(request, conversation, "read")
         with self._limits.taken(grant):
-            first, *more = _asked(await whole_body(request)).actions or ("read",)
+            body = await whole_body(request)
+        asked = decoded(body, TicketAsked, NO_TICKET) if body.strip() else TicketAsked()
+        first, *more = asked.actions or ("read",)
         ticket = self._authorizer.ticket(grant, conversation, first, *more)
         made = msgspec.json.encode(TicketMade(ticket, self._lifetime_s))
         return web.Response(body=made, content_type="application/json", headers={"cache-control": "no-store"})
-
-
-def _asked(body: bytes) -> TicketAsked:
-    """Decode the body. Raises `Refused`."""
-    try:
-        return msgspec.json.decode(body, type=TicketAsked) if body.strip() else TicketAsked()
-    except NOT_JSON as problem:
-        raise Refused(BAD_REQUEST, f'expected no body, or JSON such as {{"actions": ["read"]}}: {problem}') from problem

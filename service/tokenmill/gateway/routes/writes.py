@@ -20,13 +20,13 @@ from tokenmill.codecs import Chunk
 from tokenmill.codecs.native import NATIVE as NATIVE_CODEC
 from tokenmill.codecs.plain import check_plain
 from tokenmill.config import Config
-from tokenmill.errors import NOT_JSON, RecordError
+from tokenmill.errors import RecordError
 from tokenmill.events import ToolResult
 from tokenmill.gateway.auth.admission import Admission
 from tokenmill.gateway.auth.connection_limits import ConnectionLimits
 from tokenmill.gateway.auth.grant import Action, Grant
 from tokenmill.gateway.counts import Counts
-from tokenmill.gateway.http.request_body import BrokenOff, RequestBody, broken_off, stopping
+from tokenmill.gateway.http.request_body import BrokenOff, RequestBody, broken_off, decoded, stopping
 from tokenmill.gateway.http.request_values import conversation_id, tracing_of
 from tokenmill.gateway.ingest.bodies import Stop, StopAccepted, ToolResultBody, Written, message_id_of, stopped_message
 from tokenmill.gateway.ingest.chunk_posts import ChunkPost
@@ -274,10 +274,7 @@ def _read(request: web.Request, body: bytes, kind: type[T]) -> T:
     """Decode a body as JSON. Raises `Refused`."""
     if request.content_type != JSON:
         raise Refused(UNSUPPORTED, f"send the body as {JSON}")
-    try:
-        return msgspec.json.decode(body, type=kind)
-    except NOT_JSON as problem:
-        raise Refused(BAD_REQUEST, f"the body: {problem}") from problem
+    return decoded(body, kind, "the body")
 
 
 def _converted(fields: Mapping[str, Any], kind: type[T]) -> T:
