@@ -93,7 +93,8 @@ chat sets `continue_final_message`. Images are refused where the prompt is rende
 Raw text, from all kinds but the last two, is constrained to a shape from its first token: servers leave room for
 reasoning and calls only if their own parsers read the text. So the model is told not to think, and a shape is refused,
 by name, together with tools that may be called, an effort other than `none`, and models whose prompt opens the
-reasoning. A forced call (`required`, or a named tool) is not text: there the shape is left out.
+reasoning. The effort of Messages is about all that a model writes, so it is left out there instead. A forced call
+(`required`, or a named tool) is not text: there the shape is left out.
 """,
 )
 
