@@ -113,7 +113,8 @@ refusal has the status 400, the error object of its API, and the place of the pr
 """,
     """
 A null field counts as absent. Types are as strict as JSON's. Images are passed on as addresses (`https://`, `http://`)
-or data (`data:image/…`); files, sound and documents are refused, and so are tools that a server would have to run.
+or data (`data:image/…`); files, sound and documents are refused, and so are tools that a server would have to run,
+and those that take plain text in place of JSON (`custom`).
 """,
     """
 | method | address | what it does |
