@@ -90,6 +90,30 @@ def test_a_refusal_says_what_to_do_instead(name: str) -> None:
     assert "whole conversation in `input`" in str(refusal("responses", **{name: "x"}))
 
 
+NOW: dict[str, Any] = {"type": "function", "name": "now"}
+SEARCH: dict[str, Any] = {"type": "web_search", "external_web_access": True}
+
+
+@pytest.mark.parametrize("kind", ["web_search", "web_search_2025_08_26", "web_search_preview"])
+def test_a_search_beside_the_clients_tools_is_left_out(kind: str) -> None:
+    """Codex declares one unless it is told not to; a model that has none does not search."""
+    search = SEARCH | {"type": kind}
+    for others in ([NOW], [{"type": "namespace", "name": "x", "tools": [NOW]}]):
+        tools = [ask("responses", tools=each, tool_choice=None).tools for each in ([search, *others], others)]
+        assert tools[0] == tools[1] != []
+
+
+def test_a_search_that_a_client_counts_on_is_refused() -> None:
+    """It has no other tool, chooses this one, or asks for what it found."""
+    assert param("responses", tools=[SEARCH], tool_choice=None) == "tools[0].type"
+    assert param("responses", tools=[SEARCH, {"type": "namespace", "name": "x", "tools": []}]) == "tools[0].type"
+    chosen: list[Any] = [{"type": "web_search"}, {"type": "allowed_tools", "mode": "auto", "tools": [SEARCH]}]
+    for choice in chosen:
+        assert param("responses", tools=[NOW, SEARCH], tool_choice=choice).startswith("tool_choice.")
+    found = ["web_search_call.action.sources"]
+    assert param("responses", tools=[NOW, SEARCH], tool_choice=None, include=found) == "include[0]"
+
+
 def test_what_the_api_writes_can_be_sent_back() -> None:
     """Items of an answer as items of the next request."""
     output = GOOD["responses"]["input"][2:5]

@@ -153,6 +153,15 @@ def test_a_tool_that_nobody_runs_is_refused(api: str, tool: Any, place: str) -> 
     assert param(api, tools=[tool], tool_choice=None) == f"tools[0]{place}"
 
 
+@pytest.mark.parametrize("api", ["chat", "responses"])
+def test_a_tool_that_takes_text_is_refused_for_that(api: str) -> None:
+    """The client would run it, as it would Codex's `apply_patch`; no model here is told to write such a call."""
+    tool = {"type": "custom", "name": "x", "custom": {"name": "x"}}
+    problem = str(refusal(api, tools=[tool], tool_choice=None))
+    assert "can't be 'custom': a call has arguments in JSON." in problem
+    assert "nothing runs it" not in problem
+
+
 @pytest.mark.parametrize("api", ["responses", "messages"])
 def test_a_tool_may_say_what_holds_for_all(api: str) -> None:
     """That it is in the prompt, and that the model calls it."""

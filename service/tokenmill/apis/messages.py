@@ -48,7 +48,11 @@ FIELDS = Fields(
     Field("thinking.budget_tokens", "noted", "models do not count reasoning separately; `max_tokens` limits it, too"),
     Field("thinking.display", "noted", "thinking is passed on as the model server sends it"),
     Field("output_config", "used", "see its members"),
-    Field("output_config.effort", "used", "a word that the model knows"),
+    Field(
+        "output_config.effort",
+        "used",
+        "a word that the model knows; with raw text it is left out beside a `format`, as that answer has no reasoning",
+    ),
     Field("output_config.format", "used", f"`json_schema`; {SHAPED}"),
     Field("stop_sequences", "used", "a list of strings"),
     Field("temperature", "used", "0 to 1"),

@@ -28,7 +28,9 @@ FIELDS = Fields(
         "used",
         "functions, and groups of them (`namespace`). A model calls a member `<namespace>__<name>`; the answer has "
         "the two names separately; read by its id, the joined one once fronts have forgotten its request "
-        "(`front.remember_s`, earlier where 32 MiB of different names come meanwhile)",
+        "(`front.remember_s`, earlier where 32 MiB of different names come meanwhile). `web_search` beside tools of "
+        "the client is left out, as Codex declares it unasked: the model gets no such tool, and does not search. Alone "
+        "and in `tool_choice` it is refused, like others that a server would have to run",
     ),
     Field("tool_choice", "used", "`none`, `auto`, `required`, a function, or `allowed_tools`"),
     Field(
@@ -123,19 +125,32 @@ def _instructions(node: Node) -> list[Json]:
 
 
 def _tools(node: Node) -> tuple[list[Json], dict[str, tuple[str, str]]]:
-    """Return the tools, and the client's two names of some of them."""
-    tools, namespaces = list[Json](), dict[str, tuple[str, str]]()
+    """Return the tools, without searches beside others, and the client's two names of some of them."""
+    tools, namespaces, searches = list[Json](), dict[str, tuple[str, str]](), list[Node]()
     for each in () if node.absent else node.items():
-        if each.need("type").value != "namespace":
+        kind = each.need("type")
+        if _is_search(kind):
+            searches.append(kind)
+        elif kind.value != "namespace":
             tools.append(_tool(each))
-            continue
-        for tool, names in members(each):
-            tools.append(tool)
-            namespaces[tool["function"]["name"]] = names
+        else:
+            for tool, names in members(each):
+                tools.append(tool)
+                namespaces[tool["function"]["name"]] = names
+    if searches and not tools:
+        raise foreign_tool(searches[0])
     declared = Counter(tool["function"]["name"] for tool in tools)
     if twice := [name for name in namespaces if declared[name] > 1]:
         raise node.bad(f"declare {shown(twice[0])} twice: a model has one name for the tool of a namespace.")
     return tools, namespaces
+
+
+def _is_search(kind: Node) -> bool:
+    """Whether a tool searches the web, whatever its version: it may be left out, as no answer has to use it."""
+    return isinstance(kind.value, str) and kind.value.startswith(_SEARCH)
+
+
+_SEARCH = "web_search"
 
 
 def _tool(node: Node) -> Json:

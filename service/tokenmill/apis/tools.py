@@ -54,8 +54,9 @@ def check_called(node: Node) -> None:
 
 
 def foreign_tool(node: Node) -> BadAsk:
-    """Return the refusal of a tool whose type is not one that a client runs."""
-    told = f"can't be {shown(node.text())}: nothing runs it here. Declare a function, and answer its calls."
+    """Return the refusal of a tool that is no function: most would be run by a server, `custom` takes plain text."""
+    why = "a call has arguments in JSON" if node.text() == "custom" else "nothing runs it here"
+    told = f"can't be {shown(node.text())}: {why}. Declare a function, and answer its calls."
     return node.bad(told, "unsupported_value")
 
 

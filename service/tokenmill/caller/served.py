@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from tokenmill.apis import MESSAGES
 from tokenmill.apis.ask import Ask, BadAsk, Json
 from tokenmill.caller.kinds import Kind, Plan, find_kind
 from tokenmill.caller.kinds.arguments import with_short_ids
@@ -60,6 +61,9 @@ class Served:
         begins = self._begins(ask)
         if begins:  # the answer is a call, and a shape for its text would keep the model from writing one
             ask = msgspec.structs.replace(ask, response_format=None)
+        if self.kind.raw and api == MESSAGES.name and ask.response_format:
+            # There an effort is about all that a model writes. Templates take it for reasoning, which no shape has.
+            ask = msgspec.structs.replace(ask, reasoning_effort=None)
         plan = Plan(
             ask=ask,
             upstream=self.upstream,

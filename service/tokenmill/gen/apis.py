@@ -96,7 +96,8 @@ chat sets `continue_final_message`. Images are refused where the prompt is rende
 Raw text, from all kinds but the last two, is constrained to a shape from its first token: servers leave room for
 reasoning and calls only if their own parsers read the text. So the model is told not to think, and a shape is refused,
 by name, together with tools that may be called, an effort other than `none`, and models whose prompt opens the
-reasoning. A forced call (`required`, or a named tool) is not text: there the shape is left out.
+reasoning. The effort of Messages is about all that a model writes, so it is left out there instead. A forced call
+(`required`, or a named tool) is not text: there the shape is left out.
 """,
 )
 
@@ -115,7 +116,8 @@ refusal has the status 400, the error object of its API, and the place of the pr
 """,
     """
 A null field counts as absent. Types are as strict as JSON's. Images are passed on as addresses (`https://`, `http://`)
-or data (`data:image/…`); files, sound and documents are refused, and so are tools that a server would have to run.
+or data (`data:image/…`); files, sound and documents are refused, and so are tools that a server would have to run,
+and those that take plain text in place of JSON (`custom`).
 """,
     """
 | method | address | what it does |

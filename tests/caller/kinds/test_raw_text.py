@@ -61,6 +61,26 @@ def test_a_shape_of_text_alone_is_had(body: Json) -> None:
     assert plan_of("vllm", body).ask.model == "m"
 
 
+@pytest.mark.parametrize("thinking", [{}, {"thinking": {"type": "adaptive"}}])
+def test_an_effort_of_messages_beside_a_shape_is_left_out(thinking: Json) -> None:
+    """It is about all that a model writes: Claude Code asks for a session's title so. A model of raw text that got it
+    might begin to reason, which the shape forbids.
+    """
+    body = MESSAGE | thinking | {"output_config": MESSAGE["output_config"] | {"effort": "high"}}
+    plan = plan_of("vllm", body, "messages")
+    assert (plan.ask.reasoning_effort, thinks(plan), bool(plan.ask.response_format)) == (None, False, True)
+    assert plan_of("openai", body, "messages").ask.reasoning_effort == "high"
+
+
+def test_an_effort_of_messages_without_a_shape_is_kept() -> None:
+    """Also where a call is forced, which no shape holds for."""
+    effort = {"output_config": MESSAGE["output_config"] | {"effort": "high"}}
+    forced = MESSAGE | effort | {"tools": [TOLD], "tool_choice": {"type": "any"}}
+    assert plan_of("vllm", forced, "messages").ask.reasoning_effort == "high"
+    free = MESSAGE | {"output_config": {"effort": "high"}}
+    assert plan_of("vllm", free, "messages").ask.reasoning_effort == "high"
+
+
 def test_servers_that_parse_know_how_to_do_both() -> None:
     """They hold the text alone to it, and tell calls and reasoning from that."""
     body = chat(response_format=SHAPE, tools=[TOOL], reasoning_effort="low")
