@@ -24,7 +24,7 @@ from tokenmill.kafka.clients import make_admin
 
 pytestmark = pytest.mark.integration
 
-ALLOWED = {"aiokafka_inside.py", "header_names.py", "hung_brokers.py"}
+ALLOWED = {"aiokafka_inside.py", "dropped_records.py", "header_names.py", "hung_brokers.py"}
 
 
 @asynccontextmanager

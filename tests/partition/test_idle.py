@@ -140,6 +140,23 @@ def test_messages_that_ended_are_not_named() -> None:
     assert len(state._watch._looks) == 0
 
 
+def test_messages_that_came_and_went_take_no_memory_until_their_look() -> None:
+    """A worker sees a thousand a second, and a look is due after minutes: only open ones may fill the watch."""
+    state = partition({"message_id": "open", "delta": "a"})
+    for now in range(50):
+        names = [f"m{now}-{number}" for number in range(100)]
+        run(state, log(*({"message_id": name, "delta": "a"} for name in names), start=state.offset))
+        state.idle(now, 1_000_000)
+        run(state, log(*({"message_id": name, "end": True} for name in names), start=state.offset))
+        state.idle(now, 1_000_000)
+    assert state._watch is not None
+    assert len(state._watch._looks) < 1_500
+    assert [ends(state, now) for now in (TIMEOUT, 2 * TIMEOUT)] == [[], []]
+    assert [msgspec.json.decode(control.value or b"") for control in state.idle(2_000_000, 1_000_000)] == [
+        {"message_id": "open", "control": "timeout"}
+    ]
+
+
 def test_an_id_that_is_used_again_is_watched_again() -> None:
     """The message is the same object to the index."""
     state = partition({"message_id": "m", "delta": "a"}, {"message_id": "m", "end": True})

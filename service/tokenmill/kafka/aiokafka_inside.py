@@ -1,8 +1,8 @@
 """What is used of aiokafka's internals, which promise nothing: one function for each thing, with why it is needed.
 
 Nothing else in the package uses them, except `hung_brokers`, which changes how connections are made, and
-`header_names`, which changes how records are read. The tests of this file call each of these with a real broker: an
-upgrade that moves something fails there.
+`header_names` and `dropped_records`, which change how records are read and dropped. The tests of this file call each
+of these with a real broker: an upgrade that moves something fails there.
 """
 
 import asyncio

@@ -17,7 +17,7 @@ from aiokafka.errors import (
 )
 
 from tokenmill.errors import CLOSED, Unavailable
-from tokenmill.kafka import header_names, hung_brokers  # noqa: F401 -- the first changes how clients read
+from tokenmill.kafka import dropped_records, header_names, hung_brokers  # noqa: F401 -- two change how clients read
 from tokenmill.kafka.aiokafka_inside import (
     consume_exceptions,
     leave_while_joining,

@@ -28,6 +28,10 @@ OPENED_BEFORE = "tm-opened-before"
 """Header of a record that ends something too old: the offset, exclusive, up to which the writer had read. It ends what
 was open there, not what opens later under the same name."""
 
+LOOKS_SPARE = 1_000
+"""Looks that a watch may have beyond two for each message or stream that is open: with more, those of ended ones are
+dropped before they are due, as thousands may come and go in each second."""
+
 LOOKS = 4
 """Checks of each in one period: it is found idle at most a quarter of the period too late."""
 
@@ -141,6 +145,8 @@ class IdleWatch(Generic[Thing]):
     def __init__(self) -> None:
         self._new: list[Thing] = []
         self._looks: deque[_Look[Thing]] = deque()
+        self._most = LOOKS_SPARE
+        """Number of looks above which those of ended things are dropped."""
 
     def add(self, things: Iterable[Thing]) -> None:
         """From the next call of `overdue` on, watch those of these that are open and not watched yet."""
@@ -166,7 +172,19 @@ class IdleWatch(Generic[Thing]):
         for thing in self._new:
             self._look_again(thing, now, now, timeout)
         self._new.clear()
+        if len(self._looks) > self._most:
+            self._drop_ended()
         return idle
+
+    def _drop_ended(self) -> None:
+        """Drop the looks at ended things; while none ends, the next time is at twice the number that is left."""
+        kept: deque[_Look[Thing]] = deque()
+        for look in self._looks:
+            if look.thing.going_on():
+                kept.append(look)
+            else:
+                look.thing.watched = False
+        self._looks, self._most = kept, 2 * len(kept) + LOOKS_SPARE
 
     def _look_again(self, thing: Thing, since: int, now: int, timeout: int) -> None:
         self._looks.append(_Look(now + max(1, timeout // LOOKS), thing, thing.last, since))

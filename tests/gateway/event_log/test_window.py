@@ -1,10 +1,12 @@
 """The window: caps hold, what is oldest goes first, and there is never a hole in it."""
 
+import tracemalloc
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tokenmill.gateway.event_log.entry import Entry
-from tokenmill.gateway.event_log.window import TURN_BYTES, Windows
+from tokenmill.gateway.event_log.window import KEY_BYTES, TURN_BYTES, Windows
 
 
 def entry(partition: int, offset: int, key: bytes = b"c", size: int = 100) -> Entry:
@@ -37,12 +39,12 @@ def test_much_is_found_in_turns() -> None:
 def test_the_oldest_record_goes_first_whoever_s_it_is() -> None:
     """A busy partition does not push out more than its own records and those that are older."""
     one = entry(0, 0).size
-    windows = Windows(3 * one, 60)
+    windows = Windows(3 * one + 2 * KEY_BYTES, 60)
     quiet, busy = windows.open(0, 0), windows.open(1, 0)
     windows.add(1, [entry(1, 0)], 1, now=0)
     windows.add(0, [entry(0, 0)], 1, now=1)
     windows.add(1, [entry(1, 1), entry(1, 2)], 3, now=2)
-    assert windows.size == 3 * one
+    assert windows.size == 3 * one + 2 * KEY_BYTES
     assert (busy.first, [each.offset for each in busy.of(b"c", 0)[0]]) == (1, [1, 2])
     assert (quiet.first, len(quiet.of(b"c", 0)[0])) == (0, 1)
 
@@ -74,7 +76,7 @@ def test_one_that_is_dropped_says_so_to_those_who_hold_it() -> None:
     windows.add(1, [entry(1, 0)], 1, now=0)
     second = windows.open(0, 9)
     assert (first.dropped, other.dropped) == (True, False)
-    assert windows.size == entry(1, 0).size
+    assert windows.size == entry(1, 0).size + KEY_BYTES
     assert (windows.get(0), windows.get(1), dict(windows)) == (second, other, {0: second, 1: other})
     windows.drop(0)
     windows.drop(0)
@@ -97,4 +99,20 @@ def test_a_window_has_no_hole_and_no_more_than_its_cap(added: list[tuple[int, by
         for number, window in windows:
             held = sorted(each.offset for key in (b"a", b"b") for each in window.of(key, 0)[0])
             assert held == [each.offset for each in came if each.partition == number and each.offset >= window.first]
-    assert windows.size == sum(each.size for _, window in windows for held in window.by_key.values() for each in held)
+    kept = [held for _, window in windows for held in window.by_key.values()]
+    assert windows.size == sum(each.size for held in kept for each in held) + len(kept) * KEY_BYTES
+
+
+def test_the_cap_counts_what_a_conversation_takes_besides_its_records() -> None:
+    """With one record of each, the windows took two and a half times their cap."""
+    windows = Windows(1 << 30, 60)
+    windows.open(0, 0)
+    tracemalloc.start()
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        for at in range(5_000):
+            windows.add(0, [entry(0, at, b"conversation-%d" % at)], at + 1, now=float(at))
+        after, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert windows.size > 0.8 * (after - before)

@@ -17,6 +17,9 @@ TURN_BYTES = 256 * 1024
 """Bytes of records that are read for one client before another one gets its turn: some milliseconds. It is also the
 most that a client is sent at once, which takes two seconds at 1 Mbit/s."""
 
+KEY_BYTES = 850
+"""Bytes that a conversation takes in CPython besides its records: a place in the index, and a block of its deque."""
+
 OFFSET = attrgetter("offset")
 """The key that entries are sorted by."""
 
@@ -61,7 +64,7 @@ class Windows:
         self._windows: dict[int, Window] = {}
         self._order: deque[tuple[float, Entry]] = deque()
         self.size = 0
-        """Bytes of all records in the windows."""
+        """Bytes of all records in the windows, and of what finds them."""
 
     def open(self, partition: int, at: int) -> Window:
         """Make a new window, which is empty and begins at this offset."""
@@ -81,13 +84,18 @@ class Windows:
         window.dropped = True
         if window.by_key:
             self._order = deque(item for item in self._order if item[1].partition != partition)
-            self.size = sum(entry.size for _, entry in self._order)
+            kept = sum(len(each.by_key) for each in self._windows.values())
+            self.size = sum(entry.size for _, entry in self._order) + kept * KEY_BYTES
 
     def add(self, partition: int, came: Sequence[Entry], end: int, now: float) -> None:
         """Add the records that follow; `end` is the offset after them, `now` is in seconds."""
         window = self._windows[partition]
         for entry in came:
-            window.by_key.setdefault(entry.key, deque()).append(entry)
+            held = window.by_key.get(entry.key)
+            if held is None:
+                held = window.by_key[entry.key] = deque()
+                self.size += KEY_BYTES
+            held.append(entry)
             self._order.append((now, entry))
             self.size += entry.size
         window.end = max(window.end, end)
@@ -101,12 +109,12 @@ class Windows:
             self.size -= entry.size
             self._forget(self._windows[entry.partition], entry)
 
-    @staticmethod
-    def _forget(window: Window, entry: Entry) -> None:
+    def _forget(self, window: Window, entry: Entry) -> None:
         held = window.by_key[entry.key]
         held.popleft()
         if not held:
             del window.by_key[entry.key]
+            self.size -= KEY_BYTES
         window.first = entry.offset + 1
 
     @property
