@@ -175,9 +175,24 @@ def plain(stage: Stage, path: Path) -> Iterator[None]:
         process.wait()
 
 
-def noted(path: Path) -> list[tuple[int, float, float]]:
-    """What the plain client has read."""
-    return [tuple(json.loads(line)) for line in path.read_text().splitlines() if line.endswith("]")]
+class Noted:
+    """What the plain client has read, as its file tells: of each look only what is new there."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._seen: list[tuple[int, float, float]] = []
+        self._read = 0
+
+    @property
+    def seen(self) -> list[tuple[int, float, float]]:
+        """By partition, when a record was sent and when it came. A line that is not whole is left for the next look."""
+        if self.path.exists():
+            with self.path.open("rb") as file:
+                file.seek(self._read)
+                lines, end, _ = file.read().rpartition(b"\n")
+            self._read += len(lines + end)
+            self._seen += [tuple(json.loads(line)) for line in lines.splitlines()]
+        return self._seen
 
 
 async def run(delivery: str, fault: str, folder: Path) -> Recovery:
@@ -196,16 +211,16 @@ async def run(delivery: str, fault: str, folder: Path) -> Recovery:
 
 
 async def _struck(stage: Stage, crew: Crew, site: Site, fault: str) -> Recovery:
-    path, arrivals = stage.folder / "plain.jsonl", Arrivals()
+    noted, arrivals = Noted(stage.folder / "plain.jsonl"), Arrivals()
     reading = asyncio.create_task(arrivals.read(stage.bootstrap, stage.topics.events))
     try:
-        with plain(stage, path):
-            await _all_since(path, arrivals, time.time())
+        with plain(stage, noted.path):
+            await _all_since(noted, arrivals, time.time())
             began = time.time()
             async with _fault(site, fault):
-                await _held(path, arrivals, began, fault)
-            await _all_since(path, arrivals, began)
-            await _all_since(path, arrivals, time.time())
+                await _held(noted, arrivals, began, fault)
+            await _all_since(noted, arrivals, began)
+            await _all_since(noted, arrivals, time.time())
         await until(stage.caught_up, "no lag", BACK_S)
         ended = [life.last_words() for life in crew.lives if life.ended_at]
         await crew.stop()
@@ -216,14 +231,14 @@ async def _struck(stage: Stage, crew: Crew, site: Site, fault: str) -> Recovery:
     return Recovery(
         delivery=stage.settings["worker"]["delivery"],
         fault=fault,
-        plain=recovered(noted(path), began),
+        plain=recovered(noted.seen, began),
         events=recovered(arrivals.seen, began),
         ended=ended,
         wrong=wrong,
     )
 
 
-async def _held(path: Path, arrivals: Arrivals, began: float, fault: str) -> None:
+async def _held(noted: Noted, arrivals: Arrivals, began: float, fault: str) -> None:
     """A broker that is away comes back when all have gone on without it, or did not in a time that is long enough."""
     if fault in LASTING:
         await asyncio.sleep(HELD_S)
@@ -231,13 +246,12 @@ async def _held(path: Path, arrivals: Arrivals, began: float, fault: str) -> Non
     await asyncio.sleep(GIVEN_UP_S)
     with suppress(TimeoutError):
         async with asyncio.timeout(began + HELD_S - time.time()):
-            await _all_since(path, arrivals, began)
+            await _all_since(noted, arrivals, began)
 
 
-async def _all_since(path: Path, arrivals: Arrivals, since: float) -> None:
+async def _all_since(noted: Noted, arrivals: Arrivals, since: float) -> None:
     def all_there() -> bool:
-        both = (noted(path) if path.exists() else [], arrivals.seen)
-        return all(len(recovered(seen, since)) == PARTITIONS for seen in both)
+        return all(len(recovered(each.seen, since)) == PARTITIONS for each in (noted, arrivals))
 
     await until(all_there, "records of all partitions, plain and as events", BACK_S)
 

@@ -18,8 +18,8 @@ from typing import Any, TextIO
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.errors import KafkaError
 
-PAUSE_S = 0.05
-"""Between two chunks of a partition."""
+PAUSE_S = 0.2
+"""Between two chunks of a partition: more of them say no more of how long an outage was, which takes seconds."""
 
 ANSWER = 20
 """Chunks of one."""

@@ -7,13 +7,24 @@ from typing import Any
 
 import pytest
 
-from tests.chaos.failover import BUDGET_S, PARTITIONS, Recovery, recovered, run
+from tests.chaos.failover import BUDGET_S, PARTITIONS, Noted, Recovery, recovered, run
 
 
 def test_what_was_sent_before_a_fault_says_nothing_of_the_time_after() -> None:
     """The first that counts of each partition does, however late the others come."""
     seen = [(0, 9.0, 12.0), (0, 10.5, 13.0), (0, 10.6, 14.0), (1, 9.9, 30.0), (2, 11.0, 11.5)]
     assert recovered(seen, since=10.0) == {0: 3.0, 2: 1.5}
+
+
+def test_what_the_plain_client_notes_is_read_on(tmp_path: Path) -> None:
+    """Each line once; one that is not whole yet is left for the next look."""
+    noted = Noted(tmp_path / "plain.jsonl")
+    assert noted.seen == []
+    for written, seen in (("[0, 1, 2]\n[1, ", 1), ("3, 4]\n", 2), ("[2, 5, 6]\n", 3)):
+        with noted.path.open("a") as file:
+            file.write(written)
+        assert len(noted.seen) == len(noted.seen) == seen
+    assert noted.seen == [(0, 1, 2), (1, 3, 4), (2, 5, 6)]
 
 
 def _recovery(**values: Any) -> Recovery:

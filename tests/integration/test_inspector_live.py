@@ -16,7 +16,7 @@ from tests.support.hostile import HOSTILE
 from tests.support.inspecting import Seen
 from tests.support.inspecting_live import SHOWN_MS, config_of, events_of, following, live, marked, page_at, published
 from tests.support.stage import Stage
-from tests.support.tool_calls import WEATHER, runner_settings
+from tests.support.tool_calls import runner_settings, weather
 from tokenmill.config import Gateway
 from tokenmill.gateway.auth.grant import Authorizer, Credentials, Grant, unauthenticated
 from tokenmill.servers.tools import ToolsProcess
@@ -184,7 +184,7 @@ async def test_a_call_waits_for_a_word_and_gets_it(stage: Stage, unique: str, tm
     settings = await runner_settings(stage, unique, policy=["ask weather__note"])
     await stage.start()
     ledger = tmp_path / "ledger"
-    with ToolsProcess(tmp_path, settings, {"weather": WEATHER}):
+    with ToolsProcess(tmp_path, settings, {"weather": weather()}):
         async with live(config_of(stage, **settings["topics"]), "c") as page:
             for words in ("one", "two"):
                 call = {"name": "weather__note", "arguments": {"words": words, "ledger": str(ledger)}}

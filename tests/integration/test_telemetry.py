@@ -14,7 +14,7 @@ from tests.support.model_servers.speech import Script
 from tests.support.model_servers.vllm import Vllm
 from tests.support.spans import HEADERS, PARENT, TRACE
 from tests.support.stage import until
-from tests.support.tool_calls import WEATHER
+from tests.support.tool_calls import weather
 from tests.support.topics import read_topic
 from tokenmill.config import Config, Kafka, Topics
 from tokenmill.kafka.topics import create_topics
@@ -67,7 +67,7 @@ async def running(tmp_path: Path, kafka: str, redis_url: str, unique: str) -> As
                 ],
             }
             front, gateway = FrontProcess(tmp_path / "front", settings), GatewayProcess(tmp_path / "gateway", settings)
-            tools = ToolsProcess(tmp_path / "tools", settings, {"weather": WEATHER})
+            tools = ToolsProcess(tmp_path / "tools", settings, {"weather": weather()})
             processes = (WorkerProcess(tmp_path / "worker", settings), front, gateway, tools)
             try:
                 await asyncio.gather(*(asyncio.to_thread(process.start) for process in processes))

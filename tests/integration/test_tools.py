@@ -18,7 +18,7 @@ import pytest_asyncio
 
 from tests.structure.tree import CHECKOUT
 from tests.support.stage import Stage, until
-from tests.support.tool_calls import WEATHER, runner_settings
+from tests.support.tool_calls import runner_settings, weather
 from tests.support.topics import read_topic
 from tokenmill.events import Finish, ToolResult, decode_event
 from tokenmill.limits import KIB
@@ -102,7 +102,7 @@ async def scene(kafka: str, redis_url: str, tmp_path_factory: pytest.TempPathFac
     async with Stage(folder, kafka, unique, redis_url, partitions=2) as stage:
         settings = await runner_settings(stage, unique, calls_per_answer=10_000, call_s=60 + 2 * SLOW_S)
         await stage.start()
-        with ToolsProcess(folder / "tools", settings, {"weather": WEATHER, "odd": ODD}) as runner:
+        with ToolsProcess(folder / "tools", settings, {"weather": weather(), "odd": ODD}) as runner:
             yield Scene(stage, runner)
 
 

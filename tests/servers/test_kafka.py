@@ -51,7 +51,7 @@ async def test_records_survive_a_crash(start_kafka: StartKafka) -> None:
 
 @pytest.mark.integration
 def test_a_storage_is_formatted_once_for_all_that_are_alike(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """But each belongs to a cluster of its own. With other settings it is formatted by Kafka's tool again."""
+    """Whatever else they are set to, each in a cluster of its own. Another node is formatted by the tool again."""
     tool, formatted = KafkaServer._run_tool, list[Path]()
 
     def noted(server: KafkaServer, properties: Path) -> None:
@@ -60,7 +60,8 @@ def test_a_storage_is_formatted_once_for_all_that_are_alike(tmp_path: Path, monk
 
     monkeypatch.setattr(KafkaServer, "_run_tool", noted)
     monkeypatch.setattr(kafka, "_WRITTEN", {})
-    servers = [KafkaServer(tmp_path / name, {"num.network.threads": threads}) for name, threads in ("a2", "b2", "c3")]
+    settings: list[dict[str, str]] = [{}, {"num.network.threads": "2"}, {"node.id": "2"}]
+    servers = [KafkaServer(tmp_path / name, more) for name, more in zip("abc", settings, strict=True)]
     for server in servers:
         server.folder.mkdir()
         server.port = free_port()

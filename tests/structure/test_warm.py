@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 
 from tests.conftest import WARM
 from tests.support.processes import there
-from tests.support.warm import OURS, Copy
+from tests.support.warm import OURS, Copy, Warm
 
 pytestmark = pytest.mark.integration
 
@@ -32,6 +33,18 @@ def test_an_end_is_told_to_all_who_ask(tmp_path: Path) -> None:
         if isinstance(copy, Copy):
             other = Copy(copy._warm, copy.args, copy.pid)
             assert (copy.wait(60), other.wait(60)) == (0, 0)
+
+
+def test_one_that_does_not_answer_is_asked_nothing_more(tmp_path: Path) -> None:
+    """Whoever comes next has another one started."""
+    if not LINUX:
+        return
+    warm = Warm()
+    warm._way, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    theirs.close()
+    with (tmp_path / "log").open("wb") as log, pytest.raises(BrokenPipeError):
+        warm.launch([*OURS, "--version"], log, {"cwd": tmp_path})
+    assert warm._way is None
 
 
 def test_a_copy_ends_as_its_command_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

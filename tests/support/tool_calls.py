@@ -12,6 +12,7 @@ from aiokafka import AIOKafkaProducer
 from tests.structure.tree import CHECKOUT
 from tests.support.stage import Stage
 from tests.support.topics import make_topics, read_topic
+from tests.support.warm_tools import warm
 from tokenmill.config import Config, Kafka, Tools, Topics
 from tokenmill.events import Finish, ToolCall, ToolResult, decode_event
 from tokenmill.observe import TOOLS_METRICS, Numbers
@@ -20,12 +21,15 @@ from tokenmill.servers.tools import ToolsProcess
 from tokenmill.tools.link import Links
 from tokenmill.tools.runner import Runner
 
-WEATHER = {"command": sys.executable, "args": ["-m", "tests.support.mcp_server"], "cwd": str(CHECKOUT)}
-
 PARTITIONS = 3
 
 NOTED = {"weather__note", "weather__sign"}
 """Tools that write down what they do."""
+
+
+def weather(**settings: Any) -> dict[str, Any]:
+    """A server in a file of servers: `mcp_server`, which has its imports already."""
+    return {"command": sys.executable, "args": list(warm()), "cwd": str(CHECKOUT), **settings}
 
 
 async def runner_settings(stage: Stage, unique: str, **tools: Any) -> dict[str, dict[str, Any]]:
@@ -78,7 +82,7 @@ class Calls:
         """A new one, not started."""
         folder = self.folder / f"runner-{len(self.runners)}"
         folder.mkdir()
-        self.runners.append(ToolsProcess(folder, self.settings, servers or {"weather": WEATHER}))
+        self.runners.append(ToolsProcess(folder, self.settings, servers or {"weather": weather()}))
         return self.runners[-1]
 
     async def call(

@@ -78,8 +78,9 @@ class Warm:
             try:
                 socket.send_fds(self._way, [json.dumps(asked).encode()], files)
                 return json.loads(self._way.recv(MESSAGE_BYTES))
-            except OSError:  # an answer that comes late would be taken for the next one's
+            except OSError:  # an answer that comes late would be taken for the next one's, who asks another process
                 self._way.close()
+                self._way = None
                 raise
 
     def _started(self) -> socket.socket:

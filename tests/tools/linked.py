@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+from tests.support.warm_tools import warm
 from tokenmill.config import Tools
 from tokenmill.tasks import beside
 from tokenmill.tools.call import Call
@@ -13,8 +14,6 @@ from tokenmill.tools.server_file import Program, Server
 
 ODD = Program("weather", sys.executable, ("-m", "tests.support.odd_server"))
 
-WEATHER = Program("weather", sys.executable, ("-m", "tests.support.mcp_server"))
-
 
 def call(name: str, **arguments: Any) -> Call:
     """A call of a tool of the server `weather`."""
@@ -22,8 +21,8 @@ def call(name: str, **arguments: Any) -> Call:
 
 
 @asynccontextmanager
-async def linked(server: Server = WEATHER, **settings: Any) -> AsyncIterator[Link]:
-    """A link that runs."""
-    link = Link(server, Tools(**settings))
+async def linked(server: Server | None = None, **settings: Any) -> AsyncIterator[Link]:
+    """A link that runs, by default to `mcp_server`, which has its imports already."""
+    link = Link(server or Program("weather", sys.executable, warm()), Tools(**settings))
     async with beside(link.run(), "the link"):
         yield link

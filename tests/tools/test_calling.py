@@ -11,6 +11,7 @@ from mcp import Client
 from msgspec import UNSET
 
 from tests.support.stage import until
+from tests.support.warm_tools import warm
 from tests.tools.http_tools import http_tools
 from tokenmill.limits import KIB
 from tokenmill.observe.tools_table import Code
@@ -24,12 +25,10 @@ from tokenmill.tools.server_file import Program
 
 PATIENCE_S = 60.0
 
-WEATHER = Program("weather", sys.executable, ("-m", "tests.support.mcp_server"))
-
 
 @asynccontextmanager
 async def weather() -> AsyncIterator[Client]:
-    async with connected(WEATHER, PATIENCE_S) as client:
+    async with connected(Program("weather", sys.executable, warm()), PATIENCE_S) as client:
         yield client
 
 

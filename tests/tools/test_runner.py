@@ -15,7 +15,7 @@ from msgspec import UNSET
 
 from tests.support.away import goes_away_while_read
 from tests.support.stage import until
-from tests.support.tool_calls import PARTITIONS, WEATHER, Calls, runner_of
+from tests.support.tool_calls import PARTITIONS, Calls, runner_of, weather
 from tests.support.topics import admin_of, make_topics, read_topic, write_topic
 from tokenmill.config import Config, Kafka, Topics
 from tokenmill.errors import FatalError, Unavailable
@@ -94,7 +94,7 @@ async def test_tools_that_bear_no_other_run_alone(kafka: str, unique: str, tmp_p
         ids = ["a", "b", "c"]
         for partition, id_ in enumerate(ids):
             await calls.call(id_, partition=partition, seconds=0.1)
-        with calls.runner({"weather": {**WEATHER, "calls": 1}}):
+        with calls.runner({"weather": weather(calls=1)}):
             await until(lambda: calls.answered(*ids), "all are answered")
         words = [line.split() for line in calls.effects()]
         assert [first for first, _ in words] == ["begin", "end"] * 3

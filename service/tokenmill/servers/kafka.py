@@ -53,6 +53,9 @@ SETTINGS: Mapping[str, str] = {
 }
 """One node that holds everything and never waits for others."""
 
+FORMATTED = ("node.id", "process.roles")
+"""Settings that the files of a formatted storage depend on."""
+
 
 def new_cluster_id() -> str:
     """Return an id that no other cluster has: 16 bytes in base64, beginning with `mill`."""
@@ -165,7 +168,7 @@ class KafkaServer(Server):
 
     def _format(self, properties: Path, data: Path) -> None:
         """Format the storage by Kafka's own tool the first time; later, copy its files and change the cluster's id."""
-        alike = (*self._settings.items(), *self.format_options())
+        alike = (*(self._settings[name] for name in FORMATTED), *self.format_options())
         if (written := _WRITTEN.get(alike)) is None:
             self._run_tool(properties)
             _WRITTEN[alike] = {path.name: path.read_bytes() for path in data.iterdir()}
@@ -189,8 +192,8 @@ class KafkaServer(Server):
 
 
 _WRITTEN: dict[tuple[object, ...], Mapping[str, bytes]] = {}
-"""Files of a storage formatted in this process, by what they depend on: formatting takes half as long as starting a
-broker."""
+"""Files of a storage formatted in this process, by `FORMATTED` and the options of the format: formatting takes half as
+long as starting a broker."""
 
 
 def _joined(addresses: Mapping[str, str]) -> str:
