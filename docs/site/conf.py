@@ -14,6 +14,7 @@ include_patterns = [
     "docs/**.md",
     "helm/tokenmill/README.md",
 ]
+exclude_patterns = [".*", "build", "dist", "service", "tests"]  # tens of thousands of files, none of them a page
 
 extensions = ["myst_parser", "sphinx_external_toc", "sphinxcontrib.mermaid"]
 external_toc_path = "docs/site/toc.yml"

@@ -32,6 +32,9 @@ back over all it holds takes sixteen times as long, and the machine's noise."""
 FLOOR_S = 0.05
 """Below it a time says nothing."""
 
+RUNS = 3
+"""Of a bomb at each size: the shortest counts."""
+
 COMPILED_S = 0.8
 """Seconds for the options of one message: five times what they take."""
 
@@ -235,11 +238,21 @@ def _seconds(records: Sequence[InputRecord]) -> float:
     return time.process_time() - begun
 
 
+def _check_growth(bomb: Bomb) -> None:
+    """The best of some runs counts, so the large bomb is run again only while none was quick enough."""
+    large = _records(bomb, LARGE)
+    took = _seconds(large)
+    if took <= FLOOR_S:
+        return
+    small = _records(bomb, SMALL)
+    most = max(GROWTH * min(_seconds(small) for _ in range(RUNS)), FLOOR_S)
+    assert took <= most or any(_seconds(large) <= most for _ in range(1, RUNS))
+
+
 @pytest.mark.parametrize("name", BOMBS)
 def test_a_bomb_takes_its_time_and_no_more(name: str) -> None:
-    """In proportion to its size, however it is built; the best of three runs counts."""
-    small, large = (min(_seconds(_records(BOMBS[name], size)) for _ in range(3)) for size in (SMALL, LARGE))
-    assert large <= max(GROWTH * small, FLOOR_S)
+    """In proportion to its size, however it is built."""
+    _check_growth(BOMBS[name])
 
 
 @pytest.mark.parametrize("name", BOMBS)
@@ -319,6 +332,4 @@ def test_what_each_call_repeats_is_short(option: str, chars: int | None) -> None
 @pytest.mark.parametrize("format_", FORMATS, ids=lambda format_: format_.name)
 def test_a_flood_of_a_formats_own_marks_is_read_in_its_time(format_: Format) -> None:
     """Half of its sample again and again, so that nothing closes: no mark makes the reader look back over all of it."""
-    flood = _text(_flood(format_.sample[: len(format_.sample) // 2 + 1]), format_.name)
-    small, large = (min(_seconds(_records(flood, size)) for _ in range(3)) for size in (SMALL, LARGE))
-    assert large <= max(GROWTH * small, FLOOR_S)
+    _check_growth(_text(_flood(format_.sample[: len(format_.sample) // 2 + 1]), format_.name))

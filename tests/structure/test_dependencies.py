@@ -5,7 +5,9 @@ import re
 import sys
 import tomllib
 from collections.abc import Iterable, Sequence
+from functools import cache
 from importlib.metadata import files, packages_distributions
+from pathlib import Path
 
 from tests.structure.tree import CHECKOUT, PACKAGE, TESTS, parsed
 
@@ -53,16 +55,16 @@ def declared(requirements: Iterable[object]) -> set[str]:
     return {normal(match[0]) for match in names if match} - {"tokenmill"}  # an extra may bring others
 
 
-def imported(*folders: object) -> set[str]:
-    """Distributions that the code under the folders imports."""
+@cache  # two tests ask for each folder, which takes seconds
+def imported(folder: Path) -> set[str]:
+    """Distributions that the code under the folder imports."""
     names = set()
-    for folder in folders:
-        for path in CHECKOUT.joinpath(str(folder)).rglob("*.py"):
-            for node in ast.walk(parsed(path)):
-                if isinstance(node, ast.Import):
-                    names |= {alias.name for alias in node.names}
-                elif isinstance(node, ast.ImportFrom) and node.module:
-                    names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    for path in folder.rglob("*.py"):
+        for node in ast.walk(parsed(path)):
+            if isinstance(node, ast.Import):
+                names |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
     outside = {name for name in names if name.split(".")[0] not in {*sys.stdlib_module_names, "tokenmill", "tests"}}
     owners = packages_distributions()
     return {owner for name in outside for owner in owning(name, owners.get(name.split(".")[0], []))}
@@ -94,7 +96,7 @@ def test_the_tests_import_what_the_groups_declare() -> None:
 
 def test_nothing_is_declared_in_vain() -> None:
     """A dependency that nothing imports has a reason here."""
-    assert imported(PACKAGE, TESTS) | USED_BY_NAME.keys() == RUNTIME | EXTRAS | GROUPS
+    assert imported(PACKAGE) | imported(TESTS) | USED_BY_NAME.keys() == RUNTIME | EXTRAS | GROUPS
 
 
 def test_the_lock_pins_every_dependency_with_hashes() -> None:

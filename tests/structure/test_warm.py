@@ -76,7 +76,7 @@ def test_a_copy_is_signalled_and_waited_for(tmp_path: Path, number: signal.Signa
     working.kill()  # nobody else has its number
 
 
-@pytest.mark.parametrize(("command", "surroundings"), [([*OURS, "formats"], {"env": os.environ}), (["true"], {})])
+@pytest.mark.parametrize(("command", "surroundings"), [([*OURS, "codecs"], {"env": os.environ}), (["true"], {})])
 def test_what_can_be_no_copy_is_a_process(tmp_path: Path, command: list[str], surroundings: dict[str, object]) -> None:
     """Another program, or another environment."""
     with (tmp_path / "log").open("wb") as log:
@@ -88,6 +88,6 @@ def test_what_can_be_no_copy_is_a_process(tmp_path: Path, command: list[str], su
 def test_variables_for_python_make_a_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It reads them when it starts."""
     monkeypatch.setenv("PYTHONDEVMODE", "1")
-    process = started(tmp_path, "formats")
+    process = started(tmp_path, "codecs")
     assert isinstance(process, subprocess.Popen)
     assert process.wait(60) == 0

@@ -1,6 +1,7 @@
 """Templates in the way that models' own are built: each is read back by the format that it is named after."""
 
 import math
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ BATCH = 20
 """Calls that are rendered at once: a process is started for them."""
 
 
+@cache  # a process of its own renders it, which takes half a second
 def report(name: str) -> Report:
     return check_template(TEMPLATES[name])
 
