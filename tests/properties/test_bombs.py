@@ -25,9 +25,9 @@ SETTINGS = PartitionSettings()
 SMALL, LARGE = 32 * KIB, 128 * KIB
 """Two sizes of a bomb, to see how the cost grows."""
 
-GROWTH = 4 * 4
-"""At most, of the time from one size to the other: four times as much text, and four for a noisy machine. What looks
-back over all it holds takes sixteen times as long, and the machine's noise."""
+GROWTH = 2 * 4
+"""At most, of the time from one size to the other: four times as much text, and two for a noisy machine. What looks
+back over all it holds takes sixteen times as long."""
 
 FLOOR_S = 0.05
 """Below it a time says nothing."""
