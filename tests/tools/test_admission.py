@@ -159,6 +159,7 @@ async def test_a_server_that_its_proxy_does_not_reach_has_broken_off(
         assert "; 1 connections in a row broke" in str((await link.make(call("note"))).error)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("tool", ["leave", "hang"])
 async def test_a_program_that_ends_or_hangs_has_broken_off(tool: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its calls are as lost as those of a connection that breaks."""
@@ -169,6 +170,7 @@ async def test_a_program_that_ends_or_hangs_has_broken_off(tool: str, monkeypatc
         assert "; 1 connections in a row broke" in str((await link.make(call("process"))).error)
 
 
+@pytest.mark.integration
 async def test_a_program_that_ends_behind_its_answer_has_broken_off_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where its end is noticed first. It is started again, and called."""
     monkeypatch.setattr("tokenmill.tools.admission.FAILURES", 1)
