@@ -10,6 +10,7 @@ from aiokafka.errors import KafkaError
 
 from tests.support.topics import PARTITIONS, make_topics, read_topic
 from tokenmill.client import Connection, Publisher, publish
+from tokenmill.client.publish import FAILURES
 from tokenmill.errors import Unavailable
 from tokenmill.kafka.topics import SPARE
 from tokenmill.limits import Limits
@@ -203,6 +204,23 @@ async def test_each_key_s_refusal_is_raised() -> None:
     for said in ("one", "two"):
         with pytest.raises(Unavailable, match=said):
             await publisher.flush()
+    await publisher.flush()
+
+
+async def test_refusals_of_keys_that_are_never_used_again_take_little_memory() -> None:
+    """The newest are kept by key. Of the others `flush` raises the first, as it says why."""
+    publisher, loop = Publisher(), asyncio.get_running_loop()
+    for number in range(FAILURES + 10):
+        refused = loop.create_future()
+        refused.set_exception(KafkaError(f"refusal {number}."))
+        publisher._settle((f"c{number}", None), refused)
+    assert len(publisher._failures) == FAILURES
+    await publisher.flush("c9")
+    with pytest.raises(Unavailable, match=r"refusal 10\."):
+        await publisher.flush("c10")
+    publisher._failures.clear()
+    with pytest.raises(Unavailable, match=r"refusal 0\."):
+        await publisher.flush()
     await publisher.flush()
 
 

@@ -1,6 +1,9 @@
 """How far back a replay has to start."""
 
-from tokenmill.partition.low_water import LowWater, Root
+from collections import deque
+from random import Random
+
+from tokenmill.partition.low_water import SPANS, LowWater, Root
 
 
 def test_without_anything_alive_it_is_the_offset_itself() -> None:
@@ -64,6 +67,50 @@ def test_a_span_grows_and_never_shrinks() -> None:
     for until in (5, 9, 7):
         low_water.forbid(3, until)
     assert low_water.spans == {3: 9}
+
+
+def test_spans_behind_a_living_root_take_little_memory() -> None:
+    """However many late chunks come while one message stays open. The start is outside of all of them, and near."""
+    low_water = LowWater()
+    oldest = low_water.hold(low_water.root(0))
+    for late in range(5, 100_000, 5):
+        low_water.forbid(late - 3, late)
+        assert low_water.at(late + 1) == 0
+        assert len(low_water.spans) <= 2 * SPANS
+    low_water.hold(low_water.root(50_001))
+    low_water.release(oldest)
+    start = low_water.at(100_000)
+    assert 50_001 - 100_000 // 32 <= start <= 50_001
+    assert start % 5 in {1, 2}
+    assert low_water.at(100_000) == start
+
+
+def test_spans_that_overlap_take_little_memory() -> None:
+    """Though no replay may start in any of them, and the oldest root goes on."""
+    low_water = LowWater()
+    root = low_water.hold(low_water.root(0))
+    for late in range(3, 50_000, 2):
+        low_water.release(root)
+        root = low_water.hold(low_water.root(late - 2))
+        low_water.forbid(late - 3, late)
+        assert low_water.at(late + 1) == 0
+        assert len(low_water.spans) <= 2 * SPANS
+
+
+def test_where_many_messages_are_open_the_start_goes_on() -> None:
+    """However long late chunks come, it is outside of all of them, and near the oldest root."""
+    random, open_for = Random(1), 4_000
+    low_water, forbidden = LowWater(), list[tuple[int, int]]()
+    roots = deque(low_water.hold(low_water.root(offset)) for offset in range(0, open_for, 10))
+    for offset in range(open_for, 40_000, 10):
+        roots.append(low_water.hold(low_water.root(offset)))
+        low_water.release(roots.popleft())
+        forbidden.append((offset - random.randrange(1, 8), offset))
+        low_water.forbid(*forbidden[-1])
+        start, lowest = low_water.at(offset + 1), roots[0].offset
+        assert lowest - open_for // 32 <= start <= lowest
+        assert not any(after < start <= until for after, until in forbidden[-2 * open_for :])
+        assert len(low_water.spans) <= 2 * SPANS
 
 
 def test_dead_roots_behind_a_living_one_take_no_memory() -> None:

@@ -1,5 +1,6 @@
 """What is known of calls, by what was written of them."""
 
+import tracemalloc
 from typing import Any
 
 import msgspec
@@ -10,6 +11,9 @@ from tokenmill.tools.call_states import CallStates
 from tokenmill.tools.pending_approvals import AskedCall
 
 KEEP_MS = 1_000
+
+ENDED_BYTES = 400
+"""What docs/topics/operations.md says that a call that is done takes."""
 
 
 def call(number: int = 0, **more: Any) -> Call:
@@ -81,6 +85,22 @@ def test_what_is_done_is_forgotten_when_it_can_not_come_again() -> None:
     states.read(two.key, None, 3)
     assert states.first_needed(10 * KEEP_MS) == 4
     assert three.key not in states
+
+
+def test_a_call_that_is_done_takes_little_memory() -> None:
+    """Whatever its ids and arguments are: it is kept for hours."""
+    states, count = CallStates(KEEP_MS), 10_000
+    tracemalloc.start()
+    try:
+        for number in range(count):
+            ended = Call(f"{number}" * 40, f"{number}" * 40, 0, number, "call", "weather__note", {"n": number}, 5)
+            states.expect(ended, number)
+            states.write(ended, "done", 10**12 + number)
+            states.placed(ended.key, 10**9 + number)
+        taken, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert taken / count < ENDED_BYTES
 
 
 def test_what_is_being_written_lies_behind_what_was() -> None:

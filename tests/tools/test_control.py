@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from tokenmill.tools.call import Call
-from tokenmill.tools.control import KEPT, Approval, Cancel, Orders, approval_of, read_control, request_for
+from tokenmill.tools.control import KEPT, KEPT_BYTES, Approval, Cancel, Orders, approval_of, read_control, request_for
 
 CALL = Call("c", "m", 0, 100, "call_1", "files__write", {"path": "/a", "mode": "w"}, 200)
 
@@ -68,6 +68,26 @@ def test_what_is_kept_has_a_cap() -> None:
         orders.take(Approval(approval=str(number), granted=True), number)
     assert orders.answer("0") is None
     assert orders.answer("1") is not None
+
+
+@pytest.mark.parametrize("kind", ["answers", "cancels"])
+def test_what_is_kept_has_a_cap_in_bytes(kind: str) -> None:
+    """Keys and reasons may be as long as a record. What is said twice counts once."""
+    orders, long, count = Orders(), "x" * (KEPT_BYTES // 10), 20
+    for number in (0, *range(count)):
+        said = (
+            Approval(approval=str(number), granted=False, why=long)
+            if kind == "answers"
+            else Cancel(conversation_id=f"{number}{long}")
+        )
+        orders.take(said, CALL.opened)
+    known = [
+        orders.answer(str(number)) is not None
+        if kind == "answers"
+        else orders.cancelled(msgspec.structs.replace(CALL, conversation=f"{number}{long}"))
+        for number in range(count)
+    ]
+    assert known == [number >= count - 9 for number in range(count)]
 
 
 def test_records_are_read_as_they_were_written() -> None:

@@ -23,6 +23,8 @@ TOPIC_DEADLINE_S = 10.0
 """Seconds for finding the topic, which a broker may create when it is first asked for."""
 FLUSH_DEADLINE_S = 60.0
 """Seconds for which a flush waits for acknowledgements."""
+FAILURES = 10_000
+"""Keys whose errors are kept until they are raised: the newest ones. Of the others only the very first error is."""
 
 
 class Publisher:
@@ -38,7 +40,7 @@ class Publisher:
     Raises `Unavailable` if the topic does not exist, and if Kafka refuses a record or does not answer. After a refusal,
     the next call for the record's key raises, or `flush` without a key. Records sent meanwhile to the same partition,
     also those of other keys, may be refused with it: then the next call for each of these keys raises. Later records
-    are sent.
+    are sent. If records of 10,000 more keys are refused before that next call, only `flush` without a key raises.
     """
 
     def __init__(self, connection: Connection | None = None, *, topic: str = "tokens") -> None:
@@ -50,6 +52,8 @@ class Publisher:
         """The acknowledgement of the last record by key and partition, which comes after those of earlier records."""
         self._failures: dict[str, BaseException] = {}
         """The first error of each key that has not been raised yet."""
+        self._first_failure: BaseException | None = None
+        """The first error that has not been raised of keys that are forgotten."""
         self._broken = False
         """Whether a record was refused: an idempotent producer numbers its records, and can send none after that."""
         self._replacing = asyncio.Lock()
@@ -153,13 +157,21 @@ class Publisher:
         if not future.cancelled() and (problem := future.exception()) is not None:
             self._broken = True
             self._failures.setdefault(place[0], problem)
+            if len(self._failures) > FAILURES:  # that key may never be used again
+                forgotten = self._failures.pop(next(iter(self._failures)))
+                self._first_failure = self._first_failure or forgotten
 
     def _raise_failure(self, key: str | None) -> None:
         """Raise a key's error, or the first one of any key, once. Errors of other keys are kept."""
-        for each in list(self._failures) if key is None else [key]:
-            if (problem := self._failures.pop(each, None)) is not None:
-                with unavailable(f"publish to {self.topic!r}"):
-                    raise problem
+        if key is not None:
+            problem = self._failures.pop(key, None)
+        elif self._first_failure is not None:
+            problem, self._first_failure = self._first_failure, None
+        else:
+            problem = self._failures.pop(next(iter(self._failures)), None) if self._failures else None
+        if problem is not None:
+            with unavailable(f"publish to {self.topic!r}"):
+                raise problem
 
 
 class MessagePublisher:

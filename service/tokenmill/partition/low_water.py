@@ -6,11 +6,17 @@
    open again and stay open: late chunks without `seq` would open it if the end that made them late is not in the
    replay. So each late chunk forbids a *span* of starts, those from which its message would be misread. Spans are few
    (the tail of a producer that did not notice a cancel) and are dropped once the oldest root has passed them.
+3. While one message stays open, there may be many. Then those that begin near each other become one, which forbids what
+   lies between them, too: a start may be too low, and never too high.
 """
 
 from collections import deque
 from collections.abc import Iterable, Mapping
 from operator import attrgetter
+
+SPANS = 64
+"""Spans that remain, but for one or two, when more than twice as many are joined. That makes starts lower by at most a
+32nd of the log since the oldest root."""
 
 
 class Root:
@@ -68,10 +74,12 @@ class LowWater:
             roots.popleft()
         if len(roots) > 2 * self._live + 1000:  # dead roots pile up after one that lives long
             self._roots = roots = deque(root for root in roots if root.users)
-        start = roots[0].offset if roots else offset
+        start = oldest = roots[0].offset if roots else offset
         if self._spans:
             start = self._outside_spans(start)
             self._spans = {after: until for after, until in self._spans.items() if until >= start}
+            if len(self._spans) > 2 * SPANS:
+                self._spans = _joined(self._spans, oldest)
         return start
 
     def _outside_spans(self, start: int) -> int:
@@ -79,3 +87,19 @@ class LowWater:
             if after < start <= until:
                 start = after
         return start
+
+
+def _joined(spans: Mapping[int, int], root: int) -> dict[int, int]:
+    """Return fewer spans that cover these: of those from `root` on, at most one more than `SPANS`.
+
+    Spans that overlap become one, and so do those that begin in the same cell. Cells are of a power of two, so a span
+    that was joined before stays within one: otherwise it could grow each time, and the root never leave it.
+    """
+    shift = ((max(spans) - root) // SPANS).bit_length()
+    joined = dict[int, int]()
+    last = -1
+    for after, until in sorted(spans.items()):
+        if last < 0 or (after > joined[last] and after >> shift != last >> shift):
+            last = after
+        joined[last] = max(until, joined.get(last, until))
+    return joined

@@ -8,8 +8,9 @@
 """
 
 from collections import OrderedDict
+from collections.abc import Hashable, Iterable
 from hashlib import sha256
-from typing import Any, TypeAlias
+from typing import Any, Generic, TypeAlias, TypeVar
 
 import msgspec
 
@@ -20,8 +21,14 @@ ASKED_S = 86_400.0
 """Seconds that a question is looked back for, at least. How long a call waits is in the runner's own configuration, and
 in the question (`until`)."""
 
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
 KEPT = 100_000
-"""Answers, and cancels, that are kept: some megabytes. The oldest is forgotten first: its call is over by then."""
+"""Answers, and cancels, that are kept. The oldest is forgotten first: its call is over by then."""
+
+KEPT_BYTES = 16 << 20
+"""Bytes of their texts that are kept; 100,000 usual ones have less. Texts may be as long as a record."""
 
 
 class ApprovalRequest(msgspec.Struct, frozen=True, kw_only=True, tag="approval-request", tag_field="type"):
@@ -93,23 +100,46 @@ def request_for(call: Call, fingerprint: str, until: int) -> ApprovalRequest:
     )
 
 
+class _Newest(Generic[K, V]):
+    """The newest entries, bounded by number and by bytes. Unlike `Recent`, it keeps the sum: there may be many."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[K, tuple[V, int]] = OrderedDict()
+        self._bytes = 0
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def get(self, key: K) -> V | None:
+        found = self._kept.get(key)
+        return found and found[0]
+
+    def put(self, key: K, value: V, texts: Iterable[str]) -> None:
+        """Put an entry, in which these texts are, at the newest end."""
+        size = sum(len(text.encode(errors="replace")) for text in texts)
+        _, freed = self._kept.pop(key, (None, 0))
+        self._kept[key] = value, size
+        self._bytes += size - freed
+        while len(self._kept) > KEPT or self._bytes > KEPT_BYTES:
+            _, (_, freed) = self._kept.popitem(last=False)
+            self._bytes -= freed
+
+
 class Orders:
     """Answers and cancels that may still apply to a call."""
 
     def __init__(self) -> None:
-        self._approvals: OrderedDict[str, Approval] = OrderedDict()
-        self._cancels: OrderedDict[tuple[str, str], int] = OrderedDict()
+        self._approvals = _Newest[str, Approval]()
+        self._cancels = _Newest[tuple[str, str], int]()
 
     def take(self, control: Control, time_ms: int) -> None:
         """Take a record, and its time in milliseconds since the epoch."""
         if isinstance(control, Approval):
-            self._approvals.setdefault(control.approval, control)
+            if self._approvals.get(control.approval) is None:
+                self._approvals.put(control.approval, control, (control.approval, control.by, control.why))
         elif isinstance(control, Cancel):
             name = control.conversation_id, control.message_id
-            self._cancels[name] = max(time_ms, self._cancels.pop(name, 0))
-        for kept in (self._approvals, self._cancels):
-            if len(kept) > KEPT:
-                kept.popitem(last=False)
+            self._cancels.put(name, max(time_ms, self._cancels.get(name) or 0), name)
 
     def answer(self, approval: str) -> Approval | None:
         """Return the answer to a question, if there is one."""
@@ -117,6 +147,7 @@ class Orders:
 
     def cancelled(self, call: Call) -> bool:
         """Whether a call is no longer wanted."""
-        return bool(self._cancels) and any(
-            call.opened <= self._cancels.get((call.conversation, message), -1) for message in (call.message, "")
-        )
+        if not self._cancels:
+            return False
+        times = (self._cancels.get((call.conversation, message)) for message in (call.message, ""))
+        return any(time is not None and call.opened <= time for time in times)

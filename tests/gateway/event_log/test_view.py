@@ -16,7 +16,7 @@ from tokenmill.dialects.native import NATIVE
 from tokenmill.events import Error, Event, Finish, decode_event
 from tokenmill.formats import FORMATS
 from tokenmill.gateway.event_log.entry import Entry
-from tokenmill.gateway.event_log.view import ATTEMPTS_KEPT, ENDED_KEPT, Frame, View
+from tokenmill.gateway.event_log.view import ATTEMPTS_KEPT, ENDED_KEPT, GIVEN_UP_KEPT, Frame, View
 from tokenmill.parser import Options
 
 TEXT = '<think>Hm.</think>Rain.\n<tool_call>\n{"name": "now", "arguments": {"a": "b c"}}\n</tool_call> Done.'
@@ -169,6 +169,20 @@ def test_a_record_without_its_beginning_is_missed() -> None:
     assert seen == [came[0].opened, b"m", None, b"", False]
     (end,) = [frame for entry in came[5:] for frame in view.take(entry)]
     assert (end.payload, end.last, view.whole) == (b"", True, True)
+
+
+def test_of_beginnings_that_are_gone_the_latest_are_remembered() -> None:
+    """A stream may last for months; a message that is open goes on without its own."""
+    view = View(NATIVE, 0)
+    came = EventLog(of("c", spoken("m", TEXT))).entries()
+    for number in range(GIVEN_UP_KEPT + 9):
+        lost = [msgspec.structs.replace(entry, message=b"m%d" % number) for entry in came[4:6]]
+        assert view.take(lost[0]) == ()
+        view.give_up()
+        assert [frame.payload for entry in lost for frame in view.take(entry)] == [entry.value for entry in lost]
+    assert len(view.given_up) == GIVEN_UP_KEPT
+    assert (b"m9", b"0", came[0].opened) == view.given_up[0]
+    assert view.take(msgspec.structs.replace(came[6], message=b"m0"))
 
 
 def test_without_its_beginning_a_message_is_still_shown_as_it_is() -> None:

@@ -14,7 +14,7 @@ or the time.
 """
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -32,6 +32,10 @@ partition, in which a conversation rarely has more than one answer."""
 
 ATTEMPTS_KEPT = 8
 """Earlier uses of a message's id whose repeats are known; one is rare."""
+
+GIVEN_UP_KEPT = 64
+"""Messages without their beginnings that are remembered. An open one is known anyway; for one that comes again later,
+the beginning is looked for again."""
 
 _PIECES = b'{"type":"text-delta"', b'{"type":"reasoning-delta"'
 
@@ -108,7 +112,7 @@ class View:
         "repeated",
     )
 
-    def __init__(self, dialect: Dialect, partition: int, given_up: frozenset[Attempt] = frozenset()) -> None:
+    def __init__(self, dialect: Dialect, partition: int, given_up: Iterable[Attempt] = ()) -> None:
         self.partition = partition
         self._renderer = None if dialect is NATIVE else Renderer(dialect)
         self._skips = dialect.ignores_pieces
@@ -119,7 +123,7 @@ class View:
         self._missing: Attempt | None = None
         self.misses = b""
         """Which message lacks its beginning; empty if none does, as where a record may only repeat a beginning."""
-        self._given_up = given_up
+        self._given_up = tuple(given_up)
         self.jumped = False
         """Whether events are missing before the record that was taken last."""
         self.repeated = False
@@ -136,12 +140,12 @@ class View:
     def give_up(self) -> None:
         """Continue without the missing beginning, which is gone from the log. The record has to be taken once more."""
         if self._missing is not None:
-            self._given_up |= {self._missing}
+            self._given_up = (*self._given_up, self._missing)[-GIVEN_UP_KEPT:]
             self._missing, self.misses = None, b""
 
     @property
-    def given_up(self) -> frozenset[Attempt]:
-        """Messages whose beginnings are gone from the log."""
+    def given_up(self) -> tuple[Attempt, ...]:
+        """Messages whose beginnings are gone from the log, the latest ones."""
         return self._given_up
 
     @property
