@@ -7,17 +7,18 @@ import pytest
 
 from tokenmill.parser.run.rules import Tool
 from tokenmill.parser.values.checked import (
-    PATTERN_CHARS,
+    PATTERN_COST,
     SCHEMA_NODES,
+    _kept,
     checkable,
     compiled_pattern,
     matches,
-    nulls_allowed,
     patterns_read,
     resolve,
     schema_nodes,
     value_nodes,
 )
+from tokenmill.parser.values.nullable import nulls_allowed
 
 
 @pytest.mark.parametrize(
@@ -36,7 +37,7 @@ def test_as_json_schema_means_it(pattern: str, text: str, found: bool) -> None:
     assert matches(pattern, text) is found
 
 
-@pytest.mark.parametrize("pattern", ["(", "(?=a)", r"(a)\1", "a" * (PATTERN_CHARS + 1)])
+@pytest.mark.parametrize("pattern", ["(", "(?=a)", r"(a)\1", "a" * (PATTERN_COST + 1), "(?i)" + "a" * 80])
 def test_what_is_no_pattern_matches_nothing(pattern: str) -> None:
     """Nor does one that no linear engine can take, or one too long."""
     assert not matches(pattern, "aaaa")
@@ -74,82 +75,12 @@ def test_patterns_that_fit_together_are_checked() -> None:
     assert checked({**held, patterns["a"]: 20}, 20_000) == []
 
 
-INTEGER = {"type": "integer"}
-
-
-@pytest.mark.parametrize(
-    ("schema", "expected"),
-    [
-        ({"type": "integer", "nullable": True}, {"type": ["integer", "null"], "nullable": True}),
-        ({"type": ["integer", "null"], "nullable": True}, {"type": ["integer", "null"], "nullable": True}),
-        ({"enum": [1], "nullable": True}, {"enum": [1, None], "nullable": True}),
-        ({"anyOf": [INTEGER], "nullable": True}, {"anyOf": [INTEGER, {"type": "null"}], "nullable": True}),
-        ({"type": "integer", "nullable": False}, {"type": "integer", "nullable": False}),
-        ({"type": "integer", "nullable": "yes"}, {"type": "integer", "nullable": "yes"}),
-        (
-            {"type": 5, "enum": "x", "anyOf": 7, "nullable": True},
-            {"type": 5, "enum": "x", "anyOf": 7, "nullable": True},
-        ),
-        ({"properties": {"nullable": True}, "items": "x"}, {"properties": {"nullable": True}, "items": "x"}),
-        ({"default": {"type": "integer", "nullable": True}}, {"default": {"type": "integer", "nullable": True}}),
-        (
-            {"nullable": True, "$ref": "#/$defs/A", "$defs": {"A": INTEGER}},
-            {"$defs": {"A": INTEGER}, "anyOf": [{"nullable": True, "$ref": "#/$defs/A"}, {"type": "null"}]},
-        ),
-    ],
-)
-def test_where_a_null_is_put(schema: Any, expected: Any) -> None:
-    """Beside the types or values that are listed; only a schema that lists none is put into another."""
-    assert nulls_allowed(schema) == expected
-
-
-@pytest.mark.parametrize(
-    "schema",
-    [
-        {"type": "integer", "nullable": True},
-        {"type": "integer", "enum": [1, 2], "nullable": True},
-        {"const": 1, "nullable": True},
-        {"$ref": "#/$defs/A", "nullable": True},
-        {"$ref": "#/$defs/N"},
-        {"allOf": [{"$ref": "#/$defs/A"}], "nullable": True},
-        {"anyOf": [INTEGER], "nullable": True},
-        {"anyOf": [{"type": "integer", "nullable": True}, {"type": "array", "nullable": True}]},
-        {"oneOf": [{"type": "integer", "nullable": True}, {"type": "array"}]},
-        {"oneOf": [{"type": "integer", "nullable": True}, {"type": "array", "nullable": True}]},
-        {"oneOf": [{"type": "integer", "nullable": True}, {"type": "array"}], "nullable": True},
-    ],
-)
-def test_a_null_fits(schema: Any) -> None:
-    """Wherever it is said; all else is judged as before, in arguments, elements and values of objects."""
-    definitions = {"A": INTEGER, "N": {"type": "integer", "nullable": True}}
-    for around, wrap in (
-        (schema, lambda value: value),
-        ({"type": "array", "items": schema}, lambda value: [value]),
-        ({"type": "object", "properties": {"b": schema}}, lambda value: {"b": value}),
-        ({"type": "object", "additionalProperties": schema}, lambda value: {"b": value}),
-    ):
-        tool = Tool("f", {"properties": {"a": around}, "$defs": definitions})
-        assert tool.mismatch({"a": wrap(None)}, 10) is None
-        assert tool.mismatch({"a": wrap(1)}, 10) is None
-        assert tool.mismatch({"a": wrap("x")}, 10) is not None
-
-
 def test_a_schema_that_is_nested_too_deep() -> None:
     """It checks nothing, as other schemas that can't be compiled."""
     schema: dict[str, Any] = {"type": "integer", "nullable": True}
     for _ in range(5000):
         schema = {"items": schema}
     assert Tool("f", {"properties": {"a": schema}}).mismatch({"a": "x"}, 10) is None
-
-
-@pytest.mark.timeout(5)
-def test_nullable_branches_inside_of_each_other_are_read_once() -> None:
-    """Of several branches that may be null each is read with its null and without it, and not again for either."""
-    schema: dict[str, Any] = {"type": "object"}
-    for _ in range(40):
-        schema = {"oneOf": [{**schema, "nullable": True}, {"type": "string", "nullable": True}]}
-    allowed = nulls_allowed(schema)
-    assert allowed["oneOf"][1:] == [{"type": "string", "nullable": True}, {"type": "null"}]
 
 
 LOOKS = "^(?!x).*$"
@@ -324,6 +255,50 @@ def test_a_pattern_counts_as_often_as_it_is_held_against_a_value() -> None:
     """References may lead to one pattern thousands of times."""
     schema = {"$defs": {"a": {"pattern": SLOW}}, "properties": {"a": {"allOf": [{"$ref": "#/$defs/a"}] * 2_000}}}
     assert Tool("f", schema).mismatch({"a": "aababbabba" * 400}, 10) is None
+
+
+def checks(schema: dict[str, Any], wrong: Any) -> bool:
+    """Whether a check finds what is wrong, in no more than a second even on a slow machine."""
+    tool = Tool("f", schema)
+    begun = time.process_time()
+    found = tool.mismatch(wrong, 10) is not None
+    assert time.process_time() - begun < 1
+    return found
+
+
+def test_patterns_that_take_long_to_compile_check_nothing() -> None:
+    """Thousands of them, long ones, and those that ignore the case of large classes. What is short is checked."""
+    short = {"properties": {"b": {"pattern": "^x+$"}}}
+    many: dict[str, Any] = {f"^[a-z]{{1,{20 + n}}}$": {} for n in range(6_000)}
+    costly = r"(?i)\p{Any}" + r"\p{Any}" * 140
+    long: dict[str, Any] = {r"\p{L}" * 100_000: {}}
+    for further in (many, long, {f"{costly}{n}": {} for n in range(5)}):
+        schema = {**short, "patternProperties": further}
+        assert checks(schema, {"b": "y"})
+        assert not checks(schema, {"b": "x"})
+
+
+@pytest.mark.parametrize("place", ["dependencies", "elsewhere"])
+def test_patterns_have_bounds_wherever_they_stand(place: str) -> None:
+    """The library reads old keywords, and references lead to keywords that it does not know."""
+    slow = {"properties": {"a": {"allOf": [{"pattern": f"{SLOW}{n}"} for n in range(15)]}}}
+    schema = {"$ref": "#/elsewhere/a", place: {"a": slow}} if place == "elsewhere" else {place: {"a": slow}}
+    assert not checks(schema, {"a": "aababbabba" * 20_000})
+
+
+def test_a_schema_that_the_library_refuses_is_compiled_once() -> None:
+    """The refusal is remembered as validators are."""
+    tool = Tool("f", {"type": "nonsense", "properties": {"a": {"pattern": "^only-in-this-test$"}}})
+    before = _kept.cache_info().misses
+    assert [tool.mismatch({"a": "x"}, 10) for _ in range(3)] == [None] * 3
+    assert _kept.cache_info().misses == before + 1
+
+
+@pytest.mark.parametrize("pattern", [r"^\d{4}-\d{2}-\d{2}$", r"^https?://", r"^[a-z0-9-]+$"])
+def test_an_ordinary_pattern_is_held_against_a_whole_file(pattern: str) -> None:
+    """Arguments that hold a file of 200 kB are checked as all others."""
+    schema = {"properties": {"a": {"pattern": pattern}, "content": {"type": "string"}}}
+    assert checks(schema, {"a": "_", "content": "x" * 200_000})
 
 
 @pytest.mark.timeout(5)

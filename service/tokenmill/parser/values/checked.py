@@ -3,14 +3,18 @@ how much a check may cost.
 """
 
 import json
+import re
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import lru_cache, partial
+from itertools import accumulate
 from typing import Any
 from urllib.parse import unquote
 
 from tokenmill.limits import KIB
+from tokenmill.parser.values.nullable import inside, nulls_allowed
 
 # Regular expressions that come from outside, in schemas: matched in linear time, whatever they are.
 #
@@ -18,8 +22,19 @@ from tokenmill.limits import KIB
 # nothing. Linear time is not little: the engine may hold every character against each place of a compiled pattern, and
 # thirty characters of a pattern compile to ten megabytes if they say so. Hence bounds on both.
 
-PATTERN_CHARS = 1024
-"""Characters of a pattern before it is ignored: compiled ones take memory."""
+PATTERN_COST = 1 * KIB
+"""Cost of a pattern above which it is ignored, whoever asks: see `_cost`."""
+
+PATTERNS_COST = 8 * KIB
+"""Cost of all patterns of a schema that are compiled, the cheapest first: some tenths of a second where each character
+stands for a large class, and a few milliseconds in tools as they are.
+"""
+
+_START, _FOLDED = 16, 16
+"""What a pattern costs whatever it is, and how many characters one costs that ignores case."""
+
+_IGNORES_CASE = re.compile(r"\(\?[a-zA-Z-]*i")
+"""In these the engine looks up the other cases of a whole class, which takes milliseconds."""
 
 KEY_PATTERN_BYTES = 5 * KIB
 """Bytes of a compiled pattern for keys, of which a value may have thousands: enough for `[a-z]{1,40}`. One above it
@@ -35,9 +50,16 @@ _SIZES = [KIB << shift for shift in range(9)]
 """Sizes that are tried to find that of a compiled pattern, up to `PATTERNS_BYTES`."""
 
 
+def _cost(pattern: str) -> int:
+    """Return the cost of compiling a pattern, or of finding that it can't be: the number of its characters, and more
+    where each takes long.
+    """
+    return _START + len(pattern) * (_FOLDED if _IGNORES_CASE.search(pattern) else 1)
+
+
 def matches(pattern: str, text: str) -> bool:
     """Whether the pattern is found in the text, as JSON Schema means it."""
-    compiled = _remembered(pattern) if len(pattern) <= PATTERN_CHARS else None
+    compiled = _remembered(pattern) if _cost(pattern) <= PATTERN_COST else None
     try:
         return compiled is not None and bool(compiled.is_valid(text))
     except ValueError:  # text that can't be encoded
@@ -72,127 +94,55 @@ def checkable(schema: dict[str, Any], held: Mapping[str, int], chars: int) -> An
     """Return what checks values with this many characters against a schema.
 
     `held` is how often each of its patterns is held against a value. Patterns that the engine refuses are not checked,
-    nor are those with which all together would be too large, or take too long for so many characters. Raises as
-    `compiled_for` does.
+    nor are those with which all together would be too large, take too long to compile, or take too long for so many
+    characters. Raises as `compiled_for` does, and `ValueError` where such a pattern can't be left out.
     """
     steps = MATCH_STEPS // max(chars, 1)
-    try:
-        return compiled_for(schema, min(PATTERNS_BYTES // len(held), steps // sum(held.values())))
-    except ValueError:
-        kept = _fitting(held, PATTERNS_BYTES, steps)
-        return compiled_for(patterns_read(schema, kept.__contains__))
+    cheap = _cheap(held)
+    if len(cheap) == len(held):
+        with suppress(ValueError):
+            return compiled_for(schema, min(PATTERNS_BYTES // len(held), steps // sum(held.values())))
+    kept = _fitting({pattern: held[pattern] for pattern in cheap}, PATTERNS_BYTES, steps)
+    read = patterns_read(schema, kept.__contains__)
+    if not _walked(read)[1].keys() <= kept | {_ANY_KEY}:  # one is where only a reference, or another draft, finds it
+        raise ValueError("a pattern can't be left out")
+    return compiled_for(read)
 
 
-def _fitting(held: Mapping[str, int], size: int, steps: int) -> frozenset[str]:
+def _cheap(patterns: Iterable[str]) -> list[str]:
+    """Return the patterns that may be compiled: the cheapest ones, up to `PATTERNS_COST` together."""
+    costs = sorted((_cost(pattern), pattern) for pattern in patterns)
+    total = accumulate(cost for cost, _ in costs)
+    return [
+        pattern
+        for (cost, pattern), so_far in zip(costs, total, strict=True)
+        if so_far <= PATTERNS_COST and cost <= PATTERN_COST
+    ]
+
+
+def _fitting(held: Mapping[str, int], size: int, steps: int) -> set[str]:
     """Return the patterns that together have at most this size, and need at most as many steps for a character: the
     smallest ones.
     """
-    kept = set()
+    kept = set[str]()
     for own, pattern in sorted((_size(pattern), pattern) for pattern in held):
         if own <= size and own * held[pattern] <= steps:
             kept.add(pattern)
             size, steps = size - own, steps - own * held[pattern]
-    return frozenset(kept)
+    return kept
 
 
+@lru_cache(maxsize=1024)
 def _size(pattern: str) -> int:
     """Return how many bytes a pattern has once it is compiled, rounded up; too many for one that the engine refuses."""
-    return next((size for size in _SIZES if compiled_pattern(pattern, size) is not None), PATTERNS_BYTES + 1)
-
-
-# OpenAPI's `nullable: true`, written in JSON Schema: validators ignore that keyword, and would refuse a null.
-#
-# Nothing moves that a reference may point to, except what is beside a `$ref` or an `allOf`.
-
-_ONE = frozenset(
-    {
-        *("additionalItems", "additionalProperties", "contains", "else", "if", "items", "not", "propertyNames", "then"),
-        *("unevaluatedItems", "unevaluatedProperties"),
-    }
-)
-_SEVERAL = frozenset({"allOf", "anyOf", "items", "oneOf", "prefixItems"})
-_NAMED = frozenset({"$defs", "definitions", "dependentSchemas", "patternProperties", "properties"})
-"""Keywords whose value is a schema, a list of them, or some by name."""
-
-_ROOT = frozenset({"$defs", "$id", "$schema", "definitions"})
-_NULL = {"type": "null"}
-
-
-def is_nullable(schema: Mapping[str, Any]) -> bool:
-    """Whether the value may be null, too, by OpenAPI's keyword."""
-    return schema.get("nullable") is True
-
-
-def nulls_allowed(schema: Any) -> Any:
-    """Return the schema with a null wherever it is nullable. Raises `RecursionError` for one that is nested too
-    deep.
-    """
-    return _nulls(schema)[0]
-
-
-def _nulls(schema: Any) -> tuple[Any, Any]:
-    """Return the schema with its nulls, and the same without the null that it allows itself."""
-    if not isinstance(schema, Mapping):
-        return schema, schema
-    said = schema.get("oneOf")
-    branches = [_nulls(branch) for branch in said] if isinstance(said, list) else None
-    found = {
-        keyword: _inside(keyword, value, nulls_allowed)
-        if keyword != "oneOf" or branches is None
-        else [allowed for allowed, _ in branches]
-        for keyword, value in schema.items()
-    }
-    both = _with_null(found) if is_nullable(schema) else found, found
-    if branches is None:
-        return both
-    allowed, without = (_one_null(schema, each, branches) for each in both)
-    return allowed, without
-
-
-def _inside(keyword: str, value: Any, read: Callable[[Any], Any]) -> Any:
-    if keyword in _NAMED and isinstance(value, Mapping):
-        return {name: read(schema) for name, schema in value.items()}
-    if keyword in _SEVERAL and isinstance(value, list):
-        return [read(schema) for schema in value]
-    return read(value) if keyword in _ONE else value
-
-
-def _with_null(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema, or null. Only where it gives the type, or all alternatives, there is a place for a null."""
-    if schema.keys() & {"$ref", "allOf", "const", "not"}:
-        around = {keyword: value for keyword, value in schema.items() if keyword in _ROOT}
-        return {**around, "anyOf": [{key: value for key, value in schema.items() if key not in around}, _NULL]}
-    return {keyword: _PLACES[keyword](value) if keyword in _PLACES else value for keyword, value in schema.items()}
-
-
-def _one_null(said: Mapping[str, Any], found: dict[str, Any], branches: list[tuple[Any, Any]]) -> dict[str, Any]:
-    """Return the schema with branches of which only one may take a null: several that do would refuse it."""
-    if "oneOf" not in found:
-        return found
-    nullable = [isinstance(branch, Mapping) and is_nullable(branch) for branch in said["oneOf"]]
-    if sum(nullable) + (len(found["oneOf"]) > len(branches)) < 2:  # noqa: PLR2004 -- one may
-        return found
-    chosen = [without if may else allowed for may, (allowed, without) in zip(nullable, branches, strict=True)]
-    return {**found, "oneOf": [*chosen, _NULL]}
-
-
-def _among(values: Any) -> Any:
-    return [*values, None] if isinstance(values, list) and None not in values else values
-
-
-def _typed(types: Any) -> Any:
-    kinds = [types] if isinstance(types, str) else types
-    return [*kinds, "null"] if isinstance(kinds, list) and "null" not in kinds else types
-
-
-def _either(schemas: Any) -> Any:
-    return [*schemas, _NULL] if isinstance(schemas, list) and _NULL not in schemas else schemas
-
-
-_PLACES: dict[str, Callable[[Any], Any]] = {"type": _typed, "enum": _among, "anyOf": _either, "oneOf": _either}
+    at = bisect_left(_SIZES, 1, key=lambda size: compiled_pattern(pattern, size) is not None)
+    return _SIZES[at] if at < len(_SIZES) else PATTERNS_BYTES + 1
 
 
 # Patterns that are not checked: without them, the rest of the schema still is.
+
+_ANY_KEY = ""
+"""A pattern of keys that fits all."""
 
 
 def patterns_read(schema: Any, kept: Callable[[str], bool]) -> Any:
@@ -200,13 +150,13 @@ def patterns_read(schema: Any, kept: Callable[[str], bool]) -> Any:
     if not isinstance(schema, Mapping):
         return schema
     found = {
-        keyword: _inside(keyword, value, lambda inner: patterns_read(inner, kept)) for keyword, value in schema.items()
+        keyword: inside(keyword, value, lambda inner: patterns_read(inner, kept)) for keyword, value in schema.items()
     }
     if isinstance(pattern := found.get("pattern"), str) and not kept(pattern):
         del found["pattern"]
     if isinstance(names := found.get("patternProperties"), Mapping):
         read = {name: inner for name, inner in names.items() if kept(name)}
-        found["patternProperties"] = read if len(read) == len(names) else {"": {}, **read}
+        found["patternProperties"] = read if len(read) == len(names) else {_ANY_KEY: {}, **read}
     return found
 
 
@@ -235,12 +185,12 @@ class Check:
             return None
         try:
             validator = self._validator_of(arguments)
-            if validator.is_valid(arguments):  # nearly all are: no errors need be made
+            if validator is None or validator.is_valid(arguments):  # nearly all are: no errors need be made
                 return None
             for problem in validator.iter_errors(arguments):
                 where = "/".join(str(step) for step in problem.instance_path)
                 return (f"{where}: {problem.message}" if where else str(problem.message))[:MESSAGE_CHARS]
-        except (ValueError, TypeError):  # text that can't be encoded, or a schema that the library refuses
+        except (ValueError, TypeError):  # text that can't be encoded
             return None
         return None
 
@@ -257,14 +207,19 @@ def _read(schema: dict[str, Any]) -> tuple[int, Callable[[Any], Any] | None]:
 
 
 def _validator(schema: str, held: tuple[tuple[str, int], ...], value: Any) -> Any:
-    """Return what checks a value against a schema with patterns. Raises `ValueError` or `TypeError`."""
+    """Return what checks a value against a schema with patterns; None if the library refuses the schema."""
     return _kept(schema, held, 1 << max(value_chars(value), LEAST_CHARS).bit_length())
 
 
 @lru_cache(maxsize=64)
 def _kept(schema: str, held: tuple[tuple[str, int], ...], chars: int) -> Any:
-    """Validators of all messages: they depend on the length of what they check, and are large."""
-    return checkable(json.loads(schema), dict(held), chars)
+    """Validators of all messages: they depend on the length of what they check, and are large. None for a schema that
+    the library refuses, which would take as long again.
+    """
+    try:
+        return checkable(json.loads(schema), dict(held), chars)
+    except (ValueError, TypeError, RecursionError):
+        return None
 
 
 # How much work the check of arguments against a schema may be: a bound, because both come from outside.
