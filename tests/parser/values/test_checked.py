@@ -1,15 +1,20 @@
 """Patterns as they are found in texts, and schemas made ready for the library that checks arguments."""
 
+import random
+import resource
+import sys
 import time
 from typing import Any
 
 import pytest
 
+from tokenmill.limits import KIB
 from tokenmill.parser.run.rules import Tool
 from tokenmill.parser.values.checked import (
     PATTERN_COST,
     SCHEMA_NODES,
-    _kept,
+    VALIDATORS_BYTES,
+    _validators,
     checkable,
     compiled_pattern,
     matches,
@@ -287,12 +292,44 @@ def test_patterns_have_bounds_wherever_they_stand(place: str) -> None:
     assert not checks(schema, {"a": "aababbabba" * 20_000})
 
 
-def test_a_schema_that_the_library_refuses_is_compiled_once() -> None:
+def test_a_schema_that_the_library_refuses_is_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """The refusal is remembered as validators are."""
+    asked = list[int]()
+
+    def counted(schema: dict[str, Any], held: dict[str, int], chars: int) -> Any:
+        asked.append(chars)
+        return checkable(schema, held, chars)
+
+    monkeypatch.setattr("tokenmill.parser.values.checked.checkable", counted)
     tool = Tool("f", {"type": "nonsense", "properties": {"a": {"pattern": "^only-in-this-test$"}}})
-    before = _kept.cache_info().misses
     assert [tool.mismatch({"a": "x"}, 10) for _ in range(3)] == [None] * 3
-    assert _kept.cache_info().misses == before + 1
+    assert len(asked) == 1
+
+
+def test_validators_that_are_kept_have_a_bound() -> None:
+    """Those of large schemas are megabytes, and each length of a value has its own."""
+    for number in range(8):
+        names = {f"n{number}_{each}": {"type": "string"} for each in range(9_000)}
+        tool = Tool("f", {"properties": names | {"a": {"pattern": "^x$"}}})
+        assert tool.mismatch({"a": "y"}, 10) is not None
+    assert 0 < _validators.bytes <= VALIDATORS_BYTES
+
+
+def test_matching_leaves_little_memory() -> None:
+    """The engine keeps what it found out about a pattern: unbounded, that is a megabyte for each of these."""
+    alphabet, most = random.Random(1), peak_kib() + 48 * KIB
+    for round_ in range(2):
+        patterns = [{"pattern": f"a[ab]{{{8 + n % 6}}}c{n}{round_}"} for n in range(50)]
+        tool = Tool("f", {"properties": {"a": {"anyOf": patterns}}})
+        for _ in range(2):
+            assert tool.mismatch({"a": "".join(alphabet.choices("ab", k=8_000))}, 10) is not None
+    assert peak_kib() < most
+
+
+def peak_kib() -> int:
+    """The most memory that this process has had."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak // KIB if sys.platform == "darwin" else peak
 
 
 @pytest.mark.parametrize("pattern", [r"^\d{4}-\d{2}-\d{2}$", r"^https?://", r"^[a-z0-9-]+$"])

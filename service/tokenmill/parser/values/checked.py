@@ -10,11 +10,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import lru_cache, partial
 from itertools import accumulate
-from typing import Any
+from typing import Any, TypeAlias
 from urllib.parse import unquote
 
-from tokenmill.limits import KIB
+from tokenmill.limits import KIB, MIB
 from tokenmill.parser.values.nullable import inside, nulls_allowed
+from tokenmill.recent import Recent
 
 # Regular expressions that come from outside, in schemas: matched in linear time, whatever they are.
 #
@@ -42,6 +43,11 @@ matches nothing."""
 
 PATTERNS_BYTES = 256 * KIB
 """Bytes of all compiled patterns of a schema: those of large tools have some tens of kilobytes."""
+
+TABLE_BYTES = 64 * KIB
+"""Bytes of the table that the engine fills for a pattern while it matches, and keeps: nearly all need less. Unbounded,
+those of a small schema took fifty megabytes. A pattern whose table is full is matched more slowly.
+"""
 
 MATCH_STEPS = 1 << 30
 """Bytes of compiled patterns times characters that they are held against: half a second, where the engine is slow."""
@@ -73,7 +79,7 @@ def compiled_for(schema: dict[str, Any], pattern_bytes: int = PATTERNS_BYTES) ->
     """
     import jsonschema_rs  # noqa: PLC0415 -- a quarter of the time of `import tokenmill`, for who has no schemas
 
-    options = jsonschema_rs.RegexOptions(size_limit=max(pattern_bytes, 1))
+    options = jsonschema_rs.RegexOptions(size_limit=max(pattern_bytes, 1), dfa_size_limit=TABLE_BYTES)
     return jsonschema_rs.validator_for(schema, offline=True, pattern_options=options)
 
 
@@ -201,25 +207,35 @@ def _read(schema: dict[str, Any]) -> tuple[int, Callable[[Any], Any] | None]:
     if nodes > SCHEMA_NODES:
         return nodes, None
     if held:
-        return nodes, partial(_validator, json.dumps(schema), tuple(held.items()))
+        return nodes, partial(_validator, (json.dumps(schema), tuple(held.items())), nodes)
     validator = compiled_for(schema)
     return nodes, lambda _: validator
 
 
-def _validator(schema: str, held: tuple[tuple[str, int], ...], value: Any) -> Any:
+_Patterned: TypeAlias = tuple[str, tuple[tuple[str, int], ...]]
+"""A schema as JSON, and how often each of its patterns is held against a value."""
+
+
+def _validator(schema: _Patterned, nodes: int, value: Any) -> Any:
     """Return what checks a value against a schema with patterns; None if the library refuses the schema."""
-    return _kept(schema, held, 1 << max(value_chars(value), LEAST_CHARS).bit_length())
+    text, held = schema
+    chars = 1 << max(value_chars(value), LEAST_CHARS).bit_length()
+    if (kept := _validators.get((schema, chars))) is None:
+        kept = [None]
+        with suppress(ValueError, TypeError, RecursionError):
+            kept = [checkable(json.loads(text), dict(held), chars)]
+        _validators.put((schema, chars), kept, len(text) + NODE_BYTES * nodes + TABLE_BYTES * len(held))
+    return kept[0]
 
 
-@lru_cache(maxsize=64)
-def _kept(schema: str, held: tuple[tuple[str, int], ...], chars: int) -> Any:
-    """Validators of all messages: they depend on the length of what they check, and are large. None for a schema that
-    the library refuses, which would take as long again.
-    """
-    try:
-        return checkable(json.loads(schema), dict(held), chars)
-    except (ValueError, TypeError, RecursionError):
-        return None
+VALIDATORS, VALIDATORS_BYTES = 64, 64 * MIB
+"""Number and bytes of validators with patterns that are kept for all messages."""
+
+NODE_BYTES = 512
+"""Bytes that a validator has for each part of a schema."""
+
+_validators: Recent[tuple[_Patterned, int], list[Any]] = Recent(VALIDATORS, VALIDATORS_BYTES)
+"""Validators by schema and by the length of what they check, on which it depends which patterns they have."""
 
 
 # How much work the check of arguments against a schema may be: a bound, because both come from outside.
