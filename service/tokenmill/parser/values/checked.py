@@ -80,7 +80,10 @@ def compiled_for(schema: dict[str, Any], pattern_bytes: int = PATTERNS_BYTES) ->
     import jsonschema_rs  # noqa: PLC0415 -- a quarter of the time of `import tokenmill`, for who has no schemas
 
     options = jsonschema_rs.RegexOptions(size_limit=max(pattern_bytes, 1), dfa_size_limit=TABLE_BYTES)
-    return jsonschema_rs.validator_for(schema, offline=True, pattern_options=options)
+    try:
+        return jsonschema_rs.validator_for(schema, offline=True, pattern_options=options)
+    except jsonschema_rs.ReferencingError as problem:
+        raise ValueError(str(problem)) from problem
 
 
 def compiled_pattern(pattern: str, most: int = PATTERNS_BYTES) -> Any:
@@ -110,7 +113,8 @@ def checkable(schema: dict[str, Any], held: Mapping[str, int], chars: int) -> An
             return compiled_for(schema, min(PATTERNS_BYTES // len(held), steps // sum(held.values())))
     kept = _fitting({pattern: held[pattern] for pattern in cheap}, PATTERNS_BYTES, steps)
     read = patterns_read(schema, kept.__contains__)
-    if not _walked(read)[1].keys() <= kept | {_ANY_KEY}:  # one is where only a reference, or another draft, finds it
+    left = _walked(read)[1].keys() - {_ANY_KEY}  # one may be where only a reference, or another draft, finds it
+    if not left | _walked(schema)[2] <= kept:
         raise ValueError("a pattern can't be left out")
     return compiled_for(read)
 
@@ -152,12 +156,16 @@ _ANY_KEY = ""
 
 
 def patterns_read(schema: Any, kept: Callable[[str], bool]) -> Any:
-    """Return the schema without the patterns that are not kept. Where one names keys, any key may be meant."""
+    """Return the schema without the patterns that are not kept. Where one names keys, any key may be meant; where one
+    of several schemas must fit, several may.
+    """
     if not isinstance(schema, Mapping):
         return schema
     found = {
         keyword: inside(keyword, value, lambda inner: patterns_read(inner, kept)) for keyword, value in schema.items()
     }
+    if isinstance(found.get("oneOf"), list):
+        found["allOf"] = [*found.get("allOf", []), {"anyOf": found.pop("oneOf")}]
     if isinstance(pattern := found.get("pattern"), str) and not kept(pattern):
         del found["pattern"]
     if isinstance(names := found.get("patternProperties"), Mapping):
@@ -203,7 +211,7 @@ class Check:
 
 def _read(schema: dict[str, Any]) -> tuple[int, Callable[[Any], Any] | None]:
     """Return the number of a schema's parts, and what returns the validator of a value: None if there are too many."""
-    nodes, held = _walked(schema)
+    nodes, held, _ = _walked(schema)
     if nodes > SCHEMA_NODES:
         return nodes, None
     if held:
@@ -261,6 +269,9 @@ _HERE = frozenset(
 )
 """Keywords whose schemas an `unevaluated…` beside or around them asks which parts of the value they have covered."""
 
+_REFUSING = frozenset({"contains", "if", "not"})
+"""Keywords that may refuse a value because it fits a schema inside. Without a pattern of that, more would fit."""
+
 _ASKED = 2
 """How often, at most, a schema that is asked is checked against the value, to find whether its coverage counts."""
 
@@ -277,26 +288,33 @@ def schema_nodes(schema: Mapping[str, Any]) -> int:
     return _walked(schema)[0]
 
 
-def _walked(schema: Mapping[str, Any]) -> tuple[int, Counter[str]]:
-    """Return the parts of a schema, and how often each of its patterns is held against a value."""
-    left, named, referred, patterns = SCHEMA_NODES, False, False, Counter[str]()
-    stack: list[tuple[Any, int, int]] = [(schema, 1, 0)]  # how often each is held against a value, and how often asked
+def _walked(schema: Mapping[str, Any]) -> tuple[int, Counter[str], set[str]]:
+    """Return the parts of a schema, how often each of its patterns is held against a value, and which of them may
+    refuse a value by fitting it.
+    """
+    left, named, referred, patterns, refusing = SCHEMA_NODES, False, False, Counter[str](), set[str]()
+    stack: list[tuple[Any, int, int, bool]] = [(schema, 1, 0, False)]  # how often it is held against a value, and asked
     while stack and left >= 0:
-        part, times, asked = stack.pop()
+        part, times, asked, refuses = stack.pop()
         left -= times
         if isinstance(part, list):
-            stack.extend([(inner, times, asked) for inner in part])
+            stack.extend([(inner, times, asked, refuses) for inner in part])
         elif isinstance(part, Mapping):
             asked += 0 if _UNEVALUATED.isdisjoint(part) else times
             here = times + _ASKED * asked, asked
-            stack.extend([(inner, *(here if keyword in _HERE else (times, 0))) for keyword, inner in part.items()])
-            patterns.update(dict.fromkeys(_patterns(part), times))
+            stack.extend(
+                (inner, *(here if keyword in _HERE else (times, 0)), refuses or keyword in _REFUSING)
+                for keyword, inner in part.items()
+            )
+            found = dict.fromkeys(_patterns(part), times)
+            patterns.update(found)
+            refusing.update(found if refuses else ())
             named = named or (part is not schema and _is_named(part, schema))
-            for found in _referred(part, schema):
+            for target in _referred(part, schema):
                 referred = True
-                stack.append((found, *here))
-                left -= SCHEMA_NODES + 1 if found is None else 0
-    return SCHEMA_NODES + 1 if left < 0 or (named and referred) else SCHEMA_NODES - left, patterns
+                stack.append((target, *here, refuses))
+                left -= SCHEMA_NODES + 1 if target is None else 0
+    return SCHEMA_NODES + 1 if left < 0 or (named and referred) else SCHEMA_NODES - left, patterns, refusing
 
 
 def _patterns(part: Mapping[str, Any]) -> Iterator[str]:
