@@ -323,7 +323,7 @@ def test_a_schema_that_the_library_refuses_is_compiled_once(monkeypatch: pytest.
     """The refusal is remembered as validators are."""
     counted = Mock(side_effect=checkable)
     monkeypatch.setattr("tokenmill.parser.values.checked.checkable", counted)
-    tool = Tool("f", {"type": "nonsense", "properties": {"a": {"pattern": "^only-in-this-test$"}}})
+    tool = Tool("f", {"type": "nonsense", "patternProperties": {f"^only-in-this-test{n}$": {} for n in range(2_000)}})
     assert [tool.mismatch({"a": "x"}, 10) for _ in range(3)] == [None] * 3
     assert counted.call_count == 1
 

@@ -232,7 +232,8 @@ def _validator(schema: _Patterned, nodes: int, value: Any) -> Any:
         kept = [None]
         with suppress(ValueError, TypeError, RecursionError):
             kept = [checkable(json.loads(text), dict(held), chars)]
-        _validators.put((schema, chars), kept, len(text) + NODE_BYTES * nodes + TABLE_BYTES * len(held))
+        tables = TABLE_BYTES * min(len(held), PATTERNS_COST // _START)
+        _validators.put((schema, chars), kept, len(text) + NODE_BYTES * nodes + tables)
     return kept[0]
 
 
