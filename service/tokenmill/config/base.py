@@ -21,12 +21,12 @@ Contradiction: TypeAlias = tuple[tuple[str, ...], str]
 
 
 def wrong(key: str, sentence: str, *others: str) -> Contradiction:
-    """A setting that breaks a rule, alone or with `others`."""
+    """Return the contradiction of a setting that breaks a rule, alone or with `others`."""
     return (key, *others), f"{key}: {sentence}"
 
 
 def wrong_pair(key: str, other: str, sentence: str) -> Contradiction:
-    """Two settings that break a rule together; the sentence has `{}` where it names the second."""
+    """Return the contradiction of two settings; the sentence has `{}` where it names the second."""
     return wrong(key, sentence.format(other), other)
 
 

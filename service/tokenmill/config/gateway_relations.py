@@ -55,7 +55,7 @@ def _listening(gateway: Gateway) -> Iterator[Contradiction]:
 
 
 def open_to_all(gateway: Gateway, key: str, bind: str, danger: str) -> Iterator[Contradiction]:
-    """The refusal of an address that others can reach where nobody has to prove who they are."""
+    """Refuse an address that others can reach, where clients do not have to prove who they are."""
     if gateway.auth == "none" and not is_loopback(bind):
         why = f"{bind} can be reached from elsewhere, and gateway.auth is none: everybody could {danger}"
         yield wrong(key, f"{why}; set gateway.auth, or bind to 127.0.0.1", "gateway.auth")

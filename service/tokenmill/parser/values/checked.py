@@ -3,14 +3,19 @@ how much a check may cost.
 """
 
 import json
+import re
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import lru_cache, partial
-from typing import Any
+from itertools import accumulate
+from typing import Any, TypeAlias
 from urllib.parse import unquote
 
-from tokenmill.limits import KIB
+from tokenmill.limits import KIB, MIB
+from tokenmill.parser.values.nullable import inside, nulls_allowed
+from tokenmill.recent import Recent
 
 # Regular expressions that come from outside, in schemas: matched in linear time, whatever they are.
 #
@@ -18,8 +23,19 @@ from tokenmill.limits import KIB
 # nothing. Linear time is not little: the engine may hold every character against each place of a compiled pattern, and
 # thirty characters of a pattern compile to ten megabytes if they say so. Hence bounds on both.
 
-PATTERN_CHARS = 1024
-"""Characters of a pattern before it is ignored: compiled ones take memory."""
+PATTERN_COST = 1 * KIB
+"""Cost of a pattern above which it is ignored, whoever asks: see `_cost`."""
+
+PATTERNS_COST = 8 * KIB
+"""Cost of all patterns of a schema that are compiled, the cheapest first: some tenths of a second where each character
+stands for a large class, and a few milliseconds in tools as they are.
+"""
+
+_START, _FOLDED = 16, 16
+"""What a pattern costs whatever it is, and how many characters one costs that ignores case."""
+
+_IGNORES_CASE = re.compile(r"\(\?[a-zA-Z-]*i")
+"""In these the engine looks up the other cases of a whole class, which takes milliseconds."""
 
 KEY_PATTERN_BYTES = 5 * KIB
 """Bytes of a compiled pattern for keys, of which a value may have thousands: enough for `[a-z]{1,40}`. One above it
@@ -28,6 +44,11 @@ matches nothing."""
 PATTERNS_BYTES = 256 * KIB
 """Bytes of all compiled patterns of a schema: those of large tools have some tens of kilobytes."""
 
+TABLE_BYTES = 64 * KIB
+"""Bytes of the table that the engine fills for a pattern while it matches, and keeps: nearly all need less. Unbounded,
+those of a small schema took fifty megabytes. A pattern whose table is full is matched more slowly.
+"""
+
 MATCH_STEPS = 1 << 30
 """Bytes of compiled patterns times characters that they are held against: half a second, where the engine is slow."""
 
@@ -35,9 +56,16 @@ _SIZES = [KIB << shift for shift in range(9)]
 """Sizes that are tried to find that of a compiled pattern, up to `PATTERNS_BYTES`."""
 
 
+def _cost(pattern: str) -> int:
+    """Return the cost of compiling a pattern, or of finding that it can't be: the number of its characters, and more
+    where each takes long.
+    """
+    return _START + len(pattern) * (_FOLDED if _IGNORES_CASE.search(pattern) else 1)
+
+
 def matches(pattern: str, text: str) -> bool:
     """Whether the pattern is found in the text, as JSON Schema means it."""
-    compiled = _remembered(pattern) if len(pattern) <= PATTERN_CHARS else None
+    compiled = _remembered(pattern) if _cost(pattern) <= PATTERN_COST else None
     try:
         return compiled is not None and bool(compiled.is_valid(text))
     except ValueError:  # text that can't be encoded
@@ -51,8 +79,11 @@ def compiled_for(schema: dict[str, Any], pattern_bytes: int = PATTERNS_BYTES) ->
     """
     import jsonschema_rs  # noqa: PLC0415 -- a quarter of the time of `import tokenmill`, for who has no schemas
 
-    options = jsonschema_rs.RegexOptions(size_limit=max(pattern_bytes, 1))
-    return jsonschema_rs.validator_for(schema, offline=True, pattern_options=options)
+    options = jsonschema_rs.RegexOptions(size_limit=max(pattern_bytes, 1), dfa_size_limit=TABLE_BYTES)
+    try:
+        return jsonschema_rs.validator_for(schema, offline=True, pattern_options=options)
+    except jsonschema_rs.ReferencingError as problem:
+        raise ValueError(str(problem)) from problem
 
 
 def compiled_pattern(pattern: str, most: int = PATTERNS_BYTES) -> Any:
@@ -72,141 +103,74 @@ def checkable(schema: dict[str, Any], held: Mapping[str, int], chars: int) -> An
     """Return what checks values with this many characters against a schema.
 
     `held` is how often each of its patterns is held against a value. Patterns that the engine refuses are not checked,
-    nor are those with which all together would be too large, or take too long for so many characters. Raises as
-    `compiled_for` does.
+    nor are those with which all together would be too large, take too long to compile, or take too long for so many
+    characters. Raises as `compiled_for` does, and `ValueError` where such a pattern can't be left out.
     """
     steps = MATCH_STEPS // max(chars, 1)
-    try:
-        return compiled_for(schema, min(PATTERNS_BYTES // len(held), steps // sum(held.values())))
-    except ValueError:
-        kept = _fitting(held, PATTERNS_BYTES, steps)
-        return compiled_for(patterns_read(schema, kept.__contains__))
+    cheap = _cheap(held)
+    if len(cheap) == len(held):
+        with suppress(ValueError):
+            return compiled_for(schema, min(PATTERNS_BYTES // len(held), steps // sum(held.values())))
+    kept = _fitting({pattern: held[pattern] for pattern in cheap}, PATTERNS_BYTES, steps)
+    read = patterns_read(schema, kept.__contains__)
+    left = _walked(read)[1].keys() - {_ANY_KEY}  # one may be where only a reference, or another draft, finds it
+    if not left | _walked(schema)[2] <= kept:
+        raise ValueError("a pattern can't be left out")
+    return compiled_for(read)
 
 
-def _fitting(held: Mapping[str, int], size: int, steps: int) -> frozenset[str]:
+def _cheap(patterns: Iterable[str]) -> list[str]:
+    """Return the patterns that may be compiled: the cheapest ones, up to `PATTERNS_COST` together."""
+    costs = sorted((_cost(pattern), pattern) for pattern in patterns)
+    total = accumulate(cost for cost, _ in costs)
+    return [
+        pattern
+        for (cost, pattern), so_far in zip(costs, total, strict=True)
+        if so_far <= PATTERNS_COST and cost <= PATTERN_COST
+    ]
+
+
+def _fitting(held: Mapping[str, int], size: int, steps: int) -> set[str]:
     """Return the patterns that together have at most this size, and need at most as many steps for a character: the
     smallest ones.
     """
-    kept = set()
+    kept = set[str]()
     for own, pattern in sorted((_size(pattern), pattern) for pattern in held):
         if own <= size and own * held[pattern] <= steps:
             kept.add(pattern)
             size, steps = size - own, steps - own * held[pattern]
-    return frozenset(kept)
+    return kept
 
 
+@lru_cache(maxsize=1024)
 def _size(pattern: str) -> int:
     """Return how many bytes a pattern has once it is compiled, rounded up; too many for one that the engine refuses."""
-    return next((size for size in _SIZES if compiled_pattern(pattern, size) is not None), PATTERNS_BYTES + 1)
-
-
-# OpenAPI's `nullable: true`, written in JSON Schema: validators ignore that keyword, and would refuse a null.
-#
-# Nothing moves that a reference may point to, except what is beside a `$ref` or an `allOf`.
-
-_ONE = frozenset(
-    {
-        *("additionalItems", "additionalProperties", "contains", "else", "if", "items", "not", "propertyNames", "then"),
-        *("unevaluatedItems", "unevaluatedProperties"),
-    }
-)
-_SEVERAL = frozenset({"allOf", "anyOf", "items", "oneOf", "prefixItems"})
-_NAMED = frozenset({"$defs", "definitions", "dependentSchemas", "patternProperties", "properties"})
-"""Keywords whose value is a schema, a list of them, or some by name."""
-
-_ROOT = frozenset({"$defs", "$id", "$schema", "definitions"})
-_NULL = {"type": "null"}
-
-
-def is_nullable(schema: Mapping[str, Any]) -> bool:
-    """Whether the value may be null, too, by OpenAPI's keyword."""
-    return schema.get("nullable") is True
-
-
-def nulls_allowed(schema: Any) -> Any:
-    """Return the schema with a null wherever it is nullable. Raises `RecursionError` for one that is nested too
-    deep.
-    """
-    return _nulls(schema)[0]
-
-
-def _nulls(schema: Any) -> tuple[Any, Any]:
-    """Return the schema with its nulls, and the same without the null that it allows itself."""
-    if not isinstance(schema, Mapping):
-        return schema, schema
-    said = schema.get("oneOf")
-    branches = [_nulls(branch) for branch in said] if isinstance(said, list) else None
-    found = {
-        keyword: _inside(keyword, value, nulls_allowed)
-        if keyword != "oneOf" or branches is None
-        else [allowed for allowed, _ in branches]
-        for keyword, value in schema.items()
-    }
-    both = _with_null(found) if is_nullable(schema) else found, found
-    if branches is None:
-        return both
-    allowed, without = (_one_null(schema, each, branches) for each in both)
-    return allowed, without
-
-
-def _inside(keyword: str, value: Any, read: Callable[[Any], Any]) -> Any:
-    if keyword in _NAMED and isinstance(value, Mapping):
-        return {name: read(schema) for name, schema in value.items()}
-    if keyword in _SEVERAL and isinstance(value, list):
-        return [read(schema) for schema in value]
-    return read(value) if keyword in _ONE else value
-
-
-def _with_null(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema, or null. Only where it gives the type, or all alternatives, there is a place for a null."""
-    if schema.keys() & {"$ref", "allOf", "const", "not"}:
-        around = {keyword: value for keyword, value in schema.items() if keyword in _ROOT}
-        return {**around, "anyOf": [{key: value for key, value in schema.items() if key not in around}, _NULL]}
-    return {keyword: _PLACES[keyword](value) if keyword in _PLACES else value for keyword, value in schema.items()}
-
-
-def _one_null(said: Mapping[str, Any], found: dict[str, Any], branches: list[tuple[Any, Any]]) -> dict[str, Any]:
-    """Return the schema with branches of which only one may take a null: several that do would refuse it."""
-    if "oneOf" not in found:
-        return found
-    nullable = [isinstance(branch, Mapping) and is_nullable(branch) for branch in said["oneOf"]]
-    if sum(nullable) + (len(found["oneOf"]) > len(branches)) < 2:  # noqa: PLR2004 -- one may
-        return found
-    chosen = [without if may else allowed for may, (allowed, without) in zip(nullable, branches, strict=True)]
-    return {**found, "oneOf": [*chosen, _NULL]}
-
-
-def _among(values: Any) -> Any:
-    return [*values, None] if isinstance(values, list) and None not in values else values
-
-
-def _typed(types: Any) -> Any:
-    kinds = [types] if isinstance(types, str) else types
-    return [*kinds, "null"] if isinstance(kinds, list) and "null" not in kinds else types
-
-
-def _either(schemas: Any) -> Any:
-    return [*schemas, _NULL] if isinstance(schemas, list) and _NULL not in schemas else schemas
-
-
-_PLACES: dict[str, Callable[[Any], Any]] = {"type": _typed, "enum": _among, "anyOf": _either, "oneOf": _either}
+    at = bisect_left(_SIZES, 1, key=lambda size: compiled_pattern(pattern, size) is not None)
+    return _SIZES[at] if at < len(_SIZES) else PATTERNS_BYTES + 1
 
 
 # Patterns that are not checked: without them, the rest of the schema still is.
 
+_ANY_KEY = ""
+"""A pattern of keys that fits all."""
+
 
 def patterns_read(schema: Any, kept: Callable[[str], bool]) -> Any:
-    """Return the schema without the patterns that are not kept. Where one names keys, any key may be meant."""
+    """Return the schema without the patterns that are not kept. Where one names keys, any key may be meant; where one
+    of several schemas must fit, several may.
+    """
     if not isinstance(schema, Mapping):
         return schema
     found = {
-        keyword: _inside(keyword, value, lambda inner: patterns_read(inner, kept)) for keyword, value in schema.items()
+        keyword: inside(keyword, value, lambda inner: patterns_read(inner, kept)) for keyword, value in schema.items()
     }
+    if isinstance(found.get("oneOf"), list):
+        found["allOf"] = [*found.get("allOf", []), {"anyOf": found.pop("oneOf")}]
     if isinstance(pattern := found.get("pattern"), str) and not kept(pattern):
         del found["pattern"]
     if isinstance(names := found.get("patternProperties"), Mapping):
         read = {name: inner for name, inner in names.items() if kept(name)}
-        found["patternProperties"] = read if len(read) == len(names) else {"": {}, **read}
+        found["patternProperties"] = read if len(read) == len(names) else {_ANY_KEY: {}, **read}
     return found
 
 
@@ -235,36 +199,52 @@ class Check:
             return None
         try:
             validator = self._validator_of(arguments)
-            if validator.is_valid(arguments):  # nearly all are: no errors need be made
+            if validator is None or validator.is_valid(arguments):  # nearly all are: no errors need be made
                 return None
             for problem in validator.iter_errors(arguments):
                 where = "/".join(str(step) for step in problem.instance_path)
                 return (f"{where}: {problem.message}" if where else str(problem.message))[:MESSAGE_CHARS]
-        except (ValueError, TypeError):  # text that can't be encoded, or a schema that the library refuses
+        except (ValueError, TypeError):  # text that can't be encoded
             return None
         return None
 
 
 def _read(schema: dict[str, Any]) -> tuple[int, Callable[[Any], Any] | None]:
     """Return the number of a schema's parts, and what returns the validator of a value: None if there are too many."""
-    nodes, held = _walked(schema)
+    nodes, held, _ = _walked(schema)
     if nodes > SCHEMA_NODES:
         return nodes, None
     if held:
-        return nodes, partial(_validator, json.dumps(schema), tuple(held.items()))
+        return nodes, partial(_validator, (json.dumps(schema), tuple(held.items())), nodes)
     validator = compiled_for(schema)
     return nodes, lambda _: validator
 
 
-def _validator(schema: str, held: tuple[tuple[str, int], ...], value: Any) -> Any:
-    """Return what checks a value against a schema with patterns. Raises `ValueError` or `TypeError`."""
-    return _kept(schema, held, 1 << max(value_chars(value), LEAST_CHARS).bit_length())
+_Patterned: TypeAlias = tuple[str, tuple[tuple[str, int], ...]]
+"""A schema as JSON, and how often each of its patterns is held against a value."""
 
 
-@lru_cache(maxsize=64)
-def _kept(schema: str, held: tuple[tuple[str, int], ...], chars: int) -> Any:
-    """Validators of all messages: they depend on the length of what they check, and are large."""
-    return checkable(json.loads(schema), dict(held), chars)
+def _validator(schema: _Patterned, nodes: int, value: Any) -> Any:
+    """Return what checks a value against a schema with patterns; None if the library refuses the schema."""
+    text, held = schema
+    chars = 1 << max(value_chars(value), LEAST_CHARS).bit_length()
+    if (kept := _validators.get((schema, chars))) is None:
+        kept = [None]
+        with suppress(ValueError, TypeError, RecursionError):
+            kept = [checkable(json.loads(text), dict(held), chars)]
+        tables = TABLE_BYTES * min(len(held), PATTERNS_COST // _START)
+        _validators.put((schema, chars), kept, len(text) + NODE_BYTES * nodes + tables)
+    return kept[0]
+
+
+VALIDATORS, VALIDATORS_BYTES = 64, 64 * MIB
+"""Number and bytes of validators with patterns that are kept for all messages."""
+
+NODE_BYTES = 512
+"""Bytes that a validator has for each part of a schema."""
+
+_validators: Recent[tuple[_Patterned, int], list[Any]] = Recent(VALIDATORS, VALIDATORS_BYTES)
+"""Validators by schema and by the length of what they check, on which it depends which patterns they have."""
 
 
 # How much work the check of arguments against a schema may be: a bound, because both come from outside.
@@ -290,6 +270,9 @@ _HERE = frozenset(
 )
 """Keywords whose schemas an `unevaluated…` beside or around them asks which parts of the value they have covered."""
 
+_REFUSING = frozenset({"contains", "if", "not"})
+"""Keywords that may refuse a value because it fits a schema inside. Without a pattern of that, more would fit."""
+
 _ASKED = 2
 """How often, at most, a schema that is asked is checked against the value, to find whether its coverage counts."""
 
@@ -306,26 +289,33 @@ def schema_nodes(schema: Mapping[str, Any]) -> int:
     return _walked(schema)[0]
 
 
-def _walked(schema: Mapping[str, Any]) -> tuple[int, Counter[str]]:
-    """Return the parts of a schema, and how often each of its patterns is held against a value."""
-    left, named, referred, patterns = SCHEMA_NODES, False, False, Counter[str]()
-    stack: list[tuple[Any, int, int]] = [(schema, 1, 0)]  # how often each is held against a value, and how often asked
+def _walked(schema: Mapping[str, Any]) -> tuple[int, Counter[str], set[str]]:
+    """Return the parts of a schema, how often each of its patterns is held against a value, and which of them may
+    refuse a value by fitting it.
+    """
+    left, named, referred, patterns, refusing = SCHEMA_NODES, False, False, Counter[str](), set[str]()
+    stack: list[tuple[Any, int, int, bool]] = [(schema, 1, 0, False)]  # how often it is held against a value, and asked
     while stack and left >= 0:
-        part, times, asked = stack.pop()
+        part, times, asked, refuses = stack.pop()
         left -= times
         if isinstance(part, list):
-            stack.extend([(inner, times, asked) for inner in part])
+            stack.extend([(inner, times, asked, refuses) for inner in part])
         elif isinstance(part, Mapping):
             asked += 0 if _UNEVALUATED.isdisjoint(part) else times
             here = times + _ASKED * asked, asked
-            stack.extend([(inner, *(here if keyword in _HERE else (times, 0))) for keyword, inner in part.items()])
-            patterns.update(dict.fromkeys(_patterns(part), times))
+            stack.extend(
+                (inner, *(here if keyword in _HERE else (times, 0)), refuses or keyword in _REFUSING)
+                for keyword, inner in part.items()
+            )
+            found = dict.fromkeys(_patterns(part), times)
+            patterns.update(found)
+            refusing.update(found if refuses else ())
             named = named or (part is not schema and _is_named(part, schema))
-            for found in _referred(part, schema):
+            for target in _referred(part, schema):
                 referred = True
-                stack.append((found, *here))
-                left -= SCHEMA_NODES + 1 if found is None else 0
-    return SCHEMA_NODES + 1 if left < 0 or (named and referred) else SCHEMA_NODES - left, patterns
+                stack.append((target, *here, refuses))
+                left -= SCHEMA_NODES + 1 if target is None else 0
+    return SCHEMA_NODES + 1 if left < 0 or (named and referred) else SCHEMA_NODES - left, patterns, refusing
 
 
 def _patterns(part: Mapping[str, Any]) -> Iterator[str]:

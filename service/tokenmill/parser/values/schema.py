@@ -9,7 +9,8 @@ from functools import cached_property
 from itertools import islice
 from typing import Any
 
-from tokenmill.parser.values.checked import is_nullable, matches, resolve
+from tokenmill.parser.values.checked import matches, resolve
+from tokenmill.parser.values.nullable import is_nullable
 
 _KINDS: dict[str, str] = {
     **{kind: kind for kind in ("null", "integer", "number", "boolean", "object", "array", "string")},
