@@ -68,6 +68,19 @@ def test_json_lines_hold_what_cannot_be_written() -> None:
     assert "\u009b" not in line["error"]
 
 
+def test_no_value_that_is_logged_beside_a_message_loses_its_line() -> None:
+    """One that can't be written is written as Python shows it, and none acts on a terminal."""
+    stream = io.StringIO()
+    setup_logs("json", stream=stream)
+    for value in ("\u009b2J\u202e", "\ud800", {"of": ["\ud800"]}, {1, "\ud800"}):
+        logging.getLogger("tokenmill").error("bad", extra={"value": value, "count": 1})
+    acting, half, nested, odd = (json.loads(line) for line in stream.getvalue().splitlines())
+    assert (acting["value"], acting["count"]) == ("<U+009B>2J<U+202E>", 1)
+    assert (half["message"], half["value"]) == ("bad", r"'\ud800'")
+    assert nested["value"] == r"{'of': ['\ud800']}"
+    assert r"'\ud800'" in odd["value"]
+
+
 def _say(name: str, seconds: list[float], wording: str = "can't reach %s") -> list[str]:
     """What is logged of lines of one wording at these times."""
     stream = io.StringIO()

@@ -11,6 +11,7 @@ import logging
 import re
 import sys
 import time
+from collections.abc import Mapping
 from typing import IO, Literal, TypeAlias
 
 import msgspec
@@ -58,6 +59,14 @@ def _named(text: str) -> str:
     return _ACTING.sub(lambda char: f"<U+{ord(char[0]):04X}>", text)
 
 
+def _encoded(line: Mapping[str, object], extra: Mapping[str, object]) -> str:
+    """Return a line as JSON. If one of the values in `extra` can't be written, all are as Python shows them."""
+    try:
+        return msgspec.json.encode({**line, **extra}, enc_hook=str).decode()
+    except ValueError:  # half of a surrogate pair
+        return msgspec.json.encode({**line, **{key: ascii(value) for key, value in extra.items()}}).decode()
+
+
 class PlainFormatter(logging.Formatter):
     """A line for people. Only its first line begins at the margin, however many a message or a trace has."""
 
@@ -75,10 +84,10 @@ class JsonFormatter(logging.Formatter):
             "logger": record.name,
             "message": _named(record.getMessage()),
         }
-        line |= {key: value for key, value in record.__dict__.items() if key not in _STANDARD}
+        extra = {key: value for key, value in record.__dict__.items() if key not in _STANDARD}
         if record.exc_info:
             line["error"] = _named(self.formatException(record.exc_info))
-        return msgspec.json.encode(line, enc_hook=str).decode()
+        return _named(_encoded(line, extra))
 
     @staticmethod
     def _time(record: logging.LogRecord) -> str:
