@@ -27,9 +27,7 @@ def address() -> str:
         listening.bind(f"\0{name}")
         listening.listen(64)
         command = [sys.executable, "-m", __name__, str(listening.fileno())]
-        process = subprocess.Popen(
-            command, pass_fds=[listening.fileno()], stdin=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=CHECKOUT
-        )
+        process = subprocess.Popen(command, pass_fds=[listening.fileno()], stdin=subprocess.PIPE, cwd=CHECKOUT)
     atexit.register(process.communicate, timeout=END_S)
     return name
 
