@@ -26,9 +26,11 @@ def test_a_process_that_has_ended_is_reported_with_its_last_words(tmp_path: Path
 
 def test_a_process_that_takes_no_line_is_reported_likewise(tmp_path: Path) -> None:
     """As when the system ended it meanwhile: what the block raises is its end, and nothing else."""
-    with (
-        pytest.raises(FatalError, match=r"clients failed: .*no_such_module"),
-        ClientProcess("tokenmill.no_such_module", tmp_path / "log", Nothing()) as process,
-    ):
-        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
-        process.tell()
+
+    def told() -> None:
+        with ClientProcess("tokenmill.no_such_module", tmp_path / "log", Nothing()) as process:
+            os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+            process.tell()
+
+    with pytest.raises(FatalError, match=r"clients failed: .*no_such_module"):
+        told()
