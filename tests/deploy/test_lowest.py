@@ -1,4 +1,4 @@
-"""The oldest packages that `pyproject.toml` allows: whoever has them already keeps them, and nothing says so.
+"""The oldest packages that `pyproject.toml` allows: a user who has them already keeps them, without a warning.
 
 `make lowest` runs all quick tests with them.
 """
@@ -13,7 +13,7 @@ import pytest
 from tests.structure.tree import CHECKOUT
 
 LOWEST_S = 280
-"""They are fetched first."""
+"""Seconds for all of it; the packages are fetched first."""
 
 PARTS = ("tests/codecs", "tests/commands", "tests/config", "tests/parser/run", "tests/parser/values", "tests/store")
 """Tests of what depends most on others' code: schemas, JSON, tables on a terminal, options, Redis."""

@@ -301,6 +301,21 @@ async def test_a_client_is_stopped_however_often_its_owner_is_cancelled() -> Non
     assert (client.ends.is_set(), task.cancelled()) == (True, True)
 
 
+async def test_what_a_late_client_raises_at_last_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    """It says more than that time was up."""
+    caplog.set_level("INFO")
+
+    class Late(Client):
+        async def stop(self) -> None:
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                raise KafkaConnectionError("no answer of broker 1") from None
+
+    await stopped(Late(), 0.01)
+    assert "no answer of broker 1" in caplog.text
+
+
 class Hanging:
     """A client that does not stop."""
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from tokenmill.observe import setup_logs
-from tokenmill.observe.logs import WORDINGS, Repeats
+from tokenmill.observe.logs import LINE_CHARS, WORDINGS, LogFormat, Repeats
 
 
 @pytest.fixture(autouse=True)
@@ -66,6 +66,32 @@ def test_json_lines_hold_what_cannot_be_written() -> None:
         "bad: <U+001B>]0;x<U+0007><U+009B>2J<U+202E>gnp<U+D800><U+000D>\n2026-11-28 ERROR   tokenmill: forged\tline"
     )
     assert "\u009b" not in line["error"]
+
+
+@pytest.mark.parametrize("style", ["plain", "json"])
+def test_no_line_is_endless(style: LogFormat) -> None:
+    """A server may send megabytes that a library logs: naming all of it would take seconds. Both ends are kept."""
+    stream = io.StringIO()
+    setup_logs(style, stream=stream)
+    for text in ("\x1b" * 100_000, "a" * LINE_CHARS):
+        logging.getLogger("tokenmill").error("begin %s end", text, exc_info=ValueError(f"begin {text} end"))
+    for line in stream.getvalue().split("begin ")[1:]:
+        assert len(line) < 9 * LINE_CHARS
+        assert " characters left out … " in line
+        assert " end" in line
+
+
+def test_no_value_that_is_logged_beside_a_message_loses_its_line() -> None:
+    """One that can't be written is written as Python shows it, and none acts on a terminal."""
+    stream = io.StringIO()
+    setup_logs("json", stream=stream)
+    for value in ("\u009b2J\u202e", "\ud800", {"of": ["\ud800"]}, {1, "\ud800"}):
+        logging.getLogger("tokenmill").error("bad", extra={"value": value, "count": 1})
+    acting, half, nested, odd = (json.loads(line) for line in stream.getvalue().splitlines())
+    assert (acting["value"], acting["count"]) == ("<U+009B>2J<U+202E>", 1)
+    assert (half["message"], half["value"]) == ("bad", r"'\ud800'")
+    assert nested["value"] == r"{'of': ['\ud800']}"
+    assert r"'\ud800'" in odd["value"]
 
 
 def _say(name: str, seconds: list[float], wording: str = "can't reach %s") -> list[str]:

@@ -5,10 +5,20 @@ import pytest
 
 from tests.partition.logs import SETTINGS, log, partition, record, run, types
 from tokenmill.partition import Partition, TimeoutControl
-from tokenmill.partition.idle import Condition, condition_of
+from tokenmill.partition.idle import Condition, IdleWatch, condition_of
 from tokenmill.records import InputRecord
 
 TIMEOUT = 1_000
+
+
+class Thing:
+    """What may become idle."""
+
+    last, watched, ended = 0, False, False
+
+    def going_on(self) -> bool:
+        """Whether it has not ended."""
+        return not self.ended
 
 
 def ends(state: Partition, now: int) -> list[dict[str, object]]:
@@ -155,6 +165,18 @@ def test_messages_that_came_and_went_take_no_memory_until_their_look() -> None:
     assert [msgspec.json.decode(control.value or b"") for control in state.idle(2_000_000, 1_000_000)] == [
         {"message_id": "open", "control": "timeout"}
     ]
+
+
+def test_a_time_with_many_open_ones_is_over_when_they_have_ended() -> None:
+    """Those that come and go later are not kept, although there are fewer of them than there were open ones."""
+    watch, things = IdleWatch[Thing](), [Thing() for _ in range(20_000)]
+    for now in range(0, 4 * TIMEOUT, 10):
+        watch.add(things)
+        watch.overdue(now, 4 * TIMEOUT)
+        for thing in things:
+            thing.ended = True
+        things = [Thing() for _ in range(100)]
+    assert len(watch._looks) < 1_500
 
 
 def test_an_id_that_is_used_again_is_watched_again() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from tests.conftest import WARM
 from tests.support.processes import there
-from tests.support.warm import OURS, Copy, Warm
+from tests.support.warm import OURS, UNKNOWN, Copy, Warm
 
 pytestmark = pytest.mark.integration
 
@@ -45,6 +45,35 @@ def test_one_that_does_not_answer_is_asked_nothing_more(tmp_path: Path) -> None:
     with (tmp_path / "log").open("wb") as log, pytest.raises(BrokenPipeError):
         warm.launch([*OURS, "--version"], log, {"cwd": tmp_path})
     assert warm._way is None
+
+
+def test_one_that_ends_before_it_answers_is_asked_nothing_more(tmp_path: Path) -> None:
+    """It has read what it was asked, so that nothing but the end of its answers tells."""
+    if not LINUX:
+        return
+    warm = Warm()
+    warm._way, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    theirs.shutdown(socket.SHUT_WR)
+    with (tmp_path / "log").open("wb") as log, pytest.raises(ConnectionResetError):
+        warm.launch([*OURS, "--version"], log, {"cwd": tmp_path})
+    theirs.close()
+    assert warm._way is None
+
+
+def test_a_copy_outlives_the_one_that_forked_it(tmp_path: Path) -> None:
+    """Whether it runs can be seen. How it ended cannot, and the next one that forks is not ended by the question."""
+    (tmp_path / "tokenmill.toml").write_text("\n".join(NOBODY))
+    working = started(tmp_path, "worker", "--config", "tokenmill.toml")
+    if isinstance(working, Copy):
+        working._warm = Warm()
+        assert working.poll() is None
+        os.kill(working.pid, signal.SIGKILL)
+        assert working.wait(60) == UNKNOWN
+        with (tmp_path / "log").open("wb") as log:
+            assert working._warm.launch([*OURS, "--version"], log, {"cwd": tmp_path}).wait(60) == 0
+    else:
+        working.kill()
+        working.wait(60)
 
 
 def test_a_copy_ends_as_its_command_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

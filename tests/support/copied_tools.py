@@ -1,4 +1,4 @@
-"""The process that `warm_tools` has copied: it imports the server of tools once, and forks for each that is asked."""
+"""The process that `warm_tools` has copied: it imports the server of tools once, and forks at each request."""
 
 import atexit
 import marshal
@@ -21,40 +21,38 @@ END_S = 60.0
 
 @cache
 def address() -> str:
-    """Where a copy can be asked for, from now on until the tests end."""
+    """Start the process, which runs until the tests end, and return its address."""
     name = f"tokenmill-tools-{uuid4().hex}"
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listening:
         listening.bind(f"\0{name}")
         listening.listen(64)
         command = [sys.executable, "-m", __name__, str(listening.fileno())]
-        process = subprocess.Popen(
-            command, pass_fds=[listening.fileno()], stdin=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=CHECKOUT
-        )
+        process = subprocess.Popen(command, pass_fds=[listening.fileno()], stdin=subprocess.PIPE, cwd=CHECKOUT)
     atexit.register(process.communicate, timeout=END_S)
     return name
 
 
 class Forker:
-    """The process that forks. Its standard input ends with whoever started it."""
+    """The process that forks. Its standard input ends with the process that started it."""
 
     def __init__(self, listening: socket.socket) -> None:
         self._listening = listening
         self._ways: dict[int, tuple[socket.socket, int]] = {}
-        """Of each copy, by its process as a file: the way to the program that asked for it, and its number."""
+        """For each copy, by its process as a file: the connection to the program that requested it, and its number."""
 
     def serve(self) -> None:
-        """Return in a copy. Raises `SystemExit` when nobody can ask any more."""
+        """Fork at each request, and return in a copy. Raises `SystemExit` when the tests have ended."""
         while True:
             ways = {way.fileno(): pid for way, pid in self._ways.values()}
             ready, _, _ = select.select([0, self._listening.fileno(), *ways, *self._ways], [], [])
             if 0 in ready:
-                for pid in ways.values():  # nobody would hear of their ends
+                for pid in ways.values():  # nothing would report their ends
                     os.kill(pid, signal.SIGKILL)
                 raise SystemExit
             for file in ready:
                 if file in self._ways:
                     self._over(file)
-                elif file in ways:  # nothing is said on it: the program is gone
+                elif file in ways:  # nothing comes from it: the program has ended
                     os.kill(ways[file], signal.SIGKILL)
                 elif self._forked():
                     return
@@ -66,7 +64,7 @@ class Forker:
             way.send(b"%d" % os.waitpid(pid, 0)[1])
 
     def _forked(self) -> bool:
-        """Whether this is the copy."""
+        """Fork for a program that has connected. Return whether this is the copy."""
         way, _ = self._listening.accept()
         message, files, _, _ = socket.recv_fds(way, MESSAGE_BYTES, len(PIPES))
         if not message:
@@ -86,7 +84,7 @@ class Forker:
 
 
 def _become(message: bytes, files: Sequence[int]) -> None:
-    """What a server that was just started is: with its own pipes, folder, variables and session."""
+    """Take what a server that was just started has: its own pipes, folder, variables and session."""
     for file, pipe in zip(files, PIPES, strict=True):
         os.dup2(file, pipe)
         os.close(file)
@@ -101,6 +99,6 @@ def _become(message: bytes, files: Sequence[int]) -> None:
 if __name__ == "__main__":
     from tests.support.mcp_server import SERVER
 
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # meant for the tests, who end all of this
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # meant for the tests, which end all of this
     Forker(socket.socket(fileno=int(sys.argv[1]))).serve()
     SERVER.run("stdio")

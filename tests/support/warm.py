@@ -43,6 +43,9 @@ IMPORTED = (
 )
 """Below `tokenmill`: what the commands that run for long need."""
 
+UNKNOWN = 255
+"""Exit code of a copy that has ended after the process that forked it: only a parent gets the true one."""
+
 OURS = [sys.executable, "-m", "tokenmill"]
 """How a command begins that can be had from it."""
 
@@ -77,7 +80,9 @@ class Warm:
             self._way = self._way or self._started()
             try:
                 socket.send_fds(self._way, [json.dumps(asked).encode()], files)
-                return json.loads(self._way.recv(MESSAGE_BYTES))
+                if not (answer := self._way.recv(MESSAGE_BYTES)):
+                    raise ConnectionResetError("the process that forks has ended")
+                return json.loads(answer)
             except OSError:  # an answer that comes late would be taken for the next one's, who asks another process
                 self._way.close()
                 self._way = None
@@ -116,19 +121,23 @@ class Copy:
 
     def poll(self) -> int | None:
         """The exit code, if it has ended."""
-        if self.returncode is None:
+        if self.returncode is None and self._is_over(0):
             self.returncode = self._warm.ended(self.pid)
         return self.returncode
 
     def wait(self, timeout: float | None = None) -> int:
         """The exit code, when it has ended. Raises `subprocess.TimeoutExpired`."""
-        ending = select.poll()
-        ending.register(self._end, select.POLLIN)
-        if not ending.poll(None if timeout is None else timeout * 1000):
+        if not self._is_over(timeout):
             raise subprocess.TimeoutExpired(self.args, timeout or 0)
         ended = self.poll()
         assert ended is not None
         return ended
+
+    def _is_over(self, timeout: float | None) -> bool:
+        """Whether it ends within this time, or at all."""
+        ending = select.poll()
+        ending.register(self._end, select.POLLIN)
+        return bool(ending.poll(None if timeout is None else timeout * 1000))
 
     def send_signal(self, number: int) -> None:
         """Send a signal, unless it has ended."""
@@ -174,8 +183,11 @@ def serve(way: socket.socket) -> Sequence[str]:
 
 
 def _end_of(pid: int, ends: dict[int, int]) -> int | None:
-    """The status with which a child has ended, which is noted; None while it runs."""
-    ended, status = os.waitpid(pid, os.WNOHANG)
+    """The status with which a child has ended, which is noted; None while it runs. Of another's it is not known."""
+    try:
+        ended, status = os.waitpid(pid, os.WNOHANG)
+    except ChildProcessError:
+        return UNKNOWN << 8
     if ended:
         ends[pid] = status
     return ends.get(pid)

@@ -14,7 +14,7 @@ import os
 import sys
 
 MESSAGE_BYTES = 1 << 20
-"""Of what is handed on: the variables of the environment are in it."""
+"""Longest request: the variables of the environment are in it."""
 
 ITSELF = ("-m", "tests.support.mcp_server")
 
@@ -25,7 +25,7 @@ KILLED = 9
 
 
 def warm() -> tuple[str, ...]:
-    """Arguments of Python for a server that is a copy. The first call starts the process that is copied."""
+    """Return the arguments of Python for a server that is a copy. The first call starts the process that is copied."""
     if sys.platform != "linux":
         return ITSELF
     return ("-I", "-S", __file__, _started())
@@ -38,14 +38,14 @@ def _started() -> str:
 
 
 def ask(address: str) -> int:
-    """Have a copy do the work; its exit status, as `waitpid` has it."""
+    """Have a copy do the work. Return its exit status, as `waitpid` does."""
     way = _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET)
     way.connect(f"\0{address}")
     files = b"".join(pipe.to_bytes(4, sys.byteorder) for pipe in PIPES)
     inherited = marshal.dumps((os.getcwd(), dict(os.environ)))  # noqa: PTH109 -- pathlib is slow to import
     way.sendmsg([inherited], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, files)])
     nothing = os.open(os.devnull, os.O_RDWR)
-    for pipe in PIPES:  # the copy's alone: whoever reads them sees its end
+    for pipe in PIPES:  # the copy's alone: their readers see its end
         os.dup2(nothing, pipe)
     return int(way.recv(MESSAGE_BYTES) or KILLED)
 

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
@@ -37,11 +38,15 @@ class ClientProcess:
         command, pipe = [sys.executable, "-m", self._module], subprocess.PIPE
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=log)
-        self.tell(msgspec.json.encode(self._job))
+        try:
+            self.tell(msgspec.json.encode(self._job))
+        except BaseException:
+            self.__exit__()
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:
-        with self._process:  # waits for it, and closes the pipes
+        with suppress(BrokenPipeError), self._process:  # waits for it, and closes the pipes, where a line may be left
             self._process.kill()
 
     @property
@@ -52,8 +57,11 @@ class ClientProcess:
     def tell(self, line: bytes = b"") -> None:
         """Write a line to it."""
         pipe: Any = self._process.stdin
-        pipe.write(line + b"\n")
-        pipe.flush()
+        try:
+            pipe.write(line + b"\n")
+            pipe.flush()
+        except BrokenPipeError as problem:
+            raise self._failure(FAILED) from problem
 
     def expect(self, word: str, otherwise: str = FAILED) -> None:
         """Wait for a word; `otherwise` is what it means if that does not come."""

@@ -176,7 +176,8 @@ async def _problem_of(work: "asyncio.Task[None]", seconds: float) -> BaseExcepti
         work.add_done_callback(looked_at)
         work.cancel()
         await _waited(work, CUT_S)
-        return TimeoutError("it took too long")
+        raised = work.exception() if work.done() and not work.cancelled() else None
+        return raised or TimeoutError("it took too long")
     return asyncio.CancelledError() if work.cancelled() else work.exception()
 
 

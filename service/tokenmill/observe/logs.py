@@ -4,13 +4,14 @@ A line that repeats while something lasts, such as a client's failure to reach i
 minute. The next one after lines were left out reports how many.
 
 Libraries log what they were sent as it is. So what acts on a terminal is named, and what follows a line break is
-indented: no text looks like a line of its own.
+indented: no text looks like a line of its own. Of what is too long both ends are kept.
 """
 
 import logging
 import re
 import sys
 import time
+from collections.abc import Mapping
 from typing import IO, Literal, TypeAlias
 
 import msgspec
@@ -47,6 +48,9 @@ STRETCH_S = 30.0
 WORDINGS = 1_000
 """Wordings that are remembered: some, such as an event loop's warnings, contain an address and come only once."""
 
+LINE_CHARS = 32_768
+"""Most characters of a line for people, and of a message or a trace in JSON: libraries log all that a server sent."""
+
 _ACTING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
 """Characters that act on a terminal, or hide what is written, and halves of surrogate pairs, which can't be written."""
 
@@ -58,11 +62,27 @@ def _named(text: str) -> str:
     return _ACTING.sub(lambda char: f"<U+{ord(char[0]):04X}>", text)
 
 
+def _bounded(text: str) -> str:
+    """Return the text, without its middle if it is too long, and named."""
+    if (left_out := len(text) - LINE_CHARS) > 0:
+        half = LINE_CHARS // 2
+        text = f"{text[:half]} … {left_out:,} characters left out … {text[-half:]}"
+    return _named(text)
+
+
+def _encoded(line: Mapping[str, object], extra: Mapping[str, object]) -> str:
+    """Return a line as JSON. If one of the values in `extra` can't be written, all are as Python shows them."""
+    try:
+        return msgspec.json.encode({**line, **extra}, enc_hook=str).decode()
+    except ValueError:  # half of a surrogate pair
+        return msgspec.json.encode({**line, **{key: ascii(value) for key, value in extra.items()}}).decode()
+
+
 class PlainFormatter(logging.Formatter):
     """A line for people. Only its first line begins at the margin, however many a message or a trace has."""
 
     def format(self, record: logging.LogRecord) -> str:
-        return _named(super().format(record)).replace("\n", "\n  ")
+        return _bounded(super().format(record)).replace("\n", "\n  ")
 
 
 class JsonFormatter(logging.Formatter):
@@ -73,12 +93,12 @@ class JsonFormatter(logging.Formatter):
             "time": self._time(record),
             "level": record.levelname.lower(),
             "logger": record.name,
-            "message": _named(record.getMessage()),
+            "message": _bounded(record.getMessage()),
         }
-        line |= {key: value for key, value in record.__dict__.items() if key not in _STANDARD}
+        extra = {key: value for key, value in record.__dict__.items() if key not in _STANDARD}
         if record.exc_info:
-            line["error"] = _named(self.formatException(record.exc_info))
-        return msgspec.json.encode(line, enc_hook=str).decode()
+            line["error"] = _bounded(self.formatException(record.exc_info))
+        return _named(_encoded(line, extra))
 
     @staticmethod
     def _time(record: logging.LogRecord) -> str:

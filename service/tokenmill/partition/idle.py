@@ -145,8 +145,8 @@ class IdleWatch(Generic[Thing]):
     def __init__(self) -> None:
         self._new: list[Thing] = []
         self._looks: deque[_Look[Thing]] = deque()
-        self._most = LOOKS_SPARE
-        """Number of looks above which those of ended things are dropped."""
+        self._room = LOOKS_SPARE
+        """Things that may be added before the looks at ended ones are dropped."""
 
     def add(self, things: Iterable[Thing]) -> None:
         """From the next call of `overdue` on, watch those of these that are open and not watched yet."""
@@ -171,20 +171,21 @@ class IdleWatch(Generic[Thing]):
             self._look_again(thing, since, now, timeout)
         for thing in self._new:
             self._look_again(thing, now, now, timeout)
+        self._room -= len(self._new)
         self._new.clear()
-        if len(self._looks) > self._most:
+        if self._room < 0:
             self._drop_ended()
         return idle
 
     def _drop_ended(self) -> None:
-        """Drop the looks at ended things; while none ends, the next time is at twice the number that is left."""
+        """Drop the looks at ended things; the next time is when as many as are left have been added."""
         kept: deque[_Look[Thing]] = deque()
         for look in self._looks:
             if look.thing.going_on():
                 kept.append(look)
             else:
                 look.thing.watched = False
-        self._looks, self._most = kept, 2 * len(kept) + LOOKS_SPARE
+        self._looks, self._room = kept, len(kept) + LOOKS_SPARE
 
     def _look_again(self, thing: Thing, since: int, now: int, timeout: int) -> None:
         self._looks.append(_Look(now + max(1, timeout // LOOKS), thing, thing.last, since))
