@@ -17,7 +17,7 @@ import msgspec
 
 from tokenmill.errors import ConfigError
 from tokenmill.parser.run.rules import Tool as Schema
-from tokenmill.parser.values.checked import value_nodes
+from tokenmill.parser.values.conform import value_nodes
 
 NAME_CHARACTERS = 64
 """Longest name of a tool in the APIs of all large providers."""

@@ -8,7 +8,7 @@ from tests.support.parsing import grammar
 from tokenmill.formats import compile_grammar
 from tokenmill.parser import Options
 from tokenmill.parser.run.rules import Tool, read_tools
-from tokenmill.parser.values.checked import MESSAGE_CHARS
+from tokenmill.parser.values.conform import MESSAGE_CHARS
 
 TOOL = {"function": {"name": "f", "parameters": {"properties": {"a": {"type": "integer"}}}}}
 

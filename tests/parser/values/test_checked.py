@@ -1,30 +1,23 @@
 """Patterns as they are found in texts, and schemas made ready for the library that checks arguments."""
 
-import random
-import resource
-import sys
 import time
 from typing import Any
-from unittest.mock import Mock
 
 import pytest
 
-from tokenmill.limits import KIB
 from tokenmill.parser.run.rules import Tool
 from tokenmill.parser.values.checked import (
     PATTERN_COST,
     SCHEMA_NODES,
-    VALIDATORS_BYTES,
-    _validators,
     checkable,
     compiled_pattern,
     matches,
+    nulls_allowed,
     patterns_read,
     resolve,
     schema_nodes,
-    value_nodes,
 )
-from tokenmill.parser.values.nullable import nulls_allowed
+from tokenmill.parser.values.conform import value_nodes
 
 
 @pytest.mark.parametrize(
@@ -290,84 +283,6 @@ def test_a_pattern_counts_as_often_as_it_is_held_against_a_value() -> None:
     assert Tool("f", schema).mismatch({"a": "aababbabba" * 400}, 10) is None
 
 
-def checks(schema: dict[str, Any], wrong: Any) -> bool:
-    """Whether a check finds what is wrong, in no more than a second even on a slow machine."""
-    begun = time.process_time()
-    found = Tool("f", schema).mismatch(wrong, 10) is not None
-    assert time.process_time() - begun < 1
-    return found
-
-
-def test_patterns_that_take_long_to_compile_check_nothing() -> None:
-    """Thousands of them, long ones, and those that ignore the case of large classes. What is short is checked."""
-    short = {"properties": {"b": {"pattern": "^x+$"}}}
-    many: dict[str, Any] = {f"^[a-z]{{1,{20 + n}}}$": {} for n in range(6_000)}
-    costly = r"(?i)\p{Any}" + r"\p{Any}" * 140
-    long: dict[str, Any] = {r"\p{L}" * 100_000: {}}
-    each: dict[str, Any] = {f"{costly}{n}": {} for n in range(5)}
-    for further in (many, long, each):
-        schema = {**short, "patternProperties": further}
-        assert checks(schema, {"b": "y"})
-        assert not checks(schema, {"b": "x"})
-
-
-@pytest.mark.parametrize("place", ["dependencies", "elsewhere"])
-def test_patterns_have_bounds_wherever_they_stand(place: str) -> None:
-    """The library reads old keywords, and references lead to keywords that it does not know."""
-    slow = {"properties": {"a": {"allOf": [{"pattern": f"{SLOW}{n}"} for n in range(15)]}}}
-    led = {"$ref": "#/elsewhere/a"} if place == "elsewhere" else {}
-    assert not checks({**led, place: {"a": slow}}, {"a": "aababbabba" * 20_000})
-
-
-def test_a_schema_that_the_library_refuses_is_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The refusal is remembered as validators are."""
-    counted = Mock(side_effect=checkable)
-    monkeypatch.setattr("tokenmill.parser.values.checked.checkable", counted)
-    tool = Tool("f", {"type": "nonsense", "patternProperties": {f"^only-in-this-test{n}$": {} for n in range(2_000)}})
-    assert [tool.mismatch({"a": "x"}, 10) for _ in range(3)] == [None] * 3
-    assert counted.call_count == 1
-
-
-def test_validators_that_are_kept_have_a_bound() -> None:
-    """Those of large schemas are megabytes, and each length of a value has its own."""
-    for number in range(8):
-        names = {f"n{number}_{each}": {"type": "string"} for each in range(9_000)}
-        assert Tool("f", {"properties": names | {"a": {"pattern": "^x$"}}}).mismatch({"a": "y"}, 10) is not None
-    assert 0 < _validators.bytes <= VALIDATORS_BYTES
-
-
-def test_matching_leaves_little_memory() -> None:
-    """The engine keeps what it found out about a pattern: unbounded, that is a megabyte for each of these."""
-    alphabet, most = random.Random(1), peak_kib() + 48 * KIB
-    for round_ in range(2):
-        patterns = [{"pattern": f"a[ab]{{{8 + n % 6}}}c{n}{round_}"} for n in range(50)]
-        tool = Tool("f", {"properties": {"a": {"anyOf": patterns}}})
-        for _ in range(2):
-            assert tool.mismatch({"a": "".join(alphabet.choices("ab", k=8_000))}, 10) is not None
-    assert peak_kib() < most
-
-
-def peak_kib() -> int:
-    """The most memory that this process has had."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak // KIB if sys.platform == "darwin" else peak
-
-
-@pytest.mark.parametrize("pattern", [r"^\d{4}-\d{2}-\d{2}$", r"^https?://", r"^[a-z0-9-]+$"])
-def test_an_ordinary_pattern_is_held_against_a_whole_file(pattern: str) -> None:
-    """Arguments that hold a file of 200 kB are checked as all others."""
-    schema = {"properties": {"a": {"pattern": pattern}, "content": {"type": "string"}}}
-    assert checks(schema, {"a": "_", "content": "x" * 200_000})
-
-
-@pytest.mark.timeout(5)
-def test_large_arguments_against_a_large_schema_are_not_checked() -> None:
-    """A long list of values against a long list of alternatives is more than the bound."""
-    schema = {"properties": {"a": {"items": {"enum": [{"n": n} for n in range(2_000)]}}}}
-    assert Tool("f", schema).mismatch({"a": [{"n": -1}]}, 20) is not None
-    assert Tool("f", schema).mismatch({"a": [{"n": -1}] * 4_000}, 100_000) is None
-
-
 REFERRED: dict[str, Any] = {
     "anyOf": ["zero", {"a/b": "one"}],
     "$defs": {"A B": "space", "~1": "tilde", "%": "percent", "0": "named", "ä": "letter"},
@@ -398,3 +313,73 @@ REFERRED: dict[str, Any] = {
 def test_where_a_reference_leads(reference: str, found: Any) -> None:
     """By keys and places in lists, with the escapes of JSON pointers and of addresses."""
     assert resolve(reference, REFERRED) == found
+
+
+INTEGER = {"type": "integer"}
+
+
+@pytest.mark.parametrize(
+    ("schema", "expected"),
+    [
+        ({"type": "integer", "nullable": True}, {"type": ["integer", "null"], "nullable": True}),
+        ({"type": ["integer", "null"], "nullable": True}, {"type": ["integer", "null"], "nullable": True}),
+        ({"enum": [1], "nullable": True}, {"enum": [1, None], "nullable": True}),
+        ({"anyOf": [INTEGER], "nullable": True}, {"anyOf": [INTEGER, {"type": "null"}], "nullable": True}),
+        ({"type": "integer", "nullable": False}, {"type": "integer", "nullable": False}),
+        ({"type": "integer", "nullable": "yes"}, {"type": "integer", "nullable": "yes"}),
+        (
+            {"type": 5, "enum": "x", "anyOf": 7, "nullable": True},
+            {"type": 5, "enum": "x", "anyOf": 7, "nullable": True},
+        ),
+        ({"properties": {"nullable": True}, "items": "x"}, {"properties": {"nullable": True}, "items": "x"}),
+        ({"default": {"type": "integer", "nullable": True}}, {"default": {"type": "integer", "nullable": True}}),
+        (
+            {"nullable": True, "$ref": "#/$defs/A", "$defs": {"A": INTEGER}},
+            {"$defs": {"A": INTEGER}, "anyOf": [{"nullable": True, "$ref": "#/$defs/A"}, {"type": "null"}]},
+        ),
+    ],
+)
+def test_where_a_null_is_put(schema: Any, expected: Any) -> None:
+    """Beside the types or values that are listed; only a schema that lists none is put into another."""
+    assert nulls_allowed(schema) == expected
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "integer", "nullable": True},
+        {"type": "integer", "enum": [1, 2], "nullable": True},
+        {"const": 1, "nullable": True},
+        {"$ref": "#/$defs/A", "nullable": True},
+        {"$ref": "#/$defs/N"},
+        {"allOf": [{"$ref": "#/$defs/A"}], "nullable": True},
+        {"anyOf": [INTEGER], "nullable": True},
+        {"anyOf": [{"type": "integer", "nullable": True}, {"type": "array", "nullable": True}]},
+        {"oneOf": [{"type": "integer", "nullable": True}, {"type": "array"}]},
+        {"oneOf": [{"type": "integer", "nullable": True}, {"type": "array", "nullable": True}]},
+        {"oneOf": [{"type": "integer", "nullable": True}, {"type": "array"}], "nullable": True},
+    ],
+)
+def test_a_null_fits(schema: Any) -> None:
+    """Wherever it is said; all else is judged as before, in arguments, elements and values of objects."""
+    definitions = {"A": INTEGER, "N": {"type": "integer", "nullable": True}}
+    for around, wrap in (
+        (schema, lambda value: value),
+        ({"type": "array", "items": schema}, lambda value: [value]),
+        ({"type": "object", "properties": {"b": schema}}, lambda value: {"b": value}),
+        ({"type": "object", "additionalProperties": schema}, lambda value: {"b": value}),
+    ):
+        tool = Tool("f", {"properties": {"a": around}, "$defs": definitions})
+        assert tool.mismatch({"a": wrap(None)}, 10) is None
+        assert tool.mismatch({"a": wrap(1)}, 10) is None
+        assert tool.mismatch({"a": wrap("x")}, 10) is not None
+
+
+@pytest.mark.timeout(5)
+def test_nullable_branches_inside_of_each_other_are_read_once() -> None:
+    """Of several branches that may be null each is read with its null and without it, and not again for either."""
+    schema: dict[str, Any] = {"type": "object"}
+    for _ in range(40):
+        schema = {"oneOf": [{**schema, "nullable": True}, {"type": "string", "nullable": True}]}
+    allowed = nulls_allowed(schema)
+    assert allowed["oneOf"][1:] == [{"type": "string", "nullable": True}, {"type": "null"}]

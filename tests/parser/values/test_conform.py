@@ -1,12 +1,20 @@
-"""Values made to fit a schema."""
+"""Values made to fit a schema, and checked."""
 
+import random
+import resource
+import sys
+import time
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tokenmill.parser.values.conform import conform, keeps_text, kept
+from tokenmill.limits import KIB
+from tokenmill.parser.run.rules import Tool
+from tokenmill.parser.values.checked import checkable
+from tokenmill.parser.values.conform import VALIDATORS_BYTES, _validators, conform, keeps_text, kept
 from tokenmill.parser.values.schema import Shape
 
 NUMBER, STRING, BOOLEAN = {"type": "number"}, {"type": "string"}, {"type": "boolean"}
@@ -197,3 +205,85 @@ def test_what_is_deeper_than_readers_bear_is_left_alone() -> None:
         value = {"a": value}
     schema = {"type": "object", "properties": {"a": {"$ref": "#"}}}
     assert kept(conform(value, shape(schema)), shape(schema))
+
+
+SLOW = "a[ab]{1000}[cd]"
+"""A pattern that a long text makes slow."""
+
+
+def checks(schema: dict[str, Any], wrong: Any) -> bool:
+    """Whether a check finds what is wrong, in no more than a second even on a slow machine."""
+    begun = time.process_time()
+    found = Tool("f", schema).mismatch(wrong, 10) is not None
+    assert time.process_time() - begun < 1
+    return found
+
+
+def test_patterns_that_take_long_to_compile_check_nothing() -> None:
+    """Thousands of them, long ones, and those that ignore the case of large classes. What is short is checked."""
+    short = {"properties": {"b": {"pattern": "^x+$"}}}
+    many: dict[str, Any] = {f"^[a-z]{{1,{20 + n}}}$": {} for n in range(6_000)}
+    costly = r"(?i)\p{Any}" + r"\p{Any}" * 140
+    long: dict[str, Any] = {r"\p{L}" * 100_000: {}}
+    each: dict[str, Any] = {f"{costly}{n}": {} for n in range(5)}
+    for further in (many, long, each):
+        schema = {**short, "patternProperties": further}
+        assert checks(schema, {"b": "y"})
+        assert not checks(schema, {"b": "x"})
+
+
+@pytest.mark.parametrize("place", ["dependencies", "elsewhere"])
+def test_patterns_have_bounds_wherever_they_stand(place: str) -> None:
+    """The library reads old keywords, and references lead to keywords that it does not know."""
+    slow = {"properties": {"a": {"allOf": [{"pattern": f"{SLOW}{n}"} for n in range(15)]}}}
+    led = {"$ref": "#/elsewhere/a"} if place == "elsewhere" else {}
+    assert not checks({**led, place: {"a": slow}}, {"a": "aababbabba" * 20_000})
+
+
+def test_a_schema_that_the_library_refuses_is_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The refusal is remembered as validators are."""
+    counted = Mock(side_effect=checkable)
+    monkeypatch.setattr("tokenmill.parser.values.conform.checkable", counted)
+    tool = Tool("f", {"type": "nonsense", "patternProperties": {f"^only-in-this-test{n}$": {} for n in range(2_000)}})
+    assert [tool.mismatch({"a": "x"}, 10) for _ in range(3)] == [None] * 3
+    assert counted.call_count == 1
+
+
+def test_validators_that_are_kept_have_a_bound() -> None:
+    """Those of large schemas are megabytes, and each length of a value has its own."""
+    for number in range(8):
+        names = {f"n{number}_{each}": {"type": "string"} for each in range(9_000)}
+        assert Tool("f", {"properties": names | {"a": {"pattern": "^x$"}}}).mismatch({"a": "y"}, 10) is not None
+    assert 0 < _validators.bytes <= VALIDATORS_BYTES
+
+
+def test_matching_leaves_little_memory() -> None:
+    """The engine keeps what it found out about a pattern: unbounded, that is a megabyte for each of these."""
+    alphabet, most = random.Random(1), peak_kib() + 48 * KIB
+    for round_ in range(2):
+        patterns = [{"pattern": f"a[ab]{{{8 + n % 6}}}c{n}{round_}"} for n in range(50)]
+        tool = Tool("f", {"properties": {"a": {"anyOf": patterns}}})
+        for _ in range(2):
+            assert tool.mismatch({"a": "".join(alphabet.choices("ab", k=8_000))}, 10) is not None
+    assert peak_kib() < most
+
+
+def peak_kib() -> int:
+    """The most memory that this process has had."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak // KIB if sys.platform == "darwin" else peak
+
+
+@pytest.mark.parametrize("pattern", [r"^\d{4}-\d{2}-\d{2}$", r"^https?://", r"^[a-z0-9-]+$"])
+def test_an_ordinary_pattern_is_held_against_a_whole_file(pattern: str) -> None:
+    """Arguments that hold a file of 200 kB are checked as all others."""
+    schema = {"properties": {"a": {"pattern": pattern}, "content": {"type": "string"}}}
+    assert checks(schema, {"a": "_", "content": "x" * 200_000})
+
+
+@pytest.mark.timeout(5)
+def test_large_arguments_against_a_large_schema_are_not_checked() -> None:
+    """A long list of values against a long list of alternatives is more than the bound."""
+    schema = {"properties": {"a": {"items": {"enum": [{"n": n} for n in range(2_000)]}}}}
+    assert Tool("f", schema).mismatch({"a": [{"n": -1}]}, 20) is not None
+    assert Tool("f", schema).mismatch({"a": [{"n": -1}] * 4_000}, 100_000) is None

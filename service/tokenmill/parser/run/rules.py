@@ -11,9 +11,8 @@ from typing import Any
 
 from tokenmill.limits import Limits
 from tokenmill.parser.options import Options, UnknownTool, chosen_tool
-from tokenmill.parser.values.checked import Check
 from tokenmill.parser.values.coerce import coerce
-from tokenmill.parser.values.conform import conform, kept
+from tokenmill.parser.values.conform import Check, conform, kept
 from tokenmill.parser.values.schema import NO_SHAPE, WRAPPER, Shape, kinds, lists_key, value_shapes
 
 TEXT = 0

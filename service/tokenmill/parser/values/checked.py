@@ -1,21 +1,18 @@
-"""JSON schemas and the library that checks values against them: its engine for patterns, which schemas it can read, and
+"""JSON schemas as the library reads them that checks values against them: its engine for patterns, OpenAPI's nulls, and
 how much a check may cost.
 """
 
-import json
 import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from functools import lru_cache, partial
+from functools import lru_cache
 from itertools import accumulate
-from typing import Any, TypeAlias
+from typing import Any
 from urllib.parse import unquote
 
-from tokenmill.limits import KIB, MIB
-from tokenmill.parser.values.nullable import inside, nulls_allowed
-from tokenmill.recent import Recent
+from tokenmill.limits import KIB
 
 # Regular expressions that come from outside, in schemas: matched in linear time, whatever they are.
 #
@@ -54,6 +51,11 @@ MATCH_STEPS = 1 << 30
 
 _SIZES = [KIB << shift for shift in range(9)]
 """Sizes that are tried to find that of a compiled pattern, up to `PATTERNS_BYTES`."""
+
+
+def table_bytes(patterns: int) -> int:
+    """Return how many bytes the tables of a schema's patterns take, at most."""
+    return TABLE_BYTES * min(patterns, PATTERNS_COST // _START)
 
 
 def _cost(pattern: str) -> int:
@@ -113,8 +115,8 @@ def checkable(schema: dict[str, Any], held: Mapping[str, int], chars: int) -> An
             return compiled_for(schema, min(PATTERNS_BYTES // len(held), steps // sum(held.values())))
     kept = _fitting({pattern: held[pattern] for pattern in cheap}, PATTERNS_BYTES, steps)
     read = patterns_read(schema, kept.__contains__)
-    left = _walked(read)[1].keys() - {_ANY_KEY}  # one may be where only a reference, or another draft, finds it
-    if not left | _walked(schema)[2] <= kept:
+    left = walked(read)[1].keys() - {_ANY_KEY}  # one may be where only a reference, or another draft, finds it
+    if not left | walked(schema)[2] <= kept:
         raise ValueError("a pattern can't be left out")
     return compiled_for(read)
 
@@ -149,6 +151,99 @@ def _size(pattern: str) -> int:
     return _SIZES[at] if at < len(_SIZES) else PATTERNS_BYTES + 1
 
 
+# OpenAPI's `nullable: true`, written in JSON Schema: validators ignore that keyword, and would refuse a null.
+#
+# Nothing moves that a reference may point to, except what is beside a `$ref` or an `allOf`.
+
+_ONE = frozenset(
+    {
+        *("additionalItems", "additionalProperties", "contains", "else", "if", "items", "not", "propertyNames", "then"),
+        *("unevaluatedItems", "unevaluatedProperties"),
+    }
+)
+_SEVERAL = frozenset({"allOf", "anyOf", "items", "oneOf", "prefixItems"})
+_NAMED = frozenset({"$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties"})
+"""Keywords whose value is a schema, a list of them, or some by name."""
+
+_ROOT = frozenset({"$defs", "$id", "$schema", "definitions"})
+_NULL = {"type": "null"}
+
+
+def is_nullable(schema: Mapping[str, Any]) -> bool:
+    """Whether the value may be null, too, by OpenAPI's keyword."""
+    return schema.get("nullable") is True
+
+
+def nulls_allowed(schema: Any) -> Any:
+    """Return the schema with a null wherever it is nullable. Raises `RecursionError` for one that is nested too
+    deep.
+    """
+    return _nulls(schema)[0]
+
+
+def _nulls(schema: Any) -> tuple[Any, Any]:
+    """Return the schema with its nulls, and the same without the null that it allows itself."""
+    if not isinstance(schema, Mapping):
+        return schema, schema
+    said = schema.get("oneOf")
+    branches = [_nulls(branch) for branch in said] if isinstance(said, list) else None
+    found = {
+        keyword: _inside(keyword, value, nulls_allowed)
+        if keyword != "oneOf" or branches is None
+        else [allowed for allowed, _ in branches]
+        for keyword, value in schema.items()
+    }
+    both = _with_null(found) if is_nullable(schema) else found, found
+    if branches is None:
+        return both
+    allowed, without = (_one_null(schema, each, branches) for each in both)
+    return allowed, without
+
+
+def _inside(keyword: str, value: Any, read: Callable[[Any], Any]) -> Any:
+    """Return the value of a schema's keyword, with what `read` returns for each schema in it."""
+    if keyword in _NAMED and isinstance(value, Mapping):
+        return {name: read(schema) for name, schema in value.items()}
+    if keyword in _SEVERAL and isinstance(value, list):
+        return [read(schema) for schema in value]
+    return read(value) if keyword in _ONE else value
+
+
+def _with_null(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema, or null. Only where it gives the type, or all alternatives, there is a place for a null."""
+    if schema.keys() & {"$ref", "allOf", "const", "not"}:
+        around = {keyword: value for keyword, value in schema.items() if keyword in _ROOT}
+        return {**around, "anyOf": [{key: value for key, value in schema.items() if key not in around}, _NULL]}
+    return {keyword: _PLACES[keyword](value) if keyword in _PLACES else value for keyword, value in schema.items()}
+
+
+def _one_null(said: Mapping[str, Any], found: dict[str, Any], branches: list[tuple[Any, Any]]) -> dict[str, Any]:
+    """Return the schema with branches of which only one may take a null: several that do would refuse it."""
+    if "oneOf" not in found:
+        return found
+    nullable = [isinstance(branch, Mapping) and is_nullable(branch) for branch in said["oneOf"]]
+    if sum(nullable) + (len(found["oneOf"]) > len(branches)) < 2:  # noqa: PLR2004 -- one may
+        return found
+    chosen = [without if may else allowed for may, (allowed, without) in zip(nullable, branches, strict=True)]
+    return {**found, "oneOf": [*chosen, _NULL]}
+
+
+def _among(values: Any) -> Any:
+    return [*values, None] if isinstance(values, list) and None not in values else values
+
+
+def _typed(types: Any) -> Any:
+    kinds = [types] if isinstance(types, str) else types
+    return [*kinds, "null"] if isinstance(kinds, list) and "null" not in kinds else types
+
+
+def _either(schemas: Any) -> Any:
+    return [*schemas, _NULL] if isinstance(schemas, list) and _NULL not in schemas else schemas
+
+
+_PLACES: dict[str, Callable[[Any], Any]] = {"type": _typed, "enum": _among, "anyOf": _either, "oneOf": _either}
+
+
 # Patterns that are not checked: without them, the rest of the schema still is.
 
 _ANY_KEY = ""
@@ -162,7 +257,7 @@ def patterns_read(schema: Any, kept: Callable[[str], bool]) -> Any:
     if not isinstance(schema, Mapping):
         return schema
     found = {
-        keyword: inside(keyword, value, lambda inner: patterns_read(inner, kept)) for keyword, value in schema.items()
+        keyword: _inside(keyword, value, lambda inner: patterns_read(inner, kept)) for keyword, value in schema.items()
     }
     if isinstance(found.get("oneOf"), list):
         found["allOf"] = [*found.get("allOf", []), {"anyOf": found.pop("oneOf")}]
@@ -174,93 +269,13 @@ def patterns_read(schema: Any, kept: Callable[[str], bool]) -> Any:
     return found
 
 
-MESSAGE_CHARS = 400
-"""Characters of a mismatch, which is one sentence. The library quotes the value, which may be a whole file."""
-
-
-class Check:
-    """Checks values against one schema. A schema that the library refuses checks nothing."""
-
-    def __init__(self, schema: Mapping[str, Any]) -> None:
-        self._nodes = 0
-        """Parts of the schema."""
-        self._validator_of: Callable[[Any], Any] | None = None
-        """Returns the validator of a value; None if there is none."""
-        with suppress(ValueError, TypeError, RecursionError):
-            self._nodes, self._validator_of = _read(nulls_allowed(schema))
-
-    def mismatch(self, arguments: Mapping[str, Any], most: int) -> str | None:
-        """Return why the arguments do not fit the schema; None if they do, or if it can't be checked.
-
-        `most` is the maximum number of parts in the arguments: those of a short source need not be counted.
-        """
-        nodes = self._nodes
-        if self._validator_of is None or (nodes * most > STEPS < nodes * value_nodes(arguments)):
-            return None
-        try:
-            validator = self._validator_of(arguments)
-            if validator is None or validator.is_valid(arguments):  # nearly all are: no errors need be made
-                return None
-            for problem in validator.iter_errors(arguments):
-                where = "/".join(str(step) for step in problem.instance_path)
-                return (f"{where}: {problem.message}" if where else str(problem.message))[:MESSAGE_CHARS]
-        except (ValueError, TypeError):  # text that can't be encoded
-            return None
-        return None
-
-
-def _read(schema: dict[str, Any]) -> tuple[int, Callable[[Any], Any] | None]:
-    """Return the number of a schema's parts, and what returns the validator of a value: None if there are too many."""
-    nodes, held, _ = _walked(schema)
-    if nodes > SCHEMA_NODES:
-        return nodes, None
-    if held:
-        return nodes, partial(_validator, (json.dumps(schema), tuple(held.items())), nodes)
-    validator = compiled_for(schema)
-    return nodes, lambda _: validator
-
-
-_Patterned: TypeAlias = tuple[str, tuple[tuple[str, int], ...]]
-"""A schema as JSON, and how often each of its patterns is held against a value."""
-
-
-def _validator(schema: _Patterned, nodes: int, value: Any) -> Any:
-    """Return what checks a value against a schema with patterns; None if the library refuses the schema."""
-    text, held = schema
-    chars = 1 << max(value_chars(value), LEAST_CHARS).bit_length()
-    if (kept := _validators.get((schema, chars))) is None:
-        kept = [None]
-        with suppress(ValueError, TypeError, RecursionError):
-            kept = [checkable(json.loads(text), dict(held), chars)]
-        tables = TABLE_BYTES * min(len(held), PATTERNS_COST // _START)
-        _validators.put((schema, chars), kept, len(text) + NODE_BYTES * nodes + tables)
-    return kept[0]
-
-
-VALIDATORS, VALIDATORS_BYTES = 64, 64 * MIB
-"""Number and bytes of validators with patterns that are kept for all messages."""
-
-NODE_BYTES = 512
-"""Bytes that a validator has for each part of a schema."""
-
-_validators: Recent[tuple[_Patterned, int], list[Any]] = Recent(VALIDATORS, VALIDATORS_BYTES)
-"""Validators by schema and by the length of what they check, on which it depends which patterns they have."""
-
-
-# How much work the check of arguments against a schema may be: a bound, because both come from outside.
+# How much work a schema may be for a check of arguments: a bound, because both come from outside.
 #
 # A validator follows every alternative for every value. So a schema whose references branch, or lead back to
 # themselves, can take unlimited time. Above the bound nothing is checked.
 
 SCHEMA_NODES = 20_000
 """Parts of a schema with every reference followed: a hundred times the number in large tools."""
-
-STEPS = 2_000_000
-"""Parts of the schema times parts of the arguments: some tens of milliseconds."""
-
-LEAST_CHARS = 1_000
-"""Characters for which a validator of a schema with patterns is made, at least: nearly all arguments have fewer, and
-need one only."""
 
 _HERE = frozenset(
     {
@@ -284,12 +299,12 @@ def schema_nodes(schema: Mapping[str, Any]) -> int:
     """Return the number of parts of a schema with its references followed; `SCHEMA_NODES` plus one if there are more.
 
     A part that is checked against a value several times counts as often. A circle has more than the limit. So has a
-    reference that may lead anywhere: the library knows more kinds of references than `_walked` follows.
+    reference that may lead anywhere: the library knows more kinds of references than `walked` follows.
     """
-    return _walked(schema)[0]
+    return walked(schema)[0]
 
 
-def _walked(schema: Mapping[str, Any]) -> tuple[int, Counter[str], set[str]]:
+def walked(schema: Mapping[str, Any]) -> tuple[int, Counter[str], set[str]]:
     """Return the parts of a schema, how often each of its patterns is held against a value, and which of them may
     refuse a value by fitting it.
     """
@@ -338,35 +353,6 @@ def _is_named(part: Mapping[str, Any], root: Mapping[str, Any]) -> bool:
     """Whether references inside a schema refer to it instead of the root."""
     old = "draft-04" in str(root.get("$schema"))
     return any(isinstance(part.get(keyword), str) for keyword in ("$id", "$schema", *(["id"] if old else [])))
-
-
-def value_nodes(value: Any) -> int:
-    """Return the number of parts of a JSON value."""
-    count, stack = 1, [value] if isinstance(value, _NESTS) else []
-    while stack:
-        part = stack.pop()
-        items = part.values() if isinstance(part, dict) else part
-        count += len(items)
-        stack += [item for item in items if isinstance(item, _NESTS)]
-    return count
-
-
-def value_chars(value: Any) -> int:
-    """Return the number of characters in a JSON value: those of its texts and names."""
-    count, stack = 0, [value]
-    while stack:
-        part = stack.pop()
-        if isinstance(part, str):
-            count += len(part)
-        elif isinstance(part, dict):
-            stack += [*part, *part.values()]
-        elif isinstance(part, list):
-            stack += part
-    return count
-
-
-_NESTS = (dict, list)
-"""Types that contain the parts of a JSON value."""
 
 
 def resolve(reference: str, root: Mapping[str, Any]) -> Any:

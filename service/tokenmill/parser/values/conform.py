@@ -1,7 +1,8 @@
-"""Values made to fit a schema where their meaning allows it: for formats in which models write them freely.
+"""Values and their schemas: made to fit where their meaning allows it (`conform`), and checked (`Check`).
 
-While the formats' own ladder (`coerce`) reads the text of one parameter, this takes any value: objects from markup or
-relaxed JSON, numbers in strings, lists in elements. A value that can't be made to fit stays as it is.
+Formats in which models write values freely make them fit. While the formats' own ladder (`coerce`) reads the text of
+one parameter, this takes any value: objects from markup or relaxed JSON, numbers in strings, lists in elements. A value
+that can't be made to fit stays as it is.
 
 1. Text becomes what its schema allows: a number or a boolean if it is written as one, an object or an array if it holds
    JSON or elements, else an array of its lines or of its parts between commas. Text that may be text stays, except for
@@ -17,15 +18,27 @@ relaxed JSON, numbers in strings, lists in elements. A value that can't be made 
 `kept` then leaves out keys that the schema does not have.
 """
 
+import json
 import math
 import re
 from collections.abc import Callable, Mapping
-from typing import Any
+from contextlib import suppress
+from functools import partial
+from typing import Any, TypeAlias
 
-from tokenmill.limits import JSON_DEPTH
+from tokenmill.limits import JSON_DEPTH, MIB
+from tokenmill.parser.values.checked import (
+    SCHEMA_NODES,
+    checkable,
+    compiled_for,
+    nulls_allowed,
+    table_bytes,
+    walked,
+)
 from tokenmill.parser.values.markup import read_markup
 from tokenmill.parser.values.repair import decode_json
 from tokenmill.parser.values.schema import Shape, allows_key, item_shapes, kinds, lists_key, renamed, value_shapes
+from tokenmill.recent import Recent
 
 _NUMBER = re.compile(r"-?\d{1,1000}(?:\.\d++)?(?:[eE][+-]?\d++)?\Z")
 _INTEGER = re.compile(r"-?\d+\Z")
@@ -237,3 +250,113 @@ _BY_KIND: tuple[tuple[Any, Callable[[Any, frozenset[str], Shape, int], Any]], ..
     (dict, _object),
     (int | float, _scalar),
 )
+
+
+# Whether values fit, as the library sees it.
+
+STEPS = 2_000_000
+"""Parts of the schema times parts of the arguments: some tens of milliseconds."""
+
+LEAST_CHARS = 1_000
+"""Characters for which a validator of a schema with patterns is made, at least: nearly all arguments have fewer, and
+need one only."""
+
+MESSAGE_CHARS = 400
+"""Characters of a mismatch, which is one sentence. The library quotes the value, which may be a whole file."""
+
+
+class Check:
+    """Checks values against one schema. A schema that the library refuses checks nothing."""
+
+    def __init__(self, schema: Mapping[str, Any]) -> None:
+        self._nodes = 0
+        """Parts of the schema."""
+        self._validator_of: Callable[[Any], Any] | None = None
+        """Returns the validator of a value; None if there is none."""
+        with suppress(ValueError, TypeError, RecursionError):
+            self._nodes, self._validator_of = _read(nulls_allowed(schema))
+
+    def mismatch(self, arguments: Mapping[str, Any], most: int) -> str | None:
+        """Return why the arguments do not fit the schema; None if they do, or if it can't be checked.
+
+        `most` is the maximum number of parts in the arguments: those of a short source need not be counted.
+        """
+        nodes = self._nodes
+        if self._validator_of is None or (nodes * most > STEPS < nodes * value_nodes(arguments)):
+            return None
+        try:
+            validator = self._validator_of(arguments)
+            if validator is None or validator.is_valid(arguments):  # nearly all are: no errors need be made
+                return None
+            for problem in validator.iter_errors(arguments):
+                where = "/".join(str(step) for step in problem.instance_path)
+                return (f"{where}: {problem.message}" if where else str(problem.message))[:MESSAGE_CHARS]
+        except (ValueError, TypeError):  # text that can't be encoded
+            return None
+        return None
+
+
+def _read(schema: dict[str, Any]) -> tuple[int, Callable[[Any], Any] | None]:
+    """Return the number of a schema's parts, and what returns the validator of a value: None if there are too many."""
+    nodes, held, _ = walked(schema)
+    if nodes > SCHEMA_NODES:
+        return nodes, None
+    if held:
+        return nodes, partial(_validator, (json.dumps(schema), tuple(held.items())), nodes)
+    validator = compiled_for(schema)
+    return nodes, lambda _: validator
+
+
+_Patterned: TypeAlias = tuple[str, tuple[tuple[str, int], ...]]
+"""A schema as JSON, and how often each of its patterns is held against a value."""
+
+
+def _validator(schema: _Patterned, nodes: int, value: Any) -> Any:
+    """Return what checks a value against a schema with patterns; None if the library refuses the schema."""
+    text, held = schema
+    chars = 1 << max(value_chars(value), LEAST_CHARS).bit_length()
+    if (kept := _validators.get((schema, chars))) is None:
+        kept = [None]
+        with suppress(ValueError, TypeError, RecursionError):
+            kept = [checkable(json.loads(text), dict(held), chars)]
+        _validators.put((schema, chars), kept, len(text) + NODE_BYTES * nodes + table_bytes(len(held)))
+    return kept[0]
+
+
+VALIDATORS, VALIDATORS_BYTES = 64, 64 * MIB
+"""Number and bytes of validators with patterns that are kept for all messages."""
+
+NODE_BYTES = 512
+"""Bytes that a validator has for each part of a schema."""
+
+_validators: Recent[tuple[_Patterned, int], list[Any]] = Recent(VALIDATORS, VALIDATORS_BYTES)
+"""Validators by schema and by the length of what they check, on which it depends which patterns they have."""
+
+
+def value_nodes(value: Any) -> int:
+    """Return the number of parts of a JSON value."""
+    count, stack = 1, [value] if isinstance(value, _NESTS) else []
+    while stack:
+        part = stack.pop()
+        items = part.values() if isinstance(part, dict) else part
+        count += len(items)
+        stack += [item for item in items if isinstance(item, _NESTS)]
+    return count
+
+
+def value_chars(value: Any) -> int:
+    """Return the number of characters in a JSON value: those of its texts and names."""
+    count, stack = 0, [value]
+    while stack:
+        part = stack.pop()
+        if isinstance(part, str):
+            count += len(part)
+        elif isinstance(part, dict):
+            stack += [*part, *part.values()]
+        elif isinstance(part, list):
+            stack += part
+    return count
+
+
+_NESTS = (dict, list)
+"""Types that contain the parts of a JSON value."""

@@ -9,8 +9,7 @@ from functools import cached_property
 from itertools import islice
 from typing import Any
 
-from tokenmill.parser.values.checked import matches, resolve
-from tokenmill.parser.values.nullable import is_nullable
+from tokenmill.parser.values.checked import is_nullable, matches, resolve
 
 _KINDS: dict[str, str] = {
     **{kind: kind for kind in ("null", "integer", "number", "boolean", "object", "array", "string")},
