@@ -30,6 +30,7 @@ def test_so_many_problems_are_named() -> None:
     with pytest.raises(BadOpen) as problem:
         read_options({f"format{number}": 1 for number in range(100_000)})
     assert str(problem.value).count("unknown option") == PROBLEMS
+    assert str(problem.value).endswith("; and what follows was not read")
 
 
 def test_several_formats() -> None:

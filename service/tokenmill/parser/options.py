@@ -159,6 +159,7 @@ def read_options(values: Mapping[str, Any], defaults: Options | None = None) -> 
     read, problems = {}, list[str]()
     for key, value in values.items():
         if len(problems) >= PROBLEMS:
+            problems.append("and what follows was not read")
             break
         field = _FIELDS.get(key)
         if field is None:
