@@ -68,12 +68,18 @@ MARKED: dict[str, tuple[str, ...]] = {
         "tests/templates",
     ),
     "integration": (
+        "tests/caller/test_renderer.py",
         "tests/chart",
         "tests/commands/test_reading.py",
         "tests/commands/test_tools.py",
         "tests/deploy",
+        "tests/front/test_host.py",
+        "tests/gateway/auth/test_jwks.py",
+        "tests/gateway/event_log/test_gauges.py",
         "tests/judges",
         "tests/servers",
+        "tests/test___main__.py",
+        "tests/test_plugins.py",
         "tests/tools/test_calling.py",
         "tests/tools/test_connection.py",
         "tests/tools/test_launch.py",
@@ -176,7 +182,6 @@ def pytest_collection() -> None:
 
 def pytest_collection_finish() -> None:
     """Whoever collects garbage need not look through thousands of tests: benchmarks do so between any two rounds."""
-    gc.collect()
     gc.freeze()
     gc.enable()
 

@@ -180,6 +180,7 @@ def broker(own_broker: KafkaServer) -> Iterator[KafkaServer]:
     own_broker.thaw()
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("cancelled", [False, True])
 async def test_a_producer_that_cannot_write_is_ended_all_the_same(
     broker: KafkaServer, unique: str, *, cancelled: bool
