@@ -1,14 +1,13 @@
 """Checks that free values of providers can be written as JSON and held in a snapshot."""
 
 import json
-from itertools import accumulate
 from typing import Any
 
 import msgspec
 
 from tokenmill.errors import NOT_JSON, Undecodable
 from tokenmill.limits import JSON_DEPTH, RECORD_DEPTH
-from tokenmill.parser.values.repair import HALF_PAIR, whole_characters
+from tokenmill.parser.values.repair import HALF_PAIR, nested_deeper, whole_characters
 
 SHALLOW_BYTES = 2 * RECORD_DEPTH
 """Bytes of JSON that can't be nested deeper: each bracket has another one."""
@@ -64,16 +63,7 @@ def is_too_deep(data: bytes | str) -> bool:
     """Whether JSON is nested more than `RECORD_DEPTH` deep. Most is too short for that, or has too few brackets."""
     if len(data) <= SHALLOW_BYTES:
         return False
-    text = data.encode(errors="replace") if isinstance(data, str) else data
-    if text.count(b"[") + text.count(b"{") <= RECORD_DEPTH:
-        return False
-    outside = b"".join(text.replace(rb"\\", b"").replace(rb"\"", b"").split(b'"')[::2])  # of strings
-    signs = outside.translate(None, _OTHERS)
-    return max(accumulate(map(_STEPS.__getitem__, signs)), default=0) > RECORD_DEPTH
-
-
-_STEPS = {**dict.fromkeys(b"[{", 1), **dict.fromkeys(b"]}", -1)}
-_OTHERS = bytes(set(range(256)) - _STEPS.keys())
+    return nested_deeper(data.encode(errors="replace") if isinstance(data, str) else data, RECORD_DEPTH)
 
 
 def read_object(data: bytes | str, what: str) -> dict[str, Any]:

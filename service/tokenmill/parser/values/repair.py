@@ -309,9 +309,17 @@ def nested_too_deep(text: str, around: int = 0) -> bool:
     The text itself is checked: the depth that a decoder reaches depends on its caller's.
     """
     most = JSON_DEPTH - around
-    if text.count("[") + text.count("{") <= most:
+    few = text.count("[") + text.count("{") <= most  # nearly always: no bytes need be made
+    return not few and nested_deeper(text.encode("utf-8", "surrogatepass"), most)
+
+
+def nested_deeper(data: bytes, most: int) -> bool:
+    """Whether JSON, in bytes, is nested more than `most` deep. Of what is no JSON, only the part before the error
+    counts for sure.
+    """
+    if data.count(b"[") + data.count(b"{") <= most:
         return False
-    structure = text.encode("utf-8", "surrogatepass").translate(None, _NO_STRUCTURE)
+    structure = data.translate(None, _NO_STRUCTURE)
     quotes = structure.replace(b"\\\\", b"").replace(b'\\"', b"")
     outside = b"".join(quotes.split(b'"')[::2])  # every second piece is in a string
     return max(accumulate(map(_STEPS.__getitem__, outside.translate(None, _NO_BRACKETS))), default=0) > most
