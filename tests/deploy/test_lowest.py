@@ -3,14 +3,13 @@
 `make lowest` runs all quick tests with them.
 """
 
-import os
 import re
-import subprocess
 import tomllib
 
 import pytest
 
 from tests.structure.tree import CHECKOUT
+from tests.support.making import made
 
 LOWEST_S = 280
 """Seconds for all of it; the packages are fetched first."""
@@ -42,13 +41,5 @@ def same(bound: str, pin: str | None) -> bool:
 
 
 def test_everything_works_with_them() -> None:
-    """A bound that is too low switches checks off without a word, or breaks what somebody else tried with newer ones.
-
-    `make` that runs these tests, with several jobs perhaps, is none of its business, nor is their `pytest`.
-    """
-    alone = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS", "PYTEST"))}
-    command = ["make", "lowest", f"PYTEST_ARGS=-p no:cacheprovider {' '.join(PARTS)}"]
-    run = subprocess.run(
-        command, cwd=CHECKOUT, env=alone, capture_output=True, text=True, timeout=LOWEST_S, check=False
-    )
-    assert run.returncode == 0, run.stdout + run.stderr
+    """A bound that is too low switches checks off without a word, or breaks what was tried with newer ones only."""
+    made("lowest", f"PYTEST_ARGS=-p no:cacheprovider {' '.join(PARTS)}", seconds=LOWEST_S)

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -14,6 +13,7 @@ import pytest
 
 from tests.chart.tools import run as run_tool
 from tests.structure.tree import CHECKOUT
+from tests.support.making import made
 
 DIST_S = 280
 """The tools of a release are fetched first."""
@@ -25,16 +25,9 @@ pytestmark = [pytest.mark.integration, pytest.mark.slow]
 
 @pytest.fixture(scope="module")
 def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What `make dist` writes; it fails where twine, or what looks at wheels, has something to say.
-
-    `make` that runs these tests, with several jobs perhaps, is none of its business.
-    """
+    """What `make dist` writes; it fails where twine, or what looks at wheels, has something to say."""
     folder = tmp_path_factory.mktemp("dist")
-    command = ["make", "dist", f"DIST={folder}"]
-    alone = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
-    run = subprocess.run(command, cwd=CHECKOUT, env=alone, capture_output=True, text=True, timeout=DIST_S, check=False)
-    assert run.returncode == 0, run.stdout + run.stderr
-    assert "warn" not in run.stderr.lower()
+    assert "warn" not in made("dist", f"DIST={folder}", seconds=DIST_S).stderr.lower()
     return folder
 
 
