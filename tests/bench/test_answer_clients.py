@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 from openai import AsyncOpenAI
 
-from tokenmill.bench.answer_clients import AnswerClients, Got, Job
+from tokenmill.bench.answer_clients import AnswerClients, Got, Job, sent_times
 from tokenmill.bench.bare_server import BareServer
 from tokenmill.bench.model_server import MODEL, ModelServer
 from tokenmill.errors import FatalError
@@ -51,6 +51,14 @@ async def test_they_measure_what_the_sdk_does(tmp_path: Path) -> None:
     assert len(sdk.token_ms) == 5 * 20
     assert 0 < min(ours.first_ms) < min(sdk.first_ms) < min(ours.first_ms) + ALIKE_MS
     assert 0 < min(ours.token_ms) < min(sdk.token_ms) < min(ours.token_ms) + ALIKE_MS
+
+
+def test_a_header_is_no_token() -> None:
+    """Its value may look like one; one event may have several tokens, joined."""
+    head = b"HTTP/1.1 200 OK\r\nx-request-id: 3845924692380220\r\n\r\n"
+    first = b'data: {"delta":{"content":" 1764352377000000"}}\n\n'
+    joined = b'data: {"delta":{"content":" 1764352377000001 1764352377000002"}}\n\n'
+    assert sent_times(head + first + joined) == [1764352377000000, 1764352377000001, 1764352377000002]
 
 
 def test_all_clients_count_and_every_answer_ends(tmp_path: Path) -> None:

@@ -24,8 +24,9 @@ DRAIN_S = 60.0
 
 BEGUN, OVER = "begun", "over"
 
-_SENT = re.compile(rb" (\d{16})")
-"""The time at which a token was sent; one event may have several tokens."""
+_SENT = re.compile(rb"(?<!:) (\d{16})")
+"""The time at which a token was sent; one event may have several tokens. What follows a colon is a header: one request
+id in two thousand has digits alone, and as many."""
 
 _OK = b"HTTP/1.1 200 "
 
@@ -106,8 +107,8 @@ class _Connection(asyncio.Protocol):
         self._head = self._head or data
         lines, _, self._rest = (self._rest + data).rpartition(b"\n")
         self._tail = (self._tail + data)[-len(_LAST) :]
-        for sent in _SENT.findall(lines):
-            self._came(now, int(sent))
+        for sent in sent_times(lines):
+            self._came(now, sent)
         if self._tail == _LAST:
             self._end()
 
@@ -130,6 +131,11 @@ class _Connection(asyncio.Protocol):
     def _fail(self) -> None:
         if self._over is not None and not self._over.done():
             self._over.set_exception(FatalError(f"{self._count} of {self._tokens} tokens came: {self._head[:500]!r}"))
+
+
+def sent_times(lines: bytes) -> list[int]:
+    """Return the times of all tokens in lines of a response, in microseconds since the epoch."""
+    return [int(sent) for sent in _SENT.findall(lines)]
 
 
 def request_of(port: int, prompt: str, tokens: int) -> bytes:
