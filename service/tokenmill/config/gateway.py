@@ -90,7 +90,8 @@ class Gateway(Section, frozen=True, kw_only=True):
     connections_per_principal: PositiveInt = 16
     """Connections per name that `auth` gives: a browser opens six, and a leaked key should not open all. Unused without
     `auth`. Readers with tickets of a key are counted by conversation, because a site has one key for all its users;
-    all of them together may have half of `connections`."""
+    all of them together may have half of `connections`. Posted chunks and results are not counted by name, because a
+    service writes all of its answers under one."""
     body_kib: PositiveInt = 1_024
     """The longest record that a client may write, and the longest body of a request that is read whole."""
     drain_s: Positive = 10

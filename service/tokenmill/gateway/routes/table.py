@@ -114,7 +114,12 @@ _JSON = ("application/json",)
 _OF_WRITES = (p.TIMED_OUT, p.TOO_LARGE, p.UNSUPPORTED, p.STOPPING)
 
 PRODUCER = (
-    Parameter("producer-id", "header", "Id of a producer that numbers its requests: repeats are written once."),
+    Parameter(
+        "producer-id",
+        "header",
+        "Id of a producer that numbers its requests: repeats to the same gateway are written once. Another gateway "
+        "does not know it, and answers a number above 0 with 409.",
+    ),
     Parameter("producer-epoch", "header", "How often it has restarted; required with the id.", int),
     Parameter("producer-seq", "header", "Number of the request in its epoch, from 0; required with the id.", int),
 )
