@@ -1,12 +1,23 @@
 """What a load needs: the arithmetic, and that it hangs together."""
 
+import re
 from statistics import mean
 
 import msgspec
 import pytest
 
 from tests.partition.logs import partition, record, run
-from tokenmill.capacity import CHUNK_BYTES, EVENT_BYTES, SNAPSHOT_BYTES, TOKEN_CHARS, USUAL_KEY_BYTES, Load, need
+from tests.structure.tree import DOCS
+from tokenmill.capacity import (
+    CHUNK_BYTES,
+    EVENT_BYTES,
+    OPEN_BYTES,
+    SNAPSHOT_BYTES,
+    TOKEN_CHARS,
+    USUAL_KEY_BYTES,
+    Load,
+    need,
+)
 from tokenmill.records import InputRecord
 
 STARTED_MS = 1_760_000_000_000
@@ -73,6 +84,13 @@ def test_its_sizes_are_those_of_real_records() -> None:
     out = run(partition(), records)[50:]
     sizes = [len(each.value or b"") + sum(len(name) + len(value) for name, value in each.headers) for each in out]
     assert mean(sizes) == pytest.approx(EVENT_BYTES + TOKEN_CHARS, rel=0.05)
+
+
+def test_its_open_messages_are_those_that_were_measured() -> None:
+    """By `bench memory`, whose page has them."""
+    page = (DOCS / "topics" / "memory-benchmark.md").read_text(encoding="utf-8")
+    (measured,) = re.findall(r"^- ([\d,]+) bytes for an open message", page, re.MULTILINE)
+    assert int(measured.replace(",", "")) == pytest.approx(OPEN_BYTES, rel=0.05)
 
 
 def test_its_snapshots_are_real_ones() -> None:

@@ -38,7 +38,7 @@ TOKEN_CHARS = 4
 USUAL_KEY_BYTES = 37
 """Bytes of a conversation id: a UUID, and a byte for its length."""
 
-OPEN_BYTES = round(1.6 * KIB)
+OPEN_BYTES = round(1.8 * KIB)
 """Bytes of memory of an open message, besides the text of a call that it holds."""
 
 SNAPSHOT_BYTES = 236

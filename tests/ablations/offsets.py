@@ -16,26 +16,26 @@ OFFSETS = (
         ),
     ),
     Ablation(
-        "what was skipped is lost",
-        "an offset was moved forward: messages go on with a hole that nobody hears of",
+        "messages that lost events by a skip are announced as lost",
+        "an offset was moved forward: messages continue with a gap that no reader learns of",
         "partition/test_skipped.py::test_what_made_events_in_between_is_lost",
         (Change("partition/skipped.py", "if choice.seq > self._seqs.get(choice, 0):", "if False:"),),
     ),
     Ablation(
         "commits remember what was skipped",
-        "a later replay takes what was announced as lost for sound",
+        "a later replay takes messages that were announced as lost for intact",
         "partition/test_skipped.py::test_it_is_said_once",
         (Change("partition/partition.py", "skipped=gaps.skipped", "skipped=()"),),
     ),
     Ablation(
-        "the last event on the output says what was done",
-        "an offset was moved forward: nobody knows, and messages go on with a hole",
+        "the last event on the output shows how far the group had come",
+        "an offset was moved forward: nothing shows it, and messages continue with a gap",
         "worker/test_moved.py::test_the_last_event_is_that_of_the_output",
         (Change("worker/moved.py", "Move() if last is None or since is None else Move(", "Move() if True else Move("),),
     ),
     Ablation(
         "state at an offset that was set by hand is rebuilt from below it",
-        "an offset was moved back: messages that were open there begin anew in their middle, or are orphans",
+        "an offset was moved back: messages that were open there begin again in the middle, or are orphans",
         "worker/test_moved.py::test_a_message_that_is_open_there_goes_on_in_the_middle",
         (
             Change(

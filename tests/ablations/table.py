@@ -16,8 +16,8 @@ COMMITS_READ = "            committed = await self._patiently(lambda: commits(co
 
 ABLATIONS = (
     Ablation(
-        "all owners of a partition have one transactional id",
-        "a worker that was thought dead ends its transaction beside the new owner's: events come twice",
+        "every owner of a partition has the same transactional id",
+        "a worker presumed dead ends its transaction beside the new owner's: events come twice",
         "integration/test_zombies.py::test_a_transaction_that_is_not_over_at_a_takeover_is_never_seen",
         (
             Change(
@@ -28,8 +28,8 @@ ABLATIONS = (
         ),
     ),
     Ablation(
-        "the offset is read behind InitProducerId",
-        "the owner before commits between the two: its last events come twice",
+        "the offset is read after InitProducerId",
+        "the previous owner commits between the two: its last events come twice",
         "integration/test_zombies.py::test_offsets_are_read_when_the_owner_before_can_commit_no_more",
         (
             Change(
@@ -40,14 +40,14 @@ ABLATIONS = (
         ),
     ),
     Ablation(
-        "a transaction ends when all its outputs are acknowledged",
+        "a transaction ends only when all its outputs are acknowledged",
         "the client commits without an output that the broker refused: the events are lost",
         "integration/test_order.py::test_no_transaction_is_committed_without_one_of_its_outputs",
         (Change("kafka/transaction.py", "                await acknowledged()\n", ""),),
     ),
     Ablation(
-        "an offset is committed when its outputs are acknowledged",
-        "a worker dies with outputs on their way, and nobody publishes them again: the events are lost",
+        "an offset is committed only when its outputs are acknowledged",
+        "a worker dies with outputs in flight, and no other publishes them again: the events are lost",
         "integration/test_order.py::test_no_offset_is_committed_before_its_outputs_are_acknowledged",
         (
             Change(
@@ -64,7 +64,7 @@ ABLATIONS = (
         (Change("worker/commit.py", "generation_of(self._consumer) <= 0:", "generation_of(self._consumer) < -1:"),),
     ),
     Ablation(
-        "commits of a worker come one after the other",
+        "a worker has one commit in flight at a time",
         "an older commit overtakes a newer one: the group's offset moves back",
         "worker/test_commit.py::test_one_commit_is_in_flight_at_a_time",
         (
@@ -74,8 +74,8 @@ ABLATIONS = (
         ),
     ),
     Ablation(
-        "transactions of a lane come one after the other",
-        "a partition that is given up is committed twice at once: what its last transaction has is anybody's guess",
+        "a partition has one transaction at a time",
+        "a partition that is given up gets two commits at once: nobody knows what its last transaction contains",
         "worker/test_exactly_once.py::test_a_lane_has_one_transaction_at_a_time",
         (
             Change(
@@ -87,13 +87,13 @@ ABLATIONS = (
     ),
     Ablation(
         "the group is asked before a partition is taken over",
-        "who has lost it without hearing of it fences the worker that has it now, which ends",
+        "a worker that has lost the partition without noticing fences the new owner, which ends",
         "integration/test_lanes_again.py::test_who_is_no_member_any_more_fences_nobody",
         (Change("worker/ownership.py", "        await still_a_member(self._parts.consumer)\n", ""),),
     ),
     Ablation(
-        "a snapshot is written behind its commit",
-        "a worker dies between the two: the snapshot leads beyond the commit, and all its state has to be replayed",
+        "a snapshot is written after its commit",
+        "a worker dies between the two: the snapshot is ahead of the commit, and all its state has to be replayed",
         "integration/test_order.py::test_no_snapshot_is_written_before_its_offset_is_committed",
         (
             Change(
@@ -111,7 +111,7 @@ ABLATIONS = (
         ),
     ),
     Ablation(
-        "a snapshot ahead of the commit is not believed",
+        "a snapshot ahead of the commit is not used",
         "what lies between commit and snapshot is never published",
         "integration/test_restores.py::test_a_snapshot_ahead_of_the_commit_is_not_believed",
         (
@@ -126,7 +126,7 @@ ABLATIONS = (
         ),
     ),
     Ablation(
-        "Redis applies changes to the head that they were made for",
+        "Redis applies changes only to the head for which they were made",
         "a late worker's changes mix with the new owner's: chunks are applied twice after the next restore",
         "integration/test_zombies.py::test_changes_that_come_late_do_not_mix_with_the_new_owners_snapshot",
         (
@@ -138,7 +138,7 @@ ABLATIONS = (
         ),
     ),
     Ablation(
-        "Redis replaces the head that the writer knows, and no other",
+        "Redis replaces only the head that the writer knows",
         "a late worker's snapshot replaces a newer one: the store gets older, and a restore replays more",
         "integration/test_zombies.py::test_a_whole_snapshot_that_comes_late_does_not_replace_a_newer_one",
         (
@@ -150,8 +150,8 @@ ABLATIONS = (
         ),
     ),
     Ablation(
-        "Redis applies changes to what is there",
-        "after FLUSHALL changes alone pass for a snapshot: messages that are open are forgotten",
+        "Redis applies changes only to a snapshot that is there",
+        "after FLUSHALL, changes alone pass for a snapshot: open messages are forgotten",
         "integration/test_restores.py::test_changes_are_not_applied_to_a_store_that_was_emptied",
         (
             Change(
@@ -163,8 +163,8 @@ ABLATIONS = (
         ),
     ),
     Ablation(
-        "a write that was refused is followed by a whole one",
-        "after FLUSHALL the next changes pass for a snapshot: messages that are open are forgotten",
+        "a refused write is followed by a whole snapshot",
+        "after FLUSHALL, the next changes pass for a snapshot: open messages are forgotten",
         "integration/test_restores.py::test_changes_are_not_applied_to_a_store_that_was_emptied",
         (
             Change(
@@ -175,38 +175,38 @@ ABLATIONS = (
         ),
     ),
     Ablation(
-        "a writer that is overtaken by a newer owner stops",
+        "a writer that a newer owner has overtaken stops",
         "a late worker writes over the new owner's snapshots, again and again",
         "worker/test_snapshots.py::test_a_newer_owner_s_write_ends_ours",
         (Change("worker/snapshots.py", "if snapshots.overtaken or snapshots.captured", "if snapshots.captured"),),
     ),
     Ablation(
-        "a reader whose snapshot changes under it starts again",
+        "a reader starts again if the snapshot changes while it reads",
         "half of one snapshot and half of another are taken for one",
         "store/test_redis.py::test_a_reader_starts_again_when_the_head_changes",
         (Change("store/redis.py", "if again == head and complete:", "if True:"),),
     ),
     Ablation(
-        "there is no snapshot between two pages of changes",
+        "between two pages of changes there is no valid snapshot",
         "a worker dies in between: some messages are newer than the snapshot says, and chunks are applied twice",
         "store/test_redis.py::test_a_delta_whose_writer_died_between_two_pages_is_no_snapshot",
         (Change("store/delta.lua", "'writing', ARGV[5], 'fields'", "'fields'"),),
     ),
     Ablation(
         "the number of fields is part of the head",
-        "a snapshot of which Redis dropped a part is taken for whole: messages that are open are forgotten",
+        "a snapshot of which Redis dropped a part is taken for whole: open messages are forgotten",
         "store/test_redis.py::test_a_snapshot_that_lost_fields_is_none",
         (Change("store/redis.py", "if len(fields) == head.fields else None", "if fields else None"),),
     ),
     Ablation(
         "the state of dialects is in the snapshot",
-        "what a client is sent after a restore does not fit what it was sent before",
+        "what a client gets after a restore does not fit what it got before",
         "integration/test_restores.py::test_what_a_dialect_remembers_is_in_the_snapshot",
         (Change("partition/rebuild.py", "type_() if place is None else", "type_() if True else"),),
     ),
     Ablation(
-        "commits say where a replay has to begin",
-        "without a snapshot messages that are open are forgotten: they open again",
+        "a commit records where a replay has to begin",
+        "without a snapshot, open messages are forgotten: they open again",
         "integration/test_restores.py::test_a_replay_publishes_nothing_and_gives_the_state",
         (
             Change(
@@ -238,8 +238,8 @@ ABLATIONS = (
         (Change("worker/ownership.py", "        parts.consumer.pause(*assigned)\n", ""),),
     ),
     Ablation(
-        "parked state is used if the broker has exactly its commit",
-        "after a rebalance a worker goes on where it was, not where the owner in between came to",
+        "parked state is used only if the broker has exactly its commit",
+        "after a rebalance a worker continues where it was, not where the owner in between had got to",
         "worker/test_ownership.py::test_parked_state_is_not_believed_when_the_commit_moved",
         (
             Change("worker/restore.py", "return committed.mark == mark and", "return"),
@@ -253,8 +253,8 @@ ABLATIONS = (
         (Change("kafka/clients.py", "group_instance_id=kafka.group_instance_id", "group_instance_id=None"),),
     ),
     Ablation(
-        "only input of ended transactions is read",
-        "what a producer has taken back, and sends again, is there twice",
+        "only committed input is read",
+        "what a producer aborted and sent again is there twice",
         "integration/test_restores.py::test_input_of_a_transaction_that_was_aborted_is_not_read",
         (
             Change(
@@ -266,7 +266,7 @@ ABLATIONS = (
     ),
     Ablation(
         "a timeout names the last offset that its writer saw",
-        "a message that goes on at the last moment is ended in the middle",
+        "a message that continues at the last moment is cut off in the middle",
         "partition/test_idle.py::test_chunks_that_come_in_between_make_it_stale",
         (Change("partition/chunks.py", "other and not condition.holds(message.opened, last)", "False"),),
     ),
@@ -278,13 +278,13 @@ ABLATIONS = (
     ),
     Ablation(
         "commits remember what was announced as lost",
-        "with each restore clients hear again that messages are lost",
+        "with each restore, clients are told again that messages are lost",
         "partition/test_recovery.py::TestUnseen::test_a_later_replay_does_not_announce_them_again",
         (Change("partition/partition.py", "unseen_until=gaps.unseen_until", "unseen_until=0"),),
     ),
     Ablation(
         "a commit names the configuration of its state",
-        "a replay under other settings gives a state that never was, and its events go on in the middle of others",
+        "a replay under other settings gives a state that never existed, and its events continue amid others",
         "partition/test_recovery.py::TestForeign::test_without_a_snapshot_open_messages_end",
         (Change("partition/recovery.py", "self.start <= choice.pinned < self.foreign_until(fingerprint)", "False"),),
     ),

@@ -29,8 +29,8 @@ TIMES = int(os.environ.get("TOKENMILL_ABLATIONS", "0"))
 """How often the tests of all ablations are run; with 0 those of the quick ones, once."""
 
 QUICK = (
-    "all owners of a partition have one transactional id",
-    "an offset is committed when its outputs are acknowledged",
+    "every owner of a partition has the same transactional id",
+    "an offset is committed only when its outputs are acknowledged",
     "a replay writes no dead letters",
 )
 """Those that are made where nobody asks for all: of a takeover, of an order, of a restore."""

@@ -4,8 +4,8 @@ from tests.ablations.ablation import Ablation, Change
 
 TOOLS = (
     Ablation(
-        "all owners of a partition of calls have one transactional id",
-        "a runner that was thought dead claims calls beside the new owner: tools are run twice",
+        "every owner of a partition of calls has the same transactional id",
+        "a runner presumed dead claims calls beside the new owner: tools are run twice",
         "tools/test_runner.py::test_who_takes_over_fences_the_owner_before",
         (
             Change(
@@ -17,13 +17,13 @@ TOOLS = (
     ),
     Ablation(
         "the group is asked before a partition of calls is taken over",
-        "who has lost it without hearing of it fences the runner that has it now, which ends",
+        "a runner that has lost the partition without noticing fences the new owner, which ends",
         "tools/test_runner.py::test_who_is_no_member_any_more_fences_nobody",
         (Change("tools/runner.py", "        await still_a_member(consumer)\n", ""),),
     ),
     Ablation(
-        "a call begins after its claim is committed",
-        "the claim is refused, and the call is made all the same, by the new owner, too",
+        "a call begins only after its claim is committed",
+        "the claim is refused, but the call is made anyway, and again by the new owner",
         "tools/test_call_queue.py::test_a_call_whose_claim_is_refused_is_not_made",
         (
             Change(
@@ -42,7 +42,7 @@ TOOLS = (
     ),
     Ablation(
         "a call that was claimed is in doubt unless its tool may be repeated",
-        "its runner is lost, and a tool that bears no second run is run again",
+        "its runner is lost, and a tool that must not run twice runs again",
         "tools/test_call_queue.py::test_who_takes_over_shuts_out_the_owner_before",
         (
             Change(
@@ -53,7 +53,7 @@ TOOLS = (
         ),
     ),
     Ablation(
-        "nothing begins before all is read that was there at the takeover",
+        "nothing begins before everything that was there at the takeover is read",
         "a call begins whose message was cancelled before the takeover",
         "tools/test_call_queue.py::test_nothing_begins_before_all_is_read_that_was_there_at_the_takeover",
         (Change("tools/call_queue.py", "return self._taken >= self._end or not self._held_back", "return True"),),

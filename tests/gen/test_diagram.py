@@ -14,7 +14,7 @@ from tokenmill.gen.diagram import diagram, escaped
 from tokenmill.parser import Format
 from tokenmill.systems.autobyteus.autobyteus_xml import AUTOBYTEUS_XML
 
-STATE = re.compile(r'    state "[a-z ]+" as (?P<name>\w+)')
+STATE = re.compile(r'    state "[a-z ]+(?: \((?P<shown>\w+)\))?" as (?P<name>\w+)')
 MOVE = re.compile(r"    (?P<one>\w+|\[\*\]) --> (?P<other>\w+)(?: : (?:[^\s#;:<>{}\"]|#\d+;| (?! ))+)?")
 
 
@@ -35,6 +35,15 @@ def test_a_diagram_is_whole(format_: Format) -> None:
             waiting += [other for one, other in moves if one == here and other not in reached]
             reached |= {other for one, other in moves if one == here}
         assert goals <= reached, start
+
+
+@pytest.mark.parametrize("format_", FORMATS, ids=lambda format_: format_.name)
+def test_a_state_has_the_name_that_other_programs_give_it(format_: Format) -> None:
+    """`parse --step` and the inspector say `section0_call0`; visible text is `text` everywhere."""
+    states = [match for line in diagram(format_).splitlines() if (match := STATE.fullmatch(line))]
+    assert {match["name"]: match["shown"] for match in states if match["name"] != "text"} == {
+        match["name"]: match["name"] for match in states if match["name"] != "text"
+    }
 
 
 def test_a_diagram_begins_where_an_answer_does() -> None:

@@ -46,3 +46,17 @@ def test_defaults_that_a_format_changes_are_on_its_page() -> None:
     assert rows == [("start", "reasoning"), ("unknown_tool", "text"), ("calls_in_reasoning", "honour")]
     assert "## Defaults of its own" not in formats.format_page(HERMES)
     assert "## Markers" not in formats.format_page(PLAIN)
+
+
+@pytest.mark.parametrize("format_", FORMATS, ids=lambda format_: format_.name)
+def test_a_page_speaks_of_routes_only_where_there_are_some(format_: Format) -> None:
+    """The numbers of headers in its diagram are those of its routes."""
+    assert ("those of the routes above" in formats.format_page(format_)) == (format_.channels is not None)
+
+
+@pytest.mark.parametrize("format_", FORMATS, ids=lambda format_: format_.name)
+def test_every_value_of_a_format_has_a_meaning(format_: Format) -> None:
+    """A row with an empty last cell explains nothing, and a new line is seen."""
+    page = formats.format_page(format_)
+    assert re.findall(r"^\|.*\|  \|$", page, flags=re.MULTILINE) == []
+    assert "| ` ` |" not in page

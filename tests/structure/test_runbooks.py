@@ -1,10 +1,11 @@
 """Runbooks: every number that can say that something is wrong has one, and they name nothing that there is not."""
 
+import ast
 import re
 
 import pytest
 
-from tests.structure.tree import CHECKOUT
+from tests.structure.tree import CHECKOUT, PACKAGE
 from tokenmill.config import Config
 from tokenmill.observe import CALLER_METRICS, FRONT_METRICS, GATEWAY_METRICS, METRICS, TOOLS_METRICS
 
@@ -52,6 +53,30 @@ def test_metrics_and_settings_of_runbooks_exist() -> None:
     settings = set(re.findall(rf"`((?:{'|'.join(CONFIGURED)})\.[a-z_]+)`", PAGE))
     known = {f"{section}.{key}" for section in CONFIGURED for key in _keys(section)}
     assert settings - known == set()
+
+
+QUOTED = re.compile(r"`(?!tokenmill |kafka-)([a-z][^`=/$]* [^`=/$]*)`")
+"""Several words in a row that are no command: what a log says."""
+
+VARIES = re.compile(r"…|<\w+>|\d+")
+
+OTHERS = {"can only be reset if the group … is inactive"}
+"""What Kafka's own tools say."""
+
+
+def test_what_logs_are_quoted_with_is_in_the_code() -> None:
+    """Whoever looks for a line finds it by these words."""
+    quotes = set(QUOTED.findall(re.sub(r"\s+", " ", PAGE))) - OTHERS
+    assert len(quotes) > 20
+    written = "\n".join(_texts())
+    assert [quote for quote in quotes if not all(part.strip() in written for part in VARIES.split(quote))] == []
+
+
+def _texts() -> list[str]:
+    """All texts in the package's code, with those that are joined as one."""
+    trees = (ast.parse(path.read_text(encoding="utf-8")) for path in PACKAGE.rglob("*.py"))
+    nodes = (node for tree in trees for node in ast.walk(tree))
+    return [node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)]
 
 
 def _keys(section: str) -> tuple[str, ...]:

@@ -86,7 +86,7 @@ class AnthropicCodec:
 
     name = "anthropic"
     summary = (
-        "events of Anthropic's Messages stream, one a record: JSON, or lines of SSE; message_stop ends the message"
+        "events of Anthropic's Messages stream, one per record: JSON, or lines of SSE; message_stop ends the message"
     )
     sample: Sequence[InputRecord] = tuple(
         InputRecord("tokens", 0, offset, 1_760_000_000_000 + offset, b"c1", value)

@@ -34,7 +34,7 @@ class BedrockCodec:
     """Bedrock's events; the state is whether a message is open."""
 
     name = "bedrock"
-    summary = "events of Amazon Bedrock's ConverseStream as SDKs decode them, one a record; metadata ends the message"
+    summary = "events of Amazon Bedrock's ConverseStream as SDKs decode them, one per record; metadata ends the message"
     sample: Sequence[InputRecord] = tuple(
         InputRecord("tokens", 0, offset, 1_760_000_000_000 + offset, b"c1", value)
         for offset, value in enumerate(

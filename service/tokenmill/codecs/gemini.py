@@ -77,7 +77,7 @@ class GeminiCodec:
     """Responses of Gemini; the state is the open message and the progress of its candidates."""
 
     name = "gemini"
-    summary = "responses of Gemini's streamGenerateContent, one a record: JSON, or a line of SSE"
+    summary = "responses of Gemini's streamGenerateContent, one per record: JSON, or a line of SSE"
     sample: Sequence[InputRecord] = tuple(
         InputRecord("tokens", 0, offset, 1_760_000_000_000 + offset, b"c1", value)
         for offset, value in enumerate(

@@ -76,7 +76,7 @@ class OpenAICodec:
     """Streamed chat completions; the state is the open answers and their progress."""
 
     name = "openai"
-    summary = "OpenAI's chat.completion.chunk, one a record: a JSON object, or a line of SSE; [DONE] ends the message"
+    summary = "OpenAI's chat.completion.chunk, one per record: a JSON object, or a line of SSE; [DONE] ends the message"
     sample: Sequence[InputRecord] = tuple(
         InputRecord("tokens", 0, offset, 1_760_000_000_000 + offset, b"c1", value)
         for offset, value in enumerate(

@@ -67,7 +67,7 @@ class OpenAIResponsesCodec:
 
     name = "openai_responses"
     summary = (
-        "events of OpenAI's Responses API, one a record: JSON, or lines of SSE; response.completed ends the message"
+        "events of OpenAI's Responses API, one per record: JSON, or lines of SSE; response.completed ends the message"
     )
     sample: Sequence[InputRecord] = tuple(
         InputRecord("tokens", 0, offset, 1_760_000_000_000 + offset, b"c1", value)

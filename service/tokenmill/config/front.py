@@ -39,8 +39,8 @@ class Front(Section, frozen=True, kw_only=True):
     that is not finished is given to it at any time. Otherwise each try would be a generation of its own."""
     remember_s: Positive = 600
     """How long an `Idempotency-Key` stands for one request, at least: fronts know requests for this time, or for
-    `answer_s` and `retry_s` together if that is longer. At its start a front reads the requests of that period: at most
-    a day, for which `requests` keeps them."""
+    `answer_s` and `retry_s` together if that is longer, but no more than the last 200,000. At its start a front reads
+    the requests of that period: at most a day, for which `requests` keeps them."""
     drain_s: Positive = 10
     """Time from SIGTERM to exit, in which readers are told to come back; below the 30 s that Kubernetes gives."""
 

@@ -30,7 +30,8 @@ class Gateway(Section, frozen=True, kw_only=True):
     """With `keys`: a TOML file with a table `[[keys]]` for each: `name`, `sha256` of the key in hex, `conversations`
     (patterns with `*`), `actions` (`read`, `stop`, `write`, `approve`). Read again when it changes."""
     jwt_keys: str = ""
-    """With `jwt`: a JSON Web Key Set, as a file or an `https://` URL. Read again when a token names an unknown key."""
+    """With `jwt`: a JSON Web Key Set, as a file or an `https://` URL. A file is read again when it changes; a URL, when
+    a token names an unknown key, and with the first token after five minutes."""
     jwt_secret: str = ""
     """With `jwt`: the shared secret of HS256, instead of `jwt_keys`."""
     jwt_secret_file: str = ""
@@ -89,7 +90,8 @@ class Gateway(Section, frozen=True, kw_only=True):
     connections_per_principal: PositiveInt = 16
     """Connections per name that `auth` gives: a browser opens six, and a leaked key should not open all. Unused without
     `auth`. Readers with tickets of a key are counted by conversation, because a site has one key for all its users;
-    all of them together may have half of `connections`."""
+    all of them together may have half of `connections`. Posted chunks and results are not counted by name, because a
+    service writes all of its answers under one."""
     body_kib: PositiveInt = 1_024
     """The longest record that a client may write, and the longest body of a request that is read whole."""
     drain_s: Positive = 10

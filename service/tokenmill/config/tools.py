@@ -40,7 +40,7 @@ class Tools(Section, frozen=True, kw_only=True):
     calls_per_answer: PositiveInt = 64
     """Calls of one answer that are run, so that a model that does not stop calling is stopped."""
     cancel_with_message: bool = True
-    """Whether cancelling a message also cancels its calls, even running ones; their servers are told."""
+    """Whether cancelling a message also cancels its calls, even running ones; their servers are notified."""
     expire_s: Positive = 900
     """Age after which a call is no longer run, because nobody waits for it."""
     calls: PositiveInt = 500

@@ -121,11 +121,11 @@ def _default(value: Value) -> str:
 TEXTS = (
     """
 The raw token stream of a language model in, clean events out: text, reasoning, tool calls, finish.
-Workers read token chunks from a Kafka topic, keep parser state in Redis, and publish events.
+Workers read token chunks from a Kafka topic, publish events, and keep snapshots of their state in Redis.
 """,
     """
-You need Kubernetes 1.30 or later, Helm 3, a Kafka (3.x or 4.x), a Redis or Valkey, and tokenmill's image in your
-registry.
+You need Kubernetes 1.30 or later, Helm 3, a Kafka (3.x or 4.x), a Redis (6.2 or later) or Valkey, and tokenmill's image
+in your registry.
 """,
     """
 ```sh

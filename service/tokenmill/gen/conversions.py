@@ -60,7 +60,7 @@ def page() -> str:
         "Conversions",
         "Every codec's stream can be turned into every dialect; a test does so for each cell.",
         markdown.table(("codec ↓ dialect →", *names), matrix),
-        "`tokenmill parse --codec CODEC --dialect DIALECT FILE` does it for a captured stream, one record a line:\n"
+        "`tokenmill parse --codec CODEC --dialect DIALECT FILE` does it for a captured stream, one record per line:\n"
         "a provider's events as JSON, or lines of its SSE stream. A worker does it for a topic.\n"
         "With `sse+CODEC` the records are raw bytes of an SSE stream, cut anywhere.",
         "## What a dialect shows",

@@ -20,7 +20,10 @@ def page() -> str:
                 (markdown.code("tm-source-topic"), "the record's topic"),
                 (markdown.code("tm-source-partition"), "its partition, decimal"),
                 (markdown.code("tm-source-offset"), "its offset, decimal"),
-                (markdown.code("tm-truncated"), "`1` if the value was left out because the record would be too large"),
+                (
+                    markdown.code("tm-truncated"),
+                    "`1` if the record was too large: its value is left out, and if need be its key and own headers",
+                ),
             ],
         ),
         "The metric `tokenmill_dead_letters_total` counts them by code. `tokenmill dlq list` shows them, and\n"

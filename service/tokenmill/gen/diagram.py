@@ -10,12 +10,17 @@ _PLAIN = frozenset(" _./=-|…")
 def diagram(format_: Format) -> str:
     """Return the source of the diagram: states first, then the transitions."""
     found = drawn.diagram(format_)
-    states = [f'    state "{state.title}" as {state.name}' for state in found.states]
+    states = [f'    state "{_titled(state)}" as {state.name}' for state in found.states]
     moves = [
         f"    {move.origin} --> {move.to}{' : ' if move.labels else ''}{' or '.join(map(escaped, move.labels))}"
         for move in found.moves
     ]
     return "\n".join(["stateDiagram-v2", *states, f"    [*] --> {found.start}", *moves])
+
+
+def _titled(state: drawn.State) -> str:
+    """Return what a state is, with the name that `parse --step` and the inspector give it."""
+    return state.title if state.name == drawn.TEXT else f"{state.title} ({state.name})"
 
 
 def escaped(text: str) -> str:

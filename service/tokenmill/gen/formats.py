@@ -72,9 +72,15 @@ def format_page(format_: Format) -> str:
             ("part", "what", "marker"),
         ),
         "## States",
-        "Labels are markers; `…` stands for more spellings. Header numbers are those of the routes above.",
+        _about_states(format_),
         markdown.fenced(diagram(format_), "mermaid"),
     )
+
+
+def _about_states(format_: Format) -> str:
+    """Return how to read the diagram."""
+    said = "Labels are markers; `…` stands for more spellings. In brackets: a state's name in `parse --step`."
+    return f"{said}\nHeader numbers are those of the routes above." if format_.channels else said
 
 
 def _history(format_: Format) -> list[str]:
@@ -115,7 +121,7 @@ def _value(value: object) -> str:
         return spelled(value)
     if callable(value):
         return "a function of the options"
-    return markdown.code(value if isinstance(value, str) else msgspec.json.encode(value).decode())
+    return markdown.code(value.replace("\n", r"\n") if isinstance(value, str) else msgspec.json.encode(value).decode())
 
 
 def _events(format_: Format) -> list[str]:

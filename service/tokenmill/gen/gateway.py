@@ -70,14 +70,14 @@ Server-sent events, unless the client accepts `application/x-ndjson`:
 | a payload | `id:`, `event:` if clients of the dialect look for one, `data:` | `{"id": …, "data": …}` | the same |
 | the client's position, before the first payload | a block with `id:` alone | `{"id": …}` | the same |
 | the gateway's own notices | `event:` with the name, `retry:` | `{"event": …, "data": …}` | the same |
-| after `gateway.heartbeat_s` of silence | the comment `: hb` | an empty line | a ping |
+| after `gateway.heartbeat_s` of silence | the comment `: hb` | an empty line | nothing |
 """,
     """
 `data` is the dialect's payload, on one line; a payload that is not JSON, such as `[DONE]`, is a string in NDJSON.
 A stream of server-sent events begins with `retry:` and a pause drawn for each client, so that the clients of a killed
 process do not all reconnect at once. Clients of OpenAI's dialects fail on a block with only an id, and do not reconnect
 by it: they get the comment `: open` instead of both. Frames that come within `gateway.flush_ms` are written together;
-the first and the last of a message immediately.
+the first and the last of a message immediately. A WebSocket is pinged after 20 s without a frame from its client.
 """,
     "## Ids",
     """
@@ -110,9 +110,10 @@ which ends the stream.
 """,
     """
 A WebSocket is closed with 1000 after the end of an answer, 1001 when the gateway stops, 1008 for what is not allowed or
-not understood, and for too many frames, 1009 for a frame that is too large, 1012 when the topic has grown, and 1013 for
-a client that should come back later: it was too slow, did not answer pings, or was refused for what passes (429, 503).
-With 1001, 1012 and 1013, and when rights end, `retry` comes first, with a pause in milliseconds.
+not understood, and for too many frames, 1009 for a frame that is too large, 1011 for an error of the gateway, 1012 when
+the topic has grown, and 1013 for a client that should come back later: it was too slow, did not answer pings, or was
+refused for what passes (429, 503). With 1001, 1012 and 1013, and when rights end, `retry` comes first, with a pause in
+milliseconds.
 """,
 )
 

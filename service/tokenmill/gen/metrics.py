@@ -42,7 +42,7 @@ def page() -> str:
 
 def _table(metrics: Sequence[Metric]) -> str:
     rows = [(markdown.code(metric.name), metric.kind, _labels(metric), metric.help) for metric in metrics]
-    return markdown.table(("name", "kind", "labels", "says"), rows)
+    return markdown.table(("name", "kind", "labels", "meaning"), rows)
 
 
 def _labels(metric: Metric) -> str:

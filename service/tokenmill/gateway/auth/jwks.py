@@ -38,7 +38,8 @@ FIRST_AGAIN_S: Final = 2.0
 """Seconds between two fetches before the first set has come: until then no client can be admitted."""
 
 OLD_S: Final = 300.0
-"""Seconds after which a set is fetched again, in the background: a withdrawn key counts no longer than this."""
+"""Seconds after which the next token has the set fetched again, in the background: that token is still checked with
+the old set, so a withdrawn key counts for this long, and once more after a pause."""
 
 SET_BYTES: Final = 1_048_576
 """Bytes of the longest set. Real ones have some kilobytes."""

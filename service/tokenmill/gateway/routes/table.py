@@ -114,7 +114,12 @@ _JSON = ("application/json",)
 _OF_WRITES = (p.TIMED_OUT, p.TOO_LARGE, p.UNSUPPORTED, p.STOPPING)
 
 PRODUCER = (
-    Parameter("producer-id", "header", "Id of a producer that numbers its requests: repeats are written once."),
+    Parameter(
+        "producer-id",
+        "header",
+        "Id of a producer that numbers its requests: repeats to the same gateway are written once. Another gateway "
+        "does not know it, and answers a number above 0 with 409.",
+    ),
     Parameter("producer-epoch", "header", "How often it has restarted; required with the id.", int),
     Parameter("producer-seq", "header", "Number of the request in its epoch, from 0; required with the id.", int),
 )
@@ -165,7 +170,7 @@ ROUTES: tuple[Route, ...] = (
         path="/v1/conversations/{conversation}/ws",
         summary="A WebSocket with one conversation",
         text="A request with parameters in the URL is served immediately; otherwise, or with only a ticket, the first "
-        "message has the same parameters, and `authorization`, as browsers can't set headers. Each message is an "
+        "frame has the same parameters, and `authorization`, as browsers can't set headers. Each frame is an "
         "object with `id` and `data`. The client may send `stop` and `tool_result`.",
         right="read",
         parameters=(CONVERSATION, *_SEEN, UNTIL),
@@ -176,7 +181,7 @@ ROUTES: tuple[Route, ...] = (
         path="/v1/ws",
         summary="A WebSocket with several conversations",
         text="Each with its own position: `subscribe` and `unsubscribe`, with `conversation` and the query parameters "
-        "of `/events`. Messages name their conversation. Requests about a subscribed conversation use the credentials "
+        "of `/events`. Frames name their conversation. Requests about a subscribed conversation use the credentials "
         "of its subscription, others the last ones.",
         right="read",
         parameters=(TICKET,),

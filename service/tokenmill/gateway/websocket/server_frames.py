@@ -101,8 +101,8 @@ class CloseReason(NamedTuple):
 
 
 FINISHED = CloseReason(1000, "finished")
-SHUTDOWN = CloseReason(1001, "the gateway ends; come back with the id of the last message")
-SLOW = CloseReason(1013, "too slow; come back with the id of the last message")
+SHUTDOWN = CloseReason(1001, "the gateway ends; come back with the id of the last frame")
+SLOW = CloseReason(1013, "too slow; come back with the id of the last frame")
 LATER = CloseReason(1013, "try again later")
 SILENT = CloseReason(1013, "pings were not answered")
 NOT_ALLOWED = CloseReason(1008, "not allowed")
@@ -114,7 +114,7 @@ ENDINGS: Mapping[Outcome, CloseReason] = {
     "slow": SLOW,
     "expired": CloseReason(1008, "the rights have ended; come back with new ones"),
     "lost": LATER,
-    "moved": CloseReason(1012, "the topic has grown; come back with the id of the last message"),
+    "moved": CloseReason(1012, "the topic has grown; come back with the id of the last frame"),
     "closed": LEFT,
 }
 """Reasons by the outcome of a stream of the socket."""

@@ -34,8 +34,11 @@ class JsonCall(msgspec.Struct, frozen=True):
     """One object with the tool's name and the arguments as values of its keys."""
 
     name: tuple[str, ...] = ("name",)
+    """Keys that may have the tool's name."""
     arguments: tuple[str, ...] = ("arguments", "parameters")
+    """Keys that may have the arguments."""
     id: tuple[str, ...] = ()
+    """Keys that may have the call's own id."""
     typed: bool = False
     """Whether values written as strings are read as the schema wants them. Otherwise JSON values keep their type."""
     required: bool = False

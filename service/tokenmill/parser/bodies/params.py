@@ -87,6 +87,8 @@ class Params(Tags, frozen=True):
     A parameter without a key is the object of all arguments.
     """
     trim: Trim = "line"
+    """How much white space at the sides of a value is layout: `none`; `line`, one new line at each side; `lines`, the
+    same, but only if there is one at the start; `breaks`, all new lines; `strip`, all white space."""
     untyped: Untyped = "text"
     """How a value without any known type is read: as its text, or as JSON if it is valid."""
     wire_types: dict[str, str] = {}

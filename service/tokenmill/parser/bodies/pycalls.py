@@ -82,6 +82,7 @@ class PyCalls(msgspec.Struct, frozen=True):
     """One call; others follow after a comma or on the next line."""
 
     separator: Separator = ","
+    """What stands between two calls."""
 
     def compile(self, stops: Sequence[Marker]) -> Reader:
         """Return the reader of this body."""

@@ -151,6 +151,7 @@ class Tree(msgspec.Struct, frozen=True):
     end_name: str
     """Name of the element that `end` would close."""
     tag_end: Marker = marker(">")
+    """Ends a tag."""
 
     def compile(self, stops: Sequence[Marker]) -> Reader:
         """Return the reader of this body."""
