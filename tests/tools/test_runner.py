@@ -276,13 +276,21 @@ async def test_a_client_that_reads_nothing_any_more_ends_the_runner(kafka: str, 
             await asyncio.wait_for(task, 30)
 
 
-async def test_who_is_stopped_before_it_has_begun_ends_at_once(unique: str) -> None:
+def away() -> Runner:
+    return Runner(Config(kafka=Kafka(bootstrap_servers="127.0.0.1:1")), Links(()), Numbers(TOOLS_METRICS))
+
+
+async def test_what_goes_wrong_in_a_callback_is_not_swallowed() -> None:
+    """The client would log it and continue, and nobody would run the calls of the partitions."""
+    runner = away()
+    await runner.on_partitions_assigned([TopicPartition("tool-calls", 0)])
+    assert isinstance(runner._failure._told.exception(), AssertionError)
+
+
+async def test_who_is_stopped_before_it_has_begun_ends_at_once() -> None:
     """Without a Kafka, too, which it would wait for for minutes."""
     async with asyncio.timeout(20):
-        runner = Runner(
-            Config(kafka=Kafka(bootstrap_servers="127.0.0.1:1", group_id=unique)), Links(()), Numbers(TOOLS_METRICS)
-        )
-        stop = asyncio.Event()
+        runner, stop = away(), asyncio.Event()
         running = asyncio.create_task(runner.run(stop))
         await asyncio.sleep(0)
         stop.set()
@@ -293,13 +301,8 @@ class Reading:
     """What of a consumer says which partitions it reads."""
 
     def __init__(self, *places: TopicPartition) -> None:
-        self.places, self.paused_now = set(places), set[TopicPartition]()
-
-    def assignment(self) -> set[TopicPartition]:
-        return set(self.places)
-
-    def paused(self) -> set[TopicPartition]:
-        return set(self.paused_now)
+        self.paused_now = set[TopicPartition]()
+        self.assignment, self.paused = lambda: set(places), self.paused_now.copy
 
     def pause(self, *places: TopicPartition) -> None:
         self.paused_now |= set(places)
@@ -310,7 +313,7 @@ class Reading:
 
 async def test_who_takes_no_calls_reads_none() -> None:
     """Of partitions that are still taken over, and of all when it ends: they would be the next owner's later."""
-    runner = Runner(Config(kafka=Kafka(bootstrap_servers="127.0.0.1:1")), Links(()), Numbers(TOOLS_METRICS))
+    runner = away()
     ours, taking = (TopicPartition("tool-calls", number) for number in range(2))
     consumer, runner._ready = Reading(ours, taking), {ours}
     for runner._draining, paused in ((False, {taking}), (True, {ours, taking}), (False, {taking})):
