@@ -196,6 +196,8 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
         assert consumer is not None  # noqa: S101 -- it assigned the partitions
         self._static_membership.joined(member_id_of(consumer), generation_of(consumer))
         gone = self._queues.keys() - places
+        for place in gone:
+            self._work[place].cancel()  # at once: the take-over of what is another's now must not go on
         for place in places:
             if place not in self._queues:
                 self._queues[place] = self._queue(place)
