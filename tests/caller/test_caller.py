@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, cast
+from unittest.mock import Mock
 
 import msgspec
 import pytest
@@ -347,6 +348,19 @@ async def test_an_answer_that_is_left_is_that_of_the_assignment_that_began_it() 
         assert caller._left.count == 0
     caller._end_recorder(PLACE, left)(known=False)
     assert caller._left.count == 1
+
+
+async def test_what_goes_wrong_in_a_callback_is_not_swallowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The client would log it and continue: without reading these, or with offsets of another's partitions."""
+    caller, broken = away(), RuntimeError("the commit is broken")
+    monkeypatch.setattr(caller._membership, "commit", Mock(side_effect=broken))
+    caller._consumer, caller._offsets[PLACE] = cast("AIOKafkaConsumer", object()), Offsets(3, 3)
+    caller._offsets[PLACE].take(3, finished=True)
+    await caller.on_partitions_revoked([PLACE])
+    assert (caller._failure._told.exception(), caller._offsets) == (broken, {})
+    caller = away()
+    await caller.on_partitions_assigned([PLACE])
+    assert isinstance(caller._failure._told.exception(), AssertionError)
 
 
 async def test_a_topic_that_is_not_there_is_named_with_what_makes_it(desk: Desk) -> None:

@@ -193,6 +193,19 @@ async def test_an_answer_opens_with_the_first_event_that_is_known() -> None:
     assert following.opening.content
 
 
+async def test_who_knows_how_to_answer_follows_no_longer() -> None:
+    """Events that come after that would be kept for nobody."""
+    hub, log = Hub(), EventLog()
+    reading = reading_of(log)
+    await reading.begin("now", FAR, NOW)
+    opening = asyncio.create_task(Following(hub, reading, "m").opened(30))
+    await until(hub.clients, "it is followed")
+    log.say(of("c", spoken("m", "Hi.")))
+    hub.dispatch(log.entries())
+    await opening
+    assert hub.clients() == []
+
+
 async def test_the_marker_of_a_transaction_is_the_end_of_a_log(kafka: str, unique: str) -> None:
     """No record comes behind it, and nobody waits for one."""
     async with (

@@ -163,6 +163,21 @@ async def test_an_answer_that_ends_by_itself_is_not_stopped() -> None:
     assert (hub._watched, made._leaving, stopped.answers) == ({}, {}, [])
 
 
+async def test_who_sends_readers_away_stops_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They come back to other fronts, while the answers of this process go on, perhaps for long."""
+    made, stopped = readers(0.01, hub := Hub())
+    with made.reading("c", "m", stays=False):
+        hub.close()
+    await until(lambda: not made._leaving, "the time is over")
+    fronts = Fronts(1, monkeypatch)
+    (front,) = fronts.all
+    monkeypatch.setattr(fronts, "ask", lambda *_: asyncio.sleep(0, front._hub.close()))
+    with front.reading("c", "m", stays=False):
+        pass
+    await until(lambda: not front._leaving, "the others had their time to answer")
+    assert (stopped.answers, fronts.stopped.answers) == ([], [])
+
+
 async def test_a_process_that_ends_stops_nothing() -> None:
     """Its clients come back elsewhere."""
     made, stopped = readers(60)

@@ -1,5 +1,6 @@
 """A Kafka that goes away while somebody reads up to an end."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ def goes_away_while_read(monkeypatch: pytest.MonkeyPatch) -> None:
 
     async def nothing(consumer: AIOKafkaConsumer, *_: object, **__: object) -> dict[Any, Any]:
         monkeypatch.setattr(consumer, "end_offsets", unanswered)
+        await asyncio.sleep(0)  # a poll of nothing waits
         return {}
 
     monkeypatch.setattr(to_end, "SILENT_S", 0)

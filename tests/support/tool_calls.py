@@ -1,13 +1,16 @@
 """Calls on a topic, runners of them, and what came of each."""
 
+import asyncio
 import sys
 import time
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
 import msgspec
-from aiokafka import AIOKafkaProducer
+from aiokafka import AIOKafkaProducer, TopicPartition
+from aiokafka.structs import OffsetAndMetadata
 
 from tests.structure.tree import CHECKOUT
 from tests.support.stage import Stage
@@ -15,6 +18,8 @@ from tests.support.topics import make_topics, read_topic
 from tests.support.warm_tools import warm
 from tokenmill.config import Config, Kafka, Tools, Topics
 from tokenmill.events import Finish, ToolCall, ToolResult, decode_event
+from tokenmill.kafka.clients import make_producer
+from tokenmill.kafka.transaction import Transaction, transactional_id
 from tokenmill.observe import TOOLS_METRICS, Numbers
 from tokenmill.process import Deadline
 from tokenmill.servers.tools import ToolsProcess
@@ -141,3 +146,32 @@ def runner_of(calls: Calls, deadline: Deadline | None = None) -> Runner:
     """A runner in this process, without servers."""
     config = Config(kafka=Kafka(**calls.settings["kafka"]), topics=calls.topics, tools=Tools(**calls.settings["tools"]))
     return Runner(config, Links(()), Numbers(TOOLS_METRICS), deadline=deadline)
+
+
+async def left(calls: Calls, unique: str, offset: OffsetAndMetadata) -> None:
+    """Commit for the first partition, as its owner before."""
+    make = partial(make_producer, Kafka(bootstrap_servers=calls.bootstrap), transactional_id=unique)
+    other = Transaction(make, unique, unique, 10, lambda _: None)
+    await other.open()
+    await other.commit(TopicPartition(calls.topics.tool_calls, 0), offset, nothing)
+    await other.close(5)
+
+
+async def nothing() -> None:
+    """All of it is acknowledged."""
+
+
+async def owner_of(runner: Runner, place: TopicPartition) -> Transaction:
+    """Another owner of a partition, which has fenced the one before."""
+    kafka = runner._kafka
+    name = transactional_id(kafka, place.topic, place.partition)
+    owner = Transaction(partial(make_producer, kafka, transactional_id=name), name, kafka.group_id, 10, lambda _: None)
+    await owner.open()
+    return owner
+
+
+async def refusal_of(owner: Transaction, place: TopicPartition) -> BaseException | None:
+    """Why an owner can't commit."""
+    commit = owner.commit(place, OffsetAndMetadata(0, ""), nothing)
+    (problem,) = await asyncio.gather(commit, return_exceptions=True)
+    return problem

@@ -1,14 +1,17 @@
 """Which calls wait for a word, as whoever says one sees it."""
 
+import asyncio
 import time
 
 import msgspec
 import pytest
 from aiokafka import AIOKafkaProducer
 
+from tests.support.away import goes_away_while_read
 from tests.support.topics import make_topics, read_topic
 from tokenmill.config import Config, Kafka, Tools, Topics
 from tokenmill.errors import Unavailable
+from tokenmill.tools import control_client
 from tokenmill.tools.call import Call
 from tokenmill.tools.control import Approval, Cancel, read_control, request_for
 from tokenmill.tools.control_client import questions, say
@@ -53,6 +56,18 @@ async def test_words_lie_in_the_partition_of_their_conversation(config: Config) 
     records = await read_topic(config.kafka.bootstrap_servers, config.topics.tool_control)
     assert [read_control(record.value) for record in records] == words
     assert {(record.key, record.partition) for record in records} == {(b"c", records[0].partition)}
+
+
+async def test_a_kafka_that_goes_away_while_it_is_read_is_unavailable(
+    config: Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A reader of a topic waits for it for as long as it takes; who asks for what there is now does not."""
+    await say(config, [("c", Cancel(conversation_id="c"))])
+    monkeypatch.setattr(control_client, "READ_S", 1)
+    goes_away_while_read(monkeypatch)
+    async with asyncio.timeout(30):
+        with pytest.raises(Unavailable, match="was not read to its end within 1 s"):
+            await questions(config)
 
 
 async def test_without_the_topic_nothing_can_be_said(config: Config) -> None:

@@ -3,25 +3,25 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import cast
 
 import pytest
 from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka.errors import IllegalStateError
 from aiokafka.protocol.group import LeaveGroupRequest
 from aiokafka.structs import OffsetAndMetadata
 from msgspec import UNSET
 
 from tests.support.away import goes_away_while_read
 from tests.support.stage import until
-from tests.support.tool_calls import PARTITIONS, Calls, runner_of, weather
+from tests.support.tool_calls import PARTITIONS, Calls, left, owner_of, refusal_of, runner_of, weather
 from tests.support.topics import admin_of, make_topics, read_topic, write_topic
 from tokenmill.config import Config, Kafka, Topics
 from tokenmill.errors import FatalError, Unavailable
 from tokenmill.kafka import believed_ends, transaction
-from tokenmill.kafka.clients import METADATA_MS, make_producer
-from tokenmill.kafka.transaction import Transaction, transactional_id
+from tokenmill.kafka.clients import METADATA_MS
 from tokenmill.observe import TOOLS_METRICS, Numbers
 from tokenmill.tools.link import Links
 from tokenmill.tools.runner import Runner
@@ -207,19 +207,6 @@ async def test_a_topic_that_is_away_is_told_of_and_taken_up_when_it_is_back(
         assert len(runner._ready) == 1
 
 
-async def left(calls: Calls, unique: str, offset: OffsetAndMetadata) -> None:
-    """Commit for the first partition, as its owner before."""
-    make = partial(make_producer, Kafka(bootstrap_servers=calls.bootstrap), transactional_id=unique)
-    other = Transaction(make, unique, unique, 10, lambda _: None)
-    await other.open()
-    await other.commit(TopicPartition(calls.topics.tool_calls, 0), offset, nothing)
-    await other.close(5)
-
-
-async def nothing() -> None:
-    """All of it is acknowledged."""
-
-
 @asynccontextmanager
 async def running(calls: Calls) -> AsyncIterator[Runner]:
     """A runner in this process, without servers, that is ready."""
@@ -276,30 +263,25 @@ async def test_a_client_that_reads_nothing_any_more_ends_the_runner(kafka: str, 
             await asyncio.wait_for(task, 30)
 
 
-async def test_who_is_stopped_before_it_has_begun_ends_at_once(unique: str) -> None:
-    """Without a Kafka, too, which it would wait for for minutes."""
-    async with asyncio.timeout(20):
-        runner = Runner(
-            Config(kafka=Kafka(bootstrap_servers="127.0.0.1:1", group_id=unique)), Links(()), Numbers(TOOLS_METRICS)
-        )
-        stop = asyncio.Event()
-        running = asyncio.create_task(runner.run(stop))
-        await asyncio.sleep(0)
-        stop.set()
-        await running
+def away() -> Runner:
+    return Runner(Config(kafka=Kafka(bootstrap_servers="127.0.0.1:1")), Links(()), Numbers(TOOLS_METRICS))
+
+
+async def test_what_goes_wrong_in_a_callback_is_not_swallowed() -> None:
+    """The client would log it and continue, and nobody would run the calls of the partitions."""
+    runner = away()
+    await runner.on_partitions_assigned([TopicPartition("tool-calls", 0)])
+    assert isinstance(runner._failure._told.exception(), AssertionError)
 
 
 class Reading:
     """What of a consumer says which partitions it reads."""
 
+    _coordinator = SimpleNamespace(member_id="runner", generation=1)
+
     def __init__(self, *places: TopicPartition) -> None:
         self.places, self.paused_now = set(places), set[TopicPartition]()
-
-    def assignment(self) -> set[TopicPartition]:
-        return set(self.places)
-
-    def paused(self) -> set[TopicPartition]:
-        return set(self.paused_now)
+        self.assignment, self.paused = self.places.copy, self.paused_now.copy
 
     def pause(self, *places: TopicPartition) -> None:
         self.paused_now |= set(places)
@@ -307,10 +289,43 @@ class Reading:
     def resume(self, *places: TopicPartition) -> None:
         self.paused_now -= set(places)
 
+    def seek(self, place: TopicPartition, _: int) -> None:
+        if place not in self.places:
+            raise IllegalStateError(f"{place} is another's")
+
+
+async def test_a_partition_that_goes_as_it_was_taken_over_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the same turn of the loop as the last answer came: its queue does not go on with what is another's."""
+    runner, place, answer = away(), TopicPartition("tool-calls", 0), asyncio.Event()
+    consumer = Reading(place)
+
+    async def taken_over(place: TopicPartition) -> None:
+        await answer.wait()
+        consumer.seek(place, 0)
+
+    monkeypatch.setattr(runner, "_take_over", taken_over)
+    runner._consumer = cast("AIOKafkaConsumer", consumer)
+    await runner.on_partitions_assigned([place])
+    await asyncio.sleep(0)
+    answer.set()
+    consumer.places.clear()
+    await runner.on_partitions_assigned([])
+    assert (runner._failure._told.done(), runner._queues) == (False, {})
+
+
+async def test_who_is_stopped_before_it_has_begun_ends_at_once() -> None:
+    """Without a Kafka, too, which it would wait for for minutes."""
+    async with asyncio.timeout(20):
+        runner, stop = away(), asyncio.Event()
+        running = asyncio.create_task(runner.run(stop))
+        await asyncio.sleep(0)
+        stop.set()
+        await running
+
 
 async def test_who_takes_no_calls_reads_none() -> None:
     """Of partitions that are still taken over, and of all when it ends: they would be the next owner's later."""
-    runner = Runner(Config(kafka=Kafka(bootstrap_servers="127.0.0.1:1")), Links(()), Numbers(TOOLS_METRICS))
+    runner = away()
     ours, taking = (TopicPartition("tool-calls", number) for number in range(2))
     consumer, runner._ready = Reading(ours, taking), {ours}
     for runner._draining, paused in ((False, {taking}), (True, {ours, taking}), (False, {taking})):
@@ -371,22 +386,6 @@ async def test_who_is_no_member_any_more_fences_nobody(kafka: str, unique: str, 
         assert await refusal_of(owner, place) is None
         await owner.close(5)
         await old.close()
-
-
-async def owner_of(runner: Runner, place: TopicPartition) -> Transaction:
-    """Another owner of a partition, which has fenced the one before."""
-    kafka = runner._kafka
-    name = transactional_id(kafka, place.topic, place.partition)
-    owner = Transaction(partial(make_producer, kafka, transactional_id=name), name, kafka.group_id, 10, lambda _: None)
-    await owner.open()
-    return owner
-
-
-async def refusal_of(owner: Transaction, place: TopicPartition) -> BaseException | None:
-    """Why an owner can't commit."""
-    commit = owner.commit(place, OffsetAndMetadata(0, ""), nothing)
-    (problem,) = await asyncio.gather(commit, return_exceptions=True)
-    return problem
 
 
 async def test_a_topic_that_is_not_there_is_named_with_what_makes_it(kafka: str, unique: str) -> None:

@@ -39,7 +39,6 @@ from tokenmill.caller.repeated_requests import RepeatedRequests
 from tokenmill.caller.running import Over, Running
 from tokenmill.caller.tracing import traced
 from tokenmill.config import Config
-from tokenmill.errors import TokenmillError
 from tokenmill.kafka.aiokafka_inside import generation_of, member_id_of
 from tokenmill.kafka.believed_ends import BELIEF_S, BelievedEnds
 from tokenmill.kafka.calls import deadline, started, stopped, until_available
@@ -263,8 +262,11 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
 
     async def on_partitions_revoked(self, revoked: Iterable[TopicPartition]) -> None:  # noqa: ARG002 -- always all
         """Commit the offsets of all partitions a last time: afterwards they may be another caller's."""
-        if self._consumer is not None and self._offsets:
-            await self._commit(self._consumer)
+        try:
+            if self._consumer is not None and self._offsets:
+                await self._commit(self._consumer)
+        except Exception as problem:  # noqa: BLE001 -- the client would swallow it
+            self._failure.tell(problem)
         self._membership.rebalanced()
         for place in list(self._offsets):
             self._let_go(place)
@@ -277,7 +279,7 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
             self._static_membership.joined(member_id_of(self._consumer), generation_of(self._consumer))
             patience_s = max(self._kafka.startup_timeout_s, 2 * BELIEF_S)  # by then, a doubted end is believed
             await until_available(lambda: self._place(places), patience_s)
-        except TokenmillError as problem:
+        except Exception as problem:  # noqa: BLE001 -- the client would swallow it
             self._failure.tell(problem)
         self._presence.assigned = True
         log.info("%d partitions are ours", len(places))

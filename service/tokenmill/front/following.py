@@ -103,17 +103,18 @@ class Following:
             return
 
     async def _read_opening(self) -> None:
-        async for frame in self.frames():
-            if not self._begun:
-                self.start = self.start._replace(partition=self.start.partition, offset=frame.offset, part=0, back=0)
-            self._begun = True
-            event = known_event(frame.payload)
-            if event is not None and self.opening.take(event):
-                if self.opening.content:
-                    self.first_event()
-                return
-            if frame.ends:
-                return
+        async with aclosing(self.frames()) as frames:
+            async for frame in frames:
+                if not self._begun:
+                    self.start = self.start._replace(offset=frame.offset, part=0, back=0)
+                self._begun = True
+                event = known_event(frame.payload)
+                if event is not None and self.opening.take(event):
+                    if self.opening.content:
+                        self.first_event()
+                    return
+                if frame.ends:
+                    return
 
     @asynccontextmanager
     async def waited_for(self) -> AsyncIterator[None]:
@@ -140,10 +141,11 @@ class Following:
                         yield frame
                         if frame.ends:
                             return
-            async for frame in self._live():
-                yield frame
-                if frame.ends:
-                    return
+            async with aclosing(self._live()) as live:
+                async for frame in live:
+                    yield frame
+                    if frame.ends:
+                        return
             if self._go_back is None:
                 raise Unavailable(f"an answer can't be read any more: {self._lost_why or LOG_LOST}")
             back, self._go_back = self._go_back, None

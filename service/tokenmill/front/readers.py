@@ -115,11 +115,11 @@ class Readers:
         key, message, over = conversation.encode(), message_id.encode(), asyncio.Event()
         self._hub.watch(key, message, over.set)
         try:
-            if await _within(over, self._disconnect_s):
+            if await _within(over, self._disconnect_s) or self._hub.closing:
                 return
             if self._others is not None:
                 await self._others.ask(conversation, message_id)
-                if await _within(over, ANSWER_S):
+                if await _within(over, ANSWER_S) or self._hub.closing:
                     return
             self._make_final(conversation, message_id)
             log.info("stopping an answer that has no reader: %s", message_id)

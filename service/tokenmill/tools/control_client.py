@@ -1,17 +1,23 @@
 """What a person does on the topic `tool-control`: list the calls that wait, and answer."""
 
+import asyncio
 import time
 from collections.abc import Iterable
 
 import msgspec
 
 from tokenmill.config import Config
+from tokenmill.errors import Unavailable
 from tokenmill.kafka.calls import deadline, running
 from tokenmill.kafka.clients import make_producer
 from tokenmill.kafka.topics import find_topic
 from tokenmill.process import run_until
 from tokenmill.tools.control import ASKED_S, Approval, ApprovalRequest, Control
 from tokenmill.tools.control_log import ControlLog
+
+READ_S = 30.0
+"""Seconds to read the topic: it has some records for each call that a person was asked about in the last day. A reader
+of a topic waits for a Kafka that is away without end."""
 
 
 async def questions(config: Config) -> list[ApprovalRequest]:
@@ -25,9 +31,13 @@ async def questions(config: Config) -> list[ApprovalRequest]:
             answered.add(control.approval)
 
     back_s = max(ASKED_S, config.tools.approve_s)
-    log = ControlLog(config.kafka, config.topics.tool_control, back_s, take)
-    async with run_until(log.read, {"the reader of what people say": log.run}):
-        pass  # all that the topic has now is read
+    topic = config.topics.tool_control
+    log = ControlLog(config.kafka, topic, back_s, take)
+    try:
+        async with asyncio.timeout(READ_S), run_until(log.read, {"the reader of what people say": log.run}):
+            pass  # all that the topic has now is read
+    except TimeoutError as late:
+        raise Unavailable(f"Kafka: {topic} was not read to its end within {READ_S:g} s") from late
     now = time.time() * 1000
     open_ = (each for each in asked.values() if each.approval not in answered and each.until >= now)
     return sorted(open_, key=lambda each: each.until)

@@ -186,14 +186,18 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
 
     async def on_partitions_assigned(self, assigned: Iterable[TopicPartition]) -> None:
         """Continue partitions that come back, and take over new ones."""
-        consumer, places = self._consumer, set(assigned)
-        assert consumer is not None  # noqa: S101 -- it assigned the partitions
         try:
-            self._static_membership.joined(member_id_of(consumer), generation_of(consumer))
-        except FatalError as problem:
+            await self._assigned(set(assigned))
+        except Exception as problem:  # noqa: BLE001 -- the client would swallow it
             self._failure.tell(problem)
-            return
+
+    async def _assigned(self, places: set[TopicPartition]) -> None:
+        consumer = self._consumer
+        assert consumer is not None  # noqa: S101 -- it assigned the partitions
+        self._static_membership.joined(member_id_of(consumer), generation_of(consumer))
         gone = self._queues.keys() - places
+        for place in gone:
+            self._work[place].cancel()  # at once: the take-over of what is another's now must not go on
         for place in places:
             if place not in self._queues:
                 self._queues[place] = self._queue(place)

@@ -214,6 +214,26 @@ async def test_a_poll_without_anything_does_not_say_that_there_is_no_record(
             await readers.of("").time_before(1, 3)
 
 
+async def test_a_kafka_that_brings_nothing_is_away_at_last(
+    kafka: str, unique: str, log: EventLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A poll raises nothing then: whoever reads up to an end would read the same place again and again."""
+
+    async def nothing(*_: object, **__: object) -> dict[Any, Any]:
+        return {}
+
+    async with readers_of(kafka, f"past-{unique}") as readers:
+        reader = readers.of("")
+        monkeypatch.setattr(AIOKafkaConsumer, "getmany", nothing)
+        monkeypatch.setattr(log_readers, "TURN_S", 0.001)
+        for _ in range(1, log_readers.EMPTY_TURNS):
+            assert await reader.read(1, 3, b"c0", log.end) == ([], 3)
+        with pytest.raises(Unavailable, match="nothing came from offset 3 on"):
+            await reader.read(1, 3, b"c0", log.end)
+        monkeypatch.undo()
+        assert await reader.read(1, 3, b"nobody", log.end) == ([], log.end)
+
+
 async def test_a_partition_that_does_not_answer_keeps_nobody_of_another_waiting(
     kafka: str, unique: str, log: EventLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:

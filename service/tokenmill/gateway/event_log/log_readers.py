@@ -29,6 +29,10 @@ POLL_MS = 200
 TURN_S = 0.2
 """Seconds that one client may scan before another one gets its turn."""
 
+EMPTY_TURNS = 75
+"""Turns in a row in which nothing comes, although there is more, after which Kafka counts as away: 15 s. They are
+counted, since a process that was suspended saw nothing for longer."""
+
 START_S = 30.0
 
 ANSWER_S = 5.0
@@ -149,11 +153,13 @@ class LogReaders:
 class ClientLogReader:
     """The pool as one client uses it: its turns count as those of its name. Raises `Unavailable` as the pool does."""
 
-    __slots__ = ("_name", "_pool")
+    __slots__ = ("_empty_turns", "_name", "_pool")
 
     def __init__(self, pool: LogReaders, name: str) -> None:
         self._pool = pool
         self._name = name
+        self._empty_turns = 0
+        """Turns in a row in which nothing came."""
 
     def _place(self, partition: int) -> TopicPartition:
         return TopicPartition(self._pool.topic, partition)
@@ -167,7 +173,7 @@ class ClientLogReader:
         it would wait at the log's end. `most` caps the records, of all conversations, of the first poll: each costs
         time, needed or not. Raises `DeletedByRetention` if the log begins after `start`.
         """
-        place = self._place(partition)
+        place, begin = self._place(partition), start
         async with self._pool.reader(place, self._name) as consumer:
             _seek(consumer, place, start)
             until = time.monotonic() + TURN_S
@@ -179,8 +185,15 @@ class ClientLogReader:
                     await _must_reach(consumer, place, start)
                 came = entries(partition, [record for record in records if record.key == key])
                 if came or after >= stop or time.monotonic() > until:
+                    self._note_turn(begin, after)
                     return came, after
                 start = after
+
+    def _note_turn(self, begin: int, after: int) -> None:
+        """Raise `Unavailable` if no turn has got further for long: polls raise nothing while Kafka is away."""
+        self._empty_turns = self._empty_turns + 1 if after == begin else 0
+        if self._empty_turns >= EMPTY_TURNS:
+            raise Unavailable(f"Kafka: read the past: nothing came from offset {begin} on for {EMPTY_TURNS} turns")
 
     async def bounds(self, partition: int) -> tuple[int, int]:
         """Return the partition's first offset, and the one after its last committed record."""
