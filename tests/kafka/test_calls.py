@@ -1,6 +1,7 @@
 """Patience with limits."""
 
 import asyncio
+import math
 import time
 from collections.abc import Iterator
 from contextlib import nullcontext
@@ -91,8 +92,9 @@ async def test_who_stood_still_waits_for_as_long_again(monkeypatch: pytest.Monke
         await deadline(loop.create_future(), "look", 0.3)
 
 
+@pytest.mark.parametrize(("seconds", "end"), [(30, ", giving up in 30 s"), (math.inf, "")])
 async def test_attempts_are_repeated_until_one_succeeds(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, seconds: float, end: str
 ) -> None:
     """Each failure is logged; pauses grow up to a bound."""
     monkeypatch.setattr(calls, "FIRST_PAUSE_S", 0.001)
@@ -104,10 +106,10 @@ async def test_attempts_are_repeated_until_one_succeeds(
             raise Unavailable(failures.pop(0))
         return "done"
 
-    assert await until_available(attempt, 30) == "done"
+    assert await until_available(attempt, seconds) == "done"
     said = [record.getMessage().split("; next try in ") for record in caplog.records]
     assert [problem for problem, _ in said] == ["first", "second", "third", "fourth"]
-    assert [pause.split(" s,")[0] for _, pause in said] == ["0.001", "0.002", "0.003", "0.003"]
+    assert [pause for _, pause in said] == [f"{pause} s{end}" for pause in ("0.001", "0.002", "0.003", "0.003")]
 
 
 async def test_attempts_end() -> None:

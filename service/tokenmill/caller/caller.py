@@ -1,7 +1,7 @@
 """A member of the group of callers: reads its partitions of `requests`, runs answers, and commits offsets.
 
-1. A partition's owner begins the requests that are written after it got the partition. Earlier ones are inherited
-   (`inheritance`): their answers may be running at another caller, or at none.
+1. A partition's owner begins the requests that are written after it got the partition (`placing`). Earlier ones are
+   inherited (`inheritance`): their answers may be running at another caller, or at none.
 2. An answer that has begun here continues here, whichever caller owns its partition: a rebalance cuts no answer off.
    The new owner sees in the log that the answer is alive, and when it has ended. So does this caller if it gets the
    partition back, as another one may have taken the answer over meanwhile.
@@ -20,7 +20,6 @@
 import asyncio
 import logging
 import math
-import time
 from collections.abc import Iterable
 from functools import partial
 from http import HTTPStatus
@@ -34,18 +33,16 @@ from tokenmill.caller.finishes import Finishes
 from tokenmill.caller.inheritance import Decide, Inheritance, Inherited
 from tokenmill.caller.membership import Membership
 from tokenmill.caller.offsets import Offsets
+from tokenmill.caller.placing import Placing
 from tokenmill.caller.recovery_queue import RecoveryQueue
 from tokenmill.caller.repeated_requests import RepeatedRequests
 from tokenmill.caller.running import Over, Running
 from tokenmill.caller.tracing import traced
 from tokenmill.config import Config
 from tokenmill.kafka.aiokafka_inside import generation_of, member_id_of
-from tokenmill.kafka.believed_ends import BELIEF_S, BelievedEnds
-from tokenmill.kafka.calls import deadline, started, stopped, until_available
+from tokenmill.kafka.calls import started, stopped, until_available
 from tokenmill.kafka.client_tasks import must_read
 from tokenmill.kafka.clients import make_consumer
-from tokenmill.kafka.group import committed_offsets
-from tokenmill.kafka.lookup import offsets_since
 from tokenmill.kafka.static_membership import StaticMembership
 from tokenmill.kafka.topic_presence import TopicPresence
 from tokenmill.kafka.topics import find_topic
@@ -96,7 +93,7 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
         static = bool(config.kafka.group_instance_id)
         self._membership = Membership(config.kafka.session_timeout_ms / 1000, static=static)
         self._static_membership = StaticMembership(config.kafka)
-        self._ends = BelievedEnds()
+        self._placing = Placing(config.front.answer_s, self._offsets.__setitem__, self._failure.tell)
         self._presence = TopicPresence(config.topics.requests)
         self._draining = False
         numbers.read_value("tokenmill_caller_partitions", lambda: len(self._offsets))
@@ -262,6 +259,7 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
 
     async def on_partitions_revoked(self, revoked: Iterable[TopicPartition]) -> None:  # noqa: ARG002 -- always all
         """Commit the offsets of all partitions a last time: afterwards they may be another caller's."""
+        await self._placing.close()
         try:
             if self._consumer is not None and self._offsets:
                 await self._commit(self._consumer)
@@ -277,8 +275,7 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
         try:
             assert self._consumer is not None  # noqa: S101 -- it assigned the partitions
             self._static_membership.joined(member_id_of(self._consumer), generation_of(self._consumer))
-            patience_s = max(self._kafka.startup_timeout_s, 2 * BELIEF_S)  # by then, a doubted end is believed
-            await until_available(lambda: self._place(places), patience_s)
+            await self._placing.begin(self._consumer, places)
         except Exception as problem:  # noqa: BLE001 -- the client would swallow it
             self._failure.tell(problem)
         self._presence.assigned = True
@@ -288,24 +285,6 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
         del self._offsets[place]
         for queue in (self._inherited, self._left):
             queue.let_go(place)
-
-    async def _place(self, places: list[TopicPartition]) -> None:
-        """Seek to each partition's committed offset, or to the oldest request whose time is not over."""
-        consumer = self._consumer
-        assert consumer is not None  # noqa: S101 -- it assigned the partitions
-        if not places:
-            return
-        committed = await committed_offsets(consumer, places)
-        firsts = await deadline(consumer.beginning_offsets(places), "look up the log's beginning")
-        ends = await deadline(consumer.end_offsets(places), "look up the log's end")
-        self._ends.believe({place: (ends[place], each.offset) for place, each in committed.items()})
-        oldest = int((time.time() - self._config.front.answer_s) * 1000)
-        found = await offsets_since(consumer, places, oldest)
-        for place in places:
-            begin = committed[place].offset if place in committed else found[place]
-            begin = min(max(begin, firsts[place]), ends[place])
-            consumer.seek(place, begin)
-            self._offsets[place] = Offsets(begin, ends[place])
 
     async def _commit_regularly(self, consumer: AIOKafkaConsumer) -> None:
         while True:

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import math
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import Protocol, TypeVar
@@ -101,7 +102,10 @@ async def _within(seconds: float) -> AsyncIterator[None]:
 
 
 async def until_available(attempt: Callable[[], Awaitable[T]], seconds: float) -> T:
-    """Try again, with growing pauses, for this many seconds, and log each failure. Raises the last one."""
+    """Try again, with growing pauses, for this many seconds, and log each failure. Raises the last one.
+
+    `math.inf` seconds are for work that holds up no other.
+    """
     loop = asyncio.get_running_loop()
     give_up = loop.time() + seconds
     pause = FIRST_PAUSE_S
@@ -112,7 +116,8 @@ async def until_available(attempt: Callable[[], Awaitable[T]], seconds: float) -
             left = give_up - loop.time()
             if left <= 0:
                 raise
-            log.warning("%s; next try in %g s, giving up in %.0f s", problem, pause, left)
+            end = "" if math.isinf(left) else f", giving up in {left:.0f} s"
+            log.warning("%s; next try in %g s%s", problem, pause, end)
         await asyncio.sleep(min(pause, max(left, 0)))
         pause = min(2 * pause, LONGEST_PAUSE_S)
 
