@@ -1,11 +1,11 @@
-"""Rows about answers whose caller is lost, stands still or comes back, and about who stops one."""
+"""Rows about answers whose caller is lost, stands still or comes back, and about stops."""
 
 from tests.ablations.ablation import Ablation, Change
 
 CALLERS = (
     Ablation(
         "a caller that stood still asks the group before it begins what it read",
-        "it begins what another caller has by now: the model is called twice, and whoever writes last may be heard",
+        "it begins what another caller has by now: the model is called twice, and the last to write may be heard",
         "integration/test_caller_member.py::test_who_stood_still_begins_nothing_before_the_group_says_that_it_may",
         (
             Change(
@@ -76,7 +76,7 @@ CALLERS = (
         (Change("caller/inheritance.py", "if not self._listens:", "if False:"),),
     ),
     Ablation(
-        "who has listened goes on when partitions move",
+        "a caller that has listened goes on when partitions move",
         "a silent answer waits for as long as callers come and go faster than a lease",
         "caller/test_inheritance.py::test_who_is_silent_is_listened_to_however_partitions_move",
         (Change("caller/inheritance.py", "        self._parted = True\n", "        self._waiting.clear()\n"),),
@@ -95,7 +95,7 @@ CALLERS = (
     ),
     Ablation(
         "the first range is never taken over",
-        "who had read the request and stood still begins after all: two writers are mixed",
+        "a caller that had read the request and stood still begins after all: two writers are mixed",
         "caller/test_inheritance.py::test_who_begins_after_a_takeover_is_not_heard",
         (Change("caller/inheritance.py", "max(progress.range, 0) + 1,", "progress.range + 1,"),),
     ),
@@ -107,7 +107,7 @@ CALLERS = (
     ),
     Ablation(
         "signs of life of an overtaken caller count for nothing",
-        "who took over is lost, too, and nobody follows as long as the one before lives",
+        "the caller that took over is lost, too, and no other follows as long as the one before lives",
         "caller/test_answer_progress.py::test_who_was_overtaken_gives_signs_of_nobody_s_life",
         (
             Change(

@@ -13,7 +13,7 @@ LOGS = (
     ),
     Ablation(
         "commits say in which leader's epoch their records were written",
-        "who leads, and whether a log has gone on otherwise, can't be compared with what is committed",
+        "the leader, and a log that has gone on otherwise, can't be compared with what is committed",
         "kafka/test_leader_epochs.py::test_commits_say_log_and_epoch",
         (
             Change(

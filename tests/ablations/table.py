@@ -87,7 +87,7 @@ ABLATIONS = (
     ),
     Ablation(
         "the group is asked before a partition is taken over",
-        "who has lost it without hearing of it fences the worker that has it now, which ends",
+        "a worker that has lost it without hearing of it fences the one that has it now, which ends",
         "integration/test_lanes_again.py::test_who_is_no_member_any_more_fences_nobody",
         (Change("worker/ownership.py", "        await still_a_member(self._parts.consumer)\n", ""),),
     ),

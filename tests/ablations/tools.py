@@ -17,7 +17,7 @@ TOOLS = (
     ),
     Ablation(
         "the group is asked before a partition of calls is taken over",
-        "who has lost it without hearing of it fences the runner that has it now, which ends",
+        "a runner that has lost it without hearing of it fences the one that has it now, which ends",
         "tools/test_runner.py::test_who_is_no_member_any_more_fences_nobody",
         (Change("tools/runner.py", "        await still_a_member(consumer)\n", ""),),
     ),
