@@ -27,7 +27,7 @@ from tests.structure.tree import CHECKOUT
 MESSAGE_BYTES = 1 << 20
 """Of a request: the variables of the environment are in it."""
 
-READY_S = 60.0
+READY_S = 200.0
 """For the imports of the process that forks, on a busy machine."""
 
 IMPORTED = (
