@@ -9,6 +9,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Give every test one more parameter, which nobody uses."""
+    """Give every test one more parameter, which it does not use."""
     metafunc.fixturenames.append("again")
     metafunc.parametrize("again", range(metafunc.config.option.again))

@@ -33,7 +33,7 @@ QUICK = (
     "an offset is committed only when its outputs are acknowledged",
     "a replay writes no dead letters",
 )
-"""Those that are made where nobody asks for all: of a takeover, of an order, of a restore."""
+"""The parts that every run of the tests switches off: of a takeover, of an order, of a restore."""
 
 RUN_S = 180
 """For one run of a test: a few seconds, two of which are imports; and many times that on a busy machine."""

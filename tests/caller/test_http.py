@@ -271,15 +271,14 @@ async def test_a_prompt_that_does_not_end_is_not_waited_for(monkeypatch: pytest.
         assert len(await http.whole(server.url, CALL, HEADERS, upstream())) == 1_000
 
 
-async def test_who_leaves_a_stream_closes_the_connection_at_once() -> None:
-    """So that the server stops."""
+async def test_who_leaves_a_stream_closes_the_connection_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that the server stops; nothing is read on."""
+    monkeypatch.setattr(module, "REST_S", 20.0)
     async with OpenAiLike(lambda _: Script("x" * 400, pause_s=0.02)) as server, Http() as http:
         call = Call("/v1/chat/completions", {"model": "test-model", "messages": [{}], "stream": True})
         async with aclosing(http.streamed(server.url, call, HEADERS, upstream())) as pieces:
             await anext(pieces)
-        left = asyncio.get_running_loop().time()
         await server.generations[0].over()
-        assert asyncio.get_running_loop().time() - left < 0.3
     assert server.generations[0].closed_early
 
 

@@ -2,9 +2,11 @@
 
 import asyncio
 from contextlib import closing
+from types import SimpleNamespace
 
 import pytest
 
+from tokenmill.caller import resettable_timeout as module
 from tokenmill.caller.resettable_timeout import ResettableTimeout
 
 
@@ -22,15 +24,19 @@ async def test_a_wait_that_takes_too_long_ends() -> None:
     assert task.cancelling() == 0
 
 
-async def test_only_waiting_counts() -> None:
+async def test_only_waiting_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither many short waits nor the time between them."""
-    clock = asyncio.get_running_loop().time
-    began = clock()
-    with closing(ResettableTimeout(0.2)) as limit:
-        await asyncio.sleep(0.3)
-        while clock() - began < 0.8:
+    now, task = [0.0], asyncio.current_task()
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    with closing(ResettableTimeout(10)) as limit:
+        for between, wait in ((20, 1), (1, 9), (0, 9), (30, 9)):
+            now[0] += between
+            limit._look()
             with limit:
-                await asyncio.sleep(0.02)
+                now[0] += wait
+                limit._look()
+    assert task is not None
+    assert task.cancelling() == 0
 
 
 async def test_waits_may_become_shorter_and_longer() -> None:

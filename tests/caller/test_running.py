@@ -257,7 +257,7 @@ async def test_a_sign_that_kafka_does_not_take_holds_up_no_other(
 
 
 async def test_who_writes_gives_no_further_signs() -> None:
-    """Its chunks are characters enough."""
+    """Its chunks are signs enough."""
     async with scene(Script("x" * 240, pause_s=0.02), lease_s=6) as now:
         beating = asyncio.create_task(now.running.beat())
         now.begin()

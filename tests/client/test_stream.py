@@ -280,7 +280,9 @@ async def test_a_source_that_is_cancelled_leaves_an_answer_that_was(publisher: P
     assert (done.text, [reason for reason, _ in done.ends]) == ("Hel", ["cancelled"])
 
 
-async def test_a_cancellation_stays_one_though_kafka_is_away(publisher: Publisher) -> None:
+async def test_a_cancellation_stays_one_though_kafka_is_away(
+    publisher: Publisher, caplog: pytest.LogCaptureFixture
+) -> None:
     """Its task must end as cancelled; that the answer could not be ended is logged."""
     begun = asyncio.Event()
 
@@ -296,6 +298,7 @@ async def test_a_cancellation_stays_one_though_kafka_is_away(publisher: Publishe
     publishing.cancel()
     with pytest.raises(asyncio.CancelledError):
         await publishing
+    assert "an answer of conversation 'c1' was cancelled, but is still open: " in caplog.text
 
 
 async def test_a_source_is_closed_when_an_item_of_it_can_t_be_published(publisher: Publisher) -> None:

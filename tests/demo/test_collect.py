@@ -25,12 +25,12 @@ class Script:
         await asyncio.Event().wait()
 
 
-async def collected(*events: AnyEvent, wait_for: set[str]) -> tuple[Collector, list[AnyEvent]]:
+async def collected(*events: AnyEvent, wait_for: set[str], seconds: float = 20) -> tuple[Collector, list[AnyEvent]]:
     watched: list[AnyEvent] = []
     collector = Collector(cast("Any", Script(*events)), watched.append)
     reading = asyncio.create_task(collector.run())
     try:
-        await collector.wait_for(wait_for, 0.5)
+        await collector.wait_for(wait_for, seconds)
     finally:
         reading.cancel()
     return collector, watched
@@ -63,4 +63,6 @@ async def test_it_is_told_how_many_have_finished() -> None:
 async def test_who_does_not_finish_in_time_is_named() -> None:
     """The demo never hangs."""
     with pytest.raises(FatalError, match="finish event within 0 s of: c2"):
-        await collected(*message("c1"), MessageStart("", "plain", conversation_id="c2"), wait_for={"c1", "c2"})
+        await collected(
+            *message("c1"), MessageStart("", "plain", conversation_id="c2"), wait_for={"c1", "c2"}, seconds=0.1
+        )

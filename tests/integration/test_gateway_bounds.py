@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.support.gateway_clients import answer, blocks, events_path, gateway_of, read_events
+from tests.support.gateway_clients import answer, blocks, events_path, gateway_of, read_events, streams
 from tests.support.gateways import answer as answer_of_model
 from tests.support.sse import Block, Lines, Sse
 from tests.support.stage import Stage, until
@@ -142,12 +142,6 @@ async def test_those_who_read_nothing_delay_nobody_and_are_closed(stage: Stage, 
         each = 512 * 1024
         assert memory(process) - before < 64 * MIB + STALLED * each
         assert highest_seen[process.pid] - before < 64 * MIB + STALLED * each
-
-
-def streams(process: GatewayProcess) -> int:
-    """How many are open."""
-    found = re.findall(r"^tokenmill_gateway_connections(?:\{[^}]*\})? (\S+)$", process.metrics(), flags=re.MULTILINE)
-    return int(sum(map(float, found)))
 
 
 def ended(process: GatewayProcess, reason: str) -> int:

@@ -10,7 +10,7 @@ from uuid import uuid4
 import pytest
 import pytest_asyncio
 
-from tests.support.gateway_clients import answer, blocks, events_path, gateway_of, payloads_of, read_events
+from tests.support.gateway_clients import answer, blocks, events_path, gateway_of, payloads_of, read_events, streams
 from tests.support.gateways import listening
 from tests.support.sse import Block
 from tests.support.stage import Stage, until
@@ -109,7 +109,7 @@ async def test_a_late_client_joins_at_every_frame_at_either_gateway(shared: Scen
 async def test_a_conversation_without_a_message_waits_for_its_first(shared: Scene, unique: str) -> None:
     """From its start or from now; and one that is asked for its open message gets the next."""
     waiting = [asyncio.create_task(shared.all(unique, from_=word)) for word in ("start", "now", "message")]
-    await asyncio.sleep(1)  # all of them are at the head
+    await until(lambda: streams(shared.gateways[0]) == len(waiting), "all of them are there")
     await shared.say(unique, "m", TEXT)
     wanted = await shared.wanted(unique)
     for task in waiting:

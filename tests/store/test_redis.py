@@ -199,13 +199,13 @@ async def test_a_reader_starts_again_when_the_head_changes(store: RedisStore, mo
 async def test_a_server_that_is_away_or_silent_is_unavailable_soon(
     store: RedisStore, redis_server: RedisServer
 ) -> None:
-    """At most two tries with their time-outs, whatever is wrong."""
+    """In two tries with their time-outs, whatever is wrong."""
     head = await store.write_full("tokens", 0, None, Place(1, 10), b"", {b"a": b"1"})
     redis_server.freeze()
     began = time.monotonic()
     with pytest.raises(Unavailable):
         await store.write_delta("tokens", 0, head, Place(1, 11), b"", {b"b": b"2"}, [])
-    assert time.monotonic() - began < 3 * 0.3 + 0.5
+    assert 2 * 0.3 <= time.monotonic() - began < 10 * 0.3
     redis_server.thaw()
     redis_server.kill()
     with pytest.raises(Unavailable):

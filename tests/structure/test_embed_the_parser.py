@@ -61,7 +61,8 @@ async def ask(app: Any, version: str, leaves_after: int) -> list[Message]:
     asgi = {"version": "3.0", "spec_version": version}
     scope = {"type": "http", "asgi": asgi, "method": "POST", "path": "/v1/messages", "query_string": b"", "headers": []}
     async with asyncio.timeout(10):
-        await app(scope, receive, send)
+        with suppress(Exception):  # servers log that a client has left
+            await app(scope, receive, send)
     return sent
 
 
@@ -70,8 +71,7 @@ async def test_a_client_that_leaves_stops_the_model(version: str) -> None:
     """At once, not when its objects are collected; this test still holds the answer."""
     endless = Endless()
     answer = httpx.Response(200, stream=endless)
-    with suppress(Exception):  # servers log that a client has left
-        await ask(example(answer), version, 4)
+    await ask(example(answer), version, 4)
     assert endless.closed
 
 

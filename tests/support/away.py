@@ -1,4 +1,4 @@
-"""A Kafka that goes away while somebody reads up to an end."""
+"""A Kafka that goes away while a topic is read up to its end."""
 
 import asyncio
 from typing import Any

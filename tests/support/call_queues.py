@@ -58,7 +58,7 @@ async def config_of(kafka: str, unique: str, **tools: Any) -> Config:
 async def desk_of(
     config: Config, run: Run, limits: ConcurrencyLimits | None = None, orders: Orders | None = None
 ) -> AsyncIterator[CallQueue]:
-    """One that has fenced whoever had the partition before, and has read what is known."""
+    """A queue that has fenced the owner before it, and has read what is known."""
     name, topics = config.kafka.group_id, config.topics
     make = partial(make_producer, config.kafka, transactional_id=name, transaction_timeout_ms=10_000)
     transaction = Transaction(make, name, name, 10, lambda _: None)
@@ -83,7 +83,7 @@ def record(offset: int, id_: str, tool: str = "note") -> InputRecord:
 
 
 async def states(config: Config) -> list[tuple[str, str]]:
-    """The calls and their stages, as whoever takes over reads them."""
+    """The calls and their stages, as the next owner reads them."""
     records = await read_topic(config.kafka.bootstrap_servers, config.topics.tool_state)
     return [
         (msgspec.json.decode(each.key)[-1], msgspec.json.decode(each.value, type=Written).stage) for each in records

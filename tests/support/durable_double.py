@@ -155,7 +155,7 @@ class DurableDouble:
         return f"{self._gate.url}/v1/streams/{request.match_info['name']}"
 
     async def _write(self, stream: _Stream, records: list[Output]) -> str:
-        """Where that ended, once the gateway has read it: whoever wrote wants to read it."""
+        """Return where that ended, once the gateway has read it: a client that wrote reads next."""
         written = await self._gate.say(records)
         stream.first = written[0].offset if stream.first < 0 else stream.first
         partition, last = written[-1].partition, written[-1].offset

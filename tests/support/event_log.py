@@ -91,7 +91,7 @@ class EventLog:
     # As `LogReaders`
 
     def of(self, _name: str) -> "EventLog":
-        """Nobody waits here."""
+        """All read at once here, none in turns."""
         return self
 
     async def read(
@@ -138,7 +138,7 @@ def of(key: str, chunks: Iterable[Mapping[str, Any]]) -> list[Said]:
 
 
 def frames_of(came: Iterable[Entry], dialect: Dialect, key: bytes = b"c") -> list[Frame]:
-    """What a reader who was there all the time is sent."""
+    """What a reader that was there all the time is sent."""
     view = View(dialect, 0)
     return [frame for entry in came if entry.key == key for frame in view.take(entry)]
 

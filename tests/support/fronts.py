@@ -33,7 +33,7 @@ UPSTREAMS = [
     Upstream(models=["m", "org/model"], kind="vllm", urls=["http://127.0.0.1:9"], format="hermes"),
     Upstream(models=["claude"], kind="anthropic", urls=["http://127.0.0.1:9"]),
 ]
-"""Nobody calls them."""
+"""They are never called."""
 
 WORDS: list[Chunk] = [
     {"delta": "Hello "},
@@ -94,7 +94,7 @@ class FrontStage:
         self.answer = answer
         self.asked: list[Asked] = []
         self.readers: list[str] = []
-        """Message ids of which fronts said that somebody else reads them."""
+        """Ids of messages that another front reads, as fronts said."""
         self.cancelled: list[str] = []
         """Message ids that were stopped."""
         self.session = ClientSession()
@@ -199,7 +199,7 @@ def now_ms() -> int:
 
 
 async def by_key(credentials: Credentials) -> Grant | None:
-    """Who has which key: names, each with conversations of their own; `reader` may only read."""
+    """Grant each key the rights of its name, to conversations of its own; `reader` may only read."""
     name = credentials.key
     if name not in ("alice", "bob", "reader"):
         return None

@@ -1,4 +1,4 @@
-"""A barrier in a running program: whoever comes there waits until the test lets it go on. Nothing is replaced."""
+"""A barrier in a running program: a task that comes there waits until the test lets it go on. Nothing is replaced."""
 
 import asyncio
 from typing import Any
@@ -7,7 +7,7 @@ REACHED_S = 20
 
 
 class Gate:
-    """Closed until it is opened, for everybody who comes."""
+    """Closed until the test opens it."""
 
     def __init__(self) -> None:
         self._reached = asyncio.Event()
@@ -25,9 +25,9 @@ class Gate:
         setattr(owner, method, held)
 
     async def reached(self) -> None:
-        """Wait until somebody stands in front of it. The wait has a deadline that fails the test."""
+        """Wait until a task stands in front of it. The wait has a deadline that fails the test."""
         await asyncio.wait_for(self._reached.wait(), REACHED_S)
 
     def open(self) -> None:
-        """Let everybody go on, also those who come later."""
+        """Let all tasks go on, also those that come later."""
         self._opened.set()

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import re
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -136,6 +137,12 @@ async def read_events(
             if len(got) == count:
                 break
         return got
+
+
+def streams(process: GatewayProcess) -> int:
+    """The number of streams that a gateway has open."""
+    found = re.findall(r"^tokenmill_gateway_connections(?:\{[^}]*\})? (\S+)$", process.metrics(), flags=re.MULTILINE)
+    return int(sum(map(float, found)))
 
 
 def gateway_of(stage: Stage, folder: Path, stack: contextlib.ExitStack, **gateway: Any) -> GatewayProcess:

@@ -1,4 +1,4 @@
-"""Requests and frames that nobody should send: nearly right ones, with some of their bytes changed. Pure, by a seed."""
+"""Requests and frames that no client should send: nearly right ones with some bytes changed. Pure, by a seed."""
 
 import random
 import struct

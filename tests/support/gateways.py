@@ -91,7 +91,7 @@ def payloads(body: bytes) -> list[bytes]:
 
 
 def admission(authorizer: Authorizer | None = None) -> Admission:
-    """Lets everybody in, or whom these rights do."""
+    """Lets every client in, or those that the authorizer does."""
     return Admission(authorizer or AllowAll(), ConnectionLimits(100, 100))
 
 
@@ -120,7 +120,7 @@ class Gate:
         await self.serving.flusher.emptied()
 
     async def grow(self, bootstrap: str, partitions: int) -> None:
-        """Add partitions, and wait until the gateway and whoever says something know of them."""
+        """Add partitions, and wait until the gateway and the producer know of them."""
         await grow_topics(bootstrap, self._topic, partitions=partitions)
         await until(lambda: self.serving.tail.has(partitions - 1), "the gateway knows of the new partitions")
         await self._producer.client.force_metadata_update()
@@ -142,7 +142,7 @@ class Gate:
         return await asyncio.gather(*sent)
 
     async def hear(self, records: Iterable[Output]) -> None:
-        """Put records on the log, and wait until the gateway has read them: who comes back then is shown them."""
+        """Put records on the log, and wait until the gateway has read them: a client that comes back is shown them."""
         ends = {record.partition: record.offset for record in await self.say(records)}
         for partition, end in ends.items():
             window = await self.serving.tail.pin(partition)

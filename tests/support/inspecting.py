@@ -52,7 +52,7 @@ class Seen:
 async def opened(
     view: str = "", fields: Any = None, recording: Recording | None = None, width: int = 1280
 ) -> AsyncIterator[Page]:
-    """The page at a view; at its end it has asked nobody else, the policy stopped nothing, and nothing went wrong."""
+    """The page at a view. Fails at the end if it asked another server, was stopped by its policy, or went wrong."""
     fragment = f"#{view}={quote(json.dumps(fields), safe='')}" if fields is not None else f"#{view}"
     async with (
         TestServer(inspector_app(recording, IdleConnections())) as server,

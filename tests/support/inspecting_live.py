@@ -33,7 +33,7 @@ def config_of(stage: Stage, **topics: str) -> Config:
 async def page_at(
     fragment: str, config: Config | None, authorizer: Authorizer | None = None, width: int = 1280
 ) -> AsyncIterator[Page]:
-    """The page at a fragment; at its end it has asked nobody else, and nothing went wrong."""
+    """The page at a fragment. Fails at the end if it asked another server, or something went wrong."""
     app = inspector_app(None, IdleConnections(), config, authorizer, Gateway())
     async with TestServer(app) as server, browser_page() as page:
         with Seen(page) as seen:

@@ -1,4 +1,4 @@
-"""Targets of the Makefile, made as somebody does who types them."""
+"""Targets of the Makefile, made as they are from a shell."""
 
 import os
 import subprocess

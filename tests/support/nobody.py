@@ -26,12 +26,12 @@ Settings = Mapping[str, Mapping[str, Any]]
 
 
 def identity() -> dict[str, Any]:
-    """Who runs the programs: nobody if that can be, else whoever runs the tests, who is not root either."""
+    """The user that runs the programs: that of the image if root runs the tests, else the one that runs the tests."""
     return {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
 
 
 def python_for_all() -> Path:
-    """A Python 3.11 or later that every user may run: that of the tests may be in somebody's home."""
+    """A Python 3.11 or later that every user may run: that of the tests may be in a home folder."""
     names = [f"/{place}/bin/python3.{minor}" for minor in (11, 12, 13) for place in ("usr/local", "usr")]
     for candidate in (os.path.realpath(sys.executable), *names):
         try:
@@ -57,7 +57,7 @@ class Nobody:
 
     @contextmanager
     def read_only(self) -> Iterator["Nobody"]:
-        """Meanwhile nobody can write into the folder, as in the image; root could."""
+        """Only root can write into the folder inside the block, as in the image."""
         folders = [self.folder, *(path for path in self.folder.rglob("*") if path.is_dir() and not path.is_symlink())]
         for path in folders:
             path.chmod(0o555)

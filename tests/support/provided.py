@@ -21,7 +21,7 @@ from tokenmill.records import InputRecord, Output
 
 
 class Provided(NamedTuple):
-    """All that came out, of whatever messages."""
+    """All that came out, of all messages."""
 
     events: list[AnyEvent]
     rejected: list[str]

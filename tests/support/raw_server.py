@@ -85,7 +85,7 @@ class RawServer:
 
 @asynccontextmanager
 async def raw_server(*pieces: bytes | float, then: Then = "close") -> AsyncIterator[RawServer]:
-    """One of them; a number is a pause of so many seconds. Whoever uses it has half a minute."""
+    """A server that writes these pieces; a number is a pause of so many seconds. The block may last half a minute."""
     served = RawServer(pieces, then)
     listening = await asyncio.start_server(served.respond, "127.0.0.1", 0)
     served.url = f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}"

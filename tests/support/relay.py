@@ -45,8 +45,8 @@ class Relay:
 
     @asynccontextmanager
     async def deaf(self) -> AsyncIterator[None]:
-        """While it lasts, who wants to connect is not answered, not even by the kernel. Connections that there are
-        stay as they are.
+        """While it lasts, new connections are not answered, not even by the kernel. Those that there are stay as they
+        are.
 
         The kernel answers for a listener until its queue is full, so it is filled.
         """
@@ -87,7 +87,7 @@ class Relay:
         self._writers.add(writer)
         try:
             behind, there = await asyncio.open_connection("127.0.0.1", self._target)
-        except OSError:  # the server is away: whoever asks hears of it
+        except OSError:  # the server is away, and its client hears of it
             writer.close()
             return
         self._writers.add(there)

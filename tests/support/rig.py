@@ -21,7 +21,7 @@ from tokenmill.worker.lane import Lane
 from tokenmill.worker.parts import Parts
 
 SESSION_MS = 20_000
-"""Rigs leave the group when they end, so that nobody waits for it; a slow machine does not throw them out."""
+"""So long that a slow machine throws no rig out of the group. Rigs leave it when they end: no test waits for this."""
 
 
 class Recorder(Hooks):

@@ -34,7 +34,7 @@ AUTHORIZER = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
     "super.users": "User:ANONYMOUS",
 }
-"""Settings of a broker that knows rules; who logs in nowhere may do everything."""
+"""Settings of a broker that knows rules; a client without a login may do everything."""
 
 
 class Right(NamedTuple):

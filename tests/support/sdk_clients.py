@@ -29,7 +29,7 @@ ANTHROPIC_TOOLS = [
 
 
 TLS = ssl.create_default_context()
-"""Nobody uses it, but each client would make one of its own, which takes longer than a request."""
+"""Unused, but each client would make one of its own, which takes longer than a request."""
 
 
 def openai_client(url: str, retries: int = 0) -> OpenAI:
@@ -182,7 +182,7 @@ def ask_messages(url: str, model: str, words: str, *, stream: bool, retries: int
 
 
 def _nobody(piece: str) -> None:
-    """Nobody looks at the pieces."""
+    """Ignore the pieces."""
 
 
 def _joined(pieces: Iterable[str], seen: Callable[[str], None]) -> str:

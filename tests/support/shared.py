@@ -1,8 +1,8 @@
 """One server for all processes of a test run: a broker less is a start less, and one that idles less for a whole run.
 
 1. The first process that needs the server starts it, and writes its address into the run's folder.
-2. Whoever uses it holds a lock that users share. So the process that started it can wait for the others at its end, and
-   one that dies gives its lock back.
+2. Each process that uses it holds a lock that users share. So the process that started it can wait for the others at
+   its end, and one that dies gives its lock back.
 3. Addresses are written, read and removed under another lock. A server that is about to end has no address: a process
    that comes then starts the next one.
 4. Only one server can be shared so. Of two processes with a server each, that use both, each would wait for the other.
@@ -42,7 +42,7 @@ def shared(folder: Path, start: Start) -> Iterator[str]:
 
 @contextmanager
 def _last(lock: IO[str], users: IO[str], address: Path) -> Iterator[None]:
-    """Wait at the end until nobody else uses the server: all their tests have deadlines."""
+    """Wait at the end until no other process uses the server: all their tests have deadlines."""
     yield
     with _locked(lock):
         fcntl.flock(users, fcntl.LOCK_EX)

@@ -27,7 +27,7 @@ MASK = b"\x00\x00\x00\x00"
 
 
 class Token(Authorizer):
-    """Whoever says the word may read `c…`, as long as it holds."""
+    """Lets a client with the right word read `c…`, as long as that is valid."""
 
     valid = True
 

@@ -14,7 +14,7 @@ from tokenmill.records import Headers
 TRACE, PARENT = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 
 HEADERS: Headers = (("traceparent", f"00-{TRACE}-{PARENT}-01".encode()),)
-"""Of somebody who keeps the trace."""
+"""Of a client that keeps the trace."""
 
 
 class Kept:

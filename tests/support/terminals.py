@@ -61,7 +61,7 @@ class OnTerminal:
         return self.process.wait(DEADLINE_S)
 
     def _more(self, give_up: float) -> bool:
-        """False at the end, when nobody has the terminal open any more."""
+        """Whether more came. Nothing does at the end, when no process has the terminal open any more."""
         ready, _, _ = select.select([self._master], [], [], max(0.0, give_up - time.monotonic()))
         assert ready, f"nothing more is drawn behind {self.drawn[-2_000:]!r}"
         try:

@@ -1,6 +1,7 @@
 """Calls on a topic, runners of them, and what came of each."""
 
 import asyncio
+import re
 import sys
 import time
 from collections.abc import Mapping
@@ -113,7 +114,7 @@ class Calls:
         )
 
     async def cancel(self, conversation: str, message: str) -> None:
-        """Nobody wants the message any more, as a worker says it."""
+        """Say that the message was cancelled, as a worker does."""
         end = Finish("cancelled", conversation_id=conversation, message_id=message, seq=2, time=2)
         await self._producer.send_and_wait(
             self.topics.tool_calls,
@@ -140,6 +141,12 @@ class Calls:
     def effects(self) -> list[str]:
         """What the tools did."""
         return self.ledger.read_text().splitlines() if self.ledger.exists() else []
+
+
+def owned(runner: ToolsProcess) -> float:
+    """The number of partitions that a runner has; 0 if it does not answer."""
+    found = re.search(r"^tokenmill_tools_partitions (\S+)$", runner.metrics(), re.MULTILINE)
+    return float(found[1]) if found else 0
 
 
 def runner_of(calls: Calls, deadline: Deadline | None = None) -> Runner:

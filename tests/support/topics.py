@@ -132,7 +132,7 @@ async def _read(consumer: AIOKafkaConsumer, partition: TopicPartition, end: int,
 
 
 def unmade(bootstrap: str, unique: str) -> Config:
-    """Topics that nobody made yet."""
+    """A configuration whose topics do not exist yet."""
     outputs = [
         ExtraOutput(topic=f"extra-{unique}"),
         ExtraOutput(topic=f"live-{unique}", dialect="agent"),

@@ -27,7 +27,7 @@ from tests.structure.tree import CHECKOUT
 MESSAGE_BYTES = 1 << 20
 """Of a request: the variables of the environment are in it."""
 
-READY_S = 60.0
+READY_S = 200.0
 """For the imports of the process that forks, on a busy machine."""
 
 IMPORTED = (
@@ -83,7 +83,7 @@ class Warm:
                 if not (answer := self._way.recv(MESSAGE_BYTES)):
                     raise ConnectionResetError("the process that forks has ended")
                 return json.loads(answer)
-            except OSError:  # an answer that comes late would be taken for the next one's, who asks another process
+            except OSError:  # a late answer would be taken for that to the next request: another process is asked then
                 self._way.close()
                 self._way = None
                 raise
@@ -99,12 +99,12 @@ class Warm:
 
 
 def _for_python() -> Mapping[str, str]:
-    """The variables that Python, or who measures it, reads when it starts."""
+    """The variables that Python, or a tool that measures it, reads when it starts."""
     return {name: value for name, value in os.environ.items() if name.startswith(("PYTHON", "COVERAGE"))}
 
 
 def _close(way: socket.socket, process: "subprocess.Popen[bytes]") -> None:
-    """It ends when nobody can ask it any more. Copies go on."""
+    """End the process that forks, by closing the way to it. Copies go on."""
     way.close()
     process.wait(READY_S)
 
@@ -157,12 +157,12 @@ class Copy:
 
 
 def serve(way: socket.socket) -> Sequence[str]:
-    """Fork for whoever asks; in a copy, return the arguments of its command. Raises `SystemExit` when nobody asks."""
+    """Fork at each request; in a copy, return its command's arguments. Raises `SystemExit` when the way is closed."""
     for module in IMPORTED:
         import_module(f"tokenmill.{module}")
     import_module("tokenmill.plugins").load_plugins()
     _freeze()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # meant for the tests, who end all of this
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # meant for the tests, which end all of this
     ends: dict[int, int] = {}  # threads may ask side by side for the same one, of which the system says it once
     while True:
         message, files, _, _ = socket.recv_fds(way, MESSAGE_BYTES, 1)
@@ -183,7 +183,7 @@ def serve(way: socket.socket) -> Sequence[str]:
 
 
 def _end_of(pid: int, ends: dict[int, int]) -> int | None:
-    """The status with which a child has ended, which is noted; None while it runs. Of another's it is not known."""
+    """Return the status of a child that has ended, and note it; None while it runs. That of others is unknown."""
     try:
         ended, status = os.waitpid(pid, os.WNOHANG)
     except ChildProcessError:
@@ -194,7 +194,7 @@ def _end_of(pid: int, ends: dict[int, int]) -> int | None:
 
 
 def _freeze() -> None:
-    """As the command does with what it has imported."""
+    """Exclude what is imported from garbage collection, as the command does."""
     import gc  # noqa: PLC0415 -- for this process alone
 
     gc.collect()
@@ -202,7 +202,7 @@ def _freeze() -> None:
 
 
 def _become(asked: Mapping[str, Any], log: int) -> None:
-    """What a process that was just started is: with its own folder, variables, output and signals."""
+    """Take the folder, variables, output and signals that a process has which was just started."""
     os.dup2(log, 1)
     os.dup2(log, 2)
     os.close(log)

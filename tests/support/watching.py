@@ -1,4 +1,4 @@
-"""The end of the events topic without Kafka: who watches a message is told by a real hub."""
+"""The end of the events topic without Kafka: a real hub tells of the messages that are watched."""
 
 from collections import Counter
 
@@ -11,7 +11,7 @@ PARTITION = 0
 
 
 class NoTail(Tail):
-    """Has one partition, and counts who needs it."""
+    """Has one partition, and counts how many need it."""
 
     def __init__(self) -> None:
         self.pins = Counter[int]()

@@ -16,7 +16,7 @@ from msgspec import UNSET
 
 from tests.support.away import goes_away_while_read
 from tests.support.stage import until
-from tests.support.tool_calls import PARTITIONS, Calls, left, owner_of, refusal_of, runner_of, weather
+from tests.support.tool_calls import PARTITIONS, Calls, left, owned, owner_of, refusal_of, runner_of, weather
 from tests.support.topics import admin_of, make_topics, read_topic, write_topic
 from tokenmill.config import Config, Kafka, Topics
 from tokenmill.errors import FatalError, Unavailable
@@ -130,11 +130,14 @@ async def test_after_a_crash_what_may_be_repeated_is_and_nothing_else(kafka: str
 
 async def test_partitions_move_to_runners_that_come(kafka: str, unique: str, tmp_path: Path) -> None:
     """Calls that run are finished first where they can be; no call is lost, none is run twice."""
-    async with Calls(tmp_path, kafka, unique, handover_s=10) as calls:
-        with calls.runner():
+    async with Calls(tmp_path, kafka, unique, handover_s=60) as calls:
+        times = {"session_timeout_ms": 30_000, "rebalance_timeout_ms": 120_000, "request_timeout_ms": 180_000}
+        calls.settings["kafka"] |= times  # no call takes so long, however busy the machine is
+        with calls.runner() as first:
             for number in range(12):
                 await calls.call(f"one-{number}", partition=number % PARTITIONS, seconds=0.5)
-            with calls.runner():
+            with calls.runner() as second:
+                await until(lambda: sorted(map(owned, (first, second))) == [1, 2], "both have some")
                 for number in range(12):
                     await calls.call(f"two-{number}", partition=number % PARTITIONS, seconds=0.1)
                 expected = [f"{name}-{number}" for name in ("one", "two") for number in range(12)]

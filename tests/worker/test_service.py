@@ -1,6 +1,5 @@
 """The worker as a service: patient at the start, loud when it can't continue, orderly at the end."""
 
-import asyncio
 from collections.abc import AsyncIterator
 
 import msgspec
@@ -77,10 +76,10 @@ async def test_a_start_warns_of_an_input_that_keeps_too_little(stage: Stage, cap
 async def test_a_start_returns_at_once_and_gives_up_in_time(stage: Stage) -> None:
     """The web endpoints must answer while it waits for Kafka; in the end it fails."""
     config = configuration(stage)
-    kafka = msgspec.structs.replace(config.kafka, bootstrap_servers=f"127.0.0.1:{free_port()}", startup_timeout_s=0.1)
+    kafka = msgspec.structs.replace(config.kafka, bootstrap_servers=f"127.0.0.1:{free_port()}", startup_timeout_s=1)
     scene = Scene(msgspec.structs.replace(config, kafka=kafka))
-    await asyncio.wait_for(scene.service.start(), 1)
-    assert scene.service.readiness() == (False, "starting")
+    await scene.service.start()
+    assert (scene.service.readiness(), scene.service.failure) == ((False, "starting"), None)
     await until(lambda: scene.service.failure, "it gives up")
     assert scene.failing == 1
     assert "can't be reached" in str(scene.service.failure)

@@ -64,7 +64,7 @@ def test_a_name_owns_what_the_front_made_for_it() -> None:
 
 
 def test_what_the_front_made_for_a_name_is_nobody_else_s_by_a_pattern_of_everything() -> None:
-    """A key of an application may well have `*`; whoever is to see these, too, is given their character by name."""
+    """A key of an application may well have `*`; one that is to show these, too, has a pattern that begins with `~`."""
     made = own_conversation("web2", "x")
     assert not Grant("web", ("*", "*~*"), frozenset({"read"})).allows(made, "read")
     assert Grant("operator", ("*", "~*"), frozenset({"read"})).allows(made, "read")

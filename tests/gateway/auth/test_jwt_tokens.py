@@ -136,7 +136,7 @@ async def test_a_token_can_not_do_without_a_signature(
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 async def test_a_public_key_is_no_secret(by_set: JwtAuthorizer, algorithm: str) -> None:
-    """Whoever has fetched the set could character with it otherwise, in any form that it has."""
+    """A client that has fetched the set could sign with it otherwise, in any form that it has."""
     key = private(algorithm).public_key()
     pem = key.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
     der = key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)

@@ -153,7 +153,8 @@ async def test_a_head_that_is_none_or_too_long_is_refused(head: bytes, caplog: p
     """And the connection is closed, without a trace in the log and without keeping what was sent."""
     async with served(app()) as client, asyncio.timeout(20):
         reader, writer = await asyncio.open_connection("127.0.0.1", client.base_url.port)
-        with contextlib.suppress(ConnectionError):
+        long = len(head) > HEADER_BYTES  # then the connection may be gone before all of it is written
+        with contextlib.suppress(ConnectionError) if long else contextlib.nullcontext():
             writer.write(head)
             await writer.drain()
             assert b" 400 " in (await reader.read()).split(b"\r\n")[0]

@@ -100,7 +100,7 @@ async def test_a_long_poll_waits_for_what_comes(gate: Gate, client: httpx.AsyncC
     assert there.json() == values(records[:2])
     offset, cursor = there.headers["stream-next-offset"], there.headers["stream-cursor"]
     page = asyncio.create_task(client.get(S, params={"offset": offset, "live": "long-poll", "cursor": cursor}))
-    await asyncio.sleep(0.3)
+    await until(lambda: gate.serving.hub.clients(gate.serving.tail.partition_of(b"c")), "it waits")
     await gate.say(records[2:3])
     came = await page
     assert came.json() == values(records[2:3])

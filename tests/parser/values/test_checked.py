@@ -49,9 +49,9 @@ def test_text_that_cannot_be_encoded_matches_nothing() -> None:
 
 def test_no_pattern_takes_long() -> None:
     """Those that other engines go back and forth in take no longer than any."""
-    begun = time.perf_counter()
+    begun = time.process_time()
     assert not matches("^(a+)+$", "a" * 100_000 + "!")
-    assert time.perf_counter() - begun < 1
+    assert time.process_time() - begun < 1
 
 
 def test_a_pattern_for_keys_is_small() -> None:

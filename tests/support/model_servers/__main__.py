@@ -91,7 +91,7 @@ async def _serve(arguments: argparse.Namespace) -> None:
         asyncio.get_running_loop().add_signal_handler(number, over.set)
     ledger = Ledger(arguments.ledger)
     async with SERVERS[arguments.name](answer, port=arguments.port, watch=ledger.watch, **settings) as server:
-        print(server.url, flush=True)  # noqa: T201 -- who starts it waits for this line
+        print(server.url, flush=True)  # noqa: T201 -- the test that starts it waits for this line
         await over.wait()
 
 

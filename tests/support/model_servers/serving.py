@@ -48,7 +48,7 @@ class Generation:
         self.dropped = False
         """The server did."""
         self.stopped = asyncio.Event()
-        """Somebody asked the server to stop it."""
+        """Set when a client asks the server to stop it."""
         self._over = asyncio.Event()
 
     def end(self) -> None:

@@ -46,7 +46,7 @@ class Wire(ABC):
 
     @abstractmethod
     def whole(self, said: Sequence[Speech]) -> Any:
-        """The answer of who didn't ask for a stream."""
+        """The answer to a request without a stream."""
 
 
 def sse(value: Any) -> bytes:
