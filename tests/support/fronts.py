@@ -198,6 +198,11 @@ def now_ms() -> int:
     return int(time.time() * 1000)
 
 
+async def anonymous(_: Credentials) -> Grant | None:
+    """Anybody, under no name."""
+    return Grant("", ("open-*",), frozenset({"read", "write"}))
+
+
 async def by_key(credentials: Credentials) -> Grant | None:
     """Who has which key: names, each with conversations of their own; `reader` may only read."""
     name = credentials.key
