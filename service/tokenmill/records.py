@@ -67,6 +67,16 @@ def header(headers: Headers, name: str) -> bytes | None:
     return None
 
 
+DIGITS = 18
+"""Digits of the longest number in a header that is read: all of them fit into 64 bits."""
+
+
+def number_in(headers: Headers, name: str, otherwise: int) -> int:
+    """The number in a header; `otherwise` if it has none, or one that no worker writes."""
+    value = header(headers, name) or b""
+    return int(value) if value.isdigit() and len(value) <= DIGITS else otherwise
+
+
 def date_of(timestamp: int) -> datetime | None:
     """A record's timestamp, in milliseconds since the epoch, as a date; None if no calendar has it.
 

@@ -112,7 +112,7 @@ CALLERS = (
         (
             Change(
                 "caller/answer_progress.py",
-                "number = _range_of(record, self.range) if chunk.seq is None",
+                "number = number_in(record.headers, SIGN_RANGE, self.range) if chunk.seq is None",
                 "number = self.range if chunk.seq is None",
             ),
         ),

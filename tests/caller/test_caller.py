@@ -20,7 +20,7 @@ from tests.support.model_servers.speech import Script
 from tests.support.stage import until
 from tests.support.topics import admin_of
 from tests.support.watching import Watching
-from tokenmill.apis.record import StoppedRecord
+from tokenmill.apis.record import CONVERSATION_BYTES, StoppedRecord
 from tokenmill.caller import answer as answers
 from tokenmill.caller.caller import Caller
 from tokenmill.caller.inheritance import Inherited
@@ -157,6 +157,17 @@ async def test_of_requests_with_the_same_key_the_first_counts(desk: Desk, model:
     assert await answered(desk, "m1", "m3", "m4") == dict.fromkeys(("m1", "m3", "m4"), "quick[stop]")
     await until(lambda: committed_is(desk, 4), "all are committed")
     assert model.of("m2") == []
+
+
+async def test_a_request_that_no_front_wrote_is_passed_over(desk: Desk, model: Model, start: Start) -> None:
+    """Its key is no conversation's: `tokens` may not take it, and an answer without an end would end every caller."""
+    start("caller")
+    value = msgspec.json.encode(request("m1"))
+    for key in (b"\xff", *(b"%d" % number + b"x" * CONVERSATION_BYTES for number in range(9))):
+        await desk.producer.send(desk.topics.requests, key, value)
+    await desk.ask(request("m2"))
+    assert await answered(desk, "m2") == {"m2": "quick[stop]"}
+    assert model.of("m1") == []
 
 
 async def test_a_key_that_fronts_have_forgotten_is_answered_again(desk: Desk, start: Start) -> None:

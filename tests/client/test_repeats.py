@@ -1,5 +1,7 @@
 """Dropping what was delivered before."""
 
+import pytest
+
 from tokenmill.client import Repeats
 
 
@@ -44,6 +46,13 @@ def test_records_without_a_number_always_pass() -> None:
     repeats = Repeats()
     assert repeats.fresh(b"c1", [])
     assert repeats.fresh(b"c1", [])
+
+
+@pytest.mark.parametrize(("name", "value"), [("tm-seq", b"one"), ("tm-seq", b""), ("tm-part", b"x/2")])
+def test_records_with_a_number_that_is_none_always_pass(name: str, value: bytes) -> None:
+    """No worker wrote them, and nobody has to stop for them."""
+    repeats = Repeats()
+    assert [repeats.fresh(b"c1", [*headers(0), (name, value)]) for _ in range(2)] == [True, True]
 
 
 def test_only_so_many_messages_are_remembered() -> None:

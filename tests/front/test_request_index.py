@@ -6,9 +6,10 @@ import msgspec
 import pytest
 from aiokafka import ConsumerRecord
 
-from tokenmill.apis.record import LeftRecord, ReaderRecord, RequestRecord, StoppedRecord
+from tokenmill.apis.record import CONVERSATION_BYTES, LeftRecord, ReaderRecord, RequestRecord, StoppedRecord
 from tokenmill.front import request_index
 from tokenmill.front.request_index import RequestIndex
+from tokenmill.limits import MODEL_CHARS
 
 KEEP_MS = 1_000
 
@@ -188,3 +189,14 @@ def test_only_so_many_are_known() -> None:
     made = index(*(record(f"m{number}", number, fingerprint=f"f{number}") for number in range(5)))
     assert len(made) == 2
     assert (made.by_fingerprint("f0", 0), ids(made.by_fingerprint("f4", 0))) == (None, "m4")
+
+
+def test_what_is_kept_of_a_request_is_short() -> None:
+    """Anybody may write to the topic: a key that is no conversation's is passed over, the name of a model is cut."""
+    body = msgspec.Raw(b'{"model":"%b"}' % (b"m" * 100_000))
+    found = index(record("a", key=b"x" * (CONVERSATION_BYTES + 1)), record("b", key=b"\xff"), record("c", body=body))
+    assert (found.by_id("a"), found.by_id("b")) == (None, None)
+    found = index(record("c", api="responses", body=body))
+    known = found.by_id("c")
+    assert known is not None
+    assert len(known.model) == MODEL_CHARS

@@ -9,6 +9,7 @@ import pytest
 from tests.front.test_posts import BODIES, CHAT, text_of
 from tests.support.fronts import Asked, FrontStage, answered, fronting, told
 from tests.support.stage import until
+from tokenmill.config import Gateway
 from tokenmill.front import readers
 
 pytestmark = pytest.mark.integration
@@ -105,3 +106,14 @@ async def test_a_retry_may_come_as_late_as_the_answer(kafka: str, unique: str) -
         first, second = (asked.record for asked in front.asked)
         assert (again.headers["tm-message-id"], later.headers["tm-message-id"]) == (first.message_id, second.message_id)
         assert (first.attempt, second.attempt) == (0, 0)
+
+
+async def test_who_has_no_name_gets_no_other_s_answer(kafka: str, unique: str) -> None:
+    """A retry finds the request of its client's name, and so does a conversation that nobody names."""
+    gateway = Gateway(auth="function", function="tests.support.fronts:anonymous", flush_ms=1)
+    async with fronting(kafka, unique, gateway=gateway) as front:
+        for conversation, status in (("", 403), ("open-1", 200), ("", 403)):
+            named = {"x_conversation_id": conversation, "x_stainless_retry_count": "1"}
+            async with front.post(CHAT, BODIES[CHAT], **named) as response:
+                assert response.status == status
+        assert [asked.conversation for asked in front.asked] == ["open-1"]

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from tokenmill.events import ToolResult
+from tokenmill.inspector import lines
 from tokenmill.inspector.lines import (
     Ended,
     Line,
@@ -19,6 +20,8 @@ from tokenmill.inspector.lines import (
     about,
 )
 from tokenmill.inspector.watched import Step
+from tokenmill.limits import JSON_DEPTH
+from tokenmill.tools.control import ApprovalRequest
 
 STEP = Step("text", 0, 1, "x", [], "", "", "text", 9)
 
@@ -47,3 +50,25 @@ LINES: list[tuple[Line, dict[str, Any]]] = [
 def test_a_line_has_its_name_and_its_fields(line: Line, told: dict[str, Any]) -> None:
     """As the page and its recordings know them."""
     assert msgspec.json.decode(msgspec.json.encode(line)) == told
+
+
+def test_arguments_that_are_asked_about_take_no_more_for_blanks_than_for_themselves() -> None:
+    """A line for each value would begin with as many blanks as it is deep."""
+    deep: list[Any] = list(range(1_000))
+    for _ in range(JSON_DEPTH - 2):
+        deep = [deep]
+    for arguments in ({"path": ["/srv"]}, {"a": deep}):
+        asked = ApprovalRequest(
+            approval="hash",
+            conversation_id="c",
+            message_id="m",
+            choice=0,
+            id="call",
+            name="f",
+            arguments=arguments,
+            until=9,
+        )
+        text = about(asked, 5).text
+        assert msgspec.json.decode(text) == arguments
+        assert len(text) < lines.INDENTED * len(msgspec.json.encode(arguments))
+    assert about(asked, 5).text.count("\n") == 0

@@ -9,6 +9,7 @@ import pytest
 from tokenmill.inspector import live
 from tokenmill.inspector.lines import Line, Opened, Piece, Published, Rejected, Repeated, Unread
 from tokenmill.inspector.live import EARLY_S, Watch, WatchedPartition
+from tokenmill.inspector.live_log import _began
 from tokenmill.limits import ENDED_OFFSETS
 from tokenmill.partition import OutputSpec, Partition, PartitionSettings
 from tokenmill.records import InputRecord, Output, header
@@ -107,6 +108,23 @@ def test_another_event_than_the_one_that_was_expected_is_told() -> None:
 def test_a_value_with_bytes_that_are_no_text_is_told_as_a_string() -> None:
     """Like all that is no JSON."""
     assert live.readable(b'["\xff"]') == msgspec.Raw('"[\\"\ufffd\\"]"'.encode())
+
+
+def test_a_value_of_several_lines_is_told_on_one() -> None:
+    """Each line of what a page is told stands for itself."""
+    assert live.readable(b'{\n"a":\r\n1}') == msgspec.Raw(b'{ "a":  1}')
+
+
+@pytest.mark.parametrize("name", ["tm-seq", "tm-choice", "tm-opened"])
+def test_an_event_with_a_number_that_no_worker_writes_ends_nothing(name: str) -> None:
+    """Python reads no number of so many digits; what comes behind it is told as ever."""
+    watching, records = watch(), tokens(*CHUNKS)
+    read(watching, records)
+    first, *others = published(records)
+    foreign = msgspec.structs.replace(first, headers=[("tm-message-id", b"m"), (name, b"9" * 5_000)])
+    assert told(hear(watching, [foreign]), Published) != []
+    assert _began(foreign) == foreign.timestamp
+    assert len(told(hear(watching, [first, *others]), Published)) == len(others) + 1
 
 
 def test_an_event_that_comes_before_its_token_waits_for_it() -> None:

@@ -2,9 +2,9 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Coroutine, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager, suppress
 from itertools import count
 from threading import Event
 from typing import Any
@@ -18,9 +18,10 @@ from tests.support.stage import until
 from tokenmill.errors import ConfigError, Unavailable
 from tokenmill.limits import SNAPSHOT_PAGE_BYTES, SNAPSHOT_PAGE_FIELDS
 from tokenmill.servers import RedisServer
-from tokenmill.store import Breaker, GuardedStore, HeadChanged, Place, RedisStore, Snapshot
+from tokenmill.store import Breaker, GuardedStore, Head, HeadChanged, Place, RedisStore, Snapshot
 from tokenmill.store.guarded import LONGEST_PAUSE_S
 from tokenmill.store.redis import pages, redis_client, translated
+from tokenmill.store.sessions import RedisSessions
 
 pytestmark = pytest.mark.integration
 
@@ -337,3 +338,62 @@ async def test_only_a_lost_connection_is_unavailable() -> None:
     with pytest.raises(RuntimeError, match="dictionary changed"):
         async with translated(client):
             raise RuntimeError("dictionary changed size during iteration")
+
+
+@asynccontextmanager
+async def saying(answer: bytes) -> AsyncIterator[str]:
+    """Something that speaks the protocol, and answers each command alike; its address."""
+    over = list[asyncio.Event]()
+
+    async def served(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        over.append(asyncio.Event())
+        closed = over[-1]
+        while parts := await reader.readline():
+            for _ in range(int(parts[1:])):
+                await reader.readexactly(int((await reader.readline())[1:]) + 2)
+            writer.write(answer)
+        writer.close()
+        await writer.wait_closed()
+        closed.set()
+
+    async with await asyncio.start_server(served, "127.0.0.1", 0) as server:
+        yield f"redis://127.0.0.1:{server.sockets[0].getsockname()[1]}?protocol=2"
+        for closed in over:
+            await closed.wait()
+
+
+NONSENSE = {
+    "a word": b"+OK\r\n",
+    "a number": b":0\r\n",
+    "nothing": b"$-1\r\n",
+    "an empty list": b"*0\r\n",
+    "numbers": b"*6\r\n" + b":1\r\n" * 6,
+    "a head": b"*6\r\n" + b"$1\r\n1\r\n" * 4 + b"$-1\r\n" * 2,
+    "words of another protocol": b"HTTP/1.1 400 Bad Request\r\n\r\n",
+}
+
+
+@pytest.mark.parametrize("name", NONSENSE)
+async def test_what_no_redis_answers_is_nothing(name: str) -> None:
+    """Whatever answers there, it is a cache: a worker that ended for this would end again at each start."""
+
+    async def found(call: Coroutine[Any, Any, object]) -> object:
+        with suppress(Unavailable):
+            return await call
+        return None
+
+    async with saying(NONSENSE[name]) as url:
+        store = RedisStore(url, group="group", timeout=1)
+        sessions = RedisSessions(url, group="group", prefix="mill", timeout=1, ttl=100)
+        head, place = Head("generation", 1, 10, 1), Place(1, 20)
+        calls = [
+            store.load("tokens", 0),
+            store.write_full("tokens", 0, head, place, b"", {b"a": b"1"}),
+            store.write_delta("tokens", 0, head, place, b"", {b"a": b"1"}, [b"b"]),
+            sessions.load(b"c"),
+        ]
+        try:
+            assert [await found(call) for call in calls] == [None] * len(calls)
+        finally:
+            await store.close()
+            await sessions.close()

@@ -10,7 +10,6 @@ LONGEST_FILE = 400
 """Lines. A longer file has two ideas; one that nobody reads alone is no file."""
 
 NO_TEST_OF_ITS_OWN = {
-    "records.py": "protocols and structs without behaviour; every test of codecs and sessions uses them",
     "limits.py": "constants; each is tested where it caps something",
     "errors.py": "names; each is tested where it is raised",
     "parser/spec.py": "data; every format is made of it",

@@ -198,6 +198,11 @@ def now_ms() -> int:
     return int(time.time() * 1000)
 
 
+async def anonymous(_: Credentials) -> Grant | None:
+    """Anybody, under no name."""
+    return Grant("", ("open-*",), frozenset({"read", "write"}))
+
+
 async def by_key(credentials: Credentials) -> Grant | None:
     """Grant each key the rights of its name, to conversations of its own; `reader` may only read."""
     name = credentials.key

@@ -4,6 +4,7 @@ import msgspec
 import pytest
 
 from tokenmill.events import Event, Finish, TextDelta, ToolCall
+from tokenmill.limits import KEY_BYTES, PAYLOAD_BYTES
 from tokenmill.records import InputRecord
 from tokenmill.tools.call import Call, read_calls
 
@@ -38,11 +39,17 @@ def test_a_record_is_a_call_of_its_message() -> None:
         (msgspec.json.encode(EVENT).replace(b"call_1", b"\\ud83d"), HEADERS),
         (msgspec.json.encode(EVENT).replace(b"call_1", b"\xff"), HEADERS),
         (msgspec.json.encode(EVENT).replace(b"[1]", b"[" * 5_000 + b"]" * 5_000), HEADERS),
+        (msgspec.structs.replace(EVENT, id="x" * (KEY_BYTES + 1)), HEADERS),
+        (msgspec.structs.replace(EVENT, name="é" * KEY_BYTES), HEADERS),
+        (msgspec.structs.replace(EVENT, conversation_id="x" * (KEY_BYTES + 1)), HEADERS),
+        (msgspec.structs.replace(EVENT, message_id="x" * (KEY_BYTES + 1)), HEADERS),
+        (msgspec.structs.replace(EVENT, arguments={"a": "x" * PAYLOAD_BYTES}), HEADERS),
+        (msgspec.json.encode(EVENT).replace(b"[1]", b"[1e15%b]" % (b",1e15" * 60_000)), HEADERS),
         (msgspec.json.encode(Finish("cancelled", conversation_id="X")).replace(b"X", b"\\ud83d"), HEADERS),
     ],
 )
 def test_what_is_no_call_that_may_be_run_is_none(event: Event | bytes, headers: list[tuple[str, bytes]]) -> None:
-    """Junk, other events, and calls that have a problem."""
+    """Junk, other events, calls that have a problem, and those of which records would be too long for their topics."""
     assert read_calls(record(event, headers)) is None
 
 

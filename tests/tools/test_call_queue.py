@@ -181,7 +181,7 @@ async def test_names_in_the_log_are_quoted(config: Config, caplog: pytest.LogCap
 
     async with desk_of(config, run) as queue:
         queue.begin_at(0)
-        queue.give([record(0, "x\n2026-01-01 CRITICAL all is lost \x1b[2J" + "y" * 999)])
+        queue.give([record(0, "x\n2026-01-01 CRITICAL all is lost \x1b[2J" + "y" * 900)])
         working = asyncio.create_task(queue.work())
         await runs.wait()
         queue.leave()

@@ -164,20 +164,21 @@ async def test_who_is_stopped_says_what_it_leaves(kafka: str, unique: str, tmp_p
         assert len((await calls.results())["long"]) == 1
 
 
+@pytest.mark.parametrize("said", ["1000", "by hand"])
 async def test_where_tool_state_is_read_from_is_not_believed_beyond_its_end(
-    kafka: str, unique: str, tmp_path: Path
+    kafka: str, unique: str, tmp_path: Path, said: str
 ) -> None:
-    """It is that of another log: a call that was claimed is known all the same."""
+    """It is that of another log, or no runner's: a call that was claimed is known all the same."""
     async with Calls(tmp_path, kafka, unique) as calls:
         first = calls.runner()
         first.start()
         await calls.call("open", seconds=600)
         await until(lambda: "begin open" in calls.effects(), "it runs")
         first.kill()
-        await left(calls, unique, OffsetAndMetadata(1, "1000"))
+        await left(calls, unique, OffsetAndMetadata(1, said))
         with calls.runner() as second:
             await until(lambda: calls.answered("open"), "it is in doubt")
-            assert f"{calls.topics.tool_state}/0 ends at" in second.log.read_text()
+            assert (f"{calls.topics.tool_state}/0 ends at" in second.log.read_text()) == (said == "1000")
 
 
 async def test_who_finds_nothing_to_read_on_tool_state_keeps_the_place(kafka: str, unique: str, tmp_path: Path) -> None:

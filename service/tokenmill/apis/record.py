@@ -164,6 +164,17 @@ def read_request(value: bytes | None) -> AnyRequest | None:
         return None
 
 
+def conversation_of(key: bytes | None) -> str:
+    """Return the conversation that a record's key names; empty for a key that no front writes.
+
+    Chunks have the same key, and `tokens` may take none that is as long as one on `requests`.
+    """
+    try:
+        return key.decode() if key and len(key) <= CONVERSATION_BYTES else ""
+    except UnicodeDecodeError:
+        return ""
+
+
 def body_of(record: RequestRecord) -> dict[str, Any]:
     """Return the client's body. Raises `BadAsk` for one that no front has read."""
     try:

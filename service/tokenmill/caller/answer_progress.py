@@ -8,13 +8,10 @@ from tokenmill.errors import RecordError
 from tokenmill.limits import MIB
 from tokenmill.partition.identity import choice_index, has_content
 from tokenmill.partition.idle import condition_of
-from tokenmill.records import InputRecord, PlacedRecord, header
+from tokenmill.records import InputRecord, PlacedRecord, header, number_in
 
 TEXT_CHARS = 4 * MIB
 """Characters of text that an answer may have to be continued: a million tokens."""
-
-RANGE_DIGITS = 10
-"""Digits that the number of a range may have in a sign of life."""
 
 
 class AnswerProgress:
@@ -66,7 +63,8 @@ class AnswerProgress:
             self._control(chunk, record)
             return None
         self._last = record.offset  # from any writer: a time-out that was written before has no effect
-        number = _range_of(record, self.range) if chunk.seq is None else chunk.seq // RANGE
+        # Signs of life of older versions have no range.
+        number = number_in(record.headers, SIGN_RANGE, self.range) if chunk.seq is None else chunk.seq // RANGE
         if not self.range <= number < RANGES:
             return None  # the writer was overtaken, or is no caller
         self.at = max(self.at, at)
@@ -104,12 +102,6 @@ class AnswerProgress:
             self.text = None
         elif self.text is not None and text:
             self.text.append(text)
-
-
-def _range_of(record: PlacedRecord, otherwise: int) -> int:
-    """Return the number of the range in a sign of life; `otherwise` if it has none, as those of older versions."""
-    value = header(record.headers, SIGN_RANGE) or b""
-    return int(value) if value.isdigit() and len(value) <= RANGE_DIGITS else otherwise
 
 
 def _as_input(record: PlacedRecord) -> InputRecord:

@@ -27,7 +27,7 @@ from http import HTTPStatus
 import msgspec
 from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, ConsumerRecord, TopicPartition
 
-from tokenmill.apis.record import RequestRecord, StoppedRecord, read_request
+from tokenmill.apis.record import RequestRecord, StoppedRecord, conversation_of, read_request
 from tokenmill.caller.answer import Answer, Resources
 from tokenmill.caller.finishes import Finishes
 from tokenmill.caller.inheritance import Decide, Inheritance, Inherited
@@ -169,18 +169,18 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
 
     def _take(self, place: TopicPartition, record: ConsumerRecord) -> None:
         offsets, request = self._offsets[place], read_request(record.value)
-        if isinstance(request, StoppedRecord) and record.key:
-            self._running.cancel(record.key.decode(errors="replace"), request.message_id)
+        conversation = conversation_of(record.key)
+        if isinstance(request, StoppedRecord) and conversation:
+            self._running.cancel(conversation, request.message_id)
         if (
             not isinstance(request, RequestRecord)
-            or not record.key
+            or not conversation
             or self._repeated.repeats(request, record.timestamp)
         ):
             offsets.take(record.offset, finished=True)
             return
-        inherited = Inherited(
-            record.key.decode(errors="replace"), request, record.offset, record.timestamp, trace_context(record.headers)
-        )
+        headers = trace_context(record.headers)
+        inherited = Inherited(conversation, request, record.offset, record.timestamp, headers)
         is_inherited = record.offset < offsets.inherited_until
         offsets.take(record.offset, finished=not is_inherited and self._running.knows(request.message_id))
         if is_inherited:

@@ -31,7 +31,8 @@ class Repeats:
     def fresh(self, key: bytes | None, headers: Headers) -> bool:
         """Whether a record is no repeat.
 
-        A record without `tm-seq` (a late notice, a tool result) always counts as new.
+        A record without `tm-seq` (a late notice, a tool result), or with one that no worker writes, always counts as
+        new.
         """
         position = _position(headers)
         if position is None:
@@ -52,4 +53,7 @@ def _position(headers: Headers) -> Position | None:
     seq, part = header(headers, "tm-seq"), header(headers, "tm-part")
     if seq is None:
         return None
-    return int(seq), int(part.split(b"/")[0]) if part else 1
+    try:
+        return int(seq), int(part.split(b"/")[0]) if part else 1
+    except ValueError:
+        return None

@@ -22,6 +22,7 @@ from tokenmill.apis import APIS, RESPONSES, Api, BadAsk
 from tokenmill.apis.ask import Json
 from tokenmill.apis.namespaces import told_apart
 from tokenmill.apis.reading import holds_more, is_deeper
+from tokenmill.apis.record import own_prefix
 from tokenmill.caller.served import unknown_model
 from tokenmill.front.failure import Failed
 from tokenmill.front.following import Following
@@ -93,8 +94,8 @@ class Posts:
             raise unknown_model(ask.model, context.models)
         served.plan(ask, api.name, fields)
         identity = identify(api, ask, request.headers, grant.name, body)
-        if identity.conversation:
-            must_allow(grant, conversation_id(identity.conversation), "write")
+        conversation = identity.conversation or own_prefix(grant.name)
+        must_allow(grant, conversation_id(conversation), "write")
         span = context.serving.telemetry.current(tracing_of(request.headers))
         span.name(f"chat {ask.model}")
         span.say({"gen_ai.operation.name": "chat", "gen_ai.request.model": ask.model})

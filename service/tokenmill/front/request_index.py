@@ -8,9 +8,17 @@ import msgspec
 from aiokafka import ConsumerRecord
 
 from tokenmill.apis.namespaces import Namespaces, declared_namespaces
-from tokenmill.apis.record import ApiName, LeftRecord, ReaderRecord, RequestRecord, StoppedRecord, read_request
+from tokenmill.apis.record import (
+    ApiName,
+    LeftRecord,
+    ReaderRecord,
+    RequestRecord,
+    StoppedRecord,
+    conversation_of,
+    read_request,
+)
 from tokenmill.errors import NOT_JSON
-from tokenmill.limits import MIB
+from tokenmill.limits import MIB, MODEL_CHARS
 
 KNOWN_KEPT = 200_000
 """Number of requests that are kept: some hundred a second for ten minutes or more, half a kilobyte each."""
@@ -135,9 +143,9 @@ class RequestIndex:
     def take(self, record: ConsumerRecord) -> None:
         """Take the next record of a partition of the topic."""
         request = read_request(record.value)
-        if request is None or not record.key:
+        conversation = conversation_of(record.key)
+        if request is None or not conversation:
             return
-        conversation = record.key.decode(errors="replace")
         if isinstance(request, ReaderRecord):
             self._read_elsewhere(conversation, request.message_id)
         if isinstance(request, LeftRecord):
@@ -223,6 +231,6 @@ def _model_of(request: RequestRecord) -> str:
     if request.api != "responses":
         return ""
     try:
-        return msgspec.json.decode(request.body, type=_BodyModel).model
+        return msgspec.json.decode(request.body, type=_BodyModel).model[:MODEL_CHARS]
     except NOT_JSON:
         return ""

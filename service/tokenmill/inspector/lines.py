@@ -4,7 +4,11 @@ import msgspec
 
 from tokenmill.events import ToolProgress, ToolResult
 from tokenmill.inspector.watched import Step
+from tokenmill.parser.values.repair import nested_deeper
 from tokenmill.tools.control import ApprovalRequest, Control
+
+INDENTED = 16
+"""Levels of the deepest arguments that are shown a line for each value: with more, nearly all of it would be blanks."""
 
 
 class Line(msgspec.Struct, tag_field="line"):
@@ -99,5 +103,6 @@ def about(record: Control | ToolProgress | ToolResult, time: int) -> AboutCall:
     """The line of what was said of a call at a time."""
     text = ""
     if isinstance(record, ApprovalRequest):
-        text = msgspec.json.format(msgspec.json.encode(record.arguments), indent=2).decode()
+        said = msgspec.json.encode(record.arguments)
+        text = (said if nested_deeper(said, INDENTED) else msgspec.json.format(said, indent=2)).decode()
     return AboutCall(record, text, time)

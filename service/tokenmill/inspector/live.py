@@ -17,6 +17,7 @@ from typing import TypeAlias
 
 import msgspec
 
+from tokenmill.dialects.server_sent import on_one_line
 from tokenmill.errors import NOT_JSON, Orphan
 from tokenmill.events import decode_event, known_event
 from tokenmill.inspector.lines import Line, Opened, Piece, Published, Rejected, Repeated, Unread
@@ -26,7 +27,7 @@ from tokenmill.parser import MessageParser
 from tokenmill.partition import Partition, PartitionSettings
 from tokenmill.partition.message import Choice
 from tokenmill.partition.opening import identity_of
-from tokenmill.records import Headers, Output, PlacedRecord, header
+from tokenmill.records import Headers, Output, PlacedRecord, header, number_in
 
 EARLY_S = 2.0
 """For a token to come whose event is here: both are in the log, and are read at once."""
@@ -211,12 +212,12 @@ class Watch:
 
         The guess at a message without an id has the id of another record: it is the first that was opened.
         """
-        opened = header(record.headers, "tm-opened") or b""
+        opened = number_in(record.headers, "tm-opened", -1)
         guess = who if who in self._told else self._first
-        if guess is None or not opened.isdigit():
+        if guess is None or opened < 0:
             return
         told = self._told[guess]
-        if told.unread or not int(opened) < told.earliest or record.timestamp < told.began:
+        if told.unread or opened >= told.earliest or record.timestamp < told.began:
             return
         if guess != who and (told.published >= 0 or not (GENERATED.match(who[0]) and GENERATED.match(guess[0]))):
             return
@@ -272,12 +273,12 @@ class Watch:
 
 
 def readable(value: bytes) -> msgspec.Raw:
-    """A payload as a line can hold it: as it is, or as a string where it is no JSON."""
+    """A payload as a line can hold it: on one, or as a string where it is no JSON."""
     try:
         msgspec.json.decode(value)
     except NOT_JSON:
         return msgspec.Raw(msgspec.json.encode(value.decode(errors="replace")))
-    return msgspec.Raw(value)
+    return msgspec.Raw(on_one_line(value))
 
 
 def _rejected(record: PlacedRecord, output: Output) -> Rejected:
@@ -296,14 +297,13 @@ def _who(choice: Choice) -> Who:
 
 def _named(headers: Headers) -> Who:
     """The message and choice of an event's record."""
-    name, number = header(headers, "tm-message-id") or b"", header(headers, "tm-choice") or b""
-    return name.decode(errors="replace"), int(number) if number.isdigit() else 0
+    name = header(headers, "tm-message-id") or b""
+    return name.decode(errors="replace"), number_in(headers, "tm-choice", 0)
 
 
 def _seq(headers: Headers) -> int:
     """The sequence number of an event's record; -1 for one that has none."""
-    number = header(headers, "tm-seq") or b""
-    return int(number) if number.isdigit() else -1
+    return number_in(headers, "tm-seq", -1)
 
 
 def _number(headers: Headers) -> Number:

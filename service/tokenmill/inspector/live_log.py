@@ -25,7 +25,7 @@ from tokenmill.kafka.clients import make_reader
 from tokenmill.kafka.lookup import assign_at, offsets_since, partition_of
 from tokenmill.limits import MIB
 from tokenmill.partition import PartitionSettings
-from tokenmill.records import header
+from tokenmill.records import number_in
 from tokenmill.tools.control import ASKED_S, read_control
 
 POLL_MS = 200
@@ -232,8 +232,7 @@ async def _tokens(watch: Watch, records: list[tuple[ConsumerRecord, float | None
 
 def _began(record: ConsumerRecord) -> int:
     """When an event's message began, in milliseconds since the epoch."""
-    opened = header(record.headers, "tm-opened") or b""
-    return int(opened) if opened.isdigit() else int(record.timestamp)
+    return number_in(record.headers, "tm-opened", record.timestamp)
 
 
 def _said(record: ConsumerRecord) -> Iterator[AboutCall]:

@@ -105,7 +105,7 @@ class RedisStore:
                 keys=[self._key(topic, partition, "head"), key, base_key],
                 args=[*known, head.generation, head.epoch, head.offset, head.fields, meta, self._ttl_ms],
             )
-        _check(answer)
+            _check(answer)
         return head
 
     async def write_delta(
@@ -145,7 +145,7 @@ class RedisStore:
                     ],
                 )
                 _check(answer)
-        return Head(base.generation, place.epoch, place.offset, int(answer[1]))
+            return Head(base.generation, place.epoch, place.offset, int(answer[1]))
 
     def keep(self, places: Collection[tuple[str, int]]) -> None:
         """Do nothing: the data is in Redis, where a partition's next owner needs it, and unneeded data expires."""
@@ -206,7 +206,7 @@ async def close(redis: Redis) -> None:
 
 @asynccontextmanager
 async def translated(redis: Redis) -> AsyncIterator[None]:
-    """Turn failures of the server and of its connection into `Unavailable`."""
+    """Turn failures of the server and of its connection, and answers that can't be read, into `Unavailable`."""
     try:
         yield
     except ReadOnlyError as problem:
@@ -220,6 +220,8 @@ async def translated(redis: Redis) -> AsyncIterator[None]:
         if CLOSED not in str(problem):
             raise
         raise Unavailable("redis: the connection is gone") from problem
+    except (AttributeError, LookupError, TypeError, ValueError) as problem:
+        raise Unavailable(f"redis: an answer of another shape, as no Redis gives it: {problem!r}") from problem
 
 
 async def put_fields(redis: Redis, key: str | bytes, fields: Mapping[bytes, bytes], ttl_ms: int) -> None:

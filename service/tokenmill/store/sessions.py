@@ -84,8 +84,8 @@ class RedisSessions:
             pipe.hgetall(self._key(conversation))
             generation, fields = await pipe.execute()
             mark = await self._mark()  # after the reads: another server may have answered in between
-        whole = fields.pop(_WHOLE, b"")
-        return list(fields.values()) if whole == generation and whole.endswith(mark) else None
+            whole = fields.pop(_WHOLE, b"")
+            return list(fields.values()) if whole == generation and whole.endswith(mark) else None
 
     async def generation(self) -> bytes:
         """Return the current generation, for `restore`. Call it before you read the topic. Raises `Unavailable`."""

@@ -12,6 +12,7 @@ import msgspec
 from msgspec import UNSET
 
 from tokenmill.events import Finish, ToolCall, decode_event
+from tokenmill.limits import KEY_BYTES, PAYLOAD_BYTES
 from tokenmill.records import TRACING, Record, header
 
 Stage: TypeAlias = Literal["waiting", "asking", "running", "done"]
@@ -70,8 +71,12 @@ def answer_key(conversation: str, message: str, choice: int, opened: int) -> byt
     return msgspec.json.encode([conversation, message, choice, opened])[:-1]
 
 
-def read_calls(record: Record) -> Call | bytes | None:
-    """Read a record of `tool-calls`: a call, or the key of an answer whose calls are no longer wanted."""
+def read_calls(record: Record, most: int = PAYLOAD_BYTES) -> Call | bytes | None:
+    """Read a record of `tool-calls`: a call, or the key of an answer whose calls are no longer wanted.
+
+    A call of more than `most` bytes is none: a worker wrote no such payload, and topics may not take what is written
+    of it.
+    """
     try:
         event = decode_event(record.value or b"")
         opened = int(header(record.headers, "tm-opened") or 0)
@@ -83,18 +88,18 @@ def read_calls(record: Record) -> Call | bytes | None:
         return None
     if not isinstance(event, ToolCall) or event.problem is not UNSET:
         return None
-    return _call(event, opened, record) if _can_be_written(event, record.value or b"") else None
+    return _call(event, opened, record) if _can_be_written(event, most) else None
 
 
-def _can_be_written(event: ToolCall, source: bytes) -> bool:
-    """Whether no text in it has half a surrogate pair, which no worker writes and UTF-8 can't encode."""
-    if b"\\u" not in source:
-        return True
+def _can_be_written(event: ToolCall, most: int) -> bool:
+    """Whether a worker could have written it: it is short enough, as are its names, of which records have several, and
+    no text has half a surrogate pair, which UTF-8 can't encode.
+    """
+    names = event.conversation_id, event.message_id, event.id, event.name
     try:
-        msgspec.json.encode(event)
+        return len(msgspec.json.encode(event)) <= most and all(len(name.encode()) <= KEY_BYTES for name in names)
     except UnicodeEncodeError:
         return False
-    return True
 
 
 def _call(event: ToolCall, opened: int, record: Record) -> Call:

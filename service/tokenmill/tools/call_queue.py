@@ -64,6 +64,7 @@ class CallQueue:
         self.place = place
         self.transaction = transaction
         self._settings = config.tools
+        self._most = config.limits.payload_bytes
         self._limits = limits
         self._orders = orders
         self._ended = ended
@@ -231,7 +232,7 @@ class CallQueue:
         while self._inbox:
             record = self._inbox.popleft()
             self._taken = record.offset + 1
-            said = read_calls(record)
+            said = read_calls(record, self._most)
             if isinstance(said, bytes):
                 yield from self._stopped(said)
             elif said is not None and said.key not in self._states:

@@ -31,6 +31,7 @@ from tokenmill.kafka.transaction import Transaction, transactional_id
 from tokenmill.observe import Numbers
 from tokenmill.observe.telemetry import NO_TELEMETRY, Telemetry
 from tokenmill.process import EXIT_S, Deadline, Failure, Part, ToldToStop, before, run_until
+from tokenmill.records import DIGITS
 from tokenmill.tasks import beside, cancelled
 from tokenmill.tools.call_queue import CallQueue
 from tokenmill.tools.concurrency_limits import ConcurrencyLimits
@@ -276,7 +277,7 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
         beginning = await deadline(consumer.beginning_offsets([place]), "look up the log's beginning")
         end = await deadline(consumer.end_offsets([place]), "look up the log's end")
         self._ends.believe({place: (end[place], found.offset if found else 0)})
-        await self._learn(queue, int(found.metadata or 0) if found else 0)
+        await self._learn(queue, _needed(found.metadata) if found else 0)
         offset = max(found.offset if found else 0, beginning[place])
         queue.begin_at(offset, end[place])
         consumer.seek(place, offset)
@@ -308,3 +309,8 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
             while not await reading.reached():
                 for record in (await reader.getmany(place, timeout_ms=POLL_MS)).get(place, ()):
                     queue.read(record.key or b"", record.value, record.offset)
+
+
+def _needed(metadata: str) -> int:
+    """Return from where `tool-state` has to be read: all of it if the offset is not one that a runner committed."""
+    return int(metadata) if metadata.isascii() and metadata.isdecimal() and len(metadata) <= DIGITS else 0

@@ -47,6 +47,7 @@ def test_an_event_is_known_by_its_mark_wherever_it_is() -> None:
         record(("tm-message-id", b"m"), ("tm-seq", None)),
         record(("tm-message-id", b"m"), ("tm-seq", b"one")),
         record(("tm-message-id", b"m"), ("tm-opened", b"9" * 5_000)),
+        record(("tm-message-id", b"m"), ("tm-opened", b"%d" % 2**63)),
         record(("tm-message-id", b"m"), key=None),
         record(("tm-message-id", b"m"), value=None),
         record(("tm-message-id", b"m"), value=b""),

@@ -61,7 +61,8 @@ class Grant(msgspec.Struct, frozen=True):
     """What a client may do."""
 
     name: str
-    """The client's name: open connections are counted by it, see `holder`. Empty: they are not."""
+    """The client's name: open connections are counted by it, see `holder`. Empty: they are not, and at a front the
+    client has to name its conversations."""
     conversations: tuple[str, ...]
     """Patterns, in which `*` stands for any characters or none; case matters. Conversations that begin with `~` match
     only patterns that also do: the front creates them, each for one name."""

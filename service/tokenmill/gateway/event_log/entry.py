@@ -10,6 +10,9 @@ from tokenmill.records import Record
 KEPT_BESIDE = 400
 """Bytes that an entry takes in CPython besides its key and payload: without them a cap of bytes would not hold."""
 
+LATEST = 2**63 - 1
+"""The latest time that a broker can be asked for."""
+
 _START = b'{"type":"message-start"'
 _FINISH = b'{"type":"finish"'
 
@@ -70,4 +73,4 @@ def _entry(partition: int, record: Record, key: bytes, value: bytes) -> Entry | 
                 entry.opened = int(content)
     except (TypeError, ValueError):  # a header may have no value at all
         return None
-    return entry if key and value and entry.message and entry.choice else None
+    return entry if key and value and entry.message and entry.choice and entry.opened <= LATEST else None
