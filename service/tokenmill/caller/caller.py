@@ -46,6 +46,7 @@ from tokenmill.kafka.clients import make_consumer
 from tokenmill.kafka.static_membership import StaticMembership
 from tokenmill.kafka.topic_presence import TopicPresence
 from tokenmill.kafka.topics import find_topic
+from tokenmill.limits import MIB
 from tokenmill.observe import Numbers
 from tokenmill.observe.caller_table import Fate
 from tokenmill.observe.telemetry import NO_TELEMETRY, Telemetry
@@ -60,6 +61,10 @@ POLL_MS = 100
 COMMIT_S = 1.0
 """Seconds between two commits. The next owner inherits the requests after the last one; of most it only sees the
 end."""
+
+INHERITED_BYTES = 64 * MIB
+"""Bytes of the bodies of inherited requests that are held at once: after a long outage there may be thousands. Until
+some of them have a fate, later ones are not read."""
 
 OVERLOADED = "the caller runs as many answers as it may; try again later"
 LOST = "the process that called the model was lost, and the rest of its answer can't be had; send the request again"
@@ -156,6 +161,7 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
         while True:
             must_read(consumer)
             await self._presence.look(consumer)
+            full = self._hold(consumer)
             batches = await consumer.getmany(timeout_ms=POLL_MS)
             ours = not batches or self._membership.known or await self._commit(consumer, everything=True)
             for place, records in batches.items():
@@ -165,7 +171,17 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
                     consumer.seek(place, self._offsets[place].read)
                 for record in records if ours else ():
                     self._take(place, record)
-            self._settle_inherited()
+            self._settle_inherited(full=full)
+
+    def _hold(self, consumer: AIOKafkaConsumer) -> bool:
+        """Read no further inherited requests while as many are held as may be. Return whether they are."""
+        full = self._inherited.held_bytes > INHERITED_BYTES
+        behind = {place for place, offsets in self._offsets.items() if offsets.read < offsets.inherited_until}
+        if full:
+            consumer.pause(*behind - consumer.paused())
+        else:
+            consumer.resume(*behind & consumer.paused())
+        return full
 
     def _take(self, place: TopicPartition, record: ConsumerRecord) -> None:
         offsets, request = self._offsets[place], read_request(record.value)
@@ -220,11 +236,14 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
 
     # Recovering answers that others may have begun
 
-    def _settle_inherited(self) -> None:
-        """Start recovering a partition's inherited answers, once all their requests were read, and `left` answers."""
+    def _settle_inherited(self, *, full: bool) -> None:
+        """Start recovering a partition's inherited answers, once all their requests were read, and `left` answers.
+
+        If the queue is `full`, those that were read are enough.
+        """
         for place in self._inherited.places:
             offsets = self._offsets[place]
-            if offsets.read >= offsets.inherited_until:
+            if full or offsets.read >= offsets.inherited_until:
                 self._inherited.settle(place)
         for place in self._left.places:
             self._left.settle(place)
