@@ -173,6 +173,16 @@ async def test_a_partition_that_is_let_go_is_another_s() -> None:
     assert (anew.ended, there.ended, now.fates) == (True, True, [(0, 3, "over")])
 
 
+async def test_a_partition_may_be_let_go_before_its_round_begins() -> None:
+    """The round is told as soon as it does."""
+    now = Scene()
+    now.add(3)
+    now.settling.settle(HERE)
+    now.settling.let_go(HERE)
+    assert (await now.begun(1)).parted
+    await now.settling.close()
+
+
 async def test_a_round_that_begins_again_is_told_that_its_partition_was_let_go() -> None:
     """As reading failed; it ends with the process, as all do."""
     now = Scene()
