@@ -252,6 +252,14 @@ def test_what_is_too_old_ends_though_it_still_gets_chunks() -> None:
     assert state.opened_before(1) == []
 
 
+def test_a_young_stream_outlives_the_old_ones() -> None:
+    """The control of each would end it, as it was open when that was written."""
+    state = partition()
+    said: dict[str, object] = {"choices": [{"index": 0, "delta": {"content": "Hi"}}]}
+    run(state, [record(offset, said | {"id": f"m{offset}"}, b"%d" % offset, tm_codec="openai") for offset in range(3)])
+    assert [control.key for control in state.opened_before(2)] == [b"0", b"1"] * 2
+
+
 def test_age_means_what_was_open_then() -> None:
     """Its name may be another message's by the time the record comes round."""
     for again in ({"message_id": "m", "open": {}, "delta": "b"}, {"delta": "b"}):
