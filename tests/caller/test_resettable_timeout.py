@@ -28,9 +28,21 @@ async def test_only_waiting_counts() -> None:
     began = clock()
     with closing(ResettableTimeout(0.2)) as limit:
         await asyncio.sleep(0.3)
-        while clock() - began < 0.8:
+        while clock() - began < 0.6:
             with limit:
                 await asyncio.sleep(0.02)
+        await asyncio.sleep(0.3)
+
+
+async def test_a_wait_has_its_full_time_whenever_it_begins() -> None:
+    """The timer may ring in the middle of it."""
+    with closing(ResettableTimeout(0.2)) as limit:
+        await asyncio.sleep(0.1)
+        began = asyncio.get_running_loop().time()
+        async with asyncio.timeout(5):
+            with pytest.raises(TimeoutError), limit:
+                await asyncio.Event().wait()
+        assert 0.19 < asyncio.get_running_loop().time() - began < 2
 
 
 async def test_waits_may_become_shorter_and_longer() -> None:

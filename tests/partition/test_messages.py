@@ -31,16 +31,6 @@ def test_what_a_snapshot_remembers_is_forgotten_in_time() -> None:
         assert counts(again) == (0, known, known)
 
 
-def test_the_end_of_a_message_that_the_next_one_ends_is_in_the_snapshot() -> None:
-    """No chunk of its own says so: the first one of the next unnamed message does."""
-    state = partition({"seq": 0, "open": {}, "delta": "a"})
-    whole = state.changes(full=True)
-    run(state, log({"seq": 0, "open": {}, "delta": "b"}, start=1))
-    mark, delta = state.mark(), state.changes(full=False)
-    fields = {name: value for name, value in (whole.changed | delta.changed).items() if name not in delta.removed}
-    assert restore(SETTINGS, "tokens", 0, mark, (delta.meta, fields)).mark() == mark
-
-
 def test_an_id_in_use_again_is_not_forgotten_with_its_first_use() -> None:
     """The memory of the first end goes, the message stays."""
     state = partition({"message_id": "m", "delta": "a", "end": True}, {"message_id": "m", "open": {}})

@@ -1,9 +1,11 @@
 """Calls as they stand on the topic."""
 
+from typing import get_args
+
 import msgspec
 import pytest
 
-from tokenmill.events import Event, Finish, TextDelta, ToolCall
+from tokenmill.events import Event, Finish, Problem, TextDelta, ToolCall
 from tokenmill.records import InputRecord
 from tokenmill.tools.call import Call, read_calls
 
@@ -32,7 +34,7 @@ def test_a_record_is_a_call_of_its_message() -> None:
         (b"no JSON", HEADERS),
         (TextDelta("t0", "x"), HEADERS),
         (Finish("stop"), HEADERS),
-        (msgspec.structs.replace(EVENT, problem="truncated"), HEADERS),
+        *((msgspec.structs.replace(EVENT, problem=problem), HEADERS) for problem in get_args(Problem)),
         (EVENT, [("tm-opened", b"soon")]),
         (msgspec.json.encode(EVENT).replace(b"[1]", b'"\\ud83d"'), HEADERS),
         (msgspec.json.encode(EVENT).replace(b"call_1", b"\\ud83d"), HEADERS),
