@@ -98,6 +98,7 @@ def test_words_that_anthropic_has_not_are_not_said_in_its_api() -> None:
     told = [error(upstream_error(MESSAGES, 400, raw, "own")) for raw in (OPENAI_SAYS, ANTHROPIC_SAYS, '{"type":"X"}')]
     assert [each["type"] for each in told] == ["invalid_request_error", "overloaded_error", "invalid_request_error"]
     assert (told[0]["param"], told[0]["code"]) == ("p", "c")
+    assert error(upstream_error(MESSAGES, 404, OPENAI_SAYS, "own"))["type"] == "invalid_request_error"
 
 
 def test_what_a_server_said_is_bounded() -> None:
