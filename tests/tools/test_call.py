@@ -48,6 +48,14 @@ def test_what_is_no_call_that_may_be_run_is_none(event: Event | bytes, headers: 
     assert read_calls(record(event, headers)) is None
 
 
+def test_a_character_that_is_escaped_is_one_like_others() -> None:
+    """As those that JSON can't hold otherwise."""
+    event = msgspec.structs.replace(EVENT, arguments={"a": "\x01"})
+    call = read_calls(record(event, HEADERS))
+    assert isinstance(call, Call)
+    assert call.arguments == {"a": "\x01"}
+
+
 def test_each_call_has_a_key_of_its_own() -> None:
     """The message's beginning is part of it, as names of messages come again; what the model wrote is not."""
     one = read_calls(record(EVENT, HEADERS))
