@@ -63,6 +63,7 @@ def test_anthropics_object() -> None:
         "error": {"type": "invalid_request_error", "message": "m", "param": "n"},
         "request_id": None,
     }
+    assert json.loads(error_body(MESSAGES, 400, "m", request_id="r"))["request_id"] == "r"
     for status in (400, 401, 402, 403, 404, 429, 500, 504, 529):
         ErrorResponse.model_validate_json(error_body(MESSAGES, status, "m"))
 

@@ -81,6 +81,14 @@ async def test_a_server_is_tried_as_often_as_configured(fail: Fail) -> None:
     assert at.story()[-1] == "[error]"
 
 
+@pytest.mark.usefixtures("soon")
+async def test_a_server_that_limits_its_clients_has_not_failed() -> None:
+    """It works; left alone, it would be missed."""
+    async with Vllm(lambda _: Script("", fail="refuse", status=429)) as server, desk("vllm", server.url, tries=3) as at:
+        await at.run()
+        assert (len(server.refusals), at.pool.replicas[0].failures) == (3, 0)
+
+
 async def test_who_finds_no_place_is_told_to_come_back() -> None:
     """At once, where nobody may wait."""
     async with Vllm(lambda _: Script("Hello")) as server, desk("vllm", server.url, calls=1, queue=0) as at:
