@@ -63,6 +63,7 @@ def test_anthropics_object() -> None:
         "error": {"type": "invalid_request_error", "message": "m", "param": "n"},
         "request_id": None,
     }
+    assert json.loads(error_body(MESSAGES, 400, "m", request_id="r"))["request_id"] == "r"
     for status in (400, 401, 402, 403, 404, 429, 500, 504, 529):
         ErrorResponse.model_validate_json(error_body(MESSAGES, status, "m"))
 
@@ -98,6 +99,7 @@ def test_words_that_anthropic_has_not_are_not_said_in_its_api() -> None:
     told = [error(upstream_error(MESSAGES, 400, raw, "own")) for raw in (OPENAI_SAYS, ANTHROPIC_SAYS, '{"type":"X"}')]
     assert [each["type"] for each in told] == ["invalid_request_error", "overloaded_error", "invalid_request_error"]
     assert (told[0]["param"], told[0]["code"]) == ("p", "c")
+    assert error(upstream_error(MESSAGES, 404, OPENAI_SAYS, "own"))["type"] == "invalid_request_error"
 
 
 def test_what_a_server_said_is_bounded() -> None:

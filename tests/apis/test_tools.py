@@ -97,6 +97,7 @@ def test_a_choice_among_many_looks_at_each_tool_a_few_times() -> None:
         ("messages", {"type": "tool"}, ".name"),
         ("messages", {"type": "tool", "name": "rm"}, ".name"),
         ("messages", {"type": "required"}, ".type"),
+        ("messages", {"type": "auto", "mode": "fast"}, ".mode"),
     ],
 )
 def test_a_choice_that_can_not_be_kept_is_refused(api: str, choice: Any, place: str) -> None:
@@ -112,6 +113,15 @@ def test_a_call_without_tools_can_not_be_had(api: str, choice: Any) -> None:
     nothing: list[Any] = [[], None]
     for tools in nothing:
         assert "no tools are declared" in str(refusal(api, tools=tools, tool_choice=choice))
+
+
+@pytest.mark.parametrize(
+    ("api", "choice", "expected"),
+    [("chat", "none", "none"), ("responses", "auto", "auto"), ("messages", {"type": "none"}, "none")],
+)
+def test_any_other_choice_needs_no_tools(api: str, choice: Any, expected: str) -> None:
+    """Some clients always send one."""
+    assert ask(api, tools=[], tool_choice=choice).tool_choice == expected
 
 
 @pytest.mark.parametrize("api", DECLARED)
@@ -135,6 +145,7 @@ def test_tools_are_openais(api: str) -> None:
         ("responses", {"type": "web_search"}, ".type"),
         ("responses", {"type": "custom", "name": "x"}, ".type"),
         ("responses", {"type": "function", "name": "x", "defer_loading": True}, ".defer_loading"),
+        ("responses", {"type": "function", "name": "x", "examples": []}, ".examples"),
         ("responses", {"type": "function", "name": "x", "allowed_callers": ["programmatic"]}, ".allowed_callers[0]"),
         ("messages", {"type": "bash_20250124", "name": "bash"}, ".type"),
         ("messages", {"name": "x"}, ".input_schema"),

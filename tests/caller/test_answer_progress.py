@@ -73,6 +73,8 @@ def test_who_was_overtaken_gives_signs_of_nobody_s_life() -> None:
     assert [log.add(None, sign(b"0")), log.progress.at] == [None, 3.0]
     log.add(None, sign(b"1"))
     assert (log.progress.at, log.progress.taken_at, log.progress.range) == (5.0, 3.0, 1)
+    log.add(seq=RANGE + 1, delta="a")
+    assert (log.progress.at, log.progress.taken_at) == (6.0, 3.0)
 
 
 def test_a_sign_of_life_may_come_before_the_record_that_takes_over() -> None:

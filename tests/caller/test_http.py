@@ -229,6 +229,9 @@ async def test_what_is_compressed_is_not_read() -> None:
     """A packet of it may become gigabytes."""
     async with raw_server(answer(200, b"\x1f\x8b", more="content-encoding: gzip\r\n")) as server:
         assert (await problem_of(server.url)).kind == "unreadable"
+    async with raw_server(answer(500, b"\x1f\x8b", more="content-encoding: gzip\r\n")) as server:
+        problem = await problem_of(server.url)
+    assert (problem.kind, problem.status, problem.raw) == ("refused", 500, "")
 
 
 async def test_a_refusal_whose_body_does_not_come_is_one() -> None:

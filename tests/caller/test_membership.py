@@ -61,14 +61,16 @@ async def test_a_commit_tells_for_half_a_session() -> None:
     member.group.answering.clear()
     committing = asyncio.create_task(member.commit())
     await asyncio.sleep(0)
-    member.now += 2
+    member.now += 2.4
     member.group.answering.set()
     assert await committing
     assert member.group.taken == [OFFSETS]
     assert (member.membership.known, member.membership.due) == (True, False)
-    member.now += 1
+    member.now += 0.2
     assert (member.membership.known, member.membership.due) == (True, True)
-    member.now += 2
+    member.now += 2.3
+    assert member.membership.known
+    member.now += 0.2
     assert not member.membership.known
 
 
@@ -137,6 +139,8 @@ async def test_who_is_no_member_commits_nothing() -> None:
         member.group.generation = generation
         assert not await member.commit()
     assert (member.group.sent, member.membership.known) == (0, False)
+    member.group.generation = 1  # the first one of a group
+    assert await member.commit()
 
 
 async def test_a_commit_that_waits_is_not_sent_for_partitions_of_before() -> None:

@@ -53,8 +53,8 @@ async def test_a_full_queue_refuses_at_once_and_a_long_wait_ends() -> None:
     await one.take()
     waiting = asyncio.create_task(one.take())
     await until(lambda: one.waiting == 1, "one waits")
-    for late in (one.take(), waiting):
-        with pytest.raises(UpstreamFailed) as refused:
+    for late, why in ((one.take(), "queue for them are full"), (waiting, "no free place within 0.5 s")):
+        with pytest.raises(UpstreamFailed, match=why) as refused:
             await late
         assert (refused.value.status, refused.value.kind) == (429, "full")
     assert one.waiting == 0

@@ -2,6 +2,7 @@
 
 import asyncio
 
+import pytest
 from aiokafka import TopicPartition
 
 from tests.support.answering import request
@@ -132,6 +133,25 @@ async def test_a_kafka_that_is_away_is_asked_again() -> None:
     assert now.failures == []
 
 
+async def test_what_has_its_fate_is_not_settled_again_where_reading_fails_then() -> None:
+    """It would be begun twice."""
+    now = Scene()
+    now.add(3, 5)
+    settle = Round.settle
+
+    async def one_alone(self: Round, inherited: list[Inherited]) -> None:
+        if len(now.rounds) > 1:
+            return await settle(self, inherited)
+        self._decide(inherited[0], "over", None, "")
+        raise Unavailable("Kafka does not answer")
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Round, "settle", one_alone)
+        now.settling.settle(HERE)
+        assert (await now.begun(2)).asked == [[5]]
+    await now.settling.close()
+
+
 async def test_whatever_else_goes_wrong_is_told() -> None:
     """Going on would commit what nobody looks after."""
     now = Scene()
@@ -168,9 +188,22 @@ async def test_a_partition_that_is_let_go_is_another_s() -> None:
     here.decide(3)
     here.heard_of_all()
     await until(lambda: here.ended, "the round before is over")
-    assert (now.fates, now.settling.count, anew.ended) == ([(0, 3, "over")], 3, False)
+    await asyncio.sleep(0)
+    now.settling.settle(HERE)  # which has its round
+    await asyncio.sleep(0)
+    assert (now.fates, now.settling.count, anew.ended, len(now.rounds)) == ([(0, 3, "over")], 3, False, 3)
     await now.settling.close()
     assert (anew.ended, there.ended, now.fates) == (True, True, [(0, 3, "over")])
+
+
+async def test_a_partition_may_be_let_go_before_its_round_begins() -> None:
+    """The round is told as soon as it does."""
+    now = Scene()
+    now.add(3)
+    now.settling.settle(HERE)
+    now.settling.let_go(HERE)
+    assert (await now.begun(1)).parted
+    await now.settling.close()
 
 
 async def test_a_round_that_begins_again_is_told_that_its_partition_was_let_go() -> None:

@@ -79,3 +79,14 @@ def test_only_so_many_are_known(made: RepeatedRequests, monkeypatch: pytest.Monk
     assert not any(made.repeats(request(each, key=each), 0) for each in "abc")
     assert not made.repeats(request("d", key="a"), 0)
     assert made.repeats(request("e", key="c"), 0)
+
+
+def test_of_the_keys_the_one_that_was_asked_for_longest_ago_is_dropped(
+    made: RepeatedRequests, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A key that is used again for a new request is not forgotten before others: its repeat would be answered, too."""
+    monkeypatch.setattr(repeated_requests, "KEYS_KEPT", 2)
+    late = REMEMBER_S * 1000
+    asked = (("a", "k", 0), ("b", "l", late), ("c", "k", late), ("d", "m", late))
+    assert not any(made.repeats(request(each, key=key), at) for each, key, at in asked)
+    assert made.repeats(request("e", key="k"), late)

@@ -39,6 +39,17 @@ async def test_only_waiting_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     assert task.cancelling() == 0
 
 
+async def test_a_wait_has_its_full_time_whenever_it_begins() -> None:
+    """The timer may ring in the middle of it."""
+    with closing(ResettableTimeout(0.2)) as limit:
+        await asyncio.sleep(0.1)
+        began = asyncio.get_running_loop().time()
+        async with asyncio.timeout(5):
+            with pytest.raises(TimeoutError), limit:
+                await asyncio.Event().wait()
+        assert 0.19 < asyncio.get_running_loop().time() - began < 2
+
+
 async def test_waits_may_become_shorter_and_longer() -> None:
     """From then on, also where the timer was set for long."""
     with closing(ResettableTimeout(30)) as limit:

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any
@@ -17,6 +18,7 @@ from tokenmill.caller import answer as answers
 from tokenmill.caller import running as module
 from tokenmill.caller.answer import Answer
 from tokenmill.caller.inheritance import Inherited
+from tokenmill.caller.pool import FAILURES
 from tokenmill.caller.running import Running
 from tokenmill.codecs import Chunk
 from tokenmill.errors import Unavailable
@@ -266,6 +268,17 @@ async def test_who_writes_gives_no_further_signs() -> None:
         assert all("seq" in chunk for chunk in now.at.written.chunks)
 
 
+async def test_a_stop_in_another_conversation_is_of_another_answer() -> None:
+    """Clients choose the ids of their own messages."""
+    async with scene(Script("Hello")) as now:
+        now.begin()
+        for conversation, message_id in (("d", "m1"), ("c", "m2")):
+            now.running.cancel(conversation, message_id)
+            assert now.running._runs["m1"].cancelling is None
+        await now.running.finished(20)
+        assert (now.over, now.outcomes("finished")) == ([0], 1)
+
+
 async def test_answers_are_waited_for_then_cut_off(caplog: pytest.LogCaptureFixture) -> None:
     """Those are not over: who has their partition next takes them over."""
     caplog.set_level(logging.INFO)
@@ -322,6 +335,9 @@ async def test_what_is_under_way_can_be_seen() -> None:
         await until(lambda: now.at.pool.waiting == 1, "one waits")
         seen = [now.numbers.value(f"tokenmill_caller_{name}") for name in ("running", "waiting", "urls_left_alone")]
         assert seen == [2, 1, 0]
+        for _ in range(FAILURES):
+            now.at.pool.replicas[0].fails(time.monotonic())
+        assert now.numbers.value("tokenmill_caller_urls_left_alone") == 1
         await now.running.close()
 
 

@@ -131,6 +131,23 @@ def test_a_forced_call_is_begun_and_has_no_other_shape() -> None:
     assert "<tool_call>" in free.markers
 
 
+@pytest.mark.parametrize(
+    ("kind", "api", "fields", "effort"),
+    [
+        ("vllm", "messages", {"response_format": SHAPE}, None),
+        ("vllm", "messages", {}, "low"),
+        ("vllm", "chat", {}, "low"),
+        ("openai", "messages", {"response_format": SHAPE}, "low"),
+    ],
+)
+def test_an_effort_of_messages_is_none_of_reasoning_where_the_answer_has_a_shape(
+    kind: str, api: str, fields: Json, effort: str | None
+) -> None:
+    """Only where a template would take it for one."""
+    body = chat(reasoning_effort="low", **fields)
+    assert model(kind).plan(CHAT.read(body), api, body).ask.reasoning_effort == effort
+
+
 def test_a_model_without_a_format_of_calls_can_t_be_made_to_call() -> None:
     """What would help is said."""
     with pytest.raises(BadAsk, match="use tool_choice auto") as refused:

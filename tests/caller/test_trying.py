@@ -75,9 +75,17 @@ async def test_a_server_is_tried_as_often_as_configured(fail: Fail) -> None:
     async with Vllm(lambda _: script) as server, desk("vllm", server.url, tries=3) as at:
         _, outcome = await at.run()
         assert (outcome, at.pool.running) == ("refused", 0)
-        assert len(server.refusals) + len(server.generations) == 3
+        assert len(server.refusals) + len(server.generations) == at.pool.replicas[0].failures == 3
     assert at.status == {"refuse": 503, "error": 500}.get(fail, 502)
     assert at.story()[-1] == "[error]"
+
+
+@pytest.mark.usefixtures("soon")
+async def test_a_server_that_limits_its_clients_has_not_failed() -> None:
+    """It works; left alone, it would be missed."""
+    async with Vllm(lambda _: Script("", fail="refuse", status=429)) as server, desk("vllm", server.url, tries=3) as at:
+        await at.run()
+        assert (len(server.refusals), at.pool.replicas[0].failures) == (3, 0)
 
 
 async def test_who_finds_no_place_is_told_to_come_back() -> None:
@@ -180,6 +188,16 @@ async def test_what_all_servers_refuse_is_asked_of_each_once(status: int, told: 
 
 
 @pytest.mark.usefixtures("soon")
+async def test_a_request_that_one_server_finds_wrong_is_asked_of_no_other() -> None:
+    """It would say the same."""
+    wrong = Script("", fail="refuse", status=400)
+    async with Vllm(lambda _: wrong) as first, Vllm(lambda _: wrong) as second:
+        async with desk("vllm", first.url, second.url) as at:
+            assert (await at.run())[1] == "refused"
+        assert len(first.refusals) + len(second.refusals) == 1
+
+
+@pytest.mark.usefixtures("soon")
 @pytest.mark.parametrize("status", [401, 403, 404])
 async def test_what_all_servers_refuse_closes_none_for_others(status: int) -> None:
     """One asks for a model that none of them has, or is refused for what it says: another's request is answered."""
@@ -214,11 +232,13 @@ async def test_a_refusal_is_a_failure_when_another_server_begins_to_answer() -> 
 @pytest.mark.usefixtures("soon")
 async def test_a_server_that_refuses_and_then_answers_the_same_has_not_failed() -> None:
     """Where there is no place at another one it is asked again."""
-    turns = [Script("", fail="refuse", status=404), Script("Hello")]
+    turns = [Script("", fail="refuse", status=404), Script("Hello", fail="hang", after=1)]
     async with Vllm(lambda _: turns.pop(0)) as server, desk("vllm", server.url, "http://full.invalid", calls=1) as at:
         await at.pool.take(avoided={server.url})
-        assert (await at.run())[1] == "finished"
+        _, run = await at.begun()
         assert [each.failures for each in at.pool.replicas] == [0, 0]
+        run.cancel()
+        await asyncio.gather(run, return_exceptions=True)
 
 
 async def test_a_server_that_begins_to_answer_is_asked_by_all_again(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -35,6 +35,7 @@ def sent(*steps: object, tools: bool = True) -> str:
         (("a \n", FAIL, " "), "a"),
         (("a \n", FAIL, "<call> ", CALL), "a \n<call>|"),
         (("a \n", FAIL, "<call> "), "a \n<call> "),
+        (("a", FAIL, "b", " "), "ab "),
     ],
 )
 def test_text_beside_calls_is_trimmed(steps: tuple[object, ...], expected: str) -> None:

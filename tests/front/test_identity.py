@@ -65,6 +65,8 @@ def test_a_key_is_its_clients_and_makes_a_conversation_of_its_own() -> None:
     assert identity({"idempotency-key": "k1"}, name="other").key != one.key
     named = identity({"idempotency-key": "k1", "x-conversation-id": "chat-7"})
     assert named.conversation == "chat-7"
+    without = identity()
+    assert (without.key, without.conversation) == ("", "")  # else all requests without one would be repeats
 
 
 def test_a_conversation_is_named_by_header_or_body() -> None:

@@ -7,9 +7,11 @@ import pytest
 
 from tests.support.event_log import EventLog, of, spoken
 from tests.support.stage import until
+from tokenmill.apis.record import LeftRecord, ReaderRecord, read_request
 from tokenmill.front import readers as module
 from tokenmill.front.readers import OtherFronts, Readers
 from tokenmill.gateway.ingest.in_flight import unavailable
+from tokenmill.gateway.ingest.producer import Producer
 from tokenmill.gateway.problems import Refused
 from tokenmill.gateway.streams.hub import Hub
 
@@ -37,6 +39,34 @@ async def test_an_answer_whose_last_reader_left_is_stopped() -> None:
     await until(lambda: stopped.answers, "it is stopped")
     await made.close()
     assert (stopped.answers, made.abandoned, made.total) == ([("c", "m")], 1, 0)
+
+
+async def test_an_answer_is_not_stopped_while_others_read_it() -> None:
+    """Whoever leaves first."""
+    made, stopped = readers(0)
+    with made.reading("c", "m", stays=False):
+        with made.reading("c", "m", stays=False):
+            pass
+        assert (made.total, made._leaving) == (1, {})
+        made.asked("c", "m")  # there is no other front
+        await asyncio.sleep(0)
+        assert stopped.answers == []
+    assert made.total == 0
+    await made.close()
+
+
+async def test_fronts_write_to_each_other_by_the_conversation() -> None:
+    """What is asked and what is told are different records."""
+    sent: list[tuple[str, bytes, object]] = []
+
+    class Sending:
+        async def send(self, topic: str, key: bytes, value: bytes) -> None:
+            sent.append((topic, key, read_request(value)))
+
+    others = OtherFronts(cast("Producer", Sending()), "requests")
+    await others.ask("c", "m")
+    await others.tell("c", "m")
+    assert sent == [("requests", b"c", LeftRecord("m")), ("requests", b"c", ReaderRecord("m"))]
 
 
 async def test_whoever_has_all_of_it_stops_nothing() -> None:

@@ -99,12 +99,25 @@ def test_a_retry_means_one_request_or_none() -> None:
     assert ids(index(record("a"), record("b", 1)).by_fingerprint("f", 0)) is None
     assert ids(index(record("a"), record("b", 1, attempt=1)).by_fingerprint("f", 0)) == "b"
     assert ids(index(record("a", 5)).by_fingerprint("f", 6)) is None
+    assert ids(index(record("a"), record("a", 1)).by_fingerprint("f", 0)) == "a"  # one that was written twice
+
+
+def test_nothing_is_left_of_what_is_forgotten() -> None:
+    """A front runs for months, and each request asks for something else."""
+    made = index(keyed("a"), record("b", fingerprint="g"), record("c", KEEP_MS + 1, fingerprint="h"))
+    assert {name: len(each) for name, each in vars(made).items() if isinstance(each, dict) and each} == {
+        "_by_id": 1,
+        "_by_fingerprint": 1,
+    }
 
 
 def test_who_reads_along_is_told_of() -> None:
     """By the conversation and the id of the answer."""
     heard: list[tuple[str, str]] = []
     made = RequestIndex(KEEP_MS, lambda *who: heard.append(who))
+    for other in (LeftRecord("a"), StoppedRecord("a")):
+        made.take(of_value(msgspec.json.encode(other)))
+    assert heard == []
     made.take(of_value(msgspec.json.encode(ReaderRecord("a"))))
     assert heard == [("c", "a")]
     assert len(made) == 0
@@ -114,6 +127,9 @@ def test_who_is_left_by_its_readers_is_told_of() -> None:
     """By the conversation and the id of the answer."""
     heard: list[tuple[str, str]] = []
     made = RequestIndex(KEEP_MS, left=lambda *who: heard.append(who))
+    for other in (ReaderRecord("a"), StoppedRecord("a")):
+        made.take(of_value(msgspec.json.encode(other)))
+    assert heard == []
     made.take(of_value(msgspec.json.encode(LeftRecord("a"))))
     assert heard == [("c", "a")]
     assert len(made) == 0
@@ -121,7 +137,8 @@ def test_who_is_left_by_its_readers_is_told_of() -> None:
 
 def test_what_was_stopped_is_known_until_its_request_is_forgotten() -> None:
     """A stop by a client outweighs one for lack of a reader; one of another conversation is none."""
-    made = index(record("a"))
+    made = index(record("a"), *(of_value(msgspec.json.encode(each("a"))) for each in (ReaderRecord, LeftRecord)))
+    assert made.stopped("a") is None
     for stopped, key, abandoned in (
         (StoppedRecord("a", abandoned=True), b"other", None),
         (StoppedRecord("b", abandoned=True), b"c", None),

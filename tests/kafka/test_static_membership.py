@@ -14,7 +14,7 @@ class Place:
     """A place in the group at a time that the test sets."""
 
     def __init__(self, kafka: Kafka = STATIC) -> None:
-        self.now = 0.0
+        self.now = 1_000.0
         self.membership = StaticMembership(kafka, lambda: self.now)
         self._ids = iter(range(1_000))
         self.membership.joined("first", 1)
@@ -34,7 +34,7 @@ def test_a_newcomer_that_is_replaced_ends() -> None:
 def test_who_has_been_there_for_long_stays() -> None:
     """Newcomers come and end, one after the other; each is started again later."""
     place = Place()
-    place.now = SESSION_S + 1
+    place.now += SESSION_S + 1
     for pause in (10, 20, 40, 80, 160, 300, 300):
         place.replaced(pause)
 
@@ -42,7 +42,7 @@ def test_who_has_been_there_for_long_stays() -> None:
 def test_two_that_have_been_there_for_long_do_not_fight_for_ever() -> None:
     """As after one of them was suspended and the other started in its place."""
     place = Place()
-    place.now = SESSION_S + 1
+    place.now += SESSION_S + 1
     for _ in range(REPLACEMENTS - 1):
         place.replaced(2 * HEARTBEAT_S)
     with pytest.raises(FatalError, match="another process"):
@@ -55,6 +55,7 @@ def test_rebalances_are_no_replacement() -> None:
     place = Place()
     for generation in range(2, 50):
         place.membership.joined("first" if generation % 3 else f"new-{generation}", generation)
+    place.membership.joined("first", 49)  # the same place once more
 
 
 def test_without_a_static_name_there_is_nothing_to_share() -> None:

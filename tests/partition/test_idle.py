@@ -4,6 +4,7 @@ import msgspec
 import pytest
 
 from tests.partition.logs import SETTINGS, log, partition, record, run, types
+from tokenmill.errors import Undecodable
 from tokenmill.partition import Partition, TimeoutControl
 from tokenmill.partition.idle import Condition, IdleWatch, condition_of
 from tokenmill.records import InputRecord
@@ -188,6 +189,21 @@ def test_an_id_that_is_used_again_is_watched_again() -> None:
     assert ends(state, 1 + TIMEOUT) == [{"message_id": "m", "control": "timeout"}]
 
 
+@pytest.mark.parametrize("others", [0, 2_000])
+def test_what_goes_on_after_its_end_was_seen_is_watched_again(others: int) -> None:
+    """Also where the looks at what has ended were dropped, as there were so many."""
+    watch, thing = IdleWatch[Thing](), Thing()
+    watch.add([thing])
+    watch.overdue(0, TIMEOUT)
+    thing.ended = True
+    watch.add([Thing() for _ in range(others)])
+    watch.overdue(1 if others else TIMEOUT, TIMEOUT)
+    thing.ended = False
+    watch.add([thing])
+    watch.overdue(TIMEOUT, TIMEOUT)
+    assert thing in watch.overdue(2 * TIMEOUT + 1, TIMEOUT)
+
+
 def test_the_longest_idle_come_first() -> None:
     """When memory runs short, those go whose last chunk is the oldest."""
     state = partition(
@@ -234,6 +250,14 @@ def test_what_is_too_old_ends_though_it_still_gets_chunks() -> None:
     assert come_round(state, 4, control) == ["text-end", "finish"]
     assert [message.id for message in state._messages if message.going_on()] == ["new"]
     assert state.opened_before(1) == []
+
+
+def test_a_young_stream_outlives_the_old_ones() -> None:
+    """The control of each would end it, as it was open when that was written."""
+    state = partition()
+    said: dict[str, object] = {"choices": [{"index": 0, "delta": {"content": "Hi"}}]}
+    run(state, [record(offset, said | {"id": f"m{offset}"}, b"%d" % offset, tm_codec="openai") for offset in range(3)])
+    assert [control.key for control in state.opened_before(2)] == [b"0", b"1"] * 2
 
 
 def test_age_means_what_was_open_then() -> None:
@@ -314,6 +338,8 @@ def test_conditions_hold_or_not() -> None:
     for condition in (Condition(last=5), Condition(opened_before=7)):
         assert condition_of(InputRecord("tokens", 0, 0, 0, b"c", b"", [condition.header()])) == condition
     assert condition_of(record(0, b"")) is None
+    with pytest.raises(Undecodable, match="tm-last-offset is not a number"):
+        condition_of(record(0, b"", tm_last_offset="soon"))
 
 
 def test_an_idle_stream_is_known_by_its_last_record() -> None:

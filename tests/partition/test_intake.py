@@ -44,7 +44,8 @@ def test_a_record_that_cannot_be_used_is_refused(bad: object, error: type[Record
 def test_records_and_keys_of_exactly_the_limit_are_read() -> None:
     """The limit itself is allowed."""
     value = b'{"delta":"' + b"x" * 988 + b'"}'
-    chunks, _ = intake(record_bytes=len(value)).read(record(0, value, key=b"k" * KEY_BYTES))
+    longest = record(0, value, key=b"k" * KEY_BYTES, tm_stream="s" * KEY_BYTES)
+    chunks, _ = intake(record_bytes=len(value)).read(longest)
     assert chunks[0].delta == "x" * 988
 
 
@@ -164,6 +165,9 @@ def test_what_a_snapshot_must_write_is_noted() -> None:
     assert list(reads.changed) == []
     reads.read(record(1, b"\xe2"))
     assert list(reads.changed) == [("text", b"c", b"")]
+    reads.changed.clear()
+    reads.drop()
+    assert (list(reads.changed), len(reads), reads._of_key) == ([("text", b"c", b"")], 0, {})
 
 
 class Deep:

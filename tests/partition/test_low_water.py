@@ -134,3 +134,13 @@ def test_roots_of_a_snapshot_are_taken_over_in_any_order() -> None:
     assert low_water.at(11) == 8
     low_water.release(newest)
     assert low_water.at(11) == 10
+
+
+def test_roots_in_use_are_counted_once_however_many_use_them() -> None:
+    """By the number it is known whether the others take much room."""
+    low_water = LowWater()
+    roots = [low_water.hold(low_water.root(offset)) for offset in (1, 1, 2)]
+    assert low_water._live == 2
+    for root, left in zip(roots, (2, 1, 0), strict=True):
+        low_water.release(root)
+        assert low_water._live == left

@@ -21,6 +21,16 @@ def test_ended_messages_are_remembered_for_a_while() -> None:
     assert counts(state) == (0, 0, 0)
 
 
+def test_what_a_snapshot_remembers_is_forgotten_in_time() -> None:
+    """The end counts, not the restore."""
+    state = partition({"message_id": "m", "delta": "a", "end": True})
+    write = state.changes(full=True)
+    again = restore(SETTINGS, "tokens", 0, state.mark(), (write.meta, write.changed))
+    for offset, known in ((100, 1), (101, 0)):
+        run(again, log({"message_id": "x", "usage": {}}, start=offset))
+        assert counts(again) == (0, known, known)
+
+
 def test_an_id_in_use_again_is_not_forgotten_with_its_first_use() -> None:
     """The memory of the first end goes, the message stays."""
     state = partition({"message_id": "m", "delta": "a", "end": True}, {"message_id": "m", "open": {}})

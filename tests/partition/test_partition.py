@@ -5,6 +5,7 @@ import msgspec
 from tests.partition.logs import SETTINGS, events, log, partition, record, run, types
 from tokenmill.limits import Limits
 from tokenmill.partition import Mark, Partition, PartitionSettings
+from tokenmill.partition.intake import STREAM_BYTES
 
 
 def test_offsets_below_the_next_one_are_skipped() -> None:
@@ -123,3 +124,12 @@ def test_two_partitions_give_different_ids() -> None:
     """An unnamed message is named after its partition, too."""
     ids = {events(run(Partition(SETTINGS, "tokens", number), log({"delta": "a"})))[0].message_id for number in (0, 1)}
     assert ids == {"o0-0", "o1-0"}
+
+
+def test_what_streams_take_is_part_of_the_size() -> None:
+    """A host stops reading when all that is open takes too much."""
+    state = partition({"message_id": "m", "delta": "a"})
+    before = state.own_size
+    run(state, [record(1, b'data: {"message_id": "n", "del', b"k", tm_codec="sse+native")])
+    assert (state.open_streams, state.open_messages) == (1, 1)
+    assert state.own_size > before + STREAM_BYTES

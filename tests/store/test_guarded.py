@@ -1,6 +1,7 @@
 """The circuit breaker: one failure is waited for, the next calls are not."""
 
 import asyncio
+from contextlib import suppress
 
 import pytest
 
@@ -46,6 +47,39 @@ async def test_an_open_breaker_refuses_without_asking() -> None:
     store.away = False
     assert await guarded.load("tokens", 0) is None
     assert not guarded.refusing
+
+
+async def test_after_an_answer_the_next_pause_is_the_first_again() -> None:
+    """A changed head is an answer, too. A store that fails once a day is not left alone for longer each day."""
+    store, clock = Moody(), Clock(100.0)
+    guarded = _guarded(store, clock, [])
+    head = await guarded.write_full("tokens", 0, None, Place(1, 10), b"", {})
+    for pause in (FIRST_PAUSE_S, 2 * FIRST_PAUSE_S):
+        store.away = True
+        with pytest.raises(Unavailable):
+            await guarded.load("tokens", 0)
+        clock.now += pause
+    store.away = False
+    for failing in (guarded.load("tokens", 0), guarded.write_full("tokens", 0, None, Place(1, 11), b"", {})):
+        with suppress(HeadChanged):
+            await failing
+        store.away = True
+        with pytest.raises(Unavailable):
+            await guarded.load("tokens", 0)
+        clock.now += FIRST_PAUSE_S
+        store.away = False
+        assert not guarded.refusing
+    assert await guarded.head("tokens", 0) == head
+
+
+async def test_an_answer_closes_the_breaker_at_once() -> None:
+    """Also one to a call that began before another one failed."""
+    clock = Clock(100.0)
+    breaker = Breaker(clock)
+    breaker.failed(clock.now)
+    assert breaker.open
+    breaker.succeeded()
+    assert not breaker.open
 
 
 def test_pauses_double_up_to_a_longest_one() -> None:
@@ -109,7 +143,6 @@ async def test_a_changed_head_is_an_answer() -> None:
     newer = await guarded.write_delta("tokens", 0, head, Place(1, 12), b"", {b"a": b"1"}, [])
     assert (failures, guarded.refusing) == ([], False)
     assert await guarded.head("tokens", 0) == newer == Head(head.generation, 1, 12, 1)
-    await guarded.close()
 
 
 async def test_a_load_has_longer() -> None:
@@ -122,7 +155,22 @@ async def test_a_load_has_longer() -> None:
 
     store = Silent()
     store.silent = True
+    assert _guarded(store, Clock(100.0), []).load_s == pytest.approx(0.3)
     with pytest.raises(Unavailable, match=r"load: no answer within 0.3 s"):
         await _guarded(store, Clock(100.0), []).load("tokens", 0)
     with pytest.raises(Unavailable, match=r"head: no answer within 0.05 s"):
         await _guarded(store, Clock(100.0), []).head("tokens", 0)
+
+
+async def test_the_store_is_closed_with_its_guard() -> None:
+    """It has connections."""
+
+    class Closing(MemoryStore):
+        closed = False
+
+        async def close(self) -> None:
+            self.closed = True
+
+    store = Closing()
+    await _guarded(store, Clock(100.0), []).close()
+    assert store.closed

@@ -1,9 +1,11 @@
 """Calls as they stand on the topic."""
 
+from typing import get_args
+
 import msgspec
 import pytest
 
-from tokenmill.events import Event, Finish, TextDelta, ToolCall
+from tokenmill.events import Event, Finish, Problem, TextDelta, ToolCall
 from tokenmill.limits import KEY_BYTES, PAYLOAD_BYTES
 from tokenmill.records import InputRecord
 from tokenmill.tools.call import Call, read_calls
@@ -33,7 +35,7 @@ def test_a_record_is_a_call_of_its_message() -> None:
         (b"no JSON", HEADERS),
         (TextDelta("t0", "x"), HEADERS),
         (Finish("stop"), HEADERS),
-        (msgspec.structs.replace(EVENT, problem="truncated"), HEADERS),
+        *((msgspec.structs.replace(EVENT, problem=problem), HEADERS) for problem in get_args(Problem)),
         (EVENT, [("tm-opened", b"soon")]),
         (msgspec.json.encode(EVENT).replace(b"[1]", b'"\\ud83d"'), HEADERS),
         (msgspec.json.encode(EVENT).replace(b"call_1", b"\\ud83d"), HEADERS),
@@ -51,6 +53,14 @@ def test_a_record_is_a_call_of_its_message() -> None:
 def test_what_is_no_call_that_may_be_run_is_none(event: Event | bytes, headers: list[tuple[str, bytes]]) -> None:
     """Junk, other events, calls that have a problem, and those of which records would be too long for their topics."""
     assert read_calls(record(event, headers)) is None
+
+
+def test_a_character_that_is_escaped_is_one_like_others() -> None:
+    """As those that JSON can't hold otherwise."""
+    event = msgspec.structs.replace(EVENT, arguments={"a": "\x01"})
+    call = read_calls(record(event, HEADERS))
+    assert isinstance(call, Call)
+    assert call.arguments == {"a": "\x01"}
 
 
 def test_each_call_has_a_key_of_its_own() -> None:

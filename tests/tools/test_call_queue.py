@@ -1,6 +1,7 @@
 """One partition of calls on a real Kafka: claimed before they are made, answered once, fenced when it is another's."""
 
 import asyncio
+import time
 
 import msgspec
 import pytest
@@ -17,7 +18,7 @@ from tokenmill.records import InputRecord
 from tokenmill.tools import call_queue
 from tokenmill.tools.call import Call, Written, read_calls
 from tokenmill.tools.concurrency_limits import ConcurrencyLimits
-from tokenmill.tools.control import Approval, Orders, approval_of
+from tokenmill.tools.control import Approval, Cancel, Orders, approval_of
 from tokenmill.tools.outcome import Outcome
 
 pytestmark = pytest.mark.integration
@@ -310,6 +311,26 @@ async def test_nothing_begins_before_all_is_read_that_was_there_at_the_takeover(
         "one": "cancelled",
         "other": 1,
     }
+
+
+async def test_what_nobody_waits_for_any_more_is_answered_by_itself(kafka: str, unique: str) -> None:
+    """One that waits for a place when its time is over, though nothing else comes; one that runs when it is ordered."""
+    config, orders = await config_of(kafka, unique, expire_s=1), Orders()
+
+    async def run(_: Call) -> Outcome:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async with desk_of(config, run, ConcurrencyLimits(1, 1), orders) as queue:
+        queue.begin_at(0)
+        queue.give([record(0, "one"), msgspec.structs.replace(record(1, "two"), timestamp=int(time.time() * 1000))])
+        working = asyncio.create_task(queue.work())
+        assert await until(lambda: results(config), "the one that waits is answered", 20)
+        orders.take(Cancel(conversation_id="c"), 100)
+        queue.hear()
+        await until(lambda: queue.unfinished == 0, "all are answered", 20)
+        working.cancel()
+    assert [(result.id, result.code) for result in await results(config)] == [("two", "expired"), ("one", "cancelled")]
 
 
 async def test_a_call_whose_message_is_cancelled_is_broken_off(config: Config) -> None:

@@ -87,6 +87,15 @@ def test_what_is_done_is_forgotten_when_it_can_not_come_again() -> None:
     assert three.key not in states
 
 
+def test_where_nothing_is_needed_reading_begins_behind_the_last_record() -> None:
+    """Acknowledgements of several partitions' records come in any order."""
+    one, two, states = call(1), call(2), CallStates(KEEP_MS)
+    for each, offset in ((one, 8), (two, 5)):
+        states.write(each, "done", 0)
+        states.placed(each.key, offset)
+    assert states.first_needed(KEEP_MS) == 9
+
+
 def test_a_call_that_is_done_takes_little_memory() -> None:
     """Whatever its ids and arguments are: it is kept for hours."""
     states, count = CallStates(KEEP_MS), 10_000

@@ -24,6 +24,14 @@ def test_a_server_may_have_a_number_of_its_own() -> None:
     assert [limits.acquire("other") for _ in range(3)] == [True, True, False]
 
 
+def test_a_place_that_is_given_back_is_one_place() -> None:
+    """The other calls of that server still have theirs."""
+    limits = ConcurrencyLimits(9, 2)
+    assert [limits.acquire("a"), limits.acquire("a")] == [True, True]
+    limits.release("a")
+    assert [limits.acquire("a"), limits.acquire("a")] == [True, False]
+
+
 def test_names_that_nobody_uses_are_forgotten() -> None:
     """A model may make up as many as it likes."""
     limits = ConcurrencyLimits(9, 2)

@@ -79,6 +79,37 @@ async def test_cancelled_ones_end_others_go_on() -> None:
     await underway.close()
 
 
+async def test_a_call_that_tells_its_server_of_the_end_is_not_interrupted() -> None:
+    """However often orders are looked at meanwhile, and whatever it still says of its progress once it is let go of."""
+
+    class Telling(Slow):
+        telling, told = asyncio.Event(), False
+
+        async def make(self, call: Call, fingerprint: str, progress: Callable[[Progress], None]) -> Outcome:
+            try:
+                return await super().make(call, fingerprint, progress)
+            finally:
+                await self.telling.wait()
+                self.told = True
+
+    servers, limits, orders = Telling(), ConcurrencyLimits(1, 1), Orders()
+    underway = RunningCalls(servers, limits, lambda: None)
+    underway.begin(call("one"), "")
+    await soon()
+    orders.take(Cancel(conversation_id="c", message_id="one"), 100)
+    for _ in range(2):
+        underway.cancel(orders)
+        await soon()
+    assert underway.progress
+    underway._told.add(call("one").key)
+    underway.progress.clear()
+    servers.progress(Progress(1_001))
+    assert (underway.progress, underway.calls) == ({}, [])
+    servers.telling.set()
+    await soon()
+    assert (servers.told, underway.running) == (True, 0)
+
+
 async def test_what_is_closed_leaves_nothing_behind() -> None:
     """No task, no place taken; and nothing is said of what the next owner has to judge."""
     underway, limits, servers = begun("one", "two")

@@ -101,8 +101,9 @@ def test_what_is_denied_meanwhile_does_not_begin() -> None:
 def test_of_what_may_have_been_made_nothing_is_denied() -> None:
     """A call that its owner had claimed, and that comes too late to be made again."""
     found = waiting(expire_s=1)
-    found.put(call(), claimed=True)
-    assert steps(found, 5_000) == [("a", "in-doubt")]
+    for paused in (False, True):
+        found.put(call(), claimed=True)
+        assert steps(found, 5_000, paused=paused) == [("a", "in-doubt")]
 
 
 def test_the_policy_says_about_whom_somebody_is_asked() -> None:
@@ -140,10 +141,25 @@ def test_who_is_cancelled_waits_no_longer() -> None:
     assert (len(found), len(found.approvals), steps(found, 0)) == (0, 0, [])
 
 
+def test_nobody_is_asked_about_a_call_that_is_not_wanted_any_more() -> None:
+    """Neither before it is looked at, nor after that."""
+    orders = Orders()
+    found = waiting(orders, policy=("ask w__risky", "deny w__never"), expire_s=1)
+    found.put(call("a", "w__risky"))
+    found.cancel(call("a").key)
+    assert list(found.unasked()) == []
+    assert _told(found.ask(call("b", "w__never"), "f", 0)) == ("b", "denied")
+    assert _told(found.ask(call("b", "w__risky"), "f", 1_001)) == ("b", "expired")
+    orders.take(Cancel(conversation_id="c"), 100)
+    assert _told(found.ask(call("b", "w__risky"), "f", 0)) == ("b", "cancelled")
+    assert len(found.approvals) == 0
+
+
 def test_the_oldest_is_given_up_first_whenever_it_came() -> None:
     """Records have their own times."""
     found = waiting(expire_s=1)
     found.put(call("young", time=900))
+    found.put(call("younger", time=950))
     found.put(call("old", time=100))
     assert found.until == 1_100
     assert steps(found, 1_101, paused=True) == [("old", "expired")]

@@ -111,6 +111,34 @@ async def test_a_flush_finishes_commits_and_snapshots(stage: Stage) -> None:
         assert max(offset for offset, _ in (await stage.committed()).values()) == 3
 
 
+async def test_a_store_that_is_stuck_holds_up_no_revocation(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is committed is done, though no snapshot of it was written: the next owner replays a little more."""
+
+    async def stuck(_: object) -> None:
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(commit_module, "LAST_SNAPSHOTS_S", 0.05)
+    async with rigged(stage) as rig:
+        await _live(rig)
+        monkeypatch.setattr(rig.engine.committer._writer, "write_last", stuck)
+        async with asyncio.timeout(20):
+            done = await rig.engine.committer.flush(list(rig.engine.lanes.values()), 10)
+        assert len(done) == 2
+        monkeypatch.undo()
+
+
+async def test_what_is_captured_is_to_be_written_once_it_is_committed(stage: Stage) -> None:
+    """The writer does that beside the records that are read meanwhile."""
+    async with rigged(stage) as rig:
+        await _live(rig)
+        await _parsed(stage, rig)
+        [lane] = [lane for lane in rig.engine.lanes.values() if lane.partition.offset]
+        await lane.drained()
+        lane.snapshots.due = 0.0
+        await rig.commit()
+        assert lane.snapshots.queued
+
+
 async def test_a_flush_that_takes_too_long_gives_up_the_lane(stage: Stage) -> None:
     """It is not among those that are done: its records will be read again."""
     async with rigged(stage) as rig:

@@ -8,7 +8,7 @@ import pytest
 
 from tokenmill.errors import Unavailable
 from tokenmill.observe import Numbers
-from tokenmill.partition import Partition, PartitionSettings
+from tokenmill.partition import Mark, Partition, PartitionSettings
 from tokenmill.partition.tally import REJECTED_KEPT
 from tokenmill.records import Headers, InputRecord
 from tokenmill.worker.lane import AtOnce, Lane, Phase
@@ -133,6 +133,34 @@ def test_the_newest_acknowledged_mark_is_committed() -> None:
     assert mark.offset == 2
     lane.commit_done(mark)
     assert (lane.committed, lane.committable(), lane.in_flight) == (mark, None, True)
+
+
+def test_a_mark_stays_committable_while_later_records_are_acknowledged() -> None:
+    """They have no mark yet; and a newer mark outlives the commit of an older one, which was on its way."""
+    lane = _lane()
+    lane.process([_record(0)])
+    lane.mark()
+    _ack(lane)
+    first = lane.committable()
+    lane.process([_record(1)])
+    _ack(lane)
+    assert first is not None
+    assert lane.committable() is first
+    lane.mark()
+    second = lane.committable()
+    assert second is not None
+    assert second is not first
+    lane.commit_done(first)
+    assert lane.committable() is second
+
+
+def test_what_the_broker_has_is_not_marked_again_when_a_lane_goes_live() -> None:
+    """Where it has nothing, or another offset, it is."""
+    for offset, unmarked in ((None, True), (7, True), (0, False)):
+        lane = _lane()
+        lane.committed = None if offset is None else Mark(offset=offset, low_water=0, fingerprint="")
+        lane.go_live()
+        assert lane.unmarked is unmarked
 
 
 def test_nothing_new_makes_no_mark() -> None:

@@ -197,3 +197,9 @@ async def test_a_closed_outbox_sends_nothing_more(stage: Stage, producer: AIOKaf
     await asyncio.sleep(0)
     assert await stage.read(stage.topics.events) == []
     assert ends.failures == []
+    box = Outbox(slow := Slow(), "events", 1, acknowledged=ends.acknowledged, failed=ends.failures.append)
+    box.append(1, b"key", b"value", [])
+    box.close()
+    box.flush()
+    await turns()
+    assert slow.sent == []

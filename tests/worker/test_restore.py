@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from tokenmill.kafka.topic_log import Extent
-from tokenmill.partition import LogId, Mark, Partition, PartitionSettings
+from tokenmill.partition import LogId, Mark, Move, Partition, PartitionSettings
 from tokenmill.partition import rebuild as partition_rebuild
 from tokenmill.records import InputRecord
 from tokenmill.store import Head, Snapshot
@@ -92,6 +92,14 @@ def test_a_commit_without_a_mark_knows_of_no_open_message() -> None:
     assert _plan(None, snapshot=30) == Plan("redis", 30, bare)
 
 
+@pytest.mark.parametrize(("move", "then"), [(Move(), Move(done=80)), (Move(done=70), Move(done=70))])
+def test_how_far_it_was_before_an_offset_that_was_set_may_be_in_a_snapshot_alone(move: Move, then: Move) -> None:
+    """What the output shows is exact. The mark is made up, so nothing is checked by it."""
+    chosen = plan(Committed(100, MARK, move), WHOLE, 80, "ours")
+    assert (chosen.move, chosen.check) == (then, False)
+    assert plan(Committed(100, MARK, move), WHOLE, None, "ours").move == move
+
+
 def test_a_commit_beyond_the_end_of_a_log_without_id() -> None:
     """It was made again or lost its end, and nothing shows which: begin at its first record, count what is missing."""
     chosen = _plan(extent=Extent(5, 40))
@@ -147,6 +155,8 @@ def test_parked_state_goes_on_where_nothing_behind_it_is_gone(first: int, still:
     """Otherwise it has to be announced what was lost."""
     assert still_committed(MARK, Committed(100, MARK), Extent(first, 200)) is still
     assert not still_committed(MARK, Committed(101, None), Extent(first, 200))
+    assert not still_committed(MARK, None, Extent(first, 200))
+    assert not still_committed(None, Committed(100, None), Extent(first, 200))
 
 
 def _snapshot(meta: bytes | None = None) -> Snapshot:

@@ -60,6 +60,7 @@ async def test_the_first_write_is_full_and_later_ones_are_deltas() -> None:
     """Each on top of the one before; what is written can be restored."""
     scene = Scene()
     scene.talk("a")
+    scene.partition.changes(full=True)  # by whoever had it before
     await scene.cycle()
     scene.talk("b")
     await scene.cycle()
@@ -93,6 +94,20 @@ def test_nothing_is_captured_before_its_time_or_without_need() -> None:
     assert scene.snapshots.captured is captured
 
 
+async def test_the_next_one_is_captured_an_interval_later() -> None:
+    """Not with each commit."""
+    scene = Scene()
+    scene.talk("a")
+    await scene.cycle()
+    scene.talk("b")
+    scene.now += INTERVAL_S / 2
+    scene.writer.capture_if_due(scene.snapshots)
+    assert not scene.captured
+    scene.now += INTERVAL_S / 2
+    scene.writer.capture_if_due(scene.snapshots)
+    assert scene.captured
+
+
 async def test_nothing_is_written_before_it_is_committed() -> None:
     """The store is never ahead of the broker."""
     scene = Scene()
@@ -102,6 +117,7 @@ async def test_nothing_is_written_before_it_is_committed() -> None:
     scene.writer.committed(scene.snapshots, 0)
     assert scene.writer._queue.empty()
     scene.writer.committed(scene.snapshots, 1)
+    assert scene.writer._queue.qsize() == 1
     scene.writer.committed(scene.snapshots, 2)
     assert scene.writer._queue.qsize() == 1
 
@@ -192,6 +208,21 @@ async def test_a_newer_owner_s_write_ends_ours() -> None:
     assert head is not None
     assert head.epoch == 4
     assert scene.snapshots.overtaken
+    scene.snapshots.owned_again(5, scene.now)
+    await scene.cycle()
+    assert scene.outcome("full", "done") == 2
+
+
+async def test_a_store_that_was_emptied_is_written_to_again() -> None:
+    """There is no head, which is nobody's newer one."""
+    scene = Scene()
+    scene.talk("a")
+    await scene.cycle()
+    scene.store.keep([])
+    for message in ("b", "c"):
+        scene.talk(message)
+        await scene.cycle()
+    assert [scene.outcome(kind, how) for kind, how in (("delta", "overtaken"), ("full", "done"))] == [1, 2]
 
 
 async def test_the_last_write_leaves_a_newer_owner_s_alone() -> None:

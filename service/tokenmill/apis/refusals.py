@@ -68,13 +68,12 @@ def error_body(
 def upstream_error(api: Api, status: int, raw: str, message: str, request_id: str = "") -> bytes:
     """Return the error of a model's server. Its body `raw` is OpenAI's, Anthropic's, or anything.
 
-    `message` stands in for a missing one. The error's type is kept if the client's API has it, too; `raw` may be cut
-    off.
+    `message` stands in for a missing one. The error's type is kept, in Anthropic's API only if that has it, too; `raw`
+    may be cut off.
     """
     node = _read(raw)
     anthropic = api.name == "messages"
-    known = ANTHROPIC_TYPES if anthropic else OPENAI_TYPES
-    kind = node.type if not anthropic or node.type in _GENERAL or node.type in known.values() else ""
+    kind = node.type if not anthropic or node.type in _GENERAL or node.type in ANTHROPIC_TYPES.values() else ""
     text = (node.message or message)[:MESSAGE_CHARS]
     return error_body(api, status, text, param=node.param, code=node.code, kind=kind, request_id=request_id)
 

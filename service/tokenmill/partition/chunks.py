@@ -79,8 +79,6 @@ class Chunks:
             if admitted is None:
                 return
             message, choice = admitted
-        if root is not None and root.offset < choice.root.offset:
-            self._messages.move_root(choice, root)
         if seq is not None:
             choice.position = seq
         if seq is None and chunk.delta and chunk.open is None:

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 
 from tokenmill.parser import Grammar
-from tokenmill.partition.low_water import LowWater, Root
+from tokenmill.partition.low_water import LowWater
 from tokenmill.partition.message import NEVER, Choice, Ended, Ident, Lost, Message, Open
 from tokenmill.partition.packed import Packed, Used
 
@@ -109,11 +109,6 @@ class Messages:
         choice.state = Lost(announced=announced)
         choice.position, choice.seq, choice.opener = -1, 0, choice.first
         self.touch(message)
-
-    def move_root(self, choice: Choice, root: Root) -> None:
-        """Make the choice depend on an older part of the log."""
-        self._low_water.release(choice.root)
-        choice.root = self._low_water.hold(root)
 
     def forget(self, offset: int) -> None:
         """Forget choices that ended long enough before the record at `offset`."""

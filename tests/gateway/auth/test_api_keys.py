@@ -53,6 +53,16 @@ async def test_a_key_opens_what_its_row_says(keys: KeyAuthorizer, header: str) -
     assert keys.holds(grant)
 
 
+@pytest.mark.parametrize(("headers", "reason"), [({}, "missing"), ({"x-api-key": "x"}, "wrong")])
+async def test_who_has_no_key_is_told_apart_from_who_has_a_wrong_one(
+    keys: KeyAuthorizer, headers: dict[str, str], reason: str
+) -> None:
+    """A page can ask its user for one."""
+    with pytest.raises(Refused) as refused:
+        await keys.grant(Credentials(headers))
+    assert refused.value.members == {"reason": reason}
+
+
 @pytest.mark.parametrize("key", ["", "x", KEY[:-1], KEY.upper(), f"{KEY}, {KEY}", "\udcff", "x" * 100_000])
 async def test_any_other_key_opens_nothing(keys: KeyAuthorizer, key: str) -> None:
     """Bytes that are no text, and two at once, neither."""
@@ -73,8 +83,10 @@ async def test_a_key_that_is_taken_out_opens_nothing_more_and_closes_what_it_ope
 ) -> None:
     """A leaked key is stopped without a restart, although another of the same name and rights takes its place."""
     grant = await keys.grant(bearer(KEY))
+    ticket = Grant("web", ("web-1",), frozenset({"read"}), source=grant.source, by_ticket=True)
     later(keys, file, row("new key of the same name"))
     assert not keys.holds(grant)
+    assert not keys.holds(ticket)
     with pytest.raises(Refused):
         await keys.grant(bearer(KEY))
     assert (await keys.grant(bearer("new key of the same name"))).name == "web"

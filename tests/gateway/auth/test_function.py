@@ -34,6 +34,10 @@ async def answers_text(_: Credentials) -> Any:
     return "web"
 
 
+async def answers_an_object(_: Credentials) -> Any:
+    return object()
+
+
 async def answers_patterns_as_text(_: Credentials) -> Grant:
     return msgspec.structs.replace(WEB, conversations="web-*")
 
@@ -80,7 +84,9 @@ async def test_what_the_function_raises_lets_nobody_in(name: str, caplog: pytest
     assert refused.__cause__ is None
 
 
-@pytest.mark.parametrize("name", ["answers_text", "answers_patterns_as_text", "answers_unknown_actions"])
+@pytest.mark.parametrize(
+    "name", ["answers_text", "answers_patterns_as_text", "answers_unknown_actions", "answers_an_object"]
+)
 async def test_an_answer_that_is_no_grant_lets_nobody_in(name: str, caplog: pytest.LogCaptureFixture) -> None:
     """Above all patterns that are one text: each of its characters would be one, and `*` opens everything."""
     assert (await refusal(name)).kind.status == 401

@@ -80,6 +80,10 @@ def test_a_grant_covers_itself_and_its_tickets() -> None:
     assert READER.covers(ticket)
     assert not READER.covers(foreign)
     assert not READER.covers(Grant("web", ("*",), frozenset({"read"}), source="12ab"))
+    assert not READER.covers(Grant("web", ("web-1",), frozenset({"read"}), source="12ab"))
+    for action, covered in (("stop", True), ("write", False)):
+        both = Grant("web", ("web-1",), frozenset({"read", action}), source="12ab", by_ticket=True)  # type: ignore[arg-type] # a list of two kinds
+        assert READER.covers(both) is covered
 
 
 @pytest.mark.parametrize(

@@ -40,6 +40,8 @@ def test_a_change_counts_a_second_later(watched: ReloadingFile[int], file: Path,
     assert watched.value() == 1
     clock.now += LOOK_S
     assert watched.value() == 22
+    file.write_text("333")
+    assert watched.value() == 22
 
 
 def test_a_file_that_is_put_in_its_place_is_another_one(watched: ReloadingFile[int], file: Path, clock: Clock) -> None:

@@ -10,7 +10,7 @@ from aiohttp import ClientSession, web
 
 from tests.support.serving_app import serving_app
 from tokenmill.gateway.http import request_body
-from tokenmill.gateway.http.request_body import BrokenOff, RequestBody, Stopping, broken_off
+from tokenmill.gateway.http.request_body import BrokenOff, RequestBody, Stopping, broken_off, decoded, whole_body
 from tokenmill.gateway.problems import Refused
 
 Read = Callable[[RequestBody], Awaitable[bytes]]
@@ -73,6 +73,30 @@ async def test_a_whole_body_is_what_was_sent() -> None:
     assert (refusal.kind.status, "10 bytes" in refusal.detail) == (413, True)
 
 
+async def test_a_whole_body_that_does_not_say_how_long_it_is_has_the_same_cap() -> None:
+    """It is counted as it comes; of one that says so itself, nothing is waited for."""
+
+    async def sent(*pieces: bytes) -> AsyncIterator[bytes]:
+        for piece in pieces:
+            yield piece
+
+    async with reading(whole) as reader:
+        assert await posted(reader, sent(b"01234", b"56789")) == b"0123456789"
+        for refusal in (await posted(reader, sent(b"01234", b"56789", b"x")), await announced(reader, b"11")):
+            assert isinstance(refusal, Refused)
+            assert refusal.kind.status == 413
+
+
+async def announced(reader: Reader, length: bytes) -> bytes | BaseException:
+    """What becomes of a body of which nothing is sent but its length."""
+    _, writer = await asyncio.open_connection("127.0.0.1", reader.port)
+    writer.write(b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: " + length + b"\r\n\r\n")
+    try:
+        return await outcome(reader)
+    finally:
+        writer.close()
+
+
 async def test_pieces_come_as_soon_as_they_are_there() -> None:
     """A stream is passed on while it is written, and its end is an empty piece."""
     first_read = asyncio.Event()
@@ -122,12 +146,15 @@ async def test_a_body_that_drips_is_given_up(monkeypatch: pytest.MonkeyPatch) ->
     assert refusal.kind.status == 408
 
 
-async def test_a_body_that_may_be_large_has_the_time_that_it_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("alone", [False, True])
+async def test_a_body_that_may_be_large_has_the_time_that_it_is_given(
+    alone: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """As one with images, over a slow line."""
     monkeypatch.setattr(request_body, "WHOLE_S", 0.01)
 
     async def read(body: RequestBody) -> bytes:
-        return await body.whole(10, 5)
+        return await (whole_body(body._request, 5) if alone else body.whole(10, 5))
 
     async with reading(read) as reader:
         _, writer = await asyncio.open_connection("127.0.0.1", reader.port)
@@ -152,6 +179,30 @@ async def test_a_lost_connection_is_no_end_of_a_body(framing: bytes) -> None:
         lost = await outcome(reader)
         assert type(lost) is BrokenOff
         assert broken_off(lost).kind.status == 400
+
+
+async def test_a_whole_body_whose_connection_is_lost_is_refused() -> None:
+    """A handler that does nothing before need not know of it."""
+
+    async def read(body: RequestBody) -> bytes:
+        return await whole_body(body._request)
+
+    async with reading(read) as reader:
+        _, writer = await asyncio.open_connection("127.0.0.1", reader.port)
+        writer.write(b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\n123")
+        await writer.drain()
+        writer.close()
+        lost = await outcome(reader)
+    assert isinstance(lost, Refused)
+    assert (lost.kind.status, "connection was lost" in lost.detail) == (400, True)
+
+
+def test_what_is_wrong_with_json_is_said() -> None:
+    """And where."""
+    assert decoded(b"[1]", list[int], "the list is wrong") == [1]
+    with pytest.raises(Refused, match=r"the list is wrong: .*\$\[0\]") as refusal:
+        decoded(b'["x"]', list[int], "the list is wrong")
+    assert refusal.value.kind.status == 400
 
 
 async def test_a_server_that_closes_breaks_bodies_off() -> None:

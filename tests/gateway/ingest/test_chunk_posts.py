@@ -99,6 +99,13 @@ async def test_a_body_without_a_chunk_is_refused(cut: Cut) -> None:
     assert (refusal.value.kind.status, written.records) == (400, [])
 
 
+async def test_a_wrong_chunk_that_is_alone_has_no_line() -> None:
+    """It is the whole body, and nothing of it is written."""
+    with pytest.raises(Refused, match=r"'fromat'") as refusal:
+        await native(written := Written(), line(open={"fromat": "hermes"}), cut=Cut.WHOLE)
+    assert (refusal.value.kind.status, "line" in refusal.value.detail, written.records) == (400, False, [])
+
+
 async def test_a_wrong_line_says_which_it_is_and_what_was_accepted_before() -> None:
     """So the client can go on behind it."""
     with pytest.raises(Refused, match=r"line 3: .*'fromat'") as refusal:

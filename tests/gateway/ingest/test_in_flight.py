@@ -67,6 +67,16 @@ async def test_what_is_larger_than_the_cap_goes_alone() -> None:
     assert budget.taken == 50
 
 
+async def test_behind_a_large_one_that_leaves_a_small_one_has_room() -> None:
+    """At once: nothing need be given back before."""
+    budget = ByteBudget(10)
+    await budget.take(7)
+    large, small = await waiting(budget, 9), await waiting(budget, 3)
+    large.cancel()
+    await asyncio.wait([large, small], timeout=5)
+    assert (small.done(), budget.taken) == (True, 10)
+
+
 @pytest.mark.parametrize("given", [False, True])
 async def test_whoever_leaves_the_line_takes_nothing_along(given: bool) -> None:
     """Before its turn, or in the very moment in which it came; who stands behind moves up."""

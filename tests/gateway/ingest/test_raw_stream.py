@@ -106,7 +106,7 @@ async def test_options_go_with_the_record_that_opens_the_message() -> None:
     """They may be as long as all of the text, and a stream has a thousand records."""
     answer = stream("sse+openai", options={"format": "hermes"}, tracing=[("traceparent", b"00-1")])
     records = await written(answer, OPENAI + FINISH)
-    assert sum(header(headers, "tm-open") is not None for _, headers in records) == 1
+    assert sum(header(headers, "tm-open") is not None for _, headers in [*records, answer.end()]) == 1
     assert all(header(headers, "traceparent") == b"00-1" for _, headers in records)
     assert told([*records, answer.end()])["chatcmpl-1"][0] == "<hermes>"
 
@@ -116,7 +116,10 @@ async def test_an_answer_that_breaks_off_anywhere_ends_once_and_as_one_that_fail
     """Also in the middle of an event, and before the first one: half an event is no second failure."""
     answer = stream("sse+openai", message_id="m")
     records = await written(answer, OPENAI[:kept])
-    records += answer.broken_off("gone", len(records) - 1 if records else None)
+    last = len(records) - 1 if records else None
+    records += answer.broken_off("gone", last)
+    ended = [header(headers, "tm-last-offset") for value, headers in records if value is None]
+    assert ended == ([] if last is None else [b"%d" % last])
     ((message, words),) = told(records).items()
     begun = kept > OPENAI.index(b"\n")
     assert (message, words[-2:]) == ("chatcmpl-1" if begun else "m", [GONE, "[error]"])

@@ -44,6 +44,12 @@ def test_numbers_are_digits_that_every_language_keeps_exact(number: str) -> None
         claim_of(dict(zip(NAMES, ("p", "0", number), strict=True)))
 
 
+def test_the_largest_number_and_the_longest_id_are_taken() -> None:
+    """They are within the bounds that refusals name."""
+    longest = "p" * ID_CHARS
+    assert claim_of(dict(zip(NAMES, (longest, "0", str(LARGEST)), strict=True))) == Claim(longest, 0, LARGEST)
+
+
 @pytest.mark.parametrize("producer", ["", "p" * (ID_CHARS + 1)])
 def test_the_id_of_a_producer_is_a_short_text(producer: str) -> None:
     """It is remembered."""
@@ -94,6 +100,7 @@ async def test_the_answer_says_how_far_the_producer_is() -> None:
     for seq in range(3):
         await ask(known, 0, seq)
     async with known.turn("c", Claim("p", 0, 1)) as turn:
+        turn.done()  # of a repeat it says nothing
         assert (turn.repeat, turn.headers()) == (True, {"producer-epoch": "0", "producer-seq": "2"})
 
 
@@ -134,6 +141,14 @@ async def test_those_that_were_silent_for_longest_are_forgotten() -> None:
     assert await ask(known, 0, 1, producer="first") == "done"
     assert [await ask(known, 0, 1, producer="p0"), await ask(known, 1, 0, producer="p0")] == ["409", "done"]
     assert len(known._known) == 2
+
+
+async def test_a_producer_that_goes_on_is_not_forgotten_for_newer_ones() -> None:
+    """However long ago it came first."""
+    known = Sequences(remembered=2)
+    for producer, seq in (("old", 0), ("p1", 0), ("old", 1), ("p2", 0)):
+        await ask(known, 0, seq, producer=producer)
+    assert [await ask(known, 0, 2, producer="old"), await ask(known, 0, 1, producer="p1")] == ["done", "409"]
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3))))

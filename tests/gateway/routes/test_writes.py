@@ -43,6 +43,7 @@ async def test_a_chunk_is_in_the_log_when_it_is_answered(client: Client) -> None
     assert (answer.status, answer.body) == (200, {"accepted": 1, "message_id": "m", **place})
     (record,) = client.written.records
     assert (record.topic, record.key.decode(), record.header("tm-codec")) == ("tokens", "c ü/1", "native")
+    assert client.counts.numbers.value("tokenmill_gateway_writes_total", "chunks") == 1
 
 
 async def test_lines_are_taken_as_they_come(client: Client) -> None:
@@ -173,11 +174,11 @@ async def test_it_is_known_when_what_is_being_written_is(client: Client) -> None
     await client.writing.settled()
     writer = await client.half("c/chunks?codec=sse+openai", OPENAI)
     await eventually(lambda: client.written.records)
-    waiting = asyncio.create_task(client.writing.settled())
-    await asyncio.wait([waiting], timeout=0.05)
-    assert not waiting.done()
+    waiting = [asyncio.create_task(each) for each in (client.writing.settled(), client.writing.close(5))]
+    await asyncio.wait(waiting, timeout=0.05)
+    assert not any(each.done() for each in waiting)
     writer.close()
-    await asyncio.wait_for(waiting, 5)
+    await asyncio.wait_for(asyncio.gather(*waiting), 5)
 
 
 async def test_bodies_take_the_places_of_the_process_but_not_those_of_their_name(client: Client) -> None:

@@ -109,6 +109,32 @@ async def test_silence_is_broken_by_heartbeats() -> None:
         assert stream.place == (-1, 0)
 
 
+async def test_who_was_written_to_lately_needs_no_heartbeat(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor does who has just come; those that are silent do, and they are counted."""
+    monkeypatch.setattr("tokenmill.gateway.streams.flusher.LOOK_S", 0.01)
+    counts = Counts()
+    async with running(flush_s=0, heartbeat_s=60, counts=counts) as flusher:
+        silent, new = FakePipe(), FakePipe()
+        added(flusher, silent).outbox.written_at -= 60
+        added(flusher, new)
+        await until(lambda: silent.taken, "a heartbeat", 5)
+        assert new.taken == b""
+        assert counts.numbers.value("tokenmill_gateway_heartbeats_total") >= 1
+
+
+async def test_what_comes_within_a_moment_is_collected() -> None:
+    """Whoever comes later in it is waited for; afterwards nothing is looked at before there is something again."""
+    async with running(flush_s=0.05) as flusher:
+        pipe = FakePipe()
+        stream = added(flusher, pipe)
+        stream.tell([frame(1)], b"a")
+        for _ in range(5):
+            await asyncio.sleep(0)
+        stream.tell([frame(2)], b"b")
+        await until(lambda: pipe.taken == b"ab", "both are written", 5)
+        assert (pipe.writes, flusher._wake.is_set()) == (1, False)
+
+
 async def test_of_many_all_are_asked_in_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     """As many at a time as may be; those that came meanwhile, too."""
     monkeypatch.setattr("tokenmill.gateway.streams.flusher.ASKED", 2)

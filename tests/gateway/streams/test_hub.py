@@ -6,6 +6,7 @@ from tests.support.event_log import EventLog, frames_of, of, spoken, woven
 from tests.support.pipes import FakePipe, stream_of
 from tokenmill.dialects import Dialect, find_dialect
 from tokenmill.dialects.native import NATIVE
+from tokenmill.gateway.counts import Counts
 from tokenmill.gateway.event_log.entry import Entry
 from tokenmill.gateway.event_log.view import View
 from tokenmill.gateway.streams.framing import LINES, SSE, Framing
@@ -47,6 +48,16 @@ async def test_clients_of_a_channel_get_the_same_bytes() -> None:
         assert written(stream) == b"".join(each.framing.frame(each.dialect, 0, frame) for frame in frames)
     assert set(hub.clients(0)) == set(streams)
     assert hub.clients(1) == []
+
+
+async def test_what_is_sent_is_counted_for_each_client() -> None:
+    """By dialect and transport."""
+    log, counts = EventLog(of("c", spoken("m", "Hello"))), Counts()
+    hub = Hub(counts)
+    streams = [attached(hub, subject()) for _ in range(2)]
+    hub.dispatch(log.entries())
+    sent = counts.sent("native", "sse")
+    assert (sent.frames, sent.size) == (2 * len(log.entries()), sum(len(written(each)) for each in streams))
 
 
 async def test_who_leaves_is_told_nothing_more() -> None:

@@ -93,6 +93,7 @@ def test_one_who_is_behind_with_more_than_the_cap_is_slow() -> None:
     assert not outbox.flush(now=0)
     outbox.put(b"z")
     assert outbox.flush(now=0)
+    outbox.put(b"z")
     assert (outbox.slow, outbox.held) == (True, 6)
 
 

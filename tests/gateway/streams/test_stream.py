@@ -2,6 +2,7 @@
 
 from tests.support.pipes import FakePipe, stream_of
 from tokenmill.gateway.event_log.view import Frame
+from tokenmill.gateway.streams.stream import MessageFilter
 
 
 def frame(offset: int, message: bytes = b"m", *, first: bool = False, last: bool = False) -> Frame:
@@ -59,3 +60,15 @@ async def test_the_first_reason_counts() -> None:
     lost = stream_of(FakePipe())
     lost.lose()
     assert await lost.over == "lost"
+
+
+def test_a_filter_shows_all_messages_or_one() -> None:
+    """That one is named, or the first that comes; its last frame is the end of what is shown, whatever else goes on."""
+    for made, shown in (
+        (MessageFilter(), [b"m", b"n"]),
+        (MessageFilter(b"n"), [b"n"]),
+        (MessageFilter(single=True), [b"m"]),
+    ):
+        assert [message for message in (b"m", b"n") if made.takes(message)] == shown
+    over = Frame(3, 1, 0, b"{}", b"m", last=False, ends=True)
+    assert [MessageFilter(message).ends_with(over) for message in (b"", b"m")] == [False, True]

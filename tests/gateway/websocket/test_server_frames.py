@@ -42,6 +42,7 @@ def test_messages_of_every_size_are_one_frame(size: int) -> None:
     payload = b"x" * size
     (frame,) = parsed(text(payload))
     assert (frame.opcode, frame.fin, frame.data) == (Opcode.TEXT, True, payload)
+    assert len(text(payload)) == size + (2 if size < 126 else 4 if size < 65_536 else 10)
 
 
 def test_pings_and_pongs() -> None:
