@@ -55,9 +55,9 @@ def test_all_sides_get_through_a_small_load(kafka: str, monkeypatch: pytest.Monk
     monkeypatch.setattr(latency, "WARM_UP_S", 0.5)
     monkeypatch.setattr(latency, "MEASURED_S", 1.5)
     said: list[str] = []
-    results = run_pipeline(bootstrap=kafka, records=200_000, rounds=1, latency=True, progress=said.append)
+    results = run_pipeline(bootstrap=kafka, records=400_000, rounds=1, latency=True, progress=said.append)
     for runs in results.runs.values():
         assert [run.records_per_s > 0 for run in runs] == [True]
     for side in SIDES:
         assert [0 < run.p50_ms <= run.p99_ms for run in results.latencies[side]] == [True]
-    assert [sentence.split(",")[0] for sentence in said] == ["putting 200", *SIDES, RE_ENCODING, *SIDES]
+    assert [sentence.split(",")[0] for sentence in said] == ["putting 400", *SIDES, RE_ENCODING, *SIDES]

@@ -66,13 +66,13 @@ def test_a_restore_from_elsewhere_is_refused(tmp_path: Path) -> None:
 def test_both_ways_are_measured(kafka: str) -> None:
     """A worker has few messages again from Redis, and then reads a small log silently."""
     said: list[str] = []
-    report = run_recovery(bootstrap=kafka, messages=200, records=100_000, rounds=1, progress=said.append)
+    report = run_recovery(bootstrap=kafka, messages=200, records=300_000, rounds=1, progress=said.append)
     assert 50 < report.bytes_per_message < 512
     assert report.restore_rate > 0
     assert report.replay_ratio > 0
     assert [sentence.split(":")[0] for sentence in said] == [
         "opening 200 messages",
         "from Redis, run 1 of 1",
-        "putting 100,000 records on the topic",
+        "putting 300,000 records on the topic",
         "run 1 of 1",
     ]

@@ -51,7 +51,7 @@ def test_workers_get_through_a_small_load(monkeypatch: pytest.MonkeyPatch) -> No
     for name, amount in {"STEADY_S": 1.0, "MOVES_S": 5.0, "MOVES_RATE": 200.0, "MOVES_PARTITIONS": 8}.items():
         monkeypatch.setattr(scale, name, amount)
     said: list[str] = []
-    report = run_scale(cells=CELLS[1:], records=100_000, rounds=1, progress=said.append)
+    report = run_scale(cells=CELLS[1:], records=300_000, rounds=1, progress=said.append)
     (run,) = report.runs[name_of(CELLS[1])]
     assert run.records_per_s > 0
     assert min(run.cost.workers, run.cost.broker) > 0

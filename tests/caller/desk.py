@@ -4,24 +4,29 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import msgspec
 from aiokafka import ConsumerRecord
 
+from tests.support.stage import until
 from tests.support.topics import make_topics, read_topic
+from tests.support.watching import Watching
 from tests.support.written import told
 from tokenmill.apis.record import RequestRecord
 from tokenmill.caller.answer import Answer, Resources
+from tokenmill.caller.caller import Caller
 from tokenmill.caller.http import Http
 from tokenmill.caller.inheritance import Inheritance, Inherited
 from tokenmill.caller.renderer import Renderer
 from tokenmill.caller.served import served
 from tokenmill.caller.writing import ChunkWriter
 from tokenmill.codecs import Chunk
+from tokenmill.config import Caller as Settings
 from tokenmill.config import Config, Kafka, Topics, Upstream
 from tokenmill.gateway.ingest.pipelined_writer import RecordProducer
 from tokenmill.gateway.ingest.producer import Producer
+from tokenmill.observe import CALLER_METRICS, Numbers
 from tokenmill.observe.caller_table import Fate
 
 CONVERSATION = "talk"
@@ -137,6 +142,37 @@ class Desk:
     async def told(self) -> dict[str, list[str]]:
         """What a worker makes of it, by message."""
         return told([(record.value, list(record.headers)) for record in await self.records()])
+
+    async def over(self) -> set[str]:
+        """The messages whose answers are over."""
+        return {message for message, said in (await self.told()).items() if said[-1].endswith("]")}
+
+
+class Running:
+    """A caller that runs as long as the block lasts."""
+
+    def __init__(self, desk: Desk, drain_s: float = 0, name: str | None = None, lease_s: float = 5) -> None:
+        """`name`: that of a static member."""
+        settings = Settings(group_id=f"callers of {desk.topics.requests}", drain_s=drain_s, lease_s=lease_s)
+        times = {"session_timeout_ms": 6_000, "heartbeat_interval_ms": 300}
+        kafka = msgspec.structs.replace(desk.config.kafka, group_instance_id=name, **times)
+        config = msgspec.structs.replace(desk.config, caller=settings, kafka=kafka)
+        self.numbers = Numbers(CALLER_METRICS)
+        self.caller = Caller(config, desk.resources(), Watching().finishes, self.numbers)
+        self.stop = asyncio.Event()
+
+    async def __aenter__(self) -> Self:
+        self._run = asyncio.create_task(self.caller.run(self.stop))
+        await until(lambda: self.caller.readiness()[0], "it has its partitions")
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self.stop.set()
+        await self._run
+
+    def count(self, name: str) -> float:
+        """A number of the caller's."""
+        return self.numbers.value(f"tokenmill_caller_{name}")
 
 
 def settings(desk: Desk, **caller: Any) -> dict[str, Any]:

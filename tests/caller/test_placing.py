@@ -4,23 +4,18 @@ import asyncio
 from collections.abc import AsyncIterator, Collection
 from unittest.mock import AsyncMock, Mock
 
-import msgspec
 import pytest
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.errors import LeaderNotAvailableError
 from aiokafka.structs import OffsetAndMetadata
 
-from tests.caller.desk import Desk, request
+from tests.caller.desk import Desk, Running, request
 from tests.caller.model import Model
 from tests.support.stage import until
-from tests.support.watching import Watching
 from tokenmill.caller import placing
-from tokenmill.caller.caller import Caller
 from tokenmill.caller.offsets import Offsets
 from tokenmill.caller.placing import Placing
-from tokenmill.config import Caller as Settings
 from tokenmill.errors import Unavailable
-from tokenmill.observe import CALLER_METRICS, Numbers
 
 PLACE = TopicPartition("requests", 0)
 
@@ -42,7 +37,7 @@ async def talk_on(desk: Desk, number: int) -> str:
 
 @pytest.mark.integration
 async def test_a_partition_whose_leader_is_away_holds_up_no_other(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Requests of the other one are answered; its own are once it has a leader again."""
+    """Requests of other partitions are answered; those of this one are once it has a leader again."""
     led, look_up = asyncio.Event(), AIOKafkaConsumer.end_offsets
     led_later = TopicPartition(desk.topics.requests, 1)
 
@@ -54,26 +49,18 @@ async def test_a_partition_whose_leader_is_away_holds_up_no_other(desk: Desk, mo
 
     monkeypatch.setattr(AIOKafkaConsumer, "end_offsets", end_offsets)
     monkeypatch.setattr(placing, "ASSIGNMENT_S", 0.2)
-    config = msgspec.structs.replace(desk.config, caller=Settings(group_id=f"callers of {desk.topics.requests}"))
-    numbers, stop = Numbers(CALLER_METRICS), asyncio.Event()
-    caller = Caller(config, desk.resources(), Watching().finishes, numbers)
-    running = asyncio.create_task(caller.run(stop))
-    await until(lambda: caller.readiness()[0], "it is ready", 60)
-    for number in (0, 1):
-        await desk.ask(request(f"m{number}"), conversation=await talk_on(desk, number))
 
-    await until(lambda: has_answered(desk, "m0"), "one is answered", 60)
-    assert numbers.value("tokenmill_caller_partitions") == 1
-    led.set()
-    await until(lambda: has_answered(desk, "m0", "m1"), "both are answered", 60)
-    assert numbers.value("tokenmill_caller_partitions") == 2
-    stop.set()
-    await running
+    async def over(*messages: str) -> bool:
+        return await desk.over() == {*messages}
 
-
-async def has_answered(desk: Desk, *messages: str) -> bool:
-    """Whether these answers are over, and no other."""
-    return {message for message, said in (await desk.told()).items() if said[-1].endswith("]")} == {*messages}
+    async with Running(desk) as running:
+        for number in (0, 1):
+            await desk.ask(request(f"m{number}"), conversation=await talk_on(desk, number))
+        await until(lambda: over("m0"), "one is answered", 60)
+        assert running.count("partitions") == 1
+        led.set()
+        await until(lambda: over("m0", "m1"), "both are answered", 60)
+        assert running.count("partitions") == 2
 
 
 def log_of(monkeypatch: pytest.MonkeyPatch, committed: int | None, first: int, since: int, *ends: int) -> Mock:
@@ -124,6 +111,7 @@ async def test_what_no_repetition_cures_is_told(monkeypatch: pytest.MonkeyPatch)
     await Placing(60, placed.__setitem__, told).begin(consumer, [PLACE])
     told.assert_called_once_with(broken)
     assert not placed
+    consumer.resume.assert_not_called()
 
 
 async def test_who_has_lost_a_partition_places_it_no_more(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -109,7 +109,9 @@ async def test_a_retry_may_come_as_late_as_the_answer(kafka: str, unique: str) -
 
 
 async def test_who_has_no_name_gets_no_other_s_answer(kafka: str, unique: str) -> None:
-    """A retry finds the request of its client's name, and so does a conversation that nobody names."""
+    """Retries are found by the client's name, and conversations that no client names are made from it: clients without
+    one would share both.
+    """
     gateway = Gateway(auth="function", function="tests.support.fronts:anonymous", flush_ms=1)
     async with fronting(kafka, unique, gateway=gateway) as front:
         for conversation, status in (("", 403), ("open-1", 200), ("", 403)):

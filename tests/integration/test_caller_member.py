@@ -2,28 +2,25 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
-from typing import Self
+from unittest.mock import Mock
 
-import msgspec
 import pytest
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
-from tests.caller.desk import Desk, request
+from tests.caller.desk import LEASE_S, Desk, Running, inherited, request
+from tests.caller.model import Model
 from tests.support.model_servers.__main__ import key_of
 from tests.support.model_servers.speech import Script
 from tests.support.model_servers.vllm import Vllm
 from tests.support.model_servers.wire import Body
 from tests.support.stage import until
 from tests.support.topics import admin_of, make_topics
-from tests.support.watching import Watching
 from tokenmill.caller import caller as callers
-from tokenmill.caller.caller import Caller
 from tokenmill.caller.membership import Membership
-from tokenmill.config import Caller as Settings
+from tokenmill.caller.offsets import Offsets
 from tokenmill.errors import Unavailable
 from tokenmill.kafka import believed_ends
 from tokenmill.kafka.clients import METADATA_MS
-from tokenmill.observe import CALLER_METRICS, Numbers
 
 pytestmark = pytest.mark.integration
 
@@ -51,33 +48,6 @@ class Stood(Membership):
         """What the group says."""
         self.asked += 1
         return self.ours
-
-
-class Running:
-    """A caller that runs as long as the block lasts."""
-
-    def __init__(self, desk: Desk, drain_s: float = 0, name: str | None = None) -> None:
-        """`name`: that of a static member."""
-        settings = Settings(group_id=f"callers of {desk.topics.requests}", drain_s=drain_s)
-        times = {"session_timeout_ms": 6_000, "heartbeat_interval_ms": 300}
-        kafka = msgspec.structs.replace(desk.config.kafka, group_instance_id=name, **times)
-        config = msgspec.structs.replace(desk.config, caller=settings, kafka=kafka)
-        self.numbers = Numbers(CALLER_METRICS)
-        self.caller = Caller(config, desk.resources(), Watching().finishes, self.numbers)
-        self.stop = asyncio.Event()
-
-    async def __aenter__(self) -> Self:
-        self._run = asyncio.create_task(self.caller.run(self.stop))
-        await until(lambda: self.caller.readiness()[0], "it has its partitions")
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        self.stop.set()
-        await self._run
-
-    def count(self, name: str) -> float:
-        """A number of the caller's."""
-        return self.numbers.value(f"tokenmill_caller_{name}")
 
 
 async def test_who_stood_still_begins_nothing_before_the_group_says_that_it_may(desk: Desk) -> None:
@@ -161,10 +131,8 @@ async def test_an_end_below_the_commit_is_not_believed_at_once(desk: Desk, monke
         assert caller._consumer is not None
         await caller._consumer.commit({place: 5})
         with pytest.raises(Unavailable, match="ends at 0, below what is committed, 5"):
-            await caller._place([place])
-        for module in (believed_ends, callers):
-            monkeypatch.setattr(module, "BELIEF_S", 0.2)
-        caller._kafka = msgspec.structs.replace(caller._kafka, startup_timeout_s=0)  # less than a doubt lasts
+            await caller._placing._find(caller._consumer, place)
+        monkeypatch.setattr(believed_ends, "BELIEF_S", 0.2)
         await caller.on_partitions_assigned([place])
         assert caller._offsets[place].inherited_until == 0
 
@@ -175,3 +143,35 @@ async def of_partition(desk: Desk, running: Running) -> str:
     names = (f"talk-{number}" for number in range(100))
     found = [name for name in names if await desk.producer.partition(place.topic, name.encode()) == place.partition]
     return found[0]
+
+
+async def test_more_than_are_held_are_answered(kafka: str, unique: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where nearly nothing may be held, inherited requests are settled a poll at a time, and none is left."""
+    monkeypatch.setattr(callers, "INHERITED_BYTES", 0)
+    wanted = {f"{talk}-{number}" for talk in ("a", "b", "c") for number in range(3)}
+    async with Model({}) as model, Desk(kafka, unique, model.url).open() as desk:
+        for message in sorted(wanted):
+            await desk.ask(request(message), conversation=message[0])
+
+        async def over() -> bool:
+            return await desk.over() == wanted
+
+        async with Running(desk, lease_s=LEASE_S):
+            await until(over, "all are answered", 120)
+
+
+async def test_no_more_are_read_while_enough_are_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only partitions with inherited requests ahead are paused, and resumed when there is room; others are read on."""
+    caller, consumer = Running(Desk("nowhere:9092", "x", NOWHERE)).caller, Mock(AIOKafkaConsumer)
+    behind, ahead = TopicPartition("requests", 0), TopicPartition("requests", 1)
+    caller._offsets = {behind: Offsets(0, 2), ahead: Offsets(0, 0)}
+    caller._inherited.add(behind, inherited("m1"))
+    held = caller._inherited.held_bytes
+    monkeypatch.setattr(callers, "INHERITED_BYTES", held - 1)
+    consumer.paused.return_value = set()
+    assert caller._hold(consumer)
+    consumer.pause.assert_called_once_with(behind)
+    monkeypatch.setattr(callers, "INHERITED_BYTES", held)
+    consumer.paused.return_value = {behind, ahead}
+    assert not caller._hold(consumer)
+    consumer.resume.assert_called_once_with(behind)

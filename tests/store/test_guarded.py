@@ -60,9 +60,12 @@ async def test_after_an_answer_the_next_pause_is_the_first_again() -> None:
             await guarded.load("tokens", 0)
         clock.now += pause
     store.away = False
-    for failing in (guarded.load("tokens", 0), guarded.write_full("tokens", 0, None, Place(1, 11), b"", {})):
+    for answered in (
+        lambda: guarded.load("tokens", 0),
+        lambda: guarded.write_full("tokens", 0, None, Place(1, 11), b"", {}),
+    ):
         with suppress(HeadChanged):
-            await failing
+            await answered()
         store.away = True
         with pytest.raises(Unavailable):
             await guarded.load("tokens", 0)

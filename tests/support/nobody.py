@@ -57,7 +57,7 @@ class Nobody:
 
     @contextmanager
     def read_only(self) -> Iterator["Nobody"]:
-        """Only root can write into the folder inside the block, as in the image."""
+        """Inside the block only root can write into the folder, as in the image."""
         folders = [self.folder, *(path for path in self.folder.rglob("*") if path.is_dir() and not path.is_symlink())]
         for path in folders:
             path.chmod(0o555)

@@ -202,7 +202,7 @@ def _freeze() -> None:
 
 
 def _become(asked: Mapping[str, Any], log: int) -> None:
-    """Take the folder, variables, output and signals that a process has which was just started."""
+    """Take the folder, variables, output and signals of a process that was just started."""
     os.dup2(log, 1)
     os.dup2(log, 2)
     os.close(log)

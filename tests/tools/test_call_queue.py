@@ -314,7 +314,7 @@ async def test_nothing_begins_before_all_is_read_that_was_there_at_the_takeover(
 
 
 async def test_what_nobody_waits_for_any_more_is_answered_by_itself(kafka: str, unique: str) -> None:
-    """One that waits for a place when its time is over, though nothing else comes; one that runs when it is ordered."""
+    """One that waits for a place: when its time is over, though nothing else comes. One that runs: when cancelled."""
     config, orders = await config_of(kafka, unique, expire_s=1), Orders()
 
     async def run(_: Call) -> Outcome:

@@ -137,7 +137,7 @@ async def test_a_broken_connection_to_a_remote_server_holds_nobody_up() -> None:
 async def test_a_call_that_is_made_again_has_the_time_that_is_left() -> None:
     """Whoever wants it waits no longer for it."""
     async with http_tools() as tools, linked(tools.server, call_s=5) as link:
-        tools.forgetful, tools.slow_s = True, 3  # a second answer would come behind its time
+        tools.forgetful, tools.slow_s = True, 3  # a second answer would come too late
         outcome = await link.make(call("note"))
         assert (outcome.code, tools.refused) == ("timeout", 2)
 

@@ -80,7 +80,7 @@ async def test_cancelled_ones_end_others_go_on() -> None:
 
 
 async def test_a_call_that_tells_its_server_of_the_end_is_not_interrupted() -> None:
-    """However often orders are looked at meanwhile, and whatever it still says of its progress once it is let go of."""
+    """However often orders are looked at meanwhile."""
 
     class Telling(Slow):
         telling, told = asyncio.Event(), False
@@ -101,13 +101,19 @@ async def test_a_call_that_tells_its_server_of_the_end_is_not_interrupted() -> N
         underway.cancel(orders)
         await soon()
     assert underway.progress
-    underway._told.add(call("one").key)
-    underway.progress.clear()
-    servers.progress(Progress(1_001))
-    assert (underway.progress, underway.calls) == ({}, [])
     servers.telling.set()
     await soon()
     assert (servers.told, underway.running) == (True, 0)
+
+
+async def test_what_is_let_go_of_makes_no_progress() -> None:
+    """Whatever its server still reports: the next owner judges it."""
+    underway, _, servers = begun("one")
+    await soon()
+    underway.let_go(call("one").key)
+    servers.progress(Progress(1_001))
+    assert (underway.progress, underway.calls) == ({}, [])
+    await underway.close()
 
 
 async def test_what_is_closed_leaves_nothing_behind() -> None:

@@ -69,7 +69,8 @@ class Gateway(Section, frozen=True, kw_only=True):
     """How long frames are collected before they are written: the system call costs more than the frame. The first and
     the last frame of a message are written immediately; with 0 all frames are."""
     heartbeat_s: Positive = 15
-    """Silence after which a connection gets a comment, which keeps proxies from closing it and finds dead peers."""
+    """Silence after which a stream over HTTP gets a comment or an empty line, which keeps proxies from closing it and
+    finds dead peers. WebSockets are pinged instead."""
     window_mib: PositiveInt = 256
     """Memory for recent records of all partitions together, from which resumes are served."""
     window_s: Positive = 300

@@ -79,7 +79,7 @@ def format_page(format_: Format) -> str:
 
 def _about_states(format_: Format) -> str:
     """Return how to read the diagram."""
-    said = "Labels are markers; `…` stands for more spellings. In brackets: a state's name in `parse --step`."
+    said = "Labels are markers; `…` stands for more spellings. In parentheses: a state's name in `parse --step`."
     return f"{said}\nHeader numbers are those of the routes above." if format_.channels else said
 
 

@@ -124,7 +124,7 @@ async def test_who_was_written_to_lately_needs_no_heartbeat(monkeypatch: pytest.
 
 async def test_what_comes_within_a_moment_is_collected() -> None:
     """Whoever comes later in it is waited for; afterwards nothing is looked at before there is something again."""
-    async with running(flush_s=0.05) as flusher:
+    async with running(flush_s=0.5) as flusher:
         pipe = FakePipe()
         stream = added(flusher, pipe)
         stream.tell([frame(1)], b"a")
