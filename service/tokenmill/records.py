@@ -72,7 +72,7 @@ DIGITS = 18
 
 
 def number_in(headers: Headers, name: str, otherwise: int) -> int:
-    """The number in a header; `otherwise` if it has none, or one that no worker writes."""
+    """The number in a header; `otherwise` if it has none, or one that we never write."""
     value = header(headers, name) or b""
     return int(value) if value.isdigit() and len(value) <= DIGITS else otherwise
 

@@ -18,7 +18,7 @@ from tokenmill.apis.record import (
     RequestRecord,
     StoppedRecord,
     body_of,
-    conversation_of,
+    conversation_in_key,
     digest,
     own_conversation,
     own_prefix,
@@ -130,8 +130,8 @@ def test_what_no_front_says_is_none_of_ours(fields: dict[str, Any]) -> None:
 def test_the_conversation_is_that_of_the_key() -> None:
     """Unless no front writes such a key: it is missing, too long, or not text."""
     longest = "é" * (CONVERSATION_BYTES // 2)
-    assert conversation_of(longest.encode()) == longest
-    assert [conversation_of(key) for key in (None, b"", longest.encode() + b"x", b"\xff")] == [""] * 4
+    assert conversation_in_key(longest.encode()) == longest
+    assert [conversation_in_key(key) for key in (None, b"", longest.encode() + b"x", b"\xff")] == [""] * 4
 
 
 @pytest.mark.parametrize("body", [b"[]", b"3", b"null", b'{"model":"\xff"}', b'{"a":1' + b"0" * 5_000 + b"}"])

@@ -151,9 +151,9 @@ class Desk:
 class Running:
     """A caller that runs as long as the block lasts."""
 
-    def __init__(self, desk: Desk, drain_s: float = 0, name: str | None = None, lease_s: float = 5) -> None:
+    def __init__(self, desk: Desk, drain_s: float = 0, name: str | None = None) -> None:
         """`name`: that of a static member."""
-        settings = Settings(group_id=f"callers of {desk.topics.requests}", drain_s=drain_s, lease_s=lease_s)
+        settings = Settings(group_id=f"callers of {desk.topics.requests}", drain_s=drain_s)
         times = {"session_timeout_ms": 6_000, "heartbeat_interval_ms": 300}
         kafka = msgspec.structs.replace(desk.config.kafka, group_instance_id=name, **times)
         config = msgspec.structs.replace(desk.config, caller=settings, kafka=kafka)

@@ -85,7 +85,7 @@ async def test_it_begins_at_what_is_committed_or_may_be_answered(
     """Never outside of the log; what is before its end is inherited. It is paused until then."""
     placed: dict[TopicPartition, Offsets] = {}
     consumer = log_of(monkeypatch, committed, first, since, end)
-    await Placing(60, placed.__setitem__, Mock(side_effect=AssertionError)).begin(consumer, [PLACE])
+    await Placing(60, 30, placed.__setitem__, Mock(side_effect=AssertionError)).begin(consumer, [PLACE])
     assert (placed[PLACE].begin, placed[PLACE].inherited_until) == (begin, end)
     assert [name for name, *_ in consumer.method_calls if name in ("pause", "seek", "resume")] == [
         "pause",
@@ -99,7 +99,7 @@ async def test_an_end_below_what_is_committed_is_looked_up_again(monkeypatch: py
     """Its broker may not have heard of a newer leader yet."""
     placed: dict[TopicPartition, Offsets] = {}
     consumer = log_of(monkeypatch, 6, 0, 0, 3, 9)
-    await Placing(60, placed.__setitem__, Mock(side_effect=AssertionError)).begin(consumer, [PLACE])
+    await Placing(60, 30, placed.__setitem__, Mock(side_effect=AssertionError)).begin(consumer, [PLACE])
     assert (placed[PLACE].begin, placed[PLACE].inherited_until) == (6, 9)
 
 
@@ -108,7 +108,7 @@ async def test_what_no_repetition_cures_is_told(monkeypatch: pytest.MonkeyPatch)
     placed: dict[TopicPartition, Offsets] = {}
     consumer, told = log_of(monkeypatch, 6, 0, 0, 9), Mock()
     broken = consumer.seek.side_effect = RuntimeError("broken")
-    await Placing(60, placed.__setitem__, told).begin(consumer, [PLACE])
+    await Placing(60, 30, placed.__setitem__, told).begin(consumer, [PLACE])
     told.assert_called_once_with(broken)
     assert not placed
     consumer.resume.assert_not_called()
@@ -120,8 +120,18 @@ async def test_who_has_lost_a_partition_places_it_no_more(monkeypatch: pytest.Mo
     consumer = log_of(monkeypatch, 6, 0, 0)
     consumer.beginning_offsets.side_effect = Unavailable("Kafka: away")
     monkeypatch.setattr(placing, "ASSIGNMENT_S", 0)
-    places = Placing(60, placed.__setitem__, Mock(side_effect=AssertionError))
+    places = Placing(60, 30, placed.__setitem__, Mock(side_effect=AssertionError))
     await places.begin(consumer, [PLACE])
     assert len(places._tasks) == 1
     await places.close()
     assert (len(places._tasks), placed) == (0, {})
+
+
+async def test_an_assignment_waits_for_no_longer_than_a_heartbeat_may(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The client sends none meanwhile, and the first one an interval later."""
+    consumer = log_of(monkeypatch, 6, 0, 0)
+    consumer.beginning_offsets.side_effect = Unavailable("Kafka: away")
+    places = Placing(60, 0.3, Mock(side_effect=AssertionError), Mock(side_effect=AssertionError))
+    async with asyncio.timeout(placing.ASSIGNMENT_S):
+        await places.begin(consumer, [PLACE])
+    await places.close()

@@ -2,22 +2,18 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
-from unittest.mock import Mock
 
 import pytest
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
-from tests.caller.desk import LEASE_S, Desk, Running, inherited, request
-from tests.caller.model import Model
+from tests.caller.desk import Desk, Running, request
 from tests.support.model_servers.__main__ import key_of
 from tests.support.model_servers.speech import Script
 from tests.support.model_servers.vllm import Vllm
 from tests.support.model_servers.wire import Body
 from tests.support.stage import until
 from tests.support.topics import admin_of, make_topics
-from tokenmill.caller import caller as callers
 from tokenmill.caller.membership import Membership
-from tokenmill.caller.offsets import Offsets
 from tokenmill.errors import Unavailable
 from tokenmill.kafka import believed_ends
 from tokenmill.kafka.clients import METADATA_MS
@@ -143,35 +139,3 @@ async def of_partition(desk: Desk, running: Running) -> str:
     names = (f"talk-{number}" for number in range(100))
     found = [name for name in names if await desk.producer.partition(place.topic, name.encode()) == place.partition]
     return found[0]
-
-
-async def test_more_than_are_held_are_answered(kafka: str, unique: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where nearly nothing may be held, inherited requests are settled a poll at a time, and none is left."""
-    monkeypatch.setattr(callers, "INHERITED_BYTES", 0)
-    wanted = {f"{talk}-{number}" for talk in ("a", "b", "c") for number in range(3)}
-    async with Model({}) as model, Desk(kafka, unique, model.url).open() as desk:
-        for message in sorted(wanted):
-            await desk.ask(request(message), conversation=message[0])
-
-        async def over() -> bool:
-            return await desk.over() == wanted
-
-        async with Running(desk, lease_s=LEASE_S):
-            await until(over, "all are answered", 120)
-
-
-async def test_no_more_are_read_while_enough_are_held(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only partitions with inherited requests ahead are paused, and resumed when there is room; others are read on."""
-    caller, consumer = Running(Desk("nowhere:9092", "x", NOWHERE)).caller, Mock(AIOKafkaConsumer)
-    behind, ahead = TopicPartition("requests", 0), TopicPartition("requests", 1)
-    caller._offsets = {behind: Offsets(0, 2), ahead: Offsets(0, 0)}
-    caller._inherited.add(behind, inherited("m1"))
-    held = caller._inherited.held_bytes
-    monkeypatch.setattr(callers, "INHERITED_BYTES", held - 1)
-    consumer.paused.return_value = set()
-    assert caller._hold(consumer)
-    consumer.pause.assert_called_once_with(behind)
-    monkeypatch.setattr(callers, "INHERITED_BYTES", held)
-    consumer.paused.return_value = {behind, ahead}
-    assert not caller._hold(consumer)
-    consumer.resume.assert_called_once_with(behind)

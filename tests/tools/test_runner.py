@@ -298,21 +298,21 @@ class Reading:
             raise IllegalStateError(f"{place} is another's")
 
 
-async def test_a_partition_that_goes_as_it_was_taken_over_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In the same turn of the loop as the last answer came: its queue does not go on with what is another's."""
+async def test_a_partition_that_goes_as_it_is_taken_over_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the last answer comes, and before the client says so: its queue does not go on with what is another's."""
     runner, place, answer = away(), TopicPartition("tool-calls", 0), asyncio.Event()
-    consumer = Reading(place)
+    runner._consumer = consumer = cast("AIOKafkaConsumer", Reading(place))
 
     async def taken_over(place: TopicPartition) -> None:
         await answer.wait()
-        consumer.seek(place, 0)
+        runner._read_from(consumer, place, 0)
 
     monkeypatch.setattr(runner, "_take_over", taken_over)
-    runner._consumer = cast("AIOKafkaConsumer", consumer)
     await runner.on_partitions_assigned([place])
     await asyncio.sleep(0)
     answer.set()
     consumer.places.clear()
+    await asyncio.sleep(0)
     await runner.on_partitions_assigned([])
     assert (runner._failure._told.done(), runner._queues) == (False, {})
 

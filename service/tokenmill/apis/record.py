@@ -164,10 +164,10 @@ def read_request(value: bytes | None) -> AnyRequest | None:
         return None
 
 
-def conversation_of(key: bytes | None) -> str:
+def conversation_in_key(key: bytes | None) -> str:
     """Return the conversation that a record's key names; empty for a key that no front writes.
 
-    Chunks have the same key, and `tokens` may take none that is as long as one on `requests`.
+    The answer's chunks get the same key, and a key that `requests` takes may be too long for `tokens`.
     """
     try:
         return key.decode() if key and len(key) <= CONVERSATION_BYTES else ""

@@ -68,8 +68,8 @@ def error_body(
 def upstream_error(api: Api, status: int, raw: str, message: str, request_id: str = "") -> bytes:
     """Return the error of a model's server. Its body `raw` is OpenAI's, Anthropic's, or anything.
 
-    `message` stands in for a missing one. The error's type is kept, in Anthropic's API only if that has it, too; `raw`
-    may be cut off.
+    `message` stands in for a missing one. The error's type is kept; in Anthropic's API only if that has it, too.
+    `raw` may be cut off.
     """
     node = _read(raw)
     anthropic = api.name == "messages"

@@ -1,6 +1,6 @@
 """A member of the group of callers: reads its partitions of `requests`, runs answers, and commits offsets.
 
-1. A partition's owner begins the requests that are written after it got the partition (`placing`). Earlier ones are
+1. A partition's owner begins the requests that are written after it placed the partition (`placing`). Earlier ones are
    inherited (`inheritance`): their answers may be running at another caller, or at none.
 2. An answer that has begun here continues here, whichever caller owns its partition: a rebalance cuts no answer off.
    The new owner sees in the log that the answer is alive, and when it has ended. So does this caller if it gets the
@@ -27,7 +27,7 @@ from http import HTTPStatus
 import msgspec
 from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, ConsumerRecord, TopicPartition
 
-from tokenmill.apis.record import RequestRecord, StoppedRecord, conversation_of, read_request
+from tokenmill.apis.record import RequestRecord, StoppedRecord, conversation_in_key, read_request
 from tokenmill.caller.answer import Answer, Resources
 from tokenmill.caller.finishes import Finishes
 from tokenmill.caller.inheritance import Decide, Inheritance, Inherited
@@ -46,7 +46,6 @@ from tokenmill.kafka.clients import make_consumer
 from tokenmill.kafka.static_membership import StaticMembership
 from tokenmill.kafka.topic_presence import TopicPresence
 from tokenmill.kafka.topics import find_topic
-from tokenmill.limits import MIB
 from tokenmill.observe import Numbers
 from tokenmill.observe.caller_table import Fate
 from tokenmill.observe.telemetry import NO_TELEMETRY, Telemetry
@@ -61,10 +60,6 @@ POLL_MS = 100
 COMMIT_S = 1.0
 """Seconds between two commits. The next owner inherits the requests after the last one; of most it only sees the
 end."""
-
-INHERITED_BYTES = 64 * MIB
-"""Bytes of the bodies of inherited requests that are held at once: after a long outage there may be thousands. Until
-some of them have a fate, later ones are not read."""
 
 OVERLOADED = "the caller runs as many answers as it may; try again later"
 LOST = "the process that called the model was lost, and the rest of its answer can't be had; send the request again"
@@ -90,7 +85,7 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
         self._offsets: dict[TopicPartition, Offsets] = {}
         self._failure, patience_s = Failure(), self._kafka.startup_timeout_s
         self._inherited = RecoveryQueue(self._inheritance, self._apply_fate, patience_s, self._failure.tell)
-        """Requests that were in our partitions before these were assigned to us."""
+        """Requests that were in our partitions before these were placed."""
         self._left = RecoveryQueue(self._inheritance, self._apply_fate, math.inf, self._failure.tell)
         """Requests of our own answers that are `left`. The cause is a Kafka that was away, so this caller goes on."""
         self._repeated = RepeatedRequests(config.front)
@@ -98,7 +93,8 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
         static = bool(config.kafka.group_instance_id)
         self._membership = Membership(config.kafka.session_timeout_ms / 1000, static=static)
         self._static_membership = StaticMembership(config.kafka)
-        self._placing = Placing(config.front.answer_s, self._offsets.__setitem__, self._failure.tell)
+        times = config.front.answer_s, config.kafka.session_timeout_ms / 1000
+        self._placing = Placing(*times, self._offsets.__setitem__, self._failure.tell)
         self._presence = TopicPresence(config.topics.requests)
         self._draining = False
         numbers.read_value("tokenmill_caller_partitions", lambda: len(self._offsets))
@@ -161,7 +157,6 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
         while True:
             must_read(consumer)
             await self._presence.look(consumer)
-            full = self._hold(consumer)
             batches = await consumer.getmany(timeout_ms=POLL_MS)
             ours = not batches or self._membership.known or await self._commit(consumer, everything=True)
             for place, records in batches.items():
@@ -171,21 +166,11 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
                     consumer.seek(place, self._offsets[place].read)
                 for record in records if ours else ():
                     self._take(place, record)
-            self._settle_inherited(full=full)
-
-    def _hold(self, consumer: AIOKafkaConsumer) -> bool:
-        """Read no further inherited requests while as many are held as may be. Return whether they are."""
-        full = self._inherited.held_bytes > INHERITED_BYTES
-        behind = {place for place, offsets in self._offsets.items() if offsets.read < offsets.inherited_until}
-        if full:
-            consumer.pause(*behind - consumer.paused())
-        else:
-            consumer.resume(*behind & consumer.paused())
-        return full
+            self._settle_inherited()
 
     def _take(self, place: TopicPartition, record: ConsumerRecord) -> None:
         offsets, request = self._offsets[place], read_request(record.value)
-        conversation = conversation_of(record.key)
+        conversation = conversation_in_key(record.key)
         if isinstance(request, StoppedRecord) and conversation:
             self._running.cancel(conversation, request.message_id)
         if (
@@ -236,14 +221,11 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
 
     # Recovering answers that others may have begun
 
-    def _settle_inherited(self, *, full: bool) -> None:
-        """Start recovering a partition's inherited answers, once all their requests were read, and `left` answers.
-
-        If the queue is `full`, those that were read are enough.
-        """
+    def _settle_inherited(self) -> None:
+        """Start recovering a partition's inherited answers, once all their requests were read, and `left` answers."""
         for place in self._inherited.places:
             offsets = self._offsets[place]
-            if full or offsets.read >= offsets.inherited_until:
+            if offsets.read >= offsets.inherited_until:
                 self._inherited.settle(place)
         for place in self._left.places:
             self._left.settle(place)

@@ -5,7 +5,7 @@ class Offsets:
     """The offsets of one partition: those read, and those whose answers are not over."""
 
     def __init__(self, begin: int, end: int) -> None:
-        """`begin` is the first offset that is read, `end` that of the partition's end when it was assigned."""
+        """`begin` is the first offset that is read, `end` that of the partition's end at that time."""
         self.begin = begin
         """The offset that was last committed; at first, the one at which reading began."""
         self.inherited_until = end

@@ -4,8 +4,9 @@
    end are inherited: another caller may have begun them.
 2. Each partition is placed by itself, and is paused until then. One whose leader is away holds up no other, and waits
    for as long as that takes: ending the process would cut off answers that run, and the next owner would wait as well.
-3. The assignment waits for its partitions, so that a caller which is ready has inherited no later request. It does not
-   wait for long: the client sends no heartbeat meanwhile, and the group would give the partitions to the next caller.
+3. The assignment waits for its partitions, so that of a caller which is ready later requests are not inherited, except
+   of partitions that take longer. It does not wait for long: the client sends no heartbeat meanwhile, and the group
+   would give the partitions to the next caller.
 """
 
 import math
@@ -22,7 +23,10 @@ from tokenmill.kafka.lookup import offsets_since
 from tokenmill.tasks import Tasks
 
 ASSIGNMENT_S = 5.0
-"""Seconds for which an assignment waits: less than the shortest session that brokers allow, which is six."""
+"""Seconds for which an assignment waits at most."""
+
+OF_SESSION = 1 / 3
+"""Share of the session for which it waits at most: the first heartbeat comes an interval later, another third."""
 
 
 class Placing:
@@ -30,25 +34,31 @@ class Placing:
 
     Args:
         answer_s: seconds that an answer has.
+        session_s: seconds of the group's session.
         placed: called with a partition and its offsets when it is read from then on.
         fail: called with an error that no repetition cures.
     """
 
     def __init__(
-        self, answer_s: float, placed: Callable[[TopicPartition, Offsets], None], fail: Callable[[Exception], None]
+        self,
+        answer_s: float,
+        session_s: float,
+        placed: Callable[[TopicPartition, Offsets], None],
+        fail: Callable[[Exception], None],
     ) -> None:
         self._answer_s = answer_s
+        self._wait_s = min(ASSIGNMENT_S, session_s * OF_SESSION)
         self._placed = placed
         self._fail = fail
         self._ends = BelievedEnds()
         self._tasks = Tasks()
 
     async def begin(self, consumer: AIOKafkaConsumer, places: Collection[TopicPartition]) -> None:
-        """Place these partitions. Return when all are placed; those that take longer are placed later."""
+        """Place these partitions. Wait for them for a moment; those that take longer are placed later."""
         consumer.pause(*places)
         for place in places:
             self._tasks.begin(self._place(consumer, place), f"the beginning of {place}")
-        await self._tasks.settled(ASSIGNMENT_S)
+        await self._tasks.settled(self._wait_s)
 
     async def close(self) -> None:
         """Place nothing more: the partitions may be another caller's."""
@@ -66,9 +76,10 @@ class Placing:
 
     async def _find(self, consumer: AIOKafkaConsumer, place: TopicPartition) -> Offsets:
         """Look up where a partition is read from, and its end. Raises `Unavailable`."""
+        log = f"{place.topic}/{place.partition}"
         committed = (await committed_offsets(consumer, [place])).get(place)
-        first = (await deadline(consumer.beginning_offsets([place]), "look up the log's beginning"))[place]
-        end = (await deadline(consumer.end_offsets([place]), "look up the log's end"))[place]
+        first = (await deadline(consumer.beginning_offsets([place]), f"look up the beginning of {log}"))[place]
+        end = (await deadline(consumer.end_offsets([place]), f"look up the end of {log}"))[place]
         if committed is not None:
             self._ends.believe({place: (end, committed.offset)})
             return Offsets(min(max(committed.offset, first), end), end)

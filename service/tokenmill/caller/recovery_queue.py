@@ -84,11 +84,6 @@ class RecoveryQueue:
         return sum(map(len, self._waiting.values()))
 
     @property
-    def held_bytes(self) -> int:
-        """Bytes of the bodies of requests that have no fate yet."""
-        return sum(memoryview(each.request.body).nbytes for found in self._waiting.values() for each in found.values())
-
-    @property
     def places(self) -> list[TopicPartition]:
         """Partitions that have requests without a fate."""
         return list(self._waiting)

@@ -14,7 +14,7 @@ from tokenmill.apis.record import (
     ReaderRecord,
     RequestRecord,
     StoppedRecord,
-    conversation_of,
+    conversation_in_key,
     read_request,
 )
 from tokenmill.errors import NOT_JSON
@@ -143,7 +143,7 @@ class RequestIndex:
     def take(self, record: ConsumerRecord) -> None:
         """Take the next record of a partition of the topic."""
         request = read_request(record.value)
-        conversation = conversation_of(record.key)
+        conversation = conversation_in_key(record.key)
         if request is None or not conversation:
             return
         if isinstance(request, ReaderRecord):

@@ -17,7 +17,7 @@ from tokenmill.tools.control_log import ControlLog
 
 READ_S = 30.0
 """Seconds to read the topic: it has some records for each call that a person was asked about in the last day. A reader
-of a topic waits for a Kafka that is away without end."""
+would wait without end for a Kafka that is away."""
 
 
 async def questions(config: Config) -> list[ApprovalRequest]:

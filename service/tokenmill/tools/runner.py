@@ -16,7 +16,7 @@ import msgspec
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRebalanceListener, TopicPartition
 
 from tokenmill.config import Config
-from tokenmill.errors import FatalError, TokenmillError
+from tokenmill.errors import FatalError, TokenmillError, Unavailable
 from tokenmill.kafka.aiokafka_inside import generation_of, member_id_of
 from tokenmill.kafka.believed_ends import BelievedEnds
 from tokenmill.kafka.calls import deadline, running, started, stopped, until_available
@@ -280,6 +280,12 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
         await self._learn(queue, _needed(found.metadata) if found else 0)
         offset = max(found.offset if found else 0, beginning[place])
         queue.begin_at(offset, end[place])
+        self._read_from(consumer, place, offset)
+
+    def _read_from(self, consumer: AIOKafkaConsumer, place: TopicPartition, offset: int) -> None:
+        """Read a partition from there. Raises `Unavailable` if it has moved: the client drops it before it says so."""
+        if place not in consumer.assignment():
+            raise Unavailable(f"Kafka: {place.topic}/{place.partition} is another member's now")
         consumer.seek(place, offset)
         self._ready.add(place)
 

@@ -38,8 +38,8 @@ FIRST_AGAIN_S: Final = 2.0
 """Seconds between two fetches before the first set has come: until then no client can be admitted."""
 
 OLD_S: Final = 300.0
-"""Seconds after which the next token has the set fetched again, in the background: that token is still checked with
-the old set, so a withdrawn key counts for this long, and once more after a pause."""
+"""Seconds after which the next token has the set fetched again, in the background: that token, and those that
+come during the fetch, are still checked with the old set. So a withdrawn key counts for this long and somewhat more."""
 
 SET_BYTES: Final = 1_048_576
 """Bytes of the longest set. Real ones have some kilobytes."""

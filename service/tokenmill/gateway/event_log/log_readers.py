@@ -30,8 +30,8 @@ TURN_S = 0.2
 """Seconds that one client may scan before another one gets its turn."""
 
 EMPTY_TURNS = 75
-"""Turns in a row in which nothing comes, although there is more, after which Kafka counts as away: 15 s. They are
-counted, since a process that was suspended saw nothing for longer."""
+"""Turns in a row in which nothing comes, although there is more, after which Kafka counts as away: 15 s, or some
+more where a reading rests in between. They are counted, since a process that was suspended saw nothing for longer."""
 
 START_S = 30.0
 
