@@ -7,13 +7,12 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
-from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.structs import OffsetAndMetadata
 
 from tests.support.other_logs import codes_of, committed_as, events_of, spoken
 from tests.support.rig import rigged, said, words
 from tests.support.stage import Chunk, Stage, until
-from tests.support.topics import admin_of, make_anew, write_topic
+from tests.support.topics import alter_topic, make_anew, write_topic
 from tokenmill.kafka import believed_ends
 from tokenmill.partition import LogId
 from tokenmill.servers import KafkaServer
@@ -133,9 +132,7 @@ async def test_two_clusters_with_the_same_names_share_a_redis(
 async def test_a_compacted_input_is_refused(single: Stage) -> None:
     """Exit code 1, with the topic's name, its policy and the command that fixes it; `compact,delete` is no better."""
     for policy in ("compact", "compact,delete"):
-        async with admin_of(single.bootstrap) as admin:
-            setting = {"cleanup.policy": policy}
-            await admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, single.topics.tokens, setting)])
+        await alter_topic(single.bootstrap, single.topics.tokens, {"cleanup.policy": policy})
         worker = single.prepare()
         worker.folder.mkdir(parents=True, exist_ok=True)
         worker.port = free_port()

@@ -14,10 +14,9 @@ from typing import Any, NamedTuple, Self
 
 from aiokafka import AIOKafkaProducer, ConsumerRecord, TopicPartition
 from aiokafka.admin import RecordsToDelete
-from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
 from tests.support.kept import Kept
-from tests.support.topics import admin_of, grow_topics, make_topics, read_topic
+from tests.support.topics import admin_of, alter_topic, grow_topics, make_topics, read_topic
 from tokenmill.config import Config, Kafka, Topics
 from tokenmill.partition import Mark, PartitionSettings
 from tokenmill.records import InputRecord
@@ -112,9 +111,7 @@ class Stage:
 
     async def raise_limit(self, topic: str, size: int) -> None:
         """Set how many bytes a record batch of the topic may have."""
-        async with admin_of(self.bootstrap) as admin:
-            setting = {"max.message.bytes": str(size)}
-            await admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, topic, setting)])
+        await alter_topic(self.bootstrap, topic, {"max.message.bytes": str(size)})
 
     async def grow(self, partitions: int, *names: str) -> None:
         """Add partitions to topics, and have the stage's producer know them."""

@@ -1,15 +1,16 @@
 """Make topics, fill them and read them back, with plain clients."""
 
 import asyncio
-from collections.abc import AsyncIterator, Collection, Iterable
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRecord, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, NewTopic
+from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
 from tokenmill.config import Config, ExtraOutput, Kafka, Topics
-from tokenmill.kafka.topics import until_controlled
+from tokenmill.kafka.topics import settings_of, until_controlled
 
 PARTITIONS = 4
 
@@ -52,6 +53,14 @@ async def grow_topics(bootstrap: str, *names: str, partitions: int) -> None:
             while any(len(topic["partitions"]) < partitions for topic in await admin.describe_topics(list(names))):  # noqa: ASYNC110 -- the broker tells nobody
                 await asyncio.sleep(LOOK_S)
         await known(admin, names)
+
+
+async def alter_topic(bootstrap: str, topic: str, settings: Mapping[str, str]) -> None:
+    """Alter settings of a topic, and wait until the broker reports them: it does so some time after it has answered."""
+    async with admin_of(bootstrap) as admin, asyncio.timeout(KNOWN_S):
+        await admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, topic, dict(settings))])
+        while (await settings_of(admin, {topic: settings}))[topic] != settings:  # noqa: ASYNC110 -- the broker tells nobody
+            await asyncio.sleep(LOOK_S)
 
 
 async def make_anew(bootstrap: str, name: str, partitions: int) -> None:

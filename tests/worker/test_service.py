@@ -4,14 +4,12 @@ from collections.abc import AsyncIterator
 
 import msgspec
 import pytest
-from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
 from tests.support.rig import Recorder, configuration
 from tests.support.stage import Stage, until
+from tests.support.topics import alter_topic
 from tokenmill.config import Config, Redis
 from tokenmill.errors import FatalError
-from tokenmill.kafka.clients import make_admin
-from tokenmill.kafka.topics import settings_of
 from tokenmill.observe import Numbers
 from tokenmill.servers.process import free_port
 from tokenmill.worker.service import WorkerService
@@ -59,13 +57,7 @@ async def test_a_start_warns_of_an_input_that_keeps_too_little(stage: Stage, cap
     """It is ready all the same: nothing is lost yet."""
     config = configuration(stage)
     topic = config.topics.tokens
-    async with make_admin(config.kafka) as admin:
-        await admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, topic, {RETENTION: "3600000"})])
-
-        async def reported() -> bool:
-            return (await settings_of(admin, {topic: (RETENTION,)}))[topic] == {RETENTION: "3600000"}
-
-        await until(reported, "the input keeps less")
+    await alter_topic(stage.bootstrap, topic, {RETENTION: "3600000"})
     scene = Scene(config)
     await scene.service.start()
     await until(lambda: scene.service.readiness()[0], "ready")
