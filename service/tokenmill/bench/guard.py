@@ -28,9 +28,10 @@ TOLERANCE = 1.25
 """Factor of the kept figure that is tolerated. With six times as many programs as processors, six runs gave 0.95 to
 1.07 times their median."""
 
-ELSEWHERE = 1.6
+ELSEWHERE = 2.0
 """Factor that is tolerated on another processor, with another Python, or for whole workers, whose batch sizes vary:
-figures of `bench parser` on an AMD EPYC were 1.2 to 1.35 times those on an Intel Xeon."""
+figures on an AMD EPYC were 1.1 to 1.35 times those on an Intel Xeon, and 1.65 times once, while others used the caches
+that both have in common."""
 
 COSTS_MORE = "costs more"
 
