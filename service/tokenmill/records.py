@@ -68,13 +68,17 @@ def header(headers: Headers, name: str) -> bytes | None:
 
 
 DIGITS = 18
-"""Digits of the longest number in a header that is read: all of them fit into 64 bits."""
+"""Digits of the longest number that is read: all of them fit into 64 bits."""
+
+
+def number_of(value: bytes, otherwise: int) -> int:
+    """The number that is written there; `otherwise` if it is none, or one that we never write."""
+    return int(value) if value.isdigit() and len(value) <= DIGITS else otherwise
 
 
 def number_in(headers: Headers, name: str, otherwise: int) -> int:
     """The number in a header; `otherwise` if it has none, or one that we never write."""
-    value = header(headers, name) or b""
-    return int(value) if value.isdigit() and len(value) <= DIGITS else otherwise
+    return number_of(header(headers, name) or b"", otherwise)
 
 
 def date_of(timestamp: int) -> datetime | None:

@@ -10,13 +10,14 @@ import pytest
 import tomli_w
 from click.testing import CliRunner
 
+from tests.support.approvals import asked_about
 from tests.support.stage import until
 from tests.support.tool_calls import Calls
 from tests.support.topics import read_topic
 from tokenmill.commands.tools import command
 from tokenmill.commands.tools_control import _row
 from tokenmill.errors import Unavailable
-from tokenmill.tools.control import ApprovalRequest, Cancel, read_control
+from tokenmill.tools.control import Cancel, read_control
 
 pytestmark = pytest.mark.integration
 
@@ -75,16 +76,7 @@ async def test_calls_wait_for_a_word(calls: Calls) -> None:
 def test_whoever_approves_sees_all_arguments() -> None:
     """However long they are, and what can't be seen by its number: the word is about all of them."""
     arguments = {"content": "A" * 5_000, "path": "/home/u\u202e\u200b/.ssh"}
-    request = ApprovalRequest(
-        approval="hash",
-        conversation_id="c\n1",
-        message_id="m",
-        choice=0,
-        id="call",
-        name="f\x1b[2J",
-        arguments=arguments,
-        until=0,
-    )
+    request = asked_about(conversation_id="c\n1", name="f\x1b[2J", arguments=arguments)
     *_, conversation, name, shown = _row(request)
     assert (conversation, name) == ("c 1", "f<U+001B>[2J")
     assert shown == f'{{"content":"{"A" * 5_000}","path":"/home/u<U+202E><U+200B>/.ssh"}}'

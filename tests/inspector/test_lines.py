@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from tests.support.approvals import asked_about
 from tokenmill.events import ToolResult
 from tokenmill.inspector import lines
 from tokenmill.inspector.lines import (
@@ -21,7 +22,6 @@ from tokenmill.inspector.lines import (
 )
 from tokenmill.inspector.watched import Step
 from tokenmill.limits import JSON_DEPTH
-from tokenmill.tools.control import ApprovalRequest
 
 STEP = Step("text", 0, 1, "x", [], "", "", "text", 9)
 
@@ -58,16 +58,7 @@ def test_arguments_that_are_asked_about_take_no_more_for_blanks_than_for_themsel
     for _ in range(JSON_DEPTH - 2):
         deep = [deep]
     for arguments in ({"path": ["/srv"]}, {"a": deep}):
-        asked = ApprovalRequest(
-            approval="hash",
-            conversation_id="c",
-            message_id="m",
-            choice=0,
-            id="call",
-            name="f",
-            arguments=arguments,
-            until=9,
-        )
+        asked = asked_about(arguments=arguments)
         text = about(asked, 5).text
         assert msgspec.json.decode(text) == arguments
         assert len(text) < lines.INDENTED * len(msgspec.json.encode(arguments))

@@ -12,6 +12,7 @@ from aiohttp.http_parser import HttpRequestParserPy
 from aiohttp.test_utils import TestClient, TestServer
 from aiokafka import AIOKafkaProducer
 
+from tests.support.approvals import asked_about
 from tests.support.stage import until
 from tests.support.topics import make_topics, read_topic
 from tokenmill.config import Config, Gateway, Kafka, Topics
@@ -179,16 +180,8 @@ async def ask(config: Config, conversation: str) -> None:
     """A call of a conversation waits for a word."""
     producer = AIOKafkaProducer(bootstrap_servers=config.kafka.bootstrap_servers)
     await producer.start()
-    request = ApprovalRequest(
-        approval=f"hash of {conversation}",
-        conversation_id=conversation,
-        message_id="m",
-        choice=0,
-        id="call",
-        name="f",
-        arguments={},
-        until=int(time.time() * 1000) + 60_000,
-    )
+    until = int(time.time() * 1000) + 60_000
+    request = asked_about(approval=f"hash of {conversation}", conversation_id=conversation, until=until)
     await producer.send_and_wait(config.topics.tool_control, msgspec.json.encode(request), conversation.encode())
     await producer.stop()
 

@@ -11,13 +11,13 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Locator, Page, Route, expect
 
+from tests.support.approvals import asked_about
 from tests.support.browser import shared_browser
 from tests.support.inspecting import link, opened
 from tests.support.stage import until
 from tokenmill.inspector.lines import about
 from tokenmill.inspector.playground import Recording
 from tokenmill.replay import parse_batch
-from tokenmill.tools.control import ApprovalRequest
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
 
@@ -286,16 +286,9 @@ SHOWS = """async (lines) => {
 
 def asked(number: int, name: str = "f", message: str = "m", **arguments: Any) -> dict[str, Any]:
     """A line about a call that waits for a word."""
-    request = ApprovalRequest(
-        approval=f"hash of {name} {message} {number}",
-        conversation_id="c",
-        message_id=message,
-        choice=0,
-        id=f"call_{number}",
-        name=name,
-        arguments=arguments,
-        until=1,
-    )
+    approval = f"hash of {name} {message} {number}"
+    members = {"message_id": message, "id": f"call_{number}", "name": name, "arguments": arguments, "until": 1}
+    request = asked_about(approval=approval, **members)
     told: dict[str, Any] = msgspec.to_builtins(about(request, 0))
     return told
 

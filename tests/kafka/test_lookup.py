@@ -1,12 +1,14 @@
-"""Where records are: by their key, and by their time."""
+"""Where records are: by their key, by their time, and from where to where."""
 
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka.admin import RecordsToDelete
 from aiokafka.partitioner import DefaultPartitioner
 
-from tests.support.topics import make_topics
+from tests.support.topics import admin_of, make_topics
 from tokenmill.demo.broker import embedded_broker
-from tokenmill.kafka.lookup import assign_at, offsets_since, partition_of
+from tokenmill.errors import Unavailable
+from tokenmill.kafka.lookup import assign_at, bounds_of, offsets_since, partition_of
 
 T0 = 1_000_000
 
@@ -35,6 +37,22 @@ async def test_a_broker_that_knows_no_times_has_all_of_its_log_read() -> None:
     """The embedded one reports for every time that nothing is younger."""
     with embedded_broker(["t"]) as bootstrap:
         assert await places_of(bootstrap, "t") == [{0: 0, 1: 0}] * 3
+
+
+@pytest.mark.integration
+async def test_a_log_has_its_bounds(kafka: str, unique: str) -> None:
+    """Its first offset, and the one after its last record; what is wrong is said of which log."""
+    await make_topics(kafka, unique, partitions=1)
+    place = TopicPartition(unique, 0)
+    async with AIOKafkaProducer(bootstrap_servers=kafka) as producer:
+        for _ in range(3):
+            await producer.send_and_wait(unique, b"x", partition=0)
+    async with admin_of(kafka) as admin:
+        await admin.delete_records({place: RecordsToDelete(1)})
+    async with AIOKafkaConsumer(bootstrap_servers=kafka) as consumer:
+        assert await bounds_of(consumer, place) == (1, 3)
+        with pytest.raises(Unavailable, match=f"look up the beginning of {unique}/0"):
+            await bounds_of(consumer, place, 0)
 
 
 @pytest.mark.integration

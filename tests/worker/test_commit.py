@@ -12,6 +12,7 @@ from tokenmill.errors import FatalError
 from tokenmill.partition import Mark
 from tokenmill.worker import commit as commit_module
 from tokenmill.worker.commit import OffsetCommitter
+from tokenmill.worker.lane import Lane
 
 pytestmark = pytest.mark.integration
 
@@ -28,12 +29,18 @@ async def _parsed(stage: Stage, rig: Rig, count: int = 3) -> None:
         read += await rig.turn()
 
 
+async def _parsed_lane(stage: Stage, rig: Rig) -> Lane:
+    """The lane that has parsed records, all of them on their way, of a live worker."""
+    await _live(rig)
+    await _parsed(stage, rig)
+    [lane] = [lane for lane in rig.engine.lanes.values() if lane.partition.offset]
+    return lane
+
+
 async def test_a_commit_carries_the_mark(stage: Stage) -> None:
     """Offset and low-water mark, count and fingerprint, as the next owner reads them."""
     async with rigged(stage) as rig:
-        await _live(rig)
-        await _parsed(stage, rig)
-        [lane] = [lane for lane in rig.engine.lanes.values() if lane.partition.offset]
+        lane = await _parsed_lane(stage, rig)
         await lane.drained()
         await rig.commit()
         committed = await stage.committed()
@@ -61,9 +68,7 @@ async def test_nothing_is_committed_before_it_is_acknowledged(stage: Stage) -> N
 async def test_what_could_not_be_committed_in_time_is_not_kept(stage: Stage) -> None:
     """Though something before it was: the state is ahead of what the next owner is told."""
     async with rigged(stage) as rig:
-        await _live(rig)
-        await _parsed(stage, rig)
-        [lane] = [lane for lane in rig.engine.lanes.values() if lane.partition.offset]
+        lane = await _parsed_lane(stage, rig)
         assert await rig.engine.committer.flush([lane], 20) == [lane]
         await stage.send("c", {"message_id": "m", "seq": 3, "delta": "x"})
         while lane.partition.offset < 4:
@@ -130,9 +135,7 @@ async def test_a_store_that_is_stuck_holds_up_no_revocation(stage: Stage, monkey
 async def test_what_is_captured_is_to_be_written_once_it_is_committed(stage: Stage) -> None:
     """The writer does that beside the records that are read meanwhile."""
     async with rigged(stage) as rig:
-        await _live(rig)
-        await _parsed(stage, rig)
-        [lane] = [lane for lane in rig.engine.lanes.values() if lane.partition.offset]
+        lane = await _parsed_lane(stage, rig)
         await lane.drained()
         lane.snapshots.due = 0.0
         await rig.commit()
@@ -142,9 +145,7 @@ async def test_what_is_captured_is_to_be_written_once_it_is_committed(stage: Sta
 async def test_a_flush_that_takes_too_long_gives_up_the_lane(stage: Stage) -> None:
     """It is not among those that are done: its records will be read again."""
     async with rigged(stage) as rig:
-        await _live(rig)
-        await _parsed(stage, rig)
-        busy = next(lane for lane in rig.engine.lanes.values() if lane.partition.offset)
+        busy = await _parsed_lane(stage, rig)
         await busy.drained()
         for box in busy.outboxes.values():
             box.acked -= 1

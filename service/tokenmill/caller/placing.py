@@ -17,9 +17,9 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from tokenmill.caller.offsets import Offsets
 from tokenmill.kafka.believed_ends import BelievedEnds
-from tokenmill.kafka.calls import deadline, until_available
+from tokenmill.kafka.calls import until_available
 from tokenmill.kafka.group import committed_offsets
-from tokenmill.kafka.lookup import offsets_since
+from tokenmill.kafka.lookup import bounds_of, offsets_since
 from tokenmill.tasks import Tasks
 
 ASSIGNMENT_S = 5.0
@@ -76,13 +76,12 @@ class Placing:
 
     async def _find(self, consumer: AIOKafkaConsumer, place: TopicPartition) -> Offsets:
         """Look up where a partition is read from, and its end. Raises `Unavailable`."""
-        log = f"{place.topic}/{place.partition}"
         committed = (await committed_offsets(consumer, [place])).get(place)
-        first = (await deadline(consumer.beginning_offsets([place]), f"look up the beginning of {log}"))[place]
-        end = (await deadline(consumer.end_offsets([place]), f"look up the end of {log}"))[place]
+        first, end = await bounds_of(consumer, place)
         if committed is not None:
-            self._ends.believe({place: (end, committed.offset)})
-            return Offsets(min(max(committed.offset, first), end), end)
-        oldest = int((time.time() - self._answer_s) * 1000)
-        found = (await offsets_since(consumer, [place], oldest))[place]
-        return Offsets(min(max(found, first), end), end)
+            begin = committed.offset
+            self._ends.believe({place: (end, begin)})
+        else:
+            oldest = int((time.time() - self._answer_s) * 1000)
+            begin = (await offsets_since(consumer, [place], oldest))[place]
+        return Offsets(min(max(begin, first), end), end)

@@ -1,11 +1,13 @@
-"""Where records are: the partition of a key, and the offset of a time; and a consumer that is placed there."""
+"""Where records are: the partition of a key, the bounds of a log, the offset of a time; and a consumer that is placed
+there.
+"""
 
 from collections.abc import Collection, Mapping
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.partitioner import murmur2
 
-from tokenmill.kafka.calls import deadline
+from tokenmill.kafka.calls import CALL_S, deadline
 
 
 def partition_of(key: bytes, partitions: int) -> int:
@@ -18,6 +20,14 @@ def assign_at(consumer: AIOKafkaConsumer, places: Mapping[TopicPartition, int]) 
     consumer.assign(list(places))
     for place, offset in places.items():
         consumer.seek(place, offset)
+
+
+async def bounds_of(consumer: AIOKafkaConsumer, place: TopicPartition, seconds: float = CALL_S) -> tuple[int, int]:
+    """Return a partition's first offset, and the one after its last record that can be read. Raises `Unavailable`."""
+    log = f"{place.topic}/{place.partition}"
+    first = await deadline(consumer.beginning_offsets([place]), f"look up the beginning of {log}", seconds)
+    end = await deadline(consumer.end_offsets([place]), f"look up the end of {log}", seconds)
+    return first[place], end[place]
 
 
 async def offsets_since(

@@ -19,10 +19,11 @@ from tokenmill.config import Config
 from tokenmill.errors import FatalError, TokenmillError, Unavailable
 from tokenmill.kafka.aiokafka_inside import generation_of, member_id_of
 from tokenmill.kafka.believed_ends import BelievedEnds
-from tokenmill.kafka.calls import deadline, running, started, stopped, until_available
+from tokenmill.kafka.calls import running, started, stopped, until_available
 from tokenmill.kafka.client_tasks import must_read
 from tokenmill.kafka.clients import find_partitions, make_consumer, make_producer, make_reader
 from tokenmill.kafka.group import committed_offsets, still_a_member
+from tokenmill.kafka.lookup import bounds_of
 from tokenmill.kafka.static_membership import StaticMembership
 from tokenmill.kafka.to_end import ToEnd
 from tokenmill.kafka.topic_presence import TopicPresence
@@ -31,7 +32,7 @@ from tokenmill.kafka.transaction import Transaction, transactional_id
 from tokenmill.observe import Numbers
 from tokenmill.observe.telemetry import NO_TELEMETRY, Telemetry
 from tokenmill.process import EXIT_S, Deadline, Failure, Part, ToldToStop, before, run_until
-from tokenmill.records import DIGITS
+from tokenmill.records import number_of
 from tokenmill.tasks import beside, cancelled
 from tokenmill.tools.call_queue import CallQueue
 from tokenmill.tools.concurrency_limits import ConcurrencyLimits
@@ -274,12 +275,12 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
         await queue.transaction.open()
         await find_partitions(queue.transaction.client, [topics.tool_state, topics.tool_results], [place.partition])
         found = (await committed_offsets(consumer, [place])).get(place)
-        beginning = await deadline(consumer.beginning_offsets([place]), "look up the log's beginning")
-        end = await deadline(consumer.end_offsets([place]), "look up the log's end")
-        self._ends.believe({place: (end[place], found.offset if found else 0)})
-        await self._learn(queue, _needed(found.metadata) if found else 0)
-        offset = max(found.offset if found else 0, beginning[place])
-        queue.begin_at(offset, end[place])
+        beginning, end = await bounds_of(consumer, place)
+        self._ends.believe({place: (end, found.offset if found else 0)})
+        # All is read if the offset is not one that a runner committed.
+        await self._learn(queue, number_of(found.metadata.encode(), 0) if found else 0)
+        offset = max(found.offset if found else 0, beginning)
+        queue.begin_at(offset, end)
         self._read_from(consumer, place, offset)
 
     def _read_from(self, consumer: AIOKafkaConsumer, place: TopicPartition, offset: int) -> None:
@@ -302,9 +303,8 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
         patience_s = self._kafka.startup_timeout_s
         async with running(lambda: make_reader(self._kafka), "read tool-state", patience_s) as reader:
             reader.assign([place])
-            end = (await deadline(reader.end_offsets([place]), "look up the end of tool-state"))[place]
+            first, end = await bounds_of(reader, place)
             self._ends.believe({place: (end, needed)})
-            first = (await deadline(reader.beginning_offsets([place]), "look up its beginning"))[place]
             if needed > end:
                 log.warning("%s/%d ends at %d, and was to be read from %d: all of it is read", *place, end, needed)
                 needed = first
@@ -315,8 +315,3 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
             while not await reading.reached():
                 for record in (await reader.getmany(place, timeout_ms=POLL_MS)).get(place, ()):
                     queue.read(record.key or b"", record.value, record.offset)
-
-
-def _needed(metadata: str) -> int:
-    """Return from where `tool-state` has to be read: all of it if the offset is not one that a runner committed."""
-    return int(metadata) if metadata.isascii() and metadata.isdecimal() and len(metadata) <= DIGITS else 0

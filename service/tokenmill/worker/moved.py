@@ -18,6 +18,7 @@ from tokenmill.config import Config
 from tokenmill.errors import Unavailable
 from tokenmill.kafka.calls import deadline, running
 from tokenmill.kafka.clients import make_reader
+from tokenmill.kafka.lookup import bounds_of
 from tokenmill.kafka.topic_log import Extent
 from tokenmill.observe import Numbers
 from tokenmill.partition import Mark, Move, Moved, PartitionSettings, Published
@@ -92,8 +93,7 @@ class _Looking:
         """Return what the output shows of how far processing came."""
         place = TopicPartition(self._events, tp.partition)
         self._consumer.assign([place])
-        first = (await deadline(self._consumer.beginning_offsets([place]), "first offsets"))[place]
-        end = (await deadline(self._consumer.end_offsets([place]), "end offsets"))[place]
+        first, end = await bounds_of(self._consumer, place)
         if end == 0:
             return Move(done=0)
         try:

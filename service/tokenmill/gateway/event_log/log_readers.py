@@ -21,6 +21,7 @@ from tokenmill.kafka.aiokafka_inside import reading_tasks
 from tokenmill.kafka.calls import deadline, started, stopped
 from tokenmill.kafka.client_tasks import ended, must_read
 from tokenmill.kafka.clients import make_reader
+from tokenmill.kafka.lookup import bounds_of
 from tokenmill.tasks import Tasks
 
 POLL_MS = 200
@@ -199,9 +200,7 @@ class ClientLogReader:
         """Return the partition's first offset, and the one after its last committed record."""
         place = self._place(partition)
         async with self._pool.asking(place, self._name) as consumer:
-            first = await deadline(consumer.beginning_offsets([place]), "look up the log's beginning", ANSWER_S)
-            end = await deadline(consumer.end_offsets([place]), "look up the log's end", ANSWER_S)
-            return first[place], end[place]
+            return await bounds_of(consumer, place, ANSWER_S)
 
     async def since(self, partition: int, time_ms: int) -> int | None:
         """Return the first offset whose timestamp is not before the time; None if all timestamps are.
