@@ -4,7 +4,8 @@ Rules of this file:
 
 1. A figure is processor time over that of a reference which runs in turns with it: the median of the ratios of all
    rounds. So neither other programs nor a slow machine matter much.
-2. Nothing is reported as costing more before it is measured again, in more rounds: the lower figure counts.
+2. Nothing is reported as costing more before it is measured again, in more rounds and up to three times: the lowest
+   figure counts, since what others do with the processor's caches only adds.
 3. Another processor or another Python does not change references and figures alike: there the tolerance is wider.
 """
 
@@ -28,15 +29,17 @@ TOLERANCE = 1.25
 """Factor of the kept figure that is tolerated. With six times as many programs as processors, six runs gave 0.95 to
 1.07 times their median."""
 
-ELSEWHERE = 2.0
+ELSEWHERE = 1.6
 """Factor that is tolerated on another processor, with another Python, or for whole workers, whose batch sizes vary:
-figures on an AMD EPYC were 1.1 to 1.35 times those on an Intel Xeon, and 1.65 times once, while others used the caches
-that both have in common."""
+figures of `bench parser` on an AMD EPYC were 1.2 to 1.35 times those on an Intel Xeon."""
 
 COSTS_MORE = "costs more"
 
 AGAIN = 3
 """Factor by which the rounds grow when something is measured again."""
+
+TRIES = 3
+"""How often it is: a figure that others disturbed was 1.6 times the kept one twice in a row, 1.2 to 1.3 in other runs."""
 
 RECORDS, ROUNDS = 200_000, 3
 """Records and rounds for whole workers on a real Kafka: about a minute."""
@@ -102,9 +105,10 @@ def run_guard(*, rounds: int, kafka: bool, progress: Progress) -> Comparison:
     kept = read(KEPT)
     subjects = list(guarded())
     now = measure(subjects, rounds, progress)
-    doubtful = {figure.name for figure in compare(kept, subjects, now).figures if figure.verdict == COSTS_MORE}
-    again = measure([each for each in subjects if each.name in doubtful], rounds * AGAIN, progress)
-    now |= {name: min(figure, now[name]) for name, figure in again.items()}
+    for _ in range(TRIES):
+        doubtful = {figure.name for figure in compare(kept, subjects, now).figures if figure.verdict == COSTS_MORE}
+        again = measure([each for each in subjects if each.name in doubtful], rounds * AGAIN, progress)
+        now |= {name: min(figure, now[name]) for name, figure in again.items()}
     return compare(kept, subjects, now, on_kafka(progress) if kafka else None)
 
 
