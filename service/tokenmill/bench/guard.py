@@ -39,7 +39,8 @@ AGAIN = 3
 """Factor by which the rounds grow when something is measured again."""
 
 TRIES = 3
-"""How often it is: a figure that others disturbed was 1.6 times the kept one twice in a row, 1.2 to 1.3 in other runs."""
+"""How often it is: a figure that others disturbed was 1.6 times the kept one twice in a row; in other runs it was 1.2
+to 1.3 times that."""
 
 RECORDS, ROUNDS = 200_000, 3
 """Records and rounds for whole workers on a real Kafka: about a minute."""
