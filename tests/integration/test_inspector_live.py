@@ -1,6 +1,7 @@
 """The live view in a real Chromium, on a real Kafka, with real workers and tools."""
 
 import json
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -103,8 +104,13 @@ async def test_one_goes_back_pauses_and_comes_again(stage: Stage) -> None:
 
 
 async def test_an_answer_whose_beginning_is_not_read_is_shown_as_such(stage: Stage) -> None:
-    """As soon as one of its events says so: what was expected of its middle was a guess."""
-    await answer(stage, "c", "m", "Let me see. ", CALL[:20], finish=False)
+    """As soon as one of its events says so: what was expected of its middle was a guess.
+
+    They say so by when the message began, in milliseconds: what is read has to be of a later one.
+    """
+    first = {"message_id": "m", "delta": "Let me see. ", "open": {"format": "hermes"}}
+    await stage.send("c", first, timestamp_ms=int(time.time() * 1000) - 1000)
+    await stage.send("c", {"message_id": "m", "delta": CALL[:20]})
     config = msgspec.structs.replace(config_of(stage), gateway=Gateway(lookback_records=1))
     async with live(config, "c") as page:
         await expect(events_of(page).last).to_contain_text("not published yet")

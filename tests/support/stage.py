@@ -164,6 +164,7 @@ class Stage:
         value: Chunk | bytes | None,
         headers: Sequence[tuple[str, bytes]] = (),
         partition: int | None = None,
+        timestamp_ms: int | None = None,
     ) -> int:
         """Put one record on the tokens topic; answers its offset."""
         assert self._producer is not None
@@ -174,6 +175,7 @@ class Stage:
             key=key.encode() if isinstance(key, str) else key,
             headers=list(headers),
             partition=partition,
+            timestamp_ms=timestamp_ms,
         )
         return int(sent.offset)
 

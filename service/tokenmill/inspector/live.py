@@ -5,9 +5,10 @@
 2. An event is on its way until the log has it. The one with its number is compared byte by byte; another one is told,
    as is one that nothing of what was read here makes.
 3. Records of different topics come in any order: an event that is here before its token waits for it, but not for ever.
-4. What began before the reading did is read from its middle: a guess, until an event says so by `tm-opened`. Then its
-   tokens stand for themselves, and its events alone. While such a message goes on, orphans are not told as put aside:
-   the worker may have read what they follow.
+4. What began before the reading did is read from its middle: a guess, until an event says so by `tm-opened`, which no
+   event of a message does whose first record is of the same millisecond as what was read. Then its tokens stand for
+   themselves, and its events alone. While such a message goes on, orphans are not told as put aside: the worker may
+   have read what they follow.
 """
 
 import re
