@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import aiohttp
 import pytest
@@ -46,7 +47,7 @@ def _log_in(stage: Stage, server: SecureKafkaServer, identity: Identity) -> None
     stage.settings["kafka"] |= _login(server, identity, "mill")
 
 
-def _login(server: SecureKafkaServer, identity: Identity, user: str) -> dict[str, str | int]:
+def _login(server: SecureKafkaServer, identity: Identity, user: str) -> dict[str, Any]:
     return {
         "bootstrap_servers": server.secure_bootstrap,
         "security_protocol": "SASL_SSL",
@@ -165,7 +166,7 @@ async def test_a_topic_that_a_user_may_not_see_is_not_taken_for_one_that_is_miss
     """To make it would help nobody, nor would waiting: the process ends at once, and says what the user lacks."""
     topics = Topics(requests=f"requests-{unique}")
     await make_topics(strict_kafka.bootstrap, topics.requests, partitions=1)
-    kafka = Kafka(**_login(strict_kafka, identity, "mill"))  # type: ignore[arg-type] -- of many types
+    kafka = Kafka(**_login(strict_kafka, identity, "mill"))
     with pytest.raises(FatalError, match=f"this user has no right to the topic {topics.requests}: SECURITY.md"):
         await find_topic(kafka, topics.requests)
     grant(strict_kafka.bootstrap, "mill", Config(topics=topics), [Right("topic", "`requests`", ("Read",))])
