@@ -5,7 +5,7 @@ import logging
 import time
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, SupportsIndex
 
 import pytest
 
@@ -221,6 +221,24 @@ async def test_an_answer_waits_for_kafka_to_be_watched(
         await now.quiet()
         assert (now.outcomes("finished"), now.watching.tail.problems) == (1, [])
     assert caplog.text.count("an answer waits until Kafka answers: Kafka does not answer") == 3
+
+
+class Endless(list[Exception]):
+    """The same problem again and again."""
+
+    def pop(self, _: SupportsIndex = -1) -> Exception:
+        return self[0]
+
+
+async def test_an_answer_waits_for_kafka_no_longer_than_it_has_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It ends as one that is late, though nobody could be asked whether it was stopped."""
+    monkeypatch.setattr(module, "AGAIN_S", 0.0)
+    async with scene(Script("Hello")) as now:
+        now.watching.tail.problems = Endless([Unavailable("Kafka does not answer")])
+        answer = now.at.answer(seconds=0.1)
+        now.let(answer, answer.run(), offset=7)
+        await now.quiet()
+        assert (now.over, now.left, now.outcomes("expired")) == ([7], [], 1)
 
 
 async def test_signs_of_life_are_given_where_nothing_else_is_written() -> None:

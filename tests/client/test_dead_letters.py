@@ -22,7 +22,7 @@ from tokenmill.client.dead_letters import (
     is_full,
     read_letters,
 )
-from tokenmill.errors import Unavailable
+from tokenmill.errors import FatalError, Unavailable
 from tokenmill.records import InputRecord
 from tokenmill.servers import KafkaServer
 
@@ -101,6 +101,19 @@ async def test_a_replay_ends_one_that_is_still_going_on(kafka: str, unique: str)
     passes = {what: how_far for what, *how_far in told}
     assert list(passes) == ["reading receipts", "reading dead letters"]
     assert all(0 < done <= offsets for done, offsets in passes.values())
+
+
+@pytest.mark.integration
+async def test_what_can_not_be_published_takes_its_batch_with_it(kafka: str, unique: str) -> None:
+    """A program that does not ask before is told which one it is, and may publish the others."""
+    dlq, tokens = f"dlq-{unique}", f"tokens-{unique}"
+    await make_topics(kafka, dlq, tokens, partitions=1)
+    here, gone = _letter(Source(tokens, 0, 0)), _letter(Source(tokens, 1, 0))
+    async with Replayer(Connection(kafka), dlq, Target(), 1 << 20) as replayer:
+        assert [replayer.refusal(letter) for letter in (here, gone)] == ["", f"{tokens}/1 does not exist"]
+        with pytest.raises(FatalError, match=f"{gone.name} can't be published: {tokens}/1 does not exist"):
+            await replayer.publish([here, gone])
+        assert await read_topic(kafka, tokens) == []
 
 
 @pytest.mark.integration

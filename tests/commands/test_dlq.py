@@ -18,7 +18,7 @@ from tests.support.topics import make_topics, read_topic
 from tokenmill.client.dead_letters import DeadLetter, Replayer
 from tokenmill.commands import dlq
 from tokenmill.commands.dlq import command
-from tokenmill.errors import BadKey, FatalError, Orphan, RecordError, Undecodable
+from tokenmill.errors import BadKey, Orphan, RecordError, Undecodable
 from tokenmill.partition.dead_letters import dead_letter
 from tokenmill.records import InputRecord
 
@@ -302,12 +302,23 @@ def test_records_may_go_elsewhere(letters: Letters, unique: str) -> None:
     """To another topic, by key; a topic that lacks the partition, or is not there, is refused by name."""
     asyncio.run(make_topics(letters.bootstrap, f"other-{unique}", partitions=1))
     letters.write((letters.record(7), Undecodable("no")))
-    with pytest.raises(FatalError, match=f"other-{unique}/1: it does not exist"):
-        letters.run("replay", "--to", f"other-{unique}")
-    with pytest.raises(FatalError, match=f"nowhere-{unique}/1: it does not exist"):
-        letters.run("replay", "--to", f"nowhere-{unique}", "--by-key")
+    said = letters.run("replay", "--to", f"other-{unique}").stderr
+    assert said == f"refused 1-0: other-{unique}/1 does not exist\n"
+    said = letters.run("replay", "--to", f"nowhere-{unique}", "--by-key").stderr
+    assert said == f"refused 1-0: the topic nowhere-{unique} does not exist\n"
     letters.run("replay", "--to", f"other-{unique}", "--by-key")
     assert [record.key for record in letters.topic(f"other-{unique}", 1)] == [b"c1"]
+
+
+def test_a_record_whose_topic_is_gone_holds_up_no_other(letters: Letters) -> None:
+    """It is kept for when the topic is there again, and the exit code tells."""
+    gone = msgspec.structs.replace(letters.record(1), topic=f"{letters.tokens}-gone")
+    letters.write((gone, Undecodable("no")), (letters.record(2), Undecodable("no")))
+    run = letters.run("replay")
+    assert run.stderr == f"refused 1-0: {gone.topic}/1 does not exist\n"
+    assert (run.return_value, run.stdout.splitlines()[-1]) == (1, "1 published again, 1 refused")
+    letters.topic(letters.tokens, 1)
+    letters.states("new", "replayed")
 
 
 def test_a_replay_that_nobody_reads_is_not_done(letters: Letters) -> None:

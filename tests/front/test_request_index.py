@@ -9,7 +9,9 @@ from aiokafka import ConsumerRecord
 from tokenmill.apis.record import CONVERSATION_BYTES, LeftRecord, ReaderRecord, RequestRecord, StoppedRecord
 from tokenmill.front import request_index
 from tokenmill.front.request_index import RequestIndex
+from tokenmill.gen.front_row import FRONT
 from tokenmill.limits import MODEL_CHARS
+from tokenmill.observe import FRONT_METRICS
 
 KEEP_MS = 1_000
 
@@ -206,6 +208,14 @@ def test_only_so_many_are_known() -> None:
     made = index(*(record(f"m{number}", number, fingerprint=f"f{number}") for number in range(5)))
     assert len(made) == 2
     assert (made.by_fingerprint("f0", 0), ids(made.by_fingerprint("f4", 0))) == (None, "m4")
+
+
+def test_operators_are_told_when_requests_are_forgotten_early() -> None:
+    """What the metric says of the bound, and where its panel is red, is the bound."""
+    (known,) = [metric for metric in FRONT_METRICS if metric.name == "tokenmill_front_known_requests"]
+    assert f"At {request_index.KNOWN_KEPT:,} the oldest are forgotten" in known.help
+    (panel,) = [panel for panel in FRONT.panels if panel.title == "Known requests"]
+    assert panel.red == request_index.KNOWN_KEPT
 
 
 def test_what_is_kept_of_a_request_is_short() -> None:

@@ -3,18 +3,21 @@
 import asyncio
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import aiohttp
 import pytest
 
 from tests.support.certificates import Identity, make_identity
 from tests.support.group_tool import reset_offsets
-from tests.support.rights import AUTHORIZER, documented_rights, documented_rights_of, grant
+from tests.support.rights import AUTHORIZER, Right, documented_rights, documented_rights_of, grant
 from tests.support.secure_kafka import SecureKafkaServer
 from tests.support.stage import Stage, until
 from tests.support.tool_calls import Calls
 from tests.support.topics import make_topics, read_topic
-from tokenmill.config import Config, Kafka, Tools
+from tokenmill.config import Config, Kafka, Tools, Topics
+from tokenmill.errors import FatalError
+from tokenmill.kafka.topics import find_topic
 from tokenmill.servers.gateway import GatewayProcess
 from tokenmill.servers.process import free_port
 from tokenmill.servers.worker import WorkerProcess
@@ -44,7 +47,7 @@ def _log_in(stage: Stage, server: SecureKafkaServer, identity: Identity) -> None
     stage.settings["kafka"] |= _login(server, identity, "mill")
 
 
-def _login(server: SecureKafkaServer, identity: Identity, user: str) -> dict[str, str | int]:
+def _login(server: SecureKafkaServer, identity: Identity, user: str) -> dict[str, Any]:
     return {
         "bootstrap_servers": server.secure_bootstrap,
         "security_protocol": "SASL_SSL",
@@ -155,6 +158,19 @@ async def test_a_right_that_is_missing_is_named(
         await until(lambda: _said(stage, worker), "it can't join the group, and says so")
         worker.kill()
         await asyncio.gather(starting, return_exceptions=True)
+
+
+async def test_a_topic_that_a_user_may_not_see_is_not_taken_for_one_that_is_missing(
+    strict_kafka: SecureKafkaServer, identity: Identity, unique: str
+) -> None:
+    """To make it would help nobody, nor would waiting: the process ends at once, and says what the user lacks."""
+    topics = Topics(requests=f"requests-{unique}")
+    await make_topics(strict_kafka.bootstrap, topics.requests, partitions=1)
+    kafka = Kafka(**_login(strict_kafka, identity, "mill"))
+    with pytest.raises(FatalError, match=f"this user has no right to the topic {topics.requests}: SECURITY.md"):
+        await find_topic(kafka, topics.requests)
+    grant(strict_kafka.bootstrap, "mill", Config(topics=topics), [Right("topic", "`requests`", ("Read",))])
+    await find_topic(kafka, topics.requests)
 
 
 def _said(stage: Stage, worker: WorkerProcess) -> bool:

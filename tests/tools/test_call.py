@@ -5,6 +5,7 @@ from typing import get_args
 import msgspec
 import pytest
 
+from tokenmill.errors import RecordError
 from tokenmill.events import Event, Finish, Problem, TextDelta, ToolCall
 from tokenmill.limits import KEY_BYTES, PAYLOAD_BYTES
 from tokenmill.records import InputRecord
@@ -37,22 +38,33 @@ def test_a_record_is_a_call_of_its_message() -> None:
         (Finish("stop"), HEADERS),
         *((msgspec.structs.replace(EVENT, problem=problem), HEADERS) for problem in get_args(Problem)),
         (EVENT, [("tm-opened", b"soon")]),
-        (msgspec.json.encode(EVENT).replace(b"[1]", b'"\\ud83d"'), HEADERS),
-        (msgspec.json.encode(EVENT).replace(b"call_1", b"\\ud83d"), HEADERS),
         (msgspec.json.encode(EVENT).replace(b"call_1", b"\xff"), HEADERS),
         (msgspec.json.encode(EVENT).replace(b"[1]", b"[" * 5_000 + b"]" * 5_000), HEADERS),
-        (msgspec.structs.replace(EVENT, id="x" * (KEY_BYTES + 1)), HEADERS),
-        (msgspec.structs.replace(EVENT, name="é" * KEY_BYTES), HEADERS),
-        (msgspec.structs.replace(EVENT, conversation_id="x" * (KEY_BYTES + 1)), HEADERS),
-        (msgspec.structs.replace(EVENT, message_id="x" * (KEY_BYTES + 1)), HEADERS),
-        (msgspec.structs.replace(EVENT, arguments={"a": "x" * PAYLOAD_BYTES}), HEADERS),
-        (msgspec.json.encode(EVENT).replace(b"[1]", b"[1e15%b]" % (b",1e15" * 60_000)), HEADERS),
         (msgspec.json.encode(Finish("cancelled", conversation_id="X")).replace(b"X", b"\\ud83d"), HEADERS),
     ],
 )
 def test_what_is_no_call_that_may_be_run_is_none(event: Event | bytes, headers: list[tuple[str, bytes]]) -> None:
-    """Junk, other events, calls that have a problem, and those of which records would be too long for their topics."""
+    """Junk, other events, and calls that have a problem."""
     assert read_calls(record(event, headers)) is None
+
+
+@pytest.mark.parametrize(
+    ("event", "why"),
+    [
+        (msgspec.json.encode(EVENT).replace(b"[1]", b'"\\ud83d"'), "half a surrogate pair"),
+        (msgspec.json.encode(EVENT).replace(b"call_1", b"\\ud83d"), "half a surrogate pair"),
+        (msgspec.structs.replace(EVENT, id="x" * (KEY_BYTES + 1)), "a name has 1,025 bytes"),
+        (msgspec.structs.replace(EVENT, name="é" * KEY_BYTES), "a name has 2,048 bytes"),
+        (msgspec.structs.replace(EVENT, conversation_id="x" * (KEY_BYTES + 1)), "a name has"),
+        (msgspec.structs.replace(EVENT, message_id="x" * (KEY_BYTES + 1)), "a name has"),
+        (msgspec.structs.replace(EVENT, arguments={"a": "x" * PAYLOAD_BYTES}), "limits.output_bytes allows"),
+        (msgspec.json.encode(EVENT).replace(b"[1]", b"[1e15%b]" % (b",1e15" * 60_000)), "limits.output_bytes allows"),
+    ],
+)
+def test_a_call_that_no_worker_could_have_written_says_why(event: Event | bytes, why: str) -> None:
+    """Records of it would be too long for their topics, or could not be encoded."""
+    with pytest.raises(RecordError, match=why):
+        read_calls(record(event, HEADERS))
 
 
 def test_a_character_that_is_escaped_is_one_like_others() -> None:

@@ -193,6 +193,22 @@ async def test_names_in_the_log_are_quoted(config: Config, caplog: pytest.LogCap
     assert len(line) < 400
 
 
+async def test_a_call_over_the_limit_is_in_the_log(config: Config, caplog: pytest.LogCaptureFixture) -> None:
+    """It can't be answered: what is written of it might not fit, either. The calls after it are run."""
+
+    async def run(call: Call) -> Outcome:
+        return Outcome(result=call.id)
+
+    async with desk_of(config, run) as queue:
+        queue.begin_at(0)
+        queue.give([record(0, "x" * 1_025), record(1, "one")])
+        working = asyncio.create_task(queue.work())
+        (result,) = await until(lambda: results(config), "a result")
+        working.cancel()
+    assert result.id == "one"
+    assert "/0: the call at offset 0 is not run: a name has 1,025 bytes" in caplog.text
+
+
 async def test_a_call_that_can_not_even_be_made_is_answered(config: Config) -> None:
     """Nothing that goes wrong with one stops the others."""
 

@@ -150,3 +150,21 @@ def test_a_record_that_is_no_text_or_bottomless_is_passed_over(value: bytes) -> 
     assert call().key not in states
     states.read(b"[%b]" % value, msgspec.json.encode(Written("done", 1)), 1)
     assert states.first_needed(5_000) == 2
+
+
+@pytest.mark.parametrize("stage", ["waiting", "asking", "running"])
+def test_a_record_under_another_key_than_its_calls_holds_up_nothing(stage: Stage) -> None:
+    """Nobody would write its end: it would be run again by each owner, and all after it read again."""
+    foreign = [
+        (b"[1]", Written(stage, 5, call(1))),
+        (call(2).key, Written(stage, 5, call(1))),
+        (call(1).key, Written(stage, 5, None)),
+    ]
+    records = [(key, msgspec.json.encode(written)) for key, written in foreign]
+    half = call(3).key.replace(b"call_3", b"\\ud83d")
+    records.append((half, msgspec.json.encode(Written(stage, 5, call(3))).replace(b"call_3", b"\\ud83d")))
+    states = CallStates(KEEP_MS)
+    for offset, (key, value) in enumerate(records):
+        states.read(key, value, offset)
+    assert states.at(stage) == []
+    assert states.first_needed(0) == len(records)

@@ -4,17 +4,16 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from types import SimpleNamespace
 from typing import cast
 
 import pytest
 from aiokafka import AIOKafkaConsumer, TopicPartition
-from aiokafka.errors import IllegalStateError
 from aiokafka.protocol.group import LeaveGroupRequest
 from aiokafka.structs import OffsetAndMetadata
 from msgspec import UNSET
 
 from tests.support.away import goes_away_while_read
+from tests.support.reading import Reading
 from tests.support.stage import until
 from tests.support.tool_calls import PARTITIONS, Calls, left, owned, owner_of, refusal_of, runner_of, weather
 from tests.support.topics import admin_of, make_topics, read_topic, write_topic
@@ -278,26 +277,6 @@ async def test_what_goes_wrong_in_a_callback_is_not_swallowed() -> None:
     assert isinstance(runner._failure._told.exception(), AssertionError)
 
 
-class Reading:
-    """What of a consumer says which partitions it reads."""
-
-    _coordinator = SimpleNamespace(member_id="runner", generation=1)
-
-    def __init__(self, *places: TopicPartition) -> None:
-        self.places, self.paused_now = set(places), set[TopicPartition]()
-        self.assignment, self.paused = self.places.copy, self.paused_now.copy
-
-    def pause(self, *places: TopicPartition) -> None:
-        self.paused_now |= set(places)
-
-    def resume(self, *places: TopicPartition) -> None:
-        self.paused_now -= set(places)
-
-    def seek(self, place: TopicPartition, _: int) -> None:
-        if place not in self.places:
-            raise IllegalStateError(f"{place} is another's")
-
-
 async def test_a_partition_that_goes_as_it_is_taken_over_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
     """As the last answer comes, and before the client says so: its queue does not go on with what is another's."""
     runner, place, answer = away(), TopicPartition("tool-calls", 0), asyncio.Event()
@@ -315,6 +294,27 @@ async def test_a_partition_that_goes_as_it_is_taken_over_is_let_go(monkeypatch: 
     await asyncio.sleep(0)
     await runner.on_partitions_assigned([])
     assert (runner._failure._told.done(), runner._queues) == (False, {})
+
+
+async def test_a_queue_that_is_given_up_may_close_what_it_has_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is cancelled once: a client that is cancelled as it stops has a second left."""
+    runner, place, begun, told = away(), TopicPartition("tool-calls", 0), asyncio.Event(), list[str]()
+    runner._consumer = cast("AIOKafkaConsumer", Reading(place))
+
+    async def taken_over(_: TopicPartition) -> None:
+        try:
+            begun.set()
+            await asyncio.Event().wait()
+        finally:
+            for _ in range(5):
+                await asyncio.sleep(0)
+            told.append("closed")
+
+    monkeypatch.setattr(runner, "_take_over", taken_over)
+    await runner.on_partitions_assigned([place])
+    await begun.wait()
+    await runner.on_partitions_assigned([])
+    assert told == ["closed"]
 
 
 async def test_who_is_stopped_before_it_has_begun_ends_at_once() -> None:

@@ -69,6 +69,7 @@ async def test_snapshots_of_partitions_that_went_elsewhere_are_not_kept(stage: S
         assert len(store._snapshots) == 2
         rig.engine.ownership.on_partitions_assigned([kept])
         assert list(store._snapshots) == [kept]
+        assert list(rig.engine.ownership._parked) == [kept]
         await _restored(rig)
 
 
@@ -86,6 +87,39 @@ async def test_state_is_kept_through_a_rebalance(stage: Stage) -> None:
         assert rig.hooks.revocations == [0, 2]
         await _talk(stage, rig, 3, 2)
         assert rig.failures == []
+
+
+async def test_state_of_a_partition_that_is_restored_later_is_kept_until_then(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As that of one whose outputs have fewer partitions: the end of another's restore does not concern it."""
+    async with rigged(stage) as rig:
+        await _talk(stage, rig, 0, 3)
+        owner, outputs = rig.engine.ownership, rig.engine.output_partitions
+        first, second = (TopicPartition(stage.topics.tokens, number) for number in range(2))
+        await owner.on_partitions_revoked([])
+        monkeypatch.setattr(outputs, "hold", lambda *_: {second})
+        owner.on_partitions_assigned([first, second])
+        await until(lambda: owner.lanes[first].phase is Phase.LIVE and not owner._restoring, "the other one is live")
+        owner.let_go({second: owner.lanes[second]})
+        await _restored(rig)
+        assert _sources(rig) == {0: "memory", 1: "memory"}
+        assert owner._parked == {}
+
+
+async def test_a_restore_that_fails_ends_the_worker_with_its_reason(stage: Stage) -> None:
+    """And not with that of the group of tasks in which it ran."""
+    store = MemoryStore()
+    async with rigged(stage, store) as rig:
+        await _restored(rig)
+
+        async def broken(*_: object) -> None:
+            raise RuntimeError("the store is broken")
+
+        store.load = broken  # type: ignore[method-assign, assignment] # to break it
+        rig.engine.ownership.restore_again(rig.lane())
+        await until(lambda: rig.failures, "it is told")
+        assert [str(problem) for problem in rig.failures] == ["the store is broken"]
 
 
 async def test_a_partition_is_restored_by_one_task_whatever_happens_to_its_log_meanwhile(stage: Stage) -> None:

@@ -209,7 +209,7 @@ class Answer:
     async def _run_to_end(self, work: Coroutine[Any, Any, Outcome]) -> Outcome:
         """Return the outcome of `work` once all its records are acknowledged."""
         try:
-            async with asyncio.timeout(max(0.0, self._left_s) + END_S):
+            async with asyncio.timeout(max(0.0, self.left_s) + END_S):
                 outcome = await work
                 await self.writer.acknowledged()
         except TimeoutError:
@@ -227,13 +227,13 @@ class Answer:
         return self._request.message_id
 
     @property
-    def _left_s(self) -> float:
+    def left_s(self) -> float:
         """Seconds until the answer has to be over."""
         return self._until - time.time()
 
     async def _generate_in_time(self) -> Outcome:
         try:
-            async with asyncio.timeout(self._left_s):
+            async with asyncio.timeout(self.left_s):
                 return await self._generate()
         except TimeoutError:
             self.failure = "late"

@@ -117,7 +117,7 @@ class Running:
             if run.task is not None and not run.task.done():
                 answer.stop(run.task)
 
-        unwatch = await self._watch_end(inherited, ended)
+        unwatch = await self._watch_end(answer, inherited, ended)
         try:
             return await work
         except Exception:
@@ -126,12 +126,17 @@ class Running:
         finally:
             unwatch()
 
-    async def _watch_end(self, inherited: Inherited, ended: Callable[[], None]) -> Callable[[], None]:
-        """Watch the log for the message's end, once Kafka answers. Return a function that ends the watch."""
+    async def _watch_end(self, answer: Answer, inherited: Inherited, ended: Callable[[], None]) -> Callable[[], None]:
+        """Watch the log for the message's end, once Kafka answers. Return a function that ends the watch.
+
+        An answer whose time is over meanwhile only has its end to write: it is not watched.
+        """
         while True:
             try:
                 return await self._finishes.watch(inherited.conversation, inherited.request.message_id, ended)
             except Unavailable as problem:
+                if answer.left_s <= 0:
+                    return lambda: None
                 log.warning("an answer waits until Kafka answers: %s", problem)
                 await asyncio.sleep(AGAIN_S)
 

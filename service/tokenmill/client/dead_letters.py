@@ -12,7 +12,8 @@ Rules of a replay:
    receipt is not replayed again, for as long as the topic holds both. Only one replay of a topic runs at a time: the
    next one fences it, and only then reads the receipts.
 4. A dead letter whose value was left out because it was too large is refused. So is one with neither key nor value: the
-   Kafka client can't send such a record, and it contains nothing.
+   Kafka client can't send such a record, and it contains nothing. One whose topic or partition does not exist is
+   refused until it does.
 """
 
 import asyncio
@@ -261,6 +262,8 @@ class Replayer:
                 raise
 
     async def _send(self, producer: AIOKafkaProducer, letter: DeadLetter) -> list[asyncio.Future[object]]:
+        if refusal := self.refusal(letter):
+            raise FatalError(f"the dead letter {letter.name} can't be published: {refusal}")
         record = letter.record
         topic, partition = self._place(letter)
         again = [(name, value) for name, value in letter.headers if name != REPLAYED]
@@ -273,15 +276,17 @@ class Replayer:
         to_letters.add_done_callback(looked_at)
         return [to_input, to_letters]
 
+    def refusal(self, letter: DeadLetter) -> str:
+        """Return why a dead letter can't be published: its topic or partition does not exist. Empty if it can be."""
+        topic, partition = self._place(letter)
+        numbers = (self._known and self._known.partitions_for_topic(topic)) or ()
+        if partition is None:
+            return "" if numbers else f"the topic {topic} does not exist"
+        return "" if partition in numbers else f"{topic}/{partition} does not exist"
+
     def _place(self, letter: DeadLetter) -> tuple[str, int | None]:
-        """Return the target's topic and partition; None as partition: the key chooses it. Raises `FatalError`."""
+        """Return the target's topic and partition; None as partition: the key chooses it."""
         source = letter.source
-        if source is None or self._known is None:
+        if source is None:
             raise ValueError(f"the dead letter {letter.name} has no headers that name its source")
-        topic = self._target.topic or source.topic
-        numbers = self._known.partitions_for_topic(topic) or ()
-        if self._target.by_key and numbers:
-            return topic, None
-        if source.partition not in numbers:
-            raise FatalError(f"the dead letter {letter.name} can't go to {topic}/{source.partition}: it does not exist")
-        return topic, source.partition
+        return self._target.topic or source.topic, None if self._target.by_key else source.partition

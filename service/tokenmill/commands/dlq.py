@@ -131,7 +131,8 @@ def replay(  # noqa: PLR0913 -- one for each option
 
     Each goes to the topic and partition that it came from, with its own headers and `tm-replayed`. Replayed records are
     noted on the dead-letter topic in the same transaction, so a repeated or interrupted command publishes no record
-    twice. Records that are truncated, empty or without a source are refused; the exit code is then 1.
+    twice. Records that are truncated, empty or without a source are refused, and those whose topic or partition does
+    not exist; the exit code is then 1.
     """
     quiet_kafka()
     connection, topic = Connection.of(config.kafka), config.topics.dlq
@@ -144,7 +145,7 @@ def replay(  # noqa: PLR0913 -- one for each option
         letters = read_letters(connection, topic, selection, bar.at)
         met = asyncio.run(_replay(letters, None if dry_run else replayer, states, limit, bar))
     done = sum(met[state] for state in states)
-    refused = sum(met[state] for state in REFUSED)
+    refused = met["refused"]
     click.echo(f"{done} {'would be published' if dry_run else 'published'} again, {refused} refused")
     return 1 if refused else 0
 
@@ -157,14 +158,18 @@ def _selection(codes: Sequence[str], topic: str | None, partition: int | None, s
 async def _replay(
     letters: AsyncGenerator[DeadLetter], replayer: Replayer | None, states: set[str], limit: int | None, bar: Bar
 ) -> Counter[str]:
-    """Count the records in each state, up to the limit; without a replayer nothing is published."""
+    """Count the records in each state, and those that are refused, up to the limit; without a replayer nothing is
+    published.
+    """
     met: Counter[str] = Counter()
     batch: list[DeadLetter] = []
     async with replayer or nullcontext(), aclosing(letters):
         async for letter in letters:
-            if letter.state in REFUSED:
+            if refusal := _refusal(letter, replayer, states):
                 with bar.aside():
-                    click.echo(f"refused {letter.name}: {letter.state}", err=True)
+                    click.echo(one_line(f"refused {letter.name}: {refusal}"), err=True)
+                met["refused"] += 1
+                continue
             met[letter.state] += 1
             if letter.state in states:
                 batch.append(letter)
@@ -176,6 +181,12 @@ async def _replay(
                 break
         await _publish(batch, replayer, bar)
     return met
+
+
+def _refusal(letter: DeadLetter, replayer: Replayer | None, states: set[str]) -> str:
+    if letter.state in REFUSED:
+        return letter.state
+    return replayer.refusal(letter) if replayer is not None and letter.state in states else ""
 
 
 async def _publish(batch: Sequence[DeadLetter], replayer: Replayer | None, bar: Bar) -> None:

@@ -31,7 +31,8 @@ class Gateway(Section, frozen=True, kw_only=True):
     (patterns with `*`), `actions` (`read`, `stop`, `write`, `approve`). Read again when it changes."""
     jwt_keys: str = ""
     """With `jwt`: a JSON Web Key Set, as a file or an `https://` URL. A file is read again when it changes; a URL, when
-    a token names an unknown key, and with the first token after five minutes."""
+    a token names an unknown key, and with the first token after five minutes. If that fails, its keys count for an
+    hour."""
     jwt_secret: str = ""
     """With `jwt`: the shared secret of HS256, instead of `jwt_keys`."""
     jwt_secret_file: str = ""

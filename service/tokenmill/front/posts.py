@@ -181,7 +181,8 @@ class Posts:
     ) -> web.Response | None:
         whole = Whole(asked.api, following.first_event)
         try:
-            body = await collected(whole, following.frames(), self._context.config.front.answer_s)
+            held = self._context.admission.held(asked.grant)
+            body = await collected(whole, following.frames(), self._context.config.front.answer_s, held)
         except Failed:
             if whole.over:
                 reader.done = True

@@ -39,8 +39,10 @@ FRONT = Row(
         ),
         stat(
             "Known requests",
-            "Requests of the last minutes, by the front with most. A repeated one starts no new generation.",
+            "Requests of the last minutes, by the front with most. A repeated one starts no new generation. At 200,000 "
+            "the oldest are forgotten before their time.",
             f"max(tokenmill_front_known_requests{{{WORKERS}}})",
+            red=200_000,
         ),
         rates(
             "Requests",

@@ -6,7 +6,12 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, NewTopic
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
-from aiokafka.errors import IncompatibleBrokerVersion, TopicAlreadyExistsError, for_code
+from aiokafka.errors import (
+    IncompatibleBrokerVersion,
+    TopicAlreadyExistsError,
+    TopicAuthorizationFailedError,
+    for_code,
+)
 
 from tokenmill.config import Config, Kafka
 from tokenmill.dialects import find_dialect
@@ -160,10 +165,15 @@ async def _found_or_unknown(
 
 
 async def find_topic(kafka: Kafka, topic: str) -> None:
-    """Raise `Unavailable` if the topic is not there; a client would wait for it."""
+    """Raise `Unavailable` if the topic is not there, as a client would wait for it; `FatalError` if it may be, and this
+    user has no right to it.
+    """
     async with make_admin(kafka) as admin:
-        if not await partition_counts(admin, [topic]):
-            raise Unavailable(f"Kafka: no topic {topic}: `tokenmill topics create` makes it")
+        for found in await deadline(admin.describe_topics([topic]), "describe topics"):
+            if found["error_code"] == TopicAuthorizationFailedError.errno:
+                raise FatalError(f"Kafka: this user has no right to the topic {topic}: SECURITY.md lists what it needs")
+            if not found["partitions"]:
+                raise Unavailable(f"Kafka: no topic {topic}: `tokenmill topics create` makes it")
 
 
 async def partition_counts(admin: AIOKafkaAdminClient, topics: Iterable[str]) -> dict[str, int]:

@@ -43,7 +43,11 @@ FRONT_METRICS: tuple[Metric, ...] = (
         "Answers whose caller's clock differs from the front's by more than five seconds.",
     ),
     Metric("tokenmill_front_readers", "gauge", "Requests that are being answered."),
-    Metric("tokenmill_front_known_requests", "gauge", "Known requests of the last minutes, of all fronts."),
+    Metric(
+        "tokenmill_front_known_requests",
+        "gauge",
+        "Known requests of the last minutes, of all fronts. At 200,000 the oldest are forgotten before their time.",
+    ),
     Metric(
         "tokenmill_front_build_info", "gauge", "Always 1; the labels name the running versions.", ("version", "python")
     ),

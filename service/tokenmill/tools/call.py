@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 from msgspec import UNSET
 
+from tokenmill.errors import TooLarge, Undecodable
 from tokenmill.events import Finish, ToolCall, decode_event
 from tokenmill.limits import KEY_BYTES, PAYLOAD_BYTES
 from tokenmill.records import TRACING, Record, header
@@ -74,8 +75,8 @@ def answer_key(conversation: str, message: str, choice: int, opened: int) -> byt
 def read_calls(record: Record, most: int = PAYLOAD_BYTES) -> Call | bytes | None:
     """Read a record of `tool-calls`: a call, or the key of an answer whose calls are no longer wanted.
 
-    A call of more than `most` bytes is none: a worker wrote no such payload, and topics may not take what is written
-    of it.
+    Raises `RecordError` for a call that no worker could have written, of more than `most` bytes above all: topics may
+    not take what is written of it.
     """
     try:
         event = decode_event(record.value or b"")
@@ -88,18 +89,23 @@ def read_calls(record: Record, most: int = PAYLOAD_BYTES) -> Call | bytes | None
         return None
     if not isinstance(event, ToolCall) or event.problem is not UNSET:
         return None
-    return _call(event, opened, record) if _can_be_written(event, most) else None
+    _check(event, most)
+    return _call(event, opened, record)
 
 
-def _can_be_written(event: ToolCall, most: int) -> bool:
-    """Whether a worker could have written it: it is short enough, as are its names, of which records have several, and
-    no text has half a surrogate pair, which UTF-8 can't encode.
+def _check(event: ToolCall, most: int) -> None:
+    """Raises `RecordError` for a call that is too long, as are its names, of which records have several, or a text with
+    half a surrogate pair, which UTF-8 can't encode.
     """
     names = event.conversation_id, event.message_id, event.id, event.name
     try:
-        return len(msgspec.json.encode(event)) <= most and all(len(name.encode()) <= KEY_BYTES for name in names)
-    except UnicodeEncodeError:
-        return False
+        size, longest = len(msgspec.json.encode(event)), max(len(name.encode()) for name in names)
+    except UnicodeEncodeError as problem:
+        raise Undecodable("it has half a surrogate pair") from problem
+    if size > most:
+        raise TooLarge(f"it has {size:,} bytes, and limits.output_bytes allows {most:,}")
+    if longest > KEY_BYTES:
+        raise TooLarge(f"a name has {longest:,} bytes, and may have {KEY_BYTES:,}")
 
 
 def _call(event: ToolCall, opened: int, record: Record) -> Call:

@@ -24,6 +24,7 @@ from itertools import chain
 from aiokafka import TopicPartition
 
 from tokenmill.config import Config
+from tokenmill.errors import RecordError
 from tokenmill.kafka.transaction import Transaction
 from tokenmill.records import Record
 from tokenmill.tools.call import Call, read_calls
@@ -232,11 +233,18 @@ class CallQueue:
         while self._inbox:
             record = self._inbox.popleft()
             self._taken = record.offset + 1
-            said = read_calls(record, self._most)
+            said = self._said(record)
             if isinstance(said, bytes):
                 yield from self._stopped(said)
             elif said is not None and said.key not in self._states:
                 yield self._waiting.arrived(said, now)
+
+    def _said(self, record: Record) -> Call | bytes | None:
+        try:
+            return read_calls(record, self._most)
+        except RecordError as problem:
+            log.warning("%s/%d: the call at offset %d is not run: %s", *self.place, record.offset, problem)
+            return None
 
     def _stopped(self, answer: bytes) -> Iterator[Step]:
         """Cancel the calls of a message that was cancelled. Their end is written with the offset of that record."""

@@ -55,9 +55,10 @@ class CallStates:
     def read(self, key: bytes, value: bytes | None, offset: int) -> None:
         """Take a record of `tool-state`. Records of others are passed over."""
         self.end = offset + 1
-        try:
-            self._put(key, _answer(key), msgspec.json.decode(value or b"", type=Written), offset)
-        except NOT_JSON:
+        written = _written(key, value or b"")
+        if written is not None:
+            self._put(key, _answer(key), written, offset)
+        else:
             self._forget(_hash(key))
 
     def expect(self, call: Call, now: int) -> None:
@@ -120,6 +121,18 @@ class CallStates:
 
 def _hash(key: bytes) -> bytes:
     return blake2b(key, digest_size=HASH_BYTES).digest()
+
+
+def _written(key: bytes, value: bytes) -> Written | None:
+    """Return a record; None if it is not ours. That of a call under way has the call's key: another would stay there,
+    as what is written of the call has its own.
+    """
+    try:
+        written = msgspec.json.decode(value, type=Written)
+        ours = written.stage == "done" or (written.call is not None and written.call.key == key)
+    except (*NOT_JSON, UnicodeEncodeError):
+        return None
+    return written if ours else None
 
 
 def _answer(key: bytes) -> bytes:

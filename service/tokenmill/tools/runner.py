@@ -197,9 +197,8 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
         consumer = self._consumer
         assert consumer is not None  # noqa: S101 -- it assigned the partitions
         self._static_membership.joined(member_id_of(consumer), generation_of(consumer))
-        gone = self._queues.keys() - places
-        for place in gone:
-            self._work[place].cancel()  # at once: the take-over of what is another's now must not go on
+        # At once, as the take-over of what is another's now must not go on, and once, so that it may close its clients.
+        giving_up = asyncio.gather(*(self._give_up(place) for place in self._queues.keys() - places))
         for place in places:
             if place not in self._queues:
                 self._queues[place] = self._queue(place)
@@ -211,7 +210,7 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
             else:
                 self._queues[place].go_on()
         self._presence.assigned = True  # before those that are gone are waited for: the topic may be missed meanwhile
-        await asyncio.gather(*(self._give_up(place) for place in gone))
+        await giving_up
         log.info("%d partitions are ours", len(places))
 
     async def _finished(self, seconds: float) -> None:

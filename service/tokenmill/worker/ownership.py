@@ -117,6 +117,7 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
         self.lanes = {
             tp: self._delivery.make_lane(Partition(parts.settings, tp.topic, tp.partition)) for tp in assigned
         }
+        self._parked = {tp: lane for tp, lane in self._parked.items() if tp in self.lanes}
         self._lost_logs.keep(self.lanes)
         parts.store.keep(self.lanes.keys())
         self.assignments += 1
@@ -165,9 +166,8 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
                 async with asyncio.TaskGroup() as group:
                     for tp in partitions:
                         group.create_task(one(tp))
-        except Exception as problem:  # noqa: BLE001 -- whatever it is, these partitions would stay unread
-            self._parts.fail(problem)
-        self._parked = {}
+        except* Exception as problems:  # noqa: BLE001 -- whatever it is, these partitions would stay unread
+            self._parts.fail(problems.exceptions[0])
 
     async def _take_over(self, lanes: Collection[Lane], generation: int) -> None:
         """Take over, asking the group before each try: what was ours may be another's since the last one."""

@@ -15,6 +15,7 @@ from tokenmill.errors import ConfigError
 from tokenmill.gateway.auth.jwks import (
     AGAIN_S,
     FIRST_AGAIN_S,
+    LONGEST_S,
     OLD_S,
     SET_BYTES,
     FetchedKeySet,
@@ -198,6 +199,29 @@ async def test_an_old_set_is_fetched_again_behind_the_scenes(
     assert await fetched.find("1", "ES256") is not None
     await settled(fetched)
     assert issuing.asked == 2
+    assert await fetched.find("1", "ES256") is None
+
+
+async def test_a_set_that_is_not_renewed_counts_for_an_hour(
+    fetched: FetchedKeySet, issuing: Issuer, clock: Clock
+) -> None:
+    """A withdrawn key would count for as long as somebody keeps us from its issuer. A gateway without clients for so
+    long asks first.
+    """
+    await fetched.prepare()
+    issuing.status = 503
+    clock.now += LONGEST_S - 1
+    assert await fetched.find("1", "ES256") is not None
+    await settled(fetched)
+    clock.now += AGAIN_S
+    with pytest.raises(Refused) as refused:
+        await fetched.find("1", "ES256")
+    assert refused.value.kind.status == 503
+    issuing.status = 200
+    clock.now += FIRST_AGAIN_S
+    assert await fetched.find("1", "ES256") is not None
+    issuing.content = key_set([public("ES256", "2")])
+    clock.now += LONGEST_S
     assert await fetched.find("1", "ES256") is None
 
 

@@ -136,6 +136,12 @@ def unauthenticated(detail: str, reason: Reason) -> Refused:
     return Refused(UNAUTHENTICATED, detail, headers=challenge, reason=reason)
 
 
+def must_hold(held: Held) -> None:
+    """Raise `Refused` if the rights with which a request came have ended meanwhile."""
+    if not held():
+        raise unauthenticated("the credentials of this request have expired; get new ones", "expired")
+
+
 def must_allow(grant: Grant, conversation: str, action: Action) -> None:
     """Raise `Refused` if a grant does not cover this."""
     if not grant.allows(conversation, action):

@@ -4,7 +4,7 @@
    secret is HS256. Keys of other kinds, for encryption, or that name another algorithm are passed over; so are private
    parts.
 2. A set is fetched again when it is old or lacks a requested key: once for all waiting clients, and at most every half
-   minute, whichever keys are requested. Meanwhile, and if the fetch fails, the previous set stays valid.
+   minute, whichever keys are requested. Meanwhile, and if the fetch fails, the previous set stays valid, for an hour.
 """
 
 import asyncio
@@ -39,7 +39,12 @@ FIRST_AGAIN_S: Final = 2.0
 
 OLD_S: Final = 300.0
 """Seconds after which the next token has the set fetched again, in the background: that token, and those that
-come during the fetch, are still checked with the old set. So a withdrawn key counts for this long and somewhat more."""
+come during the fetch, are still checked with the old set. So a withdrawn key counts for this long and somewhat more;
+if no fetch succeeds, or no token comes that starts one, for `LONGEST_S`."""
+
+LONGEST_S: Final = 3_600.0
+"""Seconds for which a set counts at most: the life of a usual token, so an issuer that is away for longer could let
+nobody in anyway. Otherwise a withdrawn key would count for as long as somebody keeps us from fetching."""
 
 SET_BYTES: Final = 1_048_576
 """Bytes of the longest set. Real ones have some kilobytes."""
@@ -102,10 +107,12 @@ class FetchedKeySet(KeySource):
         self._ssl = ssl.create_default_context()
         self._keys: tuple[Key, ...] = ()
         self._next_fetch = now()
-        self._old_at = 0.0
+        self._old_at = self._ends_at = 0.0
         self._fetch: asyncio.Task[None] | None = None
 
     async def find(self, kid: str | None, algorithm: str) -> Key | None:
+        if self._now() >= self._ends_at:
+            self._keys = ()
         found = find_key(self._keys, kid, algorithm)
         if found is None:
             await self._renewed()
@@ -137,7 +144,7 @@ class FetchedKeySet(KeySource):
     async def _fetch_once(self) -> None:
         try:
             self._keys = await self._got()
-            self._old_at = self._now() + OLD_S
+            self._old_at, self._ends_at = self._now() + OLD_S, self._now() + LONGEST_S
         except (aiohttp.ClientError, OSError, TimeoutError, ValueError) as problem:
             what = str(problem) or type(problem).__name__
             until = "the previous ones stay valid" if self._keys else "tokens are refused with 503 until they are there"

@@ -16,7 +16,7 @@ import msgspec
 from aiohttp import web
 
 from tokenmill.errors import NOT_JSON
-from tokenmill.gateway.auth.grant import Held, always, unauthenticated
+from tokenmill.gateway.auth.grant import Held, always, must_hold
 from tokenmill.gateway.problems import BAD_REQUEST, STOPPING, TIMED_OUT, TOO_LARGE, UNSUPPORTED, Refused
 
 WHOLE_S = 30.0
@@ -65,8 +65,7 @@ class RequestBody:
         """
         patience = self._idle_s if within is None else min(within, self._idle_s)
         piece = await self._read(patience)
-        if not self._held():
-            raise unauthenticated("the credentials of this request have expired; get new ones", "expired")
+        must_hold(self._held)
         return piece
 
     async def _read(self, patience: float) -> bytes:

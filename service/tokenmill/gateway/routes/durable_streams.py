@@ -21,7 +21,7 @@ from aiohttp import web
 
 from tokenmill.errors import Unavailable
 from tokenmill.gateway.auth.admission import Admission
-from tokenmill.gateway.auth.grant import Held
+from tokenmill.gateway.auth.grant import Held, must_hold
 from tokenmill.gateway.event_log.position import Position
 from tokenmill.gateway.event_log.reading import Reading
 from tokenmill.gateway.event_log.view import Frame
@@ -123,11 +123,13 @@ class DurableStreamRoutes:
             raise Refused(BAD_REQUEST, f"live is {shown(live)}; expected sse or long-poll")
         wanted = _asked(request, _offset(request, live))
         grant = await self._admission.check(request, wanted.conversation, "read")
+        held = self._admission.held(grant)
         with self._admission.slot(grant):
             async with self._serving.prepared(wanted, grant.name) as prepared:
                 if live == "sse":
-                    return await self._events(request, wanted, prepared, self._admission.held(grant))
+                    return await self._events(request, wanted, prepared, held)
                 answer = await self._array(request, wanted, prepared, live=bool(live))
+                must_hold(held)
                 return await sent_whole(request, answer, self._serving.settings.stall_s)
 
     async def _array(
