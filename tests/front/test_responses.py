@@ -12,7 +12,6 @@ from tokenmill.config import Gateway
 from tokenmill.front import responses
 from tokenmill.front.following import Following
 from tokenmill.front.responses import LATE
-from tokenmill.gateway.auth.authorizer import AllowAll
 
 pytestmark = pytest.mark.integration
 
@@ -235,16 +234,3 @@ async def test_a_response_is_its_clients(kafka: str, unique: str) -> None:
             assert response.status == 403
         async with front.post(PATH, BODY, x_api_key="reader") as response:
             assert response.status == 403
-
-
-async def test_a_response_in_one_piece_ends_with_the_rights_of_its_client(
-    kafka: str, unique: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """They end while the model writes: what it wrote is for who asks again with new ones."""
-
-    async def withdrawn(asked: Asked) -> None:
-        monkeypatch.setattr(AllowAll, "holds", lambda *_: False)
-        await answered(asked)
-
-    async with fronting(kafka, unique, withdrawn) as front, front.post(PATH, BODY) as response:
-        assert (response.status, "expired" in await response.text()) == (401, True)

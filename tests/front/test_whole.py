@@ -3,7 +3,6 @@
 import asyncio
 import tracemalloc
 from collections.abc import AsyncIterator, Iterable
-from functools import partial
 
 import msgspec
 import pytest
@@ -16,7 +15,6 @@ from tokenmill.front.failure import Failed
 from tokenmill.front.request_index import KnownRequest
 from tokenmill.front.whole import Whole, collected, unbegun
 from tokenmill.gateway.event_log.view import Frame
-from tokenmill.gateway.problems import Refused
 from tokenmill.records import Output
 
 TEXTS = ["Hel", "lo"]
@@ -61,15 +59,6 @@ async def test_an_answer_that_failed_has_no_object() -> None:
     with pytest.raises(Failed) as problem:
         await collected(Whole(CHAT), coming([*frames(records), lost]), 1)
     assert problem.value.status == 502
-
-
-async def test_an_answer_ends_with_the_rights_with_which_it_was_asked_for() -> None:
-    """As a stream does; who has new ones finds it by its key."""
-    every, whole = frames(answer("c", "m", TEXTS)), Whole(CHAT)
-    rights = iter([True, True, False])
-    with pytest.raises(Refused, match="expired") as refused:
-        await collected(whole, coming(every), 1, partial(next, rights))
-    assert (refused.value.kind.status, whole.over) == (401, False)
 
 
 @pytest.mark.parametrize("stopped", [False, True])

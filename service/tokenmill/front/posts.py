@@ -181,8 +181,7 @@ class Posts:
     ) -> web.Response | None:
         whole = Whole(asked.api, following.first_event)
         try:
-            held = self._context.admission.held(asked.grant)
-            body = await collected(whole, following.frames(), self._context.config.front.answer_s, held)
+            body = await collected(whole, following.frames(), self._context.config.front.answer_s)
         except Failed:
             if whole.over:
                 reader.done = True

@@ -11,7 +11,6 @@ from tokenmill.dialects.openai_responses import unbegun_response
 from tokenmill.events import AnyEvent, Error, Finish, known_event
 from tokenmill.front.failure import Failed, Opening, failure_of, late
 from tokenmill.front.request_index import KnownRequest
-from tokenmill.gateway.auth.grant import Held, always, must_hold
 from tokenmill.gateway.event_log.view import Frame
 
 _WHOLE_RESPONSE = tuple(
@@ -97,15 +96,14 @@ def unbegun(known: KnownRequest, *, stopped: bool) -> dict[str, object]:
     return response
 
 
-async def collected(whole: Whole, frames: AsyncIterable[Frame], answer_s: float, held: Held = always) -> bytes:
+async def collected(whole: Whole, frames: AsyncIterable[Frame], answer_s: float) -> bytes:
     """Return the answer as JSON once all frames have come.
 
-    Raises `Unavailable`, `Failed`, also after `answer_s`, and `Refused` once the client's rights have ended.
+    Raises `Unavailable`, and `Failed`, also after `answer_s`.
     """
     try:
         async with asyncio.timeout(answer_s + MORE_S):
             async for frame in frames:
-                must_hold(held)
                 whole.take(frame)
     except TimeoutError as problem:
         raise late() from problem
