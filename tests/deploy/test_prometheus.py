@@ -13,8 +13,8 @@ RECORDING, ALERTS = RULES
 CASES = TESTS / "deploy" / "rules_test.yaml"
 RUNBOOKS = DOCS / "howto" / "runbooks.md"
 
-ONLY_IN_LOGS = {"a-worker-ends-again-and-again", "refused-logins"}
-"""Sections of the runbooks that no metric of a worker leads to: one that has ended tells none."""
+ONLY_IN_LOGS = {"refused-logins"}
+"""Sections of the runbooks that no metric leads to."""
 
 
 def anchors(page: Path) -> set[str]:

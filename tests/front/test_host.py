@@ -14,6 +14,7 @@ from tokenmill.config import Caller, Config, Front, Kafka
 from tokenmill.errors import FatalError, Unavailable
 from tokenmill.front.host import Process, run_caller, run_front
 from tokenmill.gateway.host import SILENT_S
+from tokenmill.observe import exposition
 from tokenmill.servers.front import FrontProcess
 from tokenmill.servers.ours import OurProcess
 
@@ -52,6 +53,13 @@ async def test_they_are_ready_while_kafka_answers_and_nobody_told_them_to_end(*,
     assert (ready, "Kafka has not answered for" in why) == (False, True)
     process._watch.draining = True
     assert process.readiness() == (False, "draining")
+
+
+@pytest.mark.parametrize(("front", "caller"), [(True, True), (True, False), (False, True)])
+def test_a_caller_that_waits_for_kafka_says_that_it_has_no_partition(*, front: bool, caller: bool) -> None:
+    """Without that number, the alert that compares it with the partitions of the last hour has nothing to compare."""
+    numbers = Process(Config(), {}, front=front, caller=caller)._numbers
+    assert (b"\ntokenmill_caller_partitions 0.0\n" in exposition(numbers)()) == caller
 
 
 @pytest.mark.integration

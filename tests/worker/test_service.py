@@ -10,7 +10,7 @@ from tests.support.stage import Stage, until
 from tests.support.topics import alter_topic
 from tokenmill.config import Config, Redis
 from tokenmill.errors import FatalError
-from tokenmill.observe import Numbers
+from tokenmill.observe import Numbers, exposition
 from tokenmill.servers.process import free_port
 from tokenmill.worker.service import WorkerService
 from tokenmill.worker.topic_checks import RETENTION
@@ -51,6 +51,11 @@ async def test_a_service_becomes_ready_works_and_drains(stage: Stage, scene: Sce
     assert scene.service.readiness() == (False, "draining")
     assert scene.service.failure is None
     assert await stage.found() == await stage.expected()
+
+
+def test_a_worker_that_waits_for_kafka_says_that_it_has_no_partition() -> None:
+    """Without that number, the alert that compares it with the partitions of the last hour has nothing to compare."""
+    assert b"\ntokenmill_assigned_partitions 0.0\n" in exposition(Scene(Config()).numbers)()
 
 
 async def test_a_start_warns_of_an_input_that_keeps_too_little(stage: Stage, caplog: pytest.LogCaptureFixture) -> None:

@@ -100,6 +100,8 @@ class Process:
         self._with_caller = caller
         gateway = config.gateway
         self._numbers = Numbers([*(FRONT_METRICS if front else ()), *(CALLER_METRICS if caller else ())])
+        if caller:
+            self._numbers.read_value("tokenmill_caller_partitions", lambda: 0)  # until Kafka answers and it can join
         reading = gateway if front else msgspec.structs.replace(gateway, window_mib=1)
         self._streams = StreamService.of_topic(config.kafka, config.topics.events, reading, Counts(), telemetry)
         topics = config.topics

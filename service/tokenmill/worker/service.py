@@ -67,6 +67,7 @@ class WorkerService(Service):
         self._failing = failing
         self._engine: Engine | None = None
         self._pulse = Pulse(config.worker.stall_timeout_s, numbers)
+        numbers.read_value("tokenmill_assigned_partitions", lambda: 0)  # until Kafka answers and there is an engine
         self._starting: asyncio.Task[None] | None = None
         self._stopping = False
         self._said: set[str] = set()
