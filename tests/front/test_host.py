@@ -51,6 +51,8 @@ async def test_they_are_ready_while_kafka_answers_and_nobody_told_them_to_end(*,
     process._streams.tail.polled_at = now - SILENT_S - 5
     ready, why = process.readiness()
     assert (ready, "Kafka has not answered for" in why) == (False, True)
+    if front:
+        assert process._numbers.value("tokenmill_front_poll_age_seconds") >= SILENT_S + 5
     process._watch.draining = True
     assert process.readiness() == (False, "draining")
 

@@ -20,4 +20,4 @@ def test_what_is_wrong_is_on_top() -> None:
     first = [panel for panel in FRONT.panels if panel.kind == "stat"]
     assert list(FRONT.panels[: len(first)]) == first
     red = [panel.title for panel in first if panel.red is not None]
-    assert red == ["Requests that fail", "First event, p95", "Known requests"]
+    assert red == ["Requests that fail", "First event, p95", "Known requests", "Last answer from Kafka"]

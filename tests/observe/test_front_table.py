@@ -9,7 +9,7 @@ from tokenmill.observe.front_table import APIS, FRONT_METRICS, STATUSES
 def test_labels_are_names_of_lists() -> None:
     """A model, a client or a conversation is none."""
     labels = {label for metric in FRONT_METRICS for label in metric.labels}
-    assert labels == {"api", "status", "how", "version", "python"}
+    assert labels == {"api", "status", "how", "partition", "version", "python"}
 
 
 def test_apis_are_those_that_requests_can_come_by() -> None:

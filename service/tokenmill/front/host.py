@@ -38,6 +38,7 @@ from tokenmill.gateway.auth.admission import Admission
 from tokenmill.gateway.auth.authorizer import make_authorizer
 from tokenmill.gateway.auth.connection_limits import ConnectionLimits
 from tokenmill.gateway.counts import Counts
+from tokenmill.gateway.event_log.gauges import read_tail_gauges
 from tokenmill.gateway.host import heard, listening
 from tokenmill.gateway.http.idle_connections import IdleConnections
 from tokenmill.gateway.http.origins import Origins
@@ -104,6 +105,9 @@ class Process:
             self._numbers.read_value("tokenmill_caller_partitions", lambda: 0)  # until Kafka answers and it can join
         reading = gateway if front else msgspec.structs.replace(gateway, window_mib=1)
         self._streams = StreamService.of_topic(config.kafka, config.topics.events, reading, Counts(), telemetry)
+        if front:
+            names = "tokenmill_front_uncommitted_records", "tokenmill_front_poll_age_seconds"
+            read_tail_gauges(self._numbers, self._streams.tail, *names)
         topics = config.topics
         self._producer = Producer(config.kafka, [topics.tokens, topics.requests])
         self._deadline = Deadline()

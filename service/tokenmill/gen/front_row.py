@@ -44,6 +44,13 @@ FRONT = Row(
             f"max(tokenmill_front_known_requests{{{WORKERS}}})",
             red=200_000,
         ),
+        stat(
+            "Last answer from Kafka",
+            "Age, for the front that has waited longest. From 30 s it reports that it is not ready.",
+            f"max(tokenmill_front_poll_age_seconds{{{WORKERS}}})",
+            unit="s",
+            red=30,
+        ),
         rates(
             "Requests",
             "Requests for answers, by status class. `left`: the client left early.",
@@ -66,6 +73,11 @@ FRONT = Row(
             "Includes the wait for a place and the model's own time.",
             *quantiles(FIRST_EVENT),
             unit="s",
+        ),
+        lines(
+            "Not committed",
+            "Records of `events` that are not visible yet. A line that only rises: a transaction hangs.",
+            Query(f"max by (partition) (tokenmill_front_uncommitted_records{{{WORKERS}}})", "{{partition}}"),
         ),
         heat_map("Request to first event, all of them", "As a heat map.", FIRST_EVENT),
     ),

@@ -49,6 +49,13 @@ FRONT_METRICS: tuple[Metric, ...] = (
         "Known requests of the last minutes, of all fronts. At 200,000 the oldest are forgotten before their time.",
     ),
     Metric(
+        "tokenmill_front_uncommitted_records",
+        "gauge",
+        "Records at the end of a partition of `events` that are hidden until their transaction is committed.",
+        ("partition",),
+    ),
+    Metric("tokenmill_front_poll_age_seconds", "gauge", "Seconds since Kafka last answered the reader of events."),
+    Metric(
         "tokenmill_front_build_info", "gauge", "Always 1; the labels name the running versions.", ("version", "python")
     ),
 )

@@ -1,4 +1,4 @@
-"""Gauges that are read from the parts of the gateway when metrics are scraped."""
+"""Gauges that are read from the parts of a gateway, or of a front, when metrics are scraped."""
 
 import asyncio
 
@@ -17,11 +17,16 @@ def read_gauges(numbers: Numbers, settings: Gateway, tail: Tail, log_readers: Lo
     numbers.read_value("tokenmill_gateway_window_bytes", lambda: tail.windows.size)
     numbers.read_value("tokenmill_gateway_window_records", lambda: tail.windows.records)
     numbers.read_value("tokenmill_gateway_readers_in_use", lambda: log_readers.in_use)
+    read_tail_gauges(numbers, tail, "tokenmill_gateway_uncommitted_records", "tokenmill_gateway_poll_age_seconds")
+
+
+def read_tail_gauges(numbers: Numbers, tail: Tail, uncommitted: str, poll_age: str) -> None:
+    """Register the gauges that are read from the reader of the log's end, under the names that its host gives them."""
     numbers.read(
-        "tokenmill_gateway_uncommitted_records",
+        uncommitted,
         lambda: [((str(partition),), records) for partition, records in tail.uncommitted()],
     )
     numbers.read(
-        "tokenmill_gateway_poll_age_seconds",
+        poll_age,
         lambda: [((), asyncio.get_running_loop().time() - tail.polled_at)] if tail.polled_at else [],
     )
