@@ -93,12 +93,31 @@ async def test_a_user_who_may_not_ask_for_the_server_has_generations(redis_serve
     client.close()
 
 
-async def test_hashes_expire(store: RedisSessions, redis_server: RedisServer) -> None:
-    """A conversation that nobody continues is forgotten here; the topic has it."""
+async def test_what_is_no_longer_written_expires(store: RedisSessions, redis_server: RedisServer) -> None:
+    """A conversation that nobody continues is forgotten here, as the topic has it; so is the generation of a group that
+    nobody runs any longer, but not while workers write.
+    """
+    await store.renew()
     await store.put([Named(C, b"m1/0", b"one")])
     client = redis.Redis(port=redis_server.port)
-    (key,) = client.keys("mill:{kafka:group}:session:*")
-    assert 0 < client.pttl(key) <= 100_000
+    hashed, generation = sorted(client.keys("mill:{kafka:group}:session*"), key=len, reverse=True)
+    assert 0 < client.pttl(hashed) <= 100_000
+    assert 0 < client.pttl(generation) <= 100_000
+    client.pexpire(generation, 50_000)
+    await store.put([Named(C, b"m2/0", b"two")])
+    assert client.pttl(generation) > 50_000
+    client.close()
+
+
+async def test_a_generation_that_expired_ends_what_was_whole(store: RedisSessions, redis_server: RedisServer) -> None:
+    """The next reader begins another one."""
+    await store.restore(C, {b"m1/0": b"one"}, await store.generation())
+    client = redis.Redis(port=redis_server.port)
+    client.delete("mill:{kafka:group}:sessions")
+    await store.put([Named(C, b"m2/0", b"two")])
+    assert await store.load(C) is None
+    await store.restore(C, {b"m1/0": b"one", b"m2/0": b"two"}, await store.generation())
+    assert sorted(await store.load(C) or ()) == [b"one", b"two"]
     client.close()
 
 

@@ -1,5 +1,6 @@
 """What is known of calls, by what was written of them."""
 
+import time
 import tracemalloc
 from typing import Any
 
@@ -110,6 +111,22 @@ def test_a_call_that_is_done_takes_little_memory() -> None:
     finally:
         tracemalloc.stop()
     assert taken / count < ENDED_BYTES
+
+
+def forgetting_s(count: int) -> float:
+    """Processor time for each of so many calls that are done, and are forgotten together."""
+    states, written = CallStates(KEEP_MS), msgspec.json.encode(Written("done", 0, None))
+    for number in range(count):
+        states.read(call(number).key, written, number)
+    began = time.process_time()
+    assert states.first_needed(KEEP_MS + 1) == count
+    return (time.process_time() - began) / count
+
+
+def test_many_calls_are_forgotten_together_at_the_price_of_a_few() -> None:
+    """A night after the calls of a day: a runner that looks for the oldest among all of them each time stands still."""
+    few = min(forgetting_s(2_000) for _ in range(3))
+    assert forgetting_s(50_000) < 4 * few
 
 
 def test_what_is_being_written_lies_behind_what_was() -> None:

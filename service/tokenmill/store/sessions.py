@@ -14,6 +14,7 @@ The cluster is Kafka's, as another Kafka may have a group of the same name.
    of a hash, readers read the topic again.
 4. A generation is valid only on the server where it was made. A restarted server, or a replica in its place, may have
    lost the last writes without any notice.
+5. All keys expire when nothing is written any longer, the generation, too: a group that is gone leaves nothing here.
 """
 
 import secrets
@@ -75,6 +76,7 @@ class RedisSessions:
                 key = self._key(record.conversation)
                 pipe.hset(key, record.answer, record.value)
                 pipe.pexpire(key, self._ttl_ms)
+            pipe.pexpire(self._generation_key, self._ttl_ms)
             await pipe.execute()
 
     async def load(self, conversation: bytes) -> list[bytes] | None:
@@ -98,7 +100,8 @@ class RedisSessions:
         return found or b""
 
     async def _begin(self, mark: bytes, *, only_first: bool = False) -> None:
-        await reply(self._redis.set(self._generation_key, secrets.token_hex(8).encode() + mark, nx=only_first))
+        generation = secrets.token_hex(8).encode() + mark
+        await reply(self._redis.set(self._generation_key, generation, px=self._ttl_ms, nx=only_first))
 
     async def _mark(self) -> bytes:
         """Return the suffix of generations made on this server; `@` if our user may not ask for the server's id."""

@@ -7,7 +7,7 @@
 3. A call that is claimed and not done, and that no runner has any longer, is in doubt: it may have been run.
 """
 
-from collections import Counter, defaultdict
+from collections import Counter, OrderedDict, defaultdict
 from hashlib import blake2b
 
 import msgspec
@@ -36,8 +36,8 @@ class CallStates:
 
     def __init__(self, keep_ms: int) -> None:
         """`keep_ms` is how long the record of a call that is done may come again."""
-        self._known: dict[bytes, _Known] = {}
-        """Calls by the hashes of their keys."""
+        self._known: OrderedDict[bytes, _Known] = OrderedDict()
+        """Calls by the hashes of their keys. A plain dictionary looks for its first one among all that were removed."""
         self._answers: Counter[bytes] = Counter()
         self._unfinished: defaultdict[bytes, dict[bytes, None]] = defaultdict(dict)
         """Hashes of calls that are not done, in order, by those of their answers."""
