@@ -4,6 +4,7 @@ import re
 
 import msgspec
 
+from tokenmill.parser.markers import end_of
 from tokenmill.parser.run.run import Run, end_growth, grow, send_source
 from tokenmill.parser.run.state import JsonState, OpenCall
 from tokenmill.parser.values.repair import Spelling, decode_string
@@ -45,9 +46,7 @@ def decode_growing(state: JsonState, raw: str) -> str:
 
 def certain(raw: str, spelling: int = Spelling.JSON) -> int:
     """Return how much of a string's content can be decoded whatever follows."""
-    whole = (_IN_PYTHON if spelling == Spelling.PYTHON else _IN_JSON).match(raw)
-    assert whole is not None  # the pattern matches the empty string, too
-    return whole.end()
+    return end_of(_IN_PYTHON if spelling == Spelling.PYTHON else _IN_JSON, raw)
 
 
 class Reading(msgspec.Struct, gc=False):  # faster to create than other objects
@@ -82,11 +81,8 @@ class Reading(msgspec.Struct, gc=False):  # faster to create than other objects
         """End the value of the arguments."""
         self.state.end = self.base + position
         self.state.sending = False
-        if self.state.stringy:
-            self._unwrap(last=True)
-            self.state.capture = False
-        else:
-            self._send(position)
+        self._send(position, last=True)
+        self.state.capture = False
         self.region = -1
 
     def end_growth(self) -> None:
@@ -97,14 +93,10 @@ class Reading(msgspec.Struct, gc=False):  # faster to create than other objects
 
     def pause(self, position: int) -> None:
         """Pause reading: send what was read."""
-        if self.region < 0:
-            return
-        if self.state.stringy:
-            self._unwrap(last=False)
-        else:
-            self._send(position)
-        if self.call.growing is not None:
-            self._grow(last=False)
+        if self.region >= 0:
+            self._send(position, last=False)
+            if self.call.growing is not None:
+                self._grow(last=False)
 
     def send_waiting(self, position: int) -> None:
         """Send the source of the arguments, which came before the name."""
@@ -112,13 +104,9 @@ class Reading(msgspec.Struct, gc=False):  # faster to create than other objects
         source = (self.call.source.text() + self.buffer[self.first : position])[state.begin : state.end]
         send_source(self.run, self.call, decode_string(source[1:-1], state.spelling) if state.stringy else source)
 
-    def _send(self, position: int) -> None:
-        if self.region >= 0:
-            send_source(self.run, self.call, self.buffer[self.region : position])
-            self.region = position
-
-    def _unwrap(self, *, last: bool) -> None:
-        send_source(self.run, self.call, self._decoded(last=last))
+    def _send(self, position: int, *, last: bool) -> None:
+        source = self._decoded(last=last) if self.state.stringy else self.buffer[self.region : position]
+        send_source(self.run, self.call, source)
 
     def _grow(self, *, last: bool) -> None:
         assert self.call.growing is not None

@@ -19,7 +19,7 @@ from functools import lru_cache
 from typing import TypeAlias
 
 from tokenmill.limits import JSON_DEPTH, NAME_CHARS
-from tokenmill.parser.markers import REMEMBERED, TOKEN_CHARS, Scanner
+from tokenmill.parser.markers import REMEMBERED, TOKEN_CHARS, Scanner, end_of
 from tokenmill.parser.run.state import JsonState
 from tokenmill.parser.values.repair import Spelling
 
@@ -105,13 +105,11 @@ class JsonScan:
 
         `passed` is the position of a watched character that does not begin a marker.
         """
-        size = len(buffer)
-        while position < size:
-            if quote := state.quote:
-                if quote in CONTENT:
-                    position, token = self._string(state, buffer, position)
-                else:
-                    position, token = comment(state, buffer, position), None
+        while position < len(buffer):
+            if state.quote in CONTENT:
+                position, token = self._string(state, buffer, position)
+            elif state.quote:
+                position, token = comment(state, buffer, position), None
             elif state.escaped:
                 position, token = self._after_string(state, buffer, position)
             elif state.phase == Phase.DEEP:
@@ -122,7 +120,7 @@ class JsonScan:
                 position, token = self._structure(state, buffer, position, passed)
             if token is not None:
                 return position, token
-        return size, Token.MORE
+        return position, Token.MORE
 
     def stays(self, state: JsonState, text: str) -> bool:
         """Read all of a short text in one step if no key or reported value begins or ends in it; else nothing."""
@@ -198,15 +196,10 @@ class JsonScan:
         character = buffer[position]
         if character in self._watched and position != passed:
             return position, Token.WATCHED
+        if character in "{}[]":
+            return self._turn(state, character, position)
         if character in "\"'/":
             _open(state, character)
-            state.escaped = character == "/"
-        elif character in "{[":
-            if len(state.stack) == JSON_DEPTH:
-                return position, Token.BAD
-            state.stack += character
-        elif character in "}]":
-            return self._close(state, character, position)
         return position + 1, None
 
     def _bare(self, state: JsonState, buffer: str, position: int, passed: int) -> tuple[int, int | None]:
@@ -226,33 +219,25 @@ class JsonScan:
         return end, Token.KEY if is_key else Token.END
 
     def _structure(self, state: JsonState, buffer: str, position: int, passed: int) -> tuple[int, int | None]:
-        size = len(buffer)
-        while position < size:
-            character = buffer[position]
-            if character.isspace():
-                found = _NOT_SPACE.search(buffer, position)
-                if found is None:
-                    break
-                position = found.start()
-                character = buffer[position]
-            if character in self._watched and position != passed:
-                return position, Token.WATCHED
-            phase = state.phase
-            if character == "/":
-                state.quote, state.escaped = character, True
-                return position + 1, None
-            if phase == Phase.BEGUN or character in "}]":
-                follow = self._begin if phase == Phase.BEGUN else self._close
-                return follow(state, character, position)
-            if phase == Phase.KEY and character not in ",{[":
-                return self._key(state, character, position), None
-            if phase == Phase.VALUE and character != ",":
-                state.phase = Phase.BEGUN
-                return position, Token.BEGIN
-            position = self._separator(state, phase, character, position)
-        return size, None
+        found = _NOT_SPACE.search(buffer, position)
+        if found is None:
+            return len(buffer), None
+        position, character, phase = found.start(), found.group(), state.phase
+        if character in self._watched and position != passed:
+            return position, Token.WATCHED
+        if character in "}]" and phase != Phase.BEGUN:
+            return self._turn(state, character, position)
+        if phase == Phase.VALUE and character not in ",/":
+            state.phase = Phase.BEGUN
+            return position, Token.BEGIN
+        if phase == Phase.BEGUN or (phase == Phase.KEY and character not in ",/{["):
+            return self._begin(state, character, position)
+        return self._separator(state, phase, character, position), None
 
     def _separator(self, state: JsonState, phase: int, character: str, position: int) -> int:
+        if character == "/":
+            _open(state, character)
+            return position + 1
         after = Phase.KEY if phase == Phase.AFTER and state.stack[-1:] == "{" else Phase.VALUE
         if character in "\"'{[":  # the separator is missing: nesting must still be followed
             state.phase = after
@@ -261,35 +246,30 @@ class JsonScan:
             state.phase = after
         return position + 1
 
-    def _key(self, state: JsonState, character: str, position: int) -> int:
-        state.capture, state.text = True, ""
-        if character in "\"'":
-            _open(state, character)
-            return position + 1
-        state.phase = Phase.BARE_KEY
-        return position
-
     def _begin(self, state: JsonState, character: str, position: int) -> tuple[int, int | None]:
+        """Begin a value that was reported, or a key."""
+        is_key = state.phase == Phase.KEY
+        if is_key:
+            state.capture, state.text = True, ""
+        if character in "{[":
+            return self._turn(state, character, position)
         if character in "\"'":
             _open(state, character)
-        elif character in "{[":
-            state.stack += character
-            state.phase = Phase.KEY if character == "{" else Phase.VALUE
-            if len(state.stack) > self._depth:
-                state.phase = Phase.DEEP
-        else:
-            state.phase = Phase.SCALAR
-            return position, None
-        return position + 1, None
-
-    def _close(self, state: JsonState, character: str, position: int) -> tuple[int, int | None]:
-        if state.stack[-1:] != OPENERS[character]:
-            return position, Token.BAD
-        state.stack = state.stack[:-1]
-        if len(state.stack) > self._depth:
             return position + 1, None
-        state.phase = Phase.AFTER
-        return position + 1, Token.END
+        state.phase = Phase.BARE_KEY if is_key else Phase.SCALAR
+        return position, None
+
+    def _turn(self, state: JsonState, bracket: str, position: int) -> tuple[int, int | None]:
+        """Follow a bracket."""
+        stack = turned(state.stack, bracket)
+        if stack is None:
+            return position, Token.BAD
+        closes, state.stack = len(stack) < len(state.stack), stack
+        if len(stack) > self._depth:
+            state.phase = Phase.DEEP
+            return position + 1, None
+        state.phase = Phase.AFTER if closes else Phase.KEY if bracket == "{" else Phase.VALUE
+        return position + 1, Token.END if closes else None
 
 
 Known: TypeAlias = tuple[str, str, bool, int]
@@ -299,9 +279,7 @@ Known: TypeAlias = tuple[str, str, bool, int]
 @lru_cache(REMEMBERED)
 def in_string(opened: str) -> bool | None:
     """Whether this part of a string, its quote included, ends after an escaping backslash; None if the string ends."""
-    content = CONTENT[opened[0]].match(opened, 1)
-    assert content is not None  # the pattern matches the empty string, too
-    rest = opened[content.end() :]
+    rest = opened[end_of(CONTENT[opened[0]], opened, 1) :]
     return bool(rest) if rest in ("", "\\") else None
 
 
@@ -328,7 +306,7 @@ def _open(state: JsonState, quote: str) -> None:
 
     If no other reading is fixed, a string in single quotes is Python's, and so are those after it.
     """
-    state.quote = quote
+    state.quote, state.escaped = quote, quote == "/"
     if quote == "'" and state.spelling == Spelling.JSON:
         state.spelling = Spelling.PYTHON
 

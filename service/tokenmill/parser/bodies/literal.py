@@ -259,11 +259,10 @@ class _LiteralReader:
             if read < 0 and (read := self._follow(rules, state, text)) < 0:
                 return None
             text, parser.held = text[:read], text[read:]
-        sends = text and rules.streams_input and not call.dropped
         events: list[AnyEvent] = []
         if state.growth and text:
             events.append(ArgumentDelta(call.id, state.key, text))
-        if sends:
+        if text and rules.streams_input and not call.dropped:
             events.append(ToolInputDelta(call.id, text))
         return events
 

@@ -140,13 +140,10 @@ class ParamsReader:
                 if settled < 0:
                     return None
                 parser.held, text = text[settled:], text[:settled]
-                if not text:
-                    return []
-        sends = rules.streams_input and not call.dropped
         events: list[AnyEvent] = []
         if state.growth and (grown := self._certain(state, state.tail + text)):
             events.append(ArgumentDelta(call.id, state.key, grown))
-        if sends:
+        if text and rules.streams_input and not call.dropped:
             events.append(ToolInputDelta(call.id, text))
         return events
 

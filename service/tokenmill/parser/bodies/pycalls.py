@@ -16,7 +16,7 @@ import msgspec
 from tokenmill.events import AnyEvent, ArgumentDelta, Encoding, ToolInputDelta
 from tokenmill.limits import JSON_DEPTH, NAME_CHARS
 from tokenmill.parser.bodies.json_scan import in_string, turned
-from tokenmill.parser.markers import REMEMBERED, TOKEN_CHARS, Marker, Scanner, has_only
+from tokenmill.parser.markers import REMEMBERED, TOKEN_CHARS, Marker, Scanner, end_of, has_only
 from tokenmill.parser.run.rules import Rules
 from tokenmill.parser.run.run import Reader, Run, Verdict, begin, end_growth, grow, send_source, wants
 from tokenmill.parser.run.state import OpenCall, State, looked_at
@@ -119,13 +119,10 @@ class _PythonReader:
                 return None
             if read < len(text):
                 text, parser.held = text[:read], text[read:]
-                if not text:
-                    return []
-        sent = rules.streams_input and not call.dropped
         events: list[AnyEvent] = []
         if state.growing and (grown := _certain(state, text) if state.tail or "\\" in text else text):
             events.append(ArgumentDelta(call.id, state.key, grown))
-        if sent:
+        if text and rules.streams_input and not call.dropped:
             events.append(ToolInputDelta(call.id, text))
         return events
 
@@ -223,7 +220,7 @@ class _Reading(msgspec.Struct, gc=False):  # faster to create than other objects
     def _key(self, at: int) -> tuple[int, Verdict]:
         state, buffer = self.state, self.buffer
         if not state.key:
-            at += len(_matched(_SPACE, buffer, at))
+            at = end_of(_SPACE, buffer, at)
         at, state.key = self._word(_KEY, state.key, at)
         if at == len(buffer):
             return at, Verdict.MORE
@@ -238,10 +235,10 @@ class _Reading(msgspec.Struct, gc=False):  # faster to create than other objects
     def _word(self, pattern: re.Pattern[str], word: str, at: int) -> tuple[int, str]:
         """Read more of a name and the white space after it, of which one blank is kept: then the name is complete."""
         if word[-1:] != " ":
-            more = _matched(pattern, self.buffer, at)[: NAME_CHARS - len(word)]
-            word, at = word + more, at + len(more)
-        space = len(_matched(_SPACE, self.buffer, at)) if word else 0
-        return at + space, f"{word.rstrip()} " if space else word
+            end = min(end_of(pattern, self.buffer, at), at + NAME_CHARS - len(word))
+            word, at = word + self.buffer[at:end], end
+        end = end_of(_SPACE, self.buffer, at) if word else at
+        return end, f"{word.rstrip()} " if end > at else word
 
     def _value(self, at: int) -> tuple[int, Verdict]:
         state, buffer = self.state, self.buffer
@@ -318,13 +315,6 @@ class _Reading(msgspec.Struct, gc=False):  # faster to create than other objects
             grow(self.run, self.call, state.key, decode_python(state.tail))
             end_growth(self.run, self.call)
         state.quote, state.growing, state.tail, state.torn = "", False, "", False
-
-
-def _matched(pattern: re.Pattern[str], text: str, at: int) -> str:
-    """Return what a pattern that also matches nothing matches here."""
-    found = pattern.match(text, at)
-    assert found is not None
-    return found.group()
 
 
 def _certain(state: PythonState, raw: str) -> str:

@@ -180,13 +180,10 @@ class _TreeReader:
                 return None
             if read < len(text):
                 text, parser.held = text[:read], text[read:]
-            if not text:
-                return []
-        sends = rules.streams_input and not call.dropped
         events: list[AnyEvent] = []
-        if state.growing and not self._leaves(state):
+        if state.growing and text and not self._leaves(state):
             events.append(ArgumentDelta(call.id, state.stack[0], text))
-        if sends:
+        if text and rules.streams_input and not call.dropped:
             events.append(ToolInputDelta(call.id, text))
         return events
 

@@ -21,7 +21,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from tokenmill.parser.markers import SPACE_CHARS, Marker
+from tokenmill.parser.markers import SPACE_CHARS, Marker, end_of
 from tokenmill.parser.values.repair import blotted, whole_characters
 
 _ANY_SPACE = rf"\s{{0,{SPACE_CHARS}}}+"
@@ -107,9 +107,7 @@ def content_end(quote: str, text: str, at: int, *, escaped: bool) -> tuple[int, 
     """Return where a string's content stops, at a quote that may end it or at the end of the text; and whether that is
     after an escaping backslash. `escaped`: the content begins after one.
     """
-    content = _CONTENT[quote].match(text, at + escaped)
-    assert content is not None  # the pattern matches the empty string, too
-    at = content.end()
+    at = end_of(_CONTENT[quote], text, at + escaped)
     return (at + 1, True) if text.startswith("\\", at) else (at, False)
 
 
@@ -167,9 +165,8 @@ def decode_certain(raw: str) -> tuple[str, str]:
     """Return the text of more content, as far as it is certain, and the raw rest."""
     if "\\" not in raw:
         return raw, ""
-    whole = _WHOLE.match(raw)
-    assert whole is not None  # the pattern matches the empty string, too
-    return decode_python(raw[: whole.end()]), raw[whole.end() :]
+    end = end_of(_WHOLE, raw)
+    return decode_python(raw[:end]), raw[end:]
 
 
 def _decoded(found: re.Match[str]) -> str:
@@ -299,9 +296,7 @@ class _Values:
         begin = at = self._at
         torn = False
         while True:
-            content = _CONTENT[quote].match(self._text, at)
-            assert content is not None  # the pattern matches the empty string, too
-            at = content.end()
+            at = end_of(_CONTENT[quote], self._text, at)
             if not self._text.startswith(quote, at):
                 raise ValueError("a string does not end")
             if len(quote) > 1 or ENDINGS.ends(self._text, at + 1, around, final=True):

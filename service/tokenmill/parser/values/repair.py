@@ -24,6 +24,7 @@ from typing import Any
 import msgspec
 
 from tokenmill.limits import JSON_DEPTH
+from tokenmill.parser.markers import end_of
 
 # Relaxed JSON, rewritten as JSON.
 
@@ -156,20 +157,13 @@ def _tokens_of(tokens: re.Pattern[str], text: str) -> Iterator[tuple[str, str]]:
         begin, end = token.span(kind)
         if kind == "string":
             end = strings.find(token[kind], end) + 1
-            at = _skip(text, end)
+            at = end_of(_SPACES, text, end)
         if kind == "none" or not end:
             raise ValueError(f"this is no JSON: {text[begin : begin + 20]!r}")
         source = text[begin:end]
         if kind == "sign" and (depth := depth + _NESTING.get(source, 0)) > JSON_DEPTH:
             raise ValueError("nesting is too deep")
         yield kind, source
-
-
-def _skip(text: str, at: int) -> int:
-    """Return where the white space at this place ends."""
-    spaces = _SPACES.match(text, at)
-    assert spaces is not None  # the pattern matches the empty string, too
-    return spaces.end()
 
 
 def _add_sign(out: list[str], sign: str) -> None:
