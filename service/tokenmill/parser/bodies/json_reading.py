@@ -1,39 +1,14 @@
 """One pass of the JSON reader over a buffer: which part of it is argument source, and what is sent of it."""
 
-import re
-
 import msgspec
 
 from tokenmill.parser.markers import end_of
 from tokenmill.parser.run.run import Run, end_growth, grow, send_source
 from tokenmill.parser.run.state import JsonState, OpenCall
-from tokenmill.parser.values.repair import Spelling, decode_string
+from tokenmill.parser.values.repair import Spelling, decode_string, whole_escapes
 
-_HIGH = r"\\u[dD][89abAB][0-9a-fA-F]{2}"
-
-
-def _whole_escapes(letters: str, more: str) -> re.Pattern[str]:
-    """Return a pattern for the part of a string that can be decoded whatever follows: without half an escape or pair at
-    its end.
-
-    `letters` are those of the escapes with digits; `more` gives the number of digits of all but `u`.
-    """
-    return re.compile(
-        r"(?:[^\\]++"
-        rf"|\\[^{letters}]"
-        r"|\\u(?=[0-9a-fA-F]{0,3}[^0-9a-fA-F])"  # not an escape after all
-        r"|\\u(?![dD][89abAB])[0-9a-fA-F]{4}"
-        rf"|{_HIGH}(?:\\u[0-9a-fA-F]{{4}}|(?=[^\\])|(?=\\[^u])|(?=\\u[0-9a-fA-F]{{0,3}}[^0-9a-fA-F]))"
-        rf"{more})*+",
-        re.DOTALL,
-    )
-
-
-_IN_JSON = _whole_escapes("u", "")
-_IN_PYTHON = _whole_escapes(
-    "uxU",
-    r"|\\x(?:[0-9a-fA-F]{2}|(?=[0-9a-fA-F]?[^0-9a-fA-F]))|\\U(?:[0-9a-fA-F]{8}|(?=[0-9a-fA-F]{0,7}[^0-9a-fA-F]))",
-)
+_IN_JSON = whole_escapes({"u": 4})
+_IN_PYTHON = whole_escapes({"u": 4, "x": 2, "U": 8})
 
 
 def decode_growing(state: JsonState, raw: str) -> str:

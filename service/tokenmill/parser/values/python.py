@@ -22,7 +22,7 @@ from typing import Any, Literal
 import msgspec
 
 from tokenmill.parser.markers import SPACE_CHARS, Marker, end_of
-from tokenmill.parser.values.repair import blotted, whole_characters
+from tokenmill.parser.values.repair import HEX, HIGH, LOW, blotted, whole_characters, whole_escapes
 
 _ANY_SPACE = rf"\s{{0,{SPACE_CHARS}}}+"
 """White space in places where it means nothing."""
@@ -123,24 +123,9 @@ def string_closes(quote: str, text: str, at: int, around: str, endings: Endings,
     return len(quote) > 1 or endings.ends(text, at + len(quote), around, final=final)
 
 
-_HEX = "[0-9a-fA-F]"
-_HIGH = rf"\\u[dD][89abAB]{_HEX}{{2}}"
-_LOW = rf"\\u[dD][c-fC-F]{_HEX}{{2}}"
-_LOW_BEGUN = rf"(?:\\(?:u(?:[dD](?:[c-fC-F]{_HEX}?)?)?)?)?\Z"
-_WHOLE = re.compile(
-    r"(?:[^\\]++"
-    r"|\\[^xuU0-7]"
-    rf"|\\x(?:{_HEX}{{2}}|(?={_HEX}?[^0-9a-fA-F]))"  # the second: not an escape after all
-    rf"|\\U(?:{_HEX}{{8}}|(?={_HEX}{{0,7}}[^0-9a-fA-F]))"
-    r"|\\(?:[0-7]{3}|[0-7]{1,2}(?=[^0-7]))"
-    rf"|{_HIGH}(?:{_LOW}|(?!{_LOW_BEGUN}))"
-    rf"|\\u(?!{_HIGH[3:]})(?:{_HEX}{{4}}|(?={_HEX}{{0,3}}[^0-9a-fA-F]))"
-    r")*+",
-    re.DOTALL,
-)
-"""The content that can be decoded whatever follows: no half escape, no half pair at its end."""
+_WHOLE = whole_escapes({"u": 4, "x": 2, "U": 8}, more="|[0-7]{3}|[0-7]{1,2}(?=[^0-7])")
 _ESCAPE = re.compile(
-    rf"{_HIGH}{_LOW}|\\x{_HEX}{{2}}|\\u{_HEX}{{4}}|\\U{_HEX}{{8}}|\\[0-7]{{1,3}}|\\.",
+    rf"{HIGH}{LOW}|\\x{HEX}{{2}}|\\u{HEX}{{4}}|\\U{HEX}{{8}}|\\[0-7]{{1,3}}|\\.",
     re.DOTALL,
 )
 _SIMPLE = dict(zip("ntrabfv\\'\"\n", ("\n", "\t", "\r", "\a", "\b", "\f", "\v", "\\", "'", '"', ""), strict=True))

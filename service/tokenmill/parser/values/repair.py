@@ -16,8 +16,9 @@ import json
 import math
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from functools import partial
 from itertools import accumulate
 from typing import Any
 
@@ -63,6 +64,24 @@ def blotted(text: str, quotes: str = "\"'") -> str:
     for character in ("\\", *quotes):
         text = text.replace(f"\\{character}", "\0\0")
     return text
+
+
+HEX = "[0-9a-fA-F]"
+HIGH, LOW = rf"\\u[dD][89abAB]{HEX}{{2}}", rf"\\u[dD][c-fC-F]{HEX}{{2}}"
+"""Escapes of both halves of a pair."""
+
+
+def whole_escapes(digits: Mapping[str, int], more: str = "") -> re.Pattern[str]:
+    """Return a pattern for as much of a string as can be decoded whatever follows: no half escape or pair at its end.
+
+    `digits` are those of each escape that has some, by its letter; `more` are patterns of others.
+    """
+    low_begun = rf"(?:\\(?:u(?:[dD](?:[c-fC-F]{HEX}?)?)?)?)?\Z"
+    escapes = "|".join(  # with fewer digits it is none after all
+        rf"{letter}(?:{HEX}{{{count}}}|(?={HEX}{{0,{count - 1}}}[^0-9a-fA-F]))" for letter, count in digits.items()
+    )
+    others = rf"[^{''.join(digits)}{'0-7' if more else ''}]{more}"
+    return re.compile(rf"(?:[^\\]++|{HIGH}(?:{LOW}|(?!{low_begun}))|(?!{HIGH})\\(?:{escapes}|{others}))*+", re.DOTALL)
 
 
 def _tokens(word: str) -> re.Pattern[str]:
@@ -111,12 +130,11 @@ def to_json(text: str, *, words: bool = False, growing: bool = False) -> str:
     out: list[str] = []
     strings: list[int] = []
     for kind, source in _tokens_of(_WORD_OR_TOKEN if words else _TOKEN, text):
-        if kind == "sign":
-            _add_sign(out, source)
-        elif kind == "string":
+        if kind == "string":
             strings.append(len(out))
-            out.append(source)
-        elif kind != "skipped":
+        elif source in "}]" and out[-1:] == [","] and out[-2:-1] not in (["["], ["{"], [","], []):
+            out.pop()
+        if kind != "skipped":
             out.append(_written(kind, source, words=words))
     spelling = Spelling.WORDS if words else Spelling.JSON
     if not words and not growing and _is_python([out[at] for at in strings]):
@@ -137,16 +155,11 @@ def _is_python(strings: list[str]) -> bool:
 
 
 def printed(text: str) -> str:
-    """Return `repr()`'s text of a JSON value as JSON, which may still be wrong. Raises `ValueError` if it is not such a
-    text.
-    """
-    out: list[str] = []
-    for kind, source in _tokens_of(_PRINTED, text):
-        if kind == "string":
-            out.append(f'"{escaped(source[1:-1], Spelling.PYTHON)}"')
-        else:
-            out.append(_WORDS.get(source, source))
-    return " ".join(out)
+    """Return `repr()`'s text of a JSON value as JSON, which may still be wrong. Raises `ValueError` for other text."""
+    return " ".join(
+        f'"{escaped(source[1:-1], Spelling.PYTHON)}"' if kind == "string" else _WORDS.get(source, source)
+        for kind, source in _tokens_of(_PRINTED, text)
+    )
 
 
 def _tokens_of(tokens: re.Pattern[str], text: str) -> Iterator[tuple[str, str]]:
@@ -166,16 +179,10 @@ def _tokens_of(tokens: re.Pattern[str], text: str) -> Iterator[tuple[str, str]]:
         yield kind, source
 
 
-def _add_sign(out: list[str], sign: str) -> None:
-    if sign in "}]" and out[-1:] == [","] and out[-2:-1] not in (["["], ["{"], [","], []):
-        out.pop()
-    out.append(sign)
-
-
 def _written(kind: str, source: str, *, words: bool) -> str:
     if kind == "key":
         return f'"{source}"'
-    if kind == "number":
+    if kind != "word":
         return source
     source = _WORDS.get(source, source)
     return json.dumps(source) if words and source not in _CONSTANTS else source
@@ -188,7 +195,7 @@ def escaped(content: str, spelling: int = Spelling.JSON) -> str:
     try:
         _read_literal(f'"{content}"')
     except (msgspec.DecodeError, UnicodeEncodeError):
-        return _ESCAPE.sub(_dropped if spelling == Spelling.WORDS else _escape, content)
+        return _ESCAPE.sub(partial(_escape, "" if spelling == Spelling.WORDS else r"\\"), content)
     return content  # nearly all are as JSON has them, and it may be a whole file
 
 
@@ -200,18 +207,14 @@ def _character(found: re.Match[str]) -> str:
     return _UNKNOWN if code in _SURROGATES or code > sys.maxunicode else json.dumps(chr(code))[1:-1]
 
 
-def _escape(found: re.Match[str]) -> str:
-    if found.group() == '"':
-        return '\\"'
+def _escape(backslash: str, found: re.Match[str]) -> str:
+    """Return an escape as JSON writes it; `backslash` is that of one that JSON does not have."""
     sign = found.group(1)
-    if sign == "'":
-        return "'"
-    return found.group() if (sign and sign in _KNOWN) or len(sign) > 1 else f"\\\\{sign}"
-
-
-def _dropped(found: re.Match[str]) -> str:
-    sign = found.group(1)
-    return _escape(found) if sign is None or not sign or sign in _KNOWN or len(sign) > 1 else sign
+    if not sign:
+        return r"\\" if sign == "" else r"\""
+    if sign in _KNOWN or len(sign) > 1:
+        return found.group()
+    return "'" if sign == "'" else backslash + sign
 
 
 # From a JSON text to its value.
