@@ -11,10 +11,10 @@ _IN_JSON = whole_escapes({"u": 4})
 _IN_PYTHON = whole_escapes({"u": 4, "x": 2, "U": 8})
 
 
-def decode_growing(state: JsonState, raw: str) -> str:
+def decode_growing(state: JsonState, raw: str, *, last: bool = False) -> str:
     """Return the text of more string content, as far as it is certain; half an escape at its end waits in `tail`."""
     raw = state.tail + raw
-    end = certain(raw, state.spelling)
+    end = len(raw) if last else certain(raw, state.spelling)
     state.tail = raw[end:]
     return decode_string(raw[:end], state.spelling)
 
@@ -89,9 +89,5 @@ class Reading(msgspec.Struct, gc=False):  # faster to create than other objects
 
     def _decoded(self, *, last: bool) -> str:
         """Return what can be decoded of the raw text captured so far; the rest waits."""
-        state = self.state
-        raw, state.text = state.text, ""
-        if not last:
-            return decode_growing(state, raw)
-        raw, state.tail = state.tail + raw, ""
-        return decode_string(raw, state.spelling)
+        raw, self.state.text = self.state.text, ""
+        return decode_growing(self.state, raw, last=last)

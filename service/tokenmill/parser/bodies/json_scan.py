@@ -16,7 +16,6 @@
 
 import re
 from functools import lru_cache
-from typing import TypeAlias
 
 from tokenmill.limits import JSON_DEPTH, NAME_CHARS
 from tokenmill.parser.markers import REMEMBERED, TOKEN_CHARS, Scanner, end_of
@@ -272,10 +271,6 @@ class JsonScan:
         return position + 1, Token.END if closes else None
 
 
-Known: TypeAlias = tuple[str, str, bool, int]
-"""Brackets, quote and escape that are open after a chunk, and the spelling of its strings."""
-
-
 @lru_cache(REMEMBERED)
 def in_string(opened: str) -> bool | None:
     """Whether this part of a string, its quote included, ends after an escaping backslash; None if the string ends."""
@@ -292,8 +287,8 @@ def _known(
     quote: str,
     escaped: bool,  # noqa: FBT001 -- keys of the cache, as the next
     strict: bool,  # noqa: FBT001 -- as above
-) -> Known | None:
-    """Return what a chunk leads to; None if something in it must be reported."""
+) -> tuple[str, str, bool, int] | None:
+    """Return the brackets, quote, escape and spelling after a chunk; None if something in it must be reported."""
     state = JsonState(stack=stack, phase=phase, quote=quote, escaped=escaped, strict=strict)
     _, token = scan.step(state, text, 0)
     if token != Token.MORE or state.phase != phase or state.capture:

@@ -251,28 +251,23 @@ class _Reading(msgspec.Struct, gc=False):  # faster to create than other objects
         sign = found.group()
         if sign in "\"'":
             return self._open_string(sign_at)
-        if sign in "()[]{}," and (state.stack or sign not in ",)"):
-            return sign_at + 1, self._nest(sign)
-        return self._end_value(sign_at, sign) if sign in ",)" else self._stop(sign_at)
+        if sign not in _PYTHON:
+            return self._stop(sign_at)
+        if not state.stack and sign in ",)":
+            return sign_at + 1, self._end_value(sign_at, sign)
+        stack = state.stack if sign == "," else turned(state.stack, sign, JSON_DEPTH - 1)
+        state.stack = stack or ""
+        return sign_at + 1, Verdict.FAILED if stack is None else Verdict.MORE
 
-    def _nest(self, sign: str) -> Verdict:
-        """Follow a bracket inside a value, or a comma there, which means nothing."""
-        if sign != ",":
-            stack = turned(self.state.stack, sign, JSON_DEPTH - 1)
-            if stack is None:
-                return Verdict.FAILED
-            self.state.stack = stack
-        return Verdict.MORE
-
-    def _end_value(self, at: int, sign: str) -> tuple[int, Verdict]:
+    def _end_value(self, at: int, sign: str) -> Verdict:
         """Follow a comma after the value, or the bracket that closes the call."""
         state = self.state
         state.values.append((state.key, state.value, self.base + at))
         state.key, state.value = "", -1
         if sign == ",":
-            return at + 1, Verdict.MORE
+            return Verdict.MORE
         state.end = self.base + at
-        return at + 1, Verdict.DONE
+        return Verdict.DONE
 
     def _stop(self, at: int) -> tuple[int, Verdict]:
         """Follow what surrounds the call: it may continue here, in the middle of a value."""
@@ -299,15 +294,12 @@ class _Reading(msgspec.Struct, gc=False):  # faster to create than other objects
         closes = string_closes(state.quote, buffer, stop, state.stack[-1:], endings, final=self.final)
         if closes is False and stop < len(buffer):
             stop, state.torn = stop + 1, True
-        self._grow(buffer[at:stop])
+        if state.growing:
+            grow(self.run, self.call, state.key, _certain(state, buffer[at:stop]))
         if closes:
             stop += len(state.quote)
             self._close_string()
         return stop, Verdict.MORE
-
-    def _grow(self, raw: str) -> None:
-        if self.state.growing:
-            grow(self.run, self.call, self.state.key, _certain(self.state, raw))
 
     def _close_string(self) -> None:
         state = self.state

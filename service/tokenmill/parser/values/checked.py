@@ -214,7 +214,7 @@ def _with_null(schema: dict[str, Any]) -> dict[str, Any]:
     if schema.keys() & {"$ref", "allOf", "const", "not"}:
         around = {keyword: value for keyword, value in schema.items() if keyword in _ROOT}
         return {**around, "anyOf": [{key: value for key, value in schema.items() if key not in around}, _NULL]}
-    return {keyword: _PLACES[keyword](value) if keyword in _PLACES else value for keyword, value in schema.items()}
+    return {keyword: _or_null(keyword, value) if keyword in _PLACES else value for keyword, value in schema.items()}
 
 
 def _one_null(said: Mapping[str, Any], found: dict[str, Any], branches: list[tuple[Any, Any]]) -> dict[str, Any]:
@@ -228,20 +228,14 @@ def _one_null(said: Mapping[str, Any], found: dict[str, Any], branches: list[tup
     return {**found, "oneOf": [*chosen, _NULL]}
 
 
-def _among(values: Any) -> Any:
-    return [*values, None] if isinstance(values, list) and None not in values else values
+_PLACES = {"type": "null", "enum": None, "anyOf": _NULL, "oneOf": _NULL}
+"""Keywords whose list may have a null, and how it is written there."""
 
 
-def _typed(types: Any) -> Any:
-    kinds = [types] if isinstance(types, str) else types
-    return [*kinds, "null"] if isinstance(kinds, list) and "null" not in kinds else types
-
-
-def _either(schemas: Any) -> Any:
-    return [*schemas, _NULL] if isinstance(schemas, list) and _NULL not in schemas else schemas
-
-
-_PLACES: dict[str, Callable[[Any], Any]] = {"type": _typed, "enum": _among, "anyOf": _either, "oneOf": _either}
+def _or_null(keyword: str, value: Any) -> Any:
+    values = [value] if keyword == "type" and isinstance(value, str) else value
+    null = _PLACES[keyword]
+    return [*values, null] if isinstance(values, list) and null not in values else value
 
 
 # Patterns that are not checked: without them, the rest of the schema still is.
@@ -295,18 +289,12 @@ _UNEVALUATED = frozenset({"unevaluatedItems", "unevaluatedProperties"})
 _DYNAMIC = ("$dynamicRef", "$recursiveRef")
 
 
-def schema_nodes(schema: Mapping[str, Any]) -> int:
-    """Return the number of parts of a schema with its references followed; `SCHEMA_NODES` plus one if there are more.
-
-    A part that is checked against a value several times counts as often. A circle has more than the limit. So has a
-    reference that may lead anywhere: the library knows more kinds of references than `walked` follows.
-    """
-    return walked(schema)[0]
-
-
 def walked(schema: Mapping[str, Any]) -> tuple[int, Counter[str], set[str]]:
-    """Return the parts of a schema, how often each of its patterns is held against a value, and which of them may
-    refuse a value by fitting it.
+    """Return the number of parts of a schema with its references followed, how often each of its patterns is held
+    against a value, and which of them may refuse a value by fitting it.
+
+    Above `SCHEMA_NODES` parts the number is one more. A part that is checked against a value several times counts as
+    often. A circle has more parts. So has a reference that may lead anywhere: the library knows more kinds.
     """
     left, named, referred, patterns, refusing = SCHEMA_NODES, False, False, Counter[str](), set[str]()
     stack: list[tuple[Any, int, int, bool]] = [(schema, 1, 0, False)]  # how often it is held against a value, and asked

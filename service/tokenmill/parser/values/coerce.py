@@ -79,9 +79,9 @@ def read_typed(text: str, types: AbstractSet[str]) -> tuple[Any, bool]:
         if kind in types and (value := read(trimmed)) is not _NO:
             return value, False
     wanted = tuple(made for kind, made in _CONTAINERS if kind in types)
-    lenient = _repaired if types.isdisjoint(_MAYBE_TEXT) else _printed
-    if wanted and trimmed.startswith(("{", "[")) and (value := lenient(trimmed, wanted)) is not _NO:
-        return value, True
+    if wanted and trimmed.startswith(("{", "[")):
+        value = _container(trimmed, wanted, may_be_text=not types.isdisjoint(_MAYBE_TEXT))
+        return (text, False) if value is _NO else (value, True)
     return text, False
 
 
@@ -89,22 +89,16 @@ _CONTAINERS: tuple[tuple[str, type], ...] = (("object", dict), ("array", list), 
 _MAYBE_TEXT = frozenset({"string", "json"})
 
 
-def _repaired(text: str, wanted: tuple[type, ...]) -> Any:
-    """Read an object or array whose JSON is not quite valid, or is escaped as if it stood inside a string."""
-    for candidate in (text, decode_string(text) if '\\"' in text else ""):
-        if candidate:
-            with suppress(ValueError):
-                value, _ = decode_json(candidate)
-                if isinstance(value, wanted):
-                    return value
-    return _NO
-
-
-def _printed(text: str, wanted: tuple[type, ...]) -> Any:
-    """Read an object or array in Python's printed form."""
-    with suppress(ValueError):
-        value = decode_printed(text)
-        return value if isinstance(value, wanted) else _NO
+def _container(text: str, wanted: tuple[type, ...], *, may_be_text: bool) -> Any:
+    """Read an object or array in Python's printed form; or, if it can't be text, one whose JSON is not quite valid, or
+    escaped as if it stood inside a string.
+    """
+    candidates = [text, decode_string(text)] if '\\"' in text and not may_be_text else [text]
+    for candidate in filter(None, candidates):
+        with suppress(ValueError):
+            value = decode_printed(candidate) if may_be_text else decode_json(candidate)[0]
+            if isinstance(value, wanted):
+                return value
     return _NO
 
 
@@ -120,8 +114,6 @@ def is_text(types: AbstractSet[str]) -> bool | None:
 # The reader that streams has checked that brackets match and how deep they are, so recursion is safe here.
 
 _JSON = frozenset({"json"})
-_STRING = frozenset({"string"})
-_NONE = "None"
 _BEGIN = re.compile(r"\s*([{\[]?)\s*")
 _KEY = re.compile(r"([^:,{}\[\]]*):")
 _BARE = re.compile(r"[^,{}\[\]]*")
@@ -262,4 +254,4 @@ class _Values:
 def _bare(text: str, types: AbstractSet[str]) -> Any:
     """Return what stands without quotes. Python's `None` is not a text, unless null is impossible."""
     value = coerce(text, types)
-    return None if value == _NONE and types and types != _STRING else value
+    return None if value == "None" and types and types != {"string"} else value

@@ -158,13 +158,6 @@ def _stays(shape: Shape) -> bool:
     return not spelled and (not types or "string" in types)
 
 
-def _written(value: Any) -> str:
-    """Return a number or a boolean as JSON writes it."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return str(_number(value) if isinstance(value, float) else value)
-
-
 # What there is: lists and objects
 
 
@@ -173,12 +166,8 @@ def _scalar(value: Any, types: frozenset[str], shape: Shape, depth: int) -> Any:
     if types & allowed:
         return _number(value) if isinstance(value, float) else value
     if "string" in types:
-        return _written(value)
+        return json.dumps(_number(value) if isinstance(value, float) else value)
     return _items([value], shape, depth) if "array" in types else value
-
-
-def _list(values: list[Any], types: frozenset[str], shape: Shape, depth: int) -> list[Any]:
-    return _items(values, shape, depth) if "array" in types else values
 
 
 def _items(values: list[Any], shape: Shape, depth: int) -> list[Any]:
@@ -246,7 +235,7 @@ def _is_strict(shape: Shape, value: dict[str, Any]) -> bool:
 
 _BY_KIND: tuple[tuple[Any, Callable[[Any, frozenset[str], Shape, int], Any]], ...] = (
     (str, _text),
-    (list, _list),
+    (list, lambda values, types, shape, depth: _items(values, shape, depth) if "array" in types else values),
     (dict, _object),
     (int | float, _scalar),
 )

@@ -13,6 +13,7 @@ string, but only if it is the first bare one in it: after others this may just a
 A string whose closing quote is missing extends to a quote of the next argument. Its call is broken.
 """
 
+import json
 import math
 import re
 from collections.abc import Sequence
@@ -48,9 +49,8 @@ _CONTENT = {
 triple."""
 
 _NESTED = {
-    "[": (re.compile(rf"{_ANY_SPACE}[,\]]"), re.compile(rf"{_ANY_SPACE}\Z")),
-    "(": (re.compile(rf"{_ANY_SPACE}[,)]"), re.compile(rf"{_ANY_SPACE}\Z")),
-    "{": (re.compile(rf"{_ANY_SPACE}[,:}}]"), re.compile(rf"{_ANY_SPACE}\Z")),
+    bracket: (re.compile(rf"{_ANY_SPACE}[{signs}]"), re.compile(rf"{_ANY_SPACE}\Z"))
+    for bracket, signs in (("[", r",\]"), ("(", ",)"), ("{", ",:}"))
 }
 """What follows a string by the bracket around it: complete, and still possible."""
 
@@ -361,10 +361,6 @@ def _all_escaped(raw: str, quote: str) -> bool:
 
 def _key(value: Any) -> str:
     """Return a key as JSON writes it: always text."""
-    if isinstance(value, str):
-        return value
-    if value is None or isinstance(value, bool):
-        return {None: "null", True: "true", False: "false"}[value]
-    if isinstance(value, int | float):
-        return str(value)
-    raise ValueError("a list can't be a key")
+    if isinstance(value, list | dict):
+        raise ValueError("a list can't be a key")  # noqa: TRY004 -- the source is wrong, not a type
+    return value if isinstance(value, str) else json.dumps(value)
