@@ -47,7 +47,7 @@ COMMENTS = "/\n*"
 """The value of `quote` inside a comment: the slash that may begin one, then the kind's end or its first character."""
 
 _NOT_SPACE = re.compile(r"\S")
-_LINE_END = re.compile(r"[\n\r]")
+_COMMENT_ENDS = {"\n": re.compile(r"[\n\r]"), "*": re.compile(r"\*/")}
 
 CAPTURE_CHARS = 6 * NAME_CHARS
 """Characters of a captured key or name after which no more is added: each may be a six-character escape."""
@@ -313,16 +313,10 @@ def comment(state: JsonState, buffer: str, position: int) -> int:
         kind = buffer[position]
         state.quote = {"/": "\n", "*": "*"}.get(kind, "")
         return position + 1 if state.quote else position
-    if state.quote == "\n":
-        line_end = _LINE_END.search(buffer, position)
-        end = line_end.end() if line_end else 0
-    elif state.escaped and buffer[position] == "/":  # the star came before
-        end = position + 1
-    else:
-        end = buffer.find("*/", position) + 2
-        end = end if end >= 2 else 0  # noqa: PLR2004 -- not found
-    state.escaped = not end and state.quote == "*" and buffer[-1] == "*"
-    if not end:
-        return len(buffer)
-    state.quote = ""
-    return end
+    if state.escaped and buffer[position] == "/":  # the star came before
+        state.quote, state.escaped = "", False
+        return position + 1
+    found = _COMMENT_ENDS[state.quote].search(buffer, position)
+    state.escaped = found is None and state.quote == "*" and buffer[-1] == "*"
+    state.quote = state.quote if found is None else ""
+    return len(buffer) if found is None else found.end()

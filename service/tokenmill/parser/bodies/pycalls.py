@@ -127,11 +127,10 @@ class _PythonReader:
         return events
 
     def _follow(self, state: PythonState, text: str) -> int:
-        """Return how much of a chunk in brackets or a string is read; -1 if it must be read with care, and nothing is
-        read.
-        """
+        """Return how much of a chunk in brackets or a string is read; -1, and nothing is, if it needs care."""
         if state.stack:
-            nested = follow(self.signs, text, state.quote, state.stack, escaped=state.escaped)
+            read = _remembered if len(text) <= TOKEN_CHARS else follow
+            nested = read(self.signs, text, state.quote, state.stack, state.escaped)
             if nested is None:
                 return -1
             state.quote, state.escaped, state.stack, end = nested
@@ -329,16 +328,12 @@ class Inside(NamedTuple):
     read: int
 
 
-def follow(signs: re.Pattern[str], text: str, quote: str, stack: str, *, escaped: bool) -> Inside | None:
+def follow(signs: re.Pattern[str], text: str, quote: str, stack: str, escaped: bool) -> Inside | None:  # noqa: FBT001 -- a key of the cache
     """Read a chunk inside brackets; None if it leaves them, or must be read with care.
 
     `quote` is that of the open string, `stack` the open brackets; `escaped` if the character before was an escaping
     backslash. `signs` finds quotes, brackets, and what can begin a marker outside strings.
     """
-    return (_remembered if len(text) <= TOKEN_CHARS else _follow)(signs, text, quote, stack, escaped)
-
-
-def _follow(signs: re.Pattern[str], text: str, quote: str, stack: str, escaped: bool) -> Inside | None:  # noqa: FBT001 -- a key of the cache
     at = 0
     while at < len(text):
         if quote:
@@ -367,4 +362,4 @@ def _follow(signs: re.Pattern[str], text: str, quote: str, stack: str, escaped: 
     return Inside(quote, escaped, stack, at)
 
 
-_remembered = lru_cache(REMEMBERED)(_follow)
+_remembered = lru_cache(REMEMBERED)(follow)
