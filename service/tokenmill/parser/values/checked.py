@@ -25,8 +25,7 @@ PATTERN_COST = 1 * KIB
 
 PATTERNS_COST = 8 * KIB
 """Cost of all patterns of a schema that are compiled, the cheapest first: some tenths of a second where each character
-stands for a large class, and a few milliseconds in tools as they are.
-"""
+stands for a large class, and a few milliseconds in tools as they are."""
 
 _START, _FOLDED = 16, 16
 """What a pattern costs whatever it is, and how many characters one costs that ignores case."""
@@ -43,8 +42,7 @@ PATTERNS_BYTES = 256 * KIB
 
 TABLE_BYTES = 64 * KIB
 """Bytes of the table that the engine fills for a pattern while it matches, and keeps: nearly all need less. Unbounded,
-those of a small schema took fifty megabytes. A pattern whose table is full is matched more slowly.
-"""
+those of a small schema took fifty megabytes. A pattern whose table is full is matched more slowly."""
 
 MATCH_STEPS = 1 << 30
 """Bytes of compiled patterns times characters that they are held against: half a second, where the engine is slow."""
@@ -59,9 +57,7 @@ def table_bytes(patterns: int) -> int:
 
 
 def _cost(pattern: str) -> int:
-    """Return the cost of compiling a pattern, or of finding that it can't be: the number of its characters, and more
-    where each takes long.
-    """
+    """Return the cost of compiling a pattern, or of refusing it: its characters, and more where each takes long."""
     return _START + len(pattern) * (_FOLDED if _IGNORES_CASE.search(pattern) else 1)
 
 
@@ -133,9 +129,7 @@ def _cheap(patterns: Iterable[str]) -> list[str]:
 
 
 def _fitting(held: Mapping[str, int], size: int, steps: int) -> set[str]:
-    """Return the patterns that together have at most this size, and need at most as many steps for a character: the
-    smallest ones.
-    """
+    """Return the smallest patterns that together have at most this size, and need as many steps for a character."""
     kept = set[str]()
     for own, pattern in sorted((_size(pattern), pattern) for pattern in held):
         if own <= size and own * held[pattern] <= steps:
@@ -175,9 +169,7 @@ def is_nullable(schema: Mapping[str, Any]) -> bool:
 
 
 def nulls_allowed(schema: Any) -> Any:
-    """Return the schema with a null wherever it is nullable. Raises `RecursionError` for one that is nested too
-    deep.
-    """
+    """Return the schema with a null wherever it is nullable. Raises `RecursionError` if it is nested too deep."""
     return _nulls(schema)[0]
 
 
@@ -245,9 +237,7 @@ _ANY_KEY = ""
 
 
 def patterns_read(schema: Any, kept: Callable[[str], bool]) -> Any:
-    """Return the schema without the patterns that are not kept. Where one names keys, any key may be meant; where one
-    of several schemas must fit, several may.
-    """
+    """Return the schema with the kept patterns only. Others may name any key, and let several of `oneOf` fit."""
     if not isinstance(schema, Mapping):
         return schema
     found = {
@@ -344,9 +334,7 @@ def _is_named(part: Mapping[str, Any], root: Mapping[str, Any]) -> bool:
 
 
 def resolve(reference: str, root: Mapping[str, Any]) -> Any:
-    """Resolve a reference inside the schema: `#/$defs/Name`, `#/anyOf/0`, or `#` for all of it; None if it leads
-    nowhere.
-    """
+    """Resolve a reference inside the schema, `#/$defs/Name`, `#/anyOf/0` or `#`; None if it leads nowhere."""
     if not reference.startswith("#"):
         return None
     found: Any = root

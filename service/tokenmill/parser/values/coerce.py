@@ -90,9 +90,7 @@ _MAYBE_TEXT = frozenset({"string", "json"})
 
 
 def _container(text: str, wanted: tuple[type, ...], *, may_be_text: bool) -> Any:
-    """Read an object or array in Python's printed form; or, if it can't be text, one whose JSON is not quite valid, or
-    escaped as if it stood inside a string.
-    """
+    """Read an object or array as Python prints it; or, if it can't be text, as broken JSON or as JSON in a string."""
     candidates = [text, decode_string(text)] if '\\"' in text and not may_be_text else [text]
     for candidate in filter(None, candidates):
         with suppress(ValueError):
@@ -133,8 +131,7 @@ class Syntax(NamedTuple):
 
 
 def read_arguments(text: str, syntax: Syntax, shape: Shape, untyped: AbstractSet[str]) -> tuple[dict[str, Any], bool]:
-    """Return the arguments between the outermost brackets, and whether JSON's quotes were taken for the model's own;
-    `shape` is their schema.
+    """Return the arguments between the outermost brackets, and whether JSON's quotes were taken for the model's own.
 
     `untyped` are the types of a value that the schema does not describe. Inside a value that it describes, such a value
     is read by its look. Raises `ValueError` with what is wrong.

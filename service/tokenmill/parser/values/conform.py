@@ -64,9 +64,7 @@ def conform(value: Any, shape: Shape, depth: int = 0) -> Any:
 
 
 def kept(value: Any, shape: Shape, depth: int = 0) -> Any:
-    """Return the value without the keys that its schema does not list, if it lists any, and without those it
-    refuses.
-    """
+    """Return the value without keys that its schema refuses, or does not list though it lists others."""
     if depth == JSON_DEPTH:
         return value
     if isinstance(value, list):
@@ -247,8 +245,7 @@ STEPS = 2_000_000
 """Parts of the schema times parts of the arguments: some tens of milliseconds."""
 
 LEAST_CHARS = 1_000
-"""Characters for which a validator of a schema with patterns is made, at least: nearly all arguments have fewer, and
-need one only."""
+"""Characters for which a validator with patterns is made, at least: nearly all arguments have fewer, and need one."""
 
 MESSAGE_CHARS = 400
 """Characters of a mismatch, which is one sentence. The library quotes the value, which may be a whole file."""

@@ -139,8 +139,7 @@ def _pop(stack: list[_Element], *, closed: bool) -> None:
 ITEM = "item"
 """Name of an array's elements, which marks it as one where a schema allows other values, too, or gives no type.
 
-For a tool that is not declared they are ordinary elements.
-"""
+For a tool that is not declared they are ordinary elements."""
 
 TEXT = "$text"
 """Key of the text that stands beside an object's elements; with more `$` at the front if an element has this name."""
@@ -252,8 +251,7 @@ def _items(value: Any, shape: Shape) -> list[Any]:
 def arguments_of(
     source: str, marks: Sequence[tuple[bool, str, int, int]], shape: Shape, *, known: bool = True
 ) -> tuple[dict[str, Any], bool]:
-    """Return the arguments from the tags of a call, and whether a value was repaired; `known`: whether the tool is
-    known.
+    """Return the arguments from the tags of a call, and whether a value was repaired; `known`: whether its tool is.
 
     Raises `ValueError` if an element that is not closed has others in it: it is unclear which of them are its own.
     """

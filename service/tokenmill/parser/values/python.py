@@ -45,8 +45,7 @@ _CONTENT = {
         ('"""', r'|"(?!""|"?\Z)'),
     )
 }
-"""Content of a string by its quote, as far as it is certain: no backslash at its end, nor quotes that may be a
-triple."""
+"""Content of a string by its quote, as far as it is certain: without a last backslash or what may be a triple quote."""
 
 _NESTED = {
     bracket: (re.compile(rf"{_ANY_SPACE}[{signs}]"), re.compile(rf"{_ANY_SPACE}\Z"))
@@ -104,8 +103,8 @@ def opening_quote(text: str, at: int, *, final: bool) -> str | None:
 
 
 def content_end(quote: str, text: str, at: int, *, escaped: bool) -> tuple[int, bool]:
-    """Return where a string's content stops, at a quote that may end it or at the end of the text; and whether that is
-    after an escaping backslash. `escaped`: the content begins after one.
+    """Return where a string's content stops, at a quote that may end it or at the text's end; and whether a backslash
+    before that escapes. `escaped`: one stands before the content.
     """
     at = end_of(_CONTENT[quote], text, at + escaped)
     return (at + 1, True) if text.startswith("\\", at) else (at, False)
@@ -252,8 +251,7 @@ class _Values:
         return self._decoded(raw, prefix, quote)
 
     def _torn(self, source: str) -> None:
-        """Judge a string with bare quotes. Raises `ValueError` if it is several strings, or if its closing quote is
-        missing.
+        """Judge a string with bare quotes. Raises `ValueError` if it is several, or if its closing quote is missing.
 
         A missing quote leaves an odd number of bare ones; the last of them opens the string of the next argument.
         """

@@ -85,9 +85,7 @@ def whole_escapes(digits: Mapping[str, int], more: str = "") -> re.Pattern[str]:
 
 
 def _tokens(word: str) -> re.Pattern[str]:
-    """Return the tokens of relaxed JSON with this pattern for a word; they cover every character; of a string its
-    quote.
-    """
+    """Return the tokens of relaxed JSON, with this pattern for a word. They cover all, of strings only the quote."""
     return re.compile(
         rf"""
         (?:(?P<skipped>\s++|//[^\n\r]*+|/\*.*?\*/)
@@ -148,9 +146,7 @@ def to_json(text: str, *, words: bool = False, growing: bool = False) -> str:
 
 
 def _is_python(strings: list[str]) -> bool:
-    """Whether strings, with their quotes, are Python's: there a string without `'` would stand between single
-    quotes.
-    """
+    """Whether strings, with their quotes, are Python's: it writes those without `'` between single quotes."""
     return any(string[0] == "'" for string in strings) or (bool(strings) and all("'" in string for string in strings))
 
 
@@ -275,9 +271,7 @@ def whole_characters(value: Any) -> Any:
 
 
 def single_halves(value: Any) -> Any:
-    """Return `value` with every half of a surrogate pair replaced by itself: two adjacent halves may have come
-    separately.
-    """
+    """Return `value` with each half of a surrogate pair replaced alone: two adjacent ones may have come separately."""
     return _rewritten(value, lambda text: text if text.isascii() else _HALF.sub("\ufffd", text))
 
 
@@ -311,9 +305,7 @@ def nested_too_deep(text: str, around: int = 0) -> bool:
 
 
 def nested_deeper(data: bytes, most: int) -> bool:
-    """Whether JSON, in bytes, is nested more than `most` deep. Of what is no JSON, only the part before the error
-    counts for sure.
-    """
+    """Whether JSON is nested more than `most` deep. Of what is no JSON, the part before the error counts."""
     if data.count(b"[") + data.count(b"{") <= most:
         return False
     structure = data.translate(None, _NO_STRUCTURE)

@@ -54,8 +54,7 @@ class _Places:
         self._referred: dict[str, Any] = {}
 
     def alternatives(self, schema: Any, most: int) -> tuple[list[Mapping[str, Any]], int]:
-        """Return the schema and all that `anyOf`, `oneOf`, `allOf`, `$ref` and wrappers lead to, each once: circles
-        end.
+        """Return the schema and all that the keywords of `_LEADS` lead to, each once, so that circles end.
 
         Also return how many places were looked at: at most `most` of them, and one more if there were others.
         """
@@ -89,9 +88,7 @@ class _Places:
 
     @cached_property
     def tangled(self) -> bool:
-        """Whether it is too much to follow all. The answer does not depend on earlier questions, as values are read
-        again.
-        """
+        """Whether it is too much to follow all: whatever was asked before, as values are read again."""
         left, waiting = FOLLOWED, list[Any]([self._root])
         while waiting and left > 0:
             part = waiting.pop()
