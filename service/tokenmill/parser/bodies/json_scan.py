@@ -153,9 +153,6 @@ class JsonScan:
         assert content is not None  # the pattern matches the empty string, too
         end = content.end()
         if content.lastindex:
-            if state.phase == Phase.DEEP:
-                state.quote = ""
-                return end, None
             end -= 1
         elif end < len(buffer) and buffer[end] == "\\":  # the buffer ends inside an escape
             state.escaped = True

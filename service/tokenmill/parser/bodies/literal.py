@@ -188,15 +188,12 @@ def advance(scan: LiteralScan, text: str, stack: str, quoted: bool, naming: bool
         if token is LiteralToken.STOP:
             verdict = Verdict.DONE if stack == "{" else Verdict.FAILED
             return Advance(stack, quoted, naming, actions, stop, verdict, stop)
-        if token is LiteralToken.STRAY or (naming and token is LiteralToken.OPEN):
+        inner = turned(stack, text[stop]) if token in (LiteralToken.OPEN, LiteralToken.CLOSE) else stack
+        if inner is None or token is LiteralToken.STRAY or (naming and token is LiteralToken.OPEN):
             return Advance(stack, quoted, naming, actions, at, Verdict.FAILED)
-        if token in (LiteralToken.OPEN, LiteralToken.CLOSE):
-            inner = turned(stack, text[stop])
-            if inner is None:
-                return Advance(stack, quoted, naming, actions, at, Verdict.FAILED)
-            if not inner:
-                return Advance(inner, quoted, naming, actions, at, Verdict.DONE, stop)
-            stack = inner
+        if not inner:
+            return Advance(inner, quoted, naming, actions, at, Verdict.DONE, stop)
+        stack = inner
         for action in scan.actions(token, quoted=quoted, naming=naming) if outer else ():
             actions.append((action, stop, at))
             naming = action is Action.KEY or (naming and action is not Action.NAMED)

@@ -179,12 +179,7 @@ class _TreeReader:
         tags = tags_in(self._scan, text, state.in_tag, len(state.stack)) if len(text) <= TOKEN_CHARS else None
         if tags is None or (tags.edges and rules.watches_arguments) or len(state.tag) + len(text) > NAME_CHARS:
             return -1
-        read = tags.read
-        if not tags.edges:
-            state.tag += text[:read] if state.in_tag else ""
-        elif not _moved(state, tags, text, call.source.size):
-            read = -1
-        return read
+        return tags.read if _moved(state, tags, text, call.source.size) else -1
 
     def step(self, run: Run, call: OpenCall, buffer: str, position: int) -> tuple[int, Verdict]:
         state: TreeState = call.body

@@ -27,14 +27,7 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from tokenmill.limits import JSON_DEPTH, MIB
-from tokenmill.parser.values.checked import (
-    SCHEMA_NODES,
-    checkable,
-    compiled_for,
-    nulls_allowed,
-    table_bytes,
-    walked,
-)
+from tokenmill.parser.values.checked import SCHEMA_NODES, checkable, compiled_for, nulls_allowed, table_bytes, walked
 from tokenmill.parser.values.markup import read_markup
 from tokenmill.parser.values.repair import decode_json
 from tokenmill.parser.values.schema import Shape, allows_key, item_shapes, kinds, lists_key, renamed, value_shapes

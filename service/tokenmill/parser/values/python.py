@@ -128,8 +128,6 @@ _ESCAPE = re.compile(
     re.DOTALL,
 )
 _SIMPLE = dict(zip("ntrabfv\\'\"\n", ("\n", "\t", "\r", "\a", "\b", "\f", "\v", "\\", "'", '"', ""), strict=True))
-_PAIR = 12
-"""Characters of two escapes that form one character."""
 
 
 def decode_python(raw: str) -> str:
@@ -156,12 +154,11 @@ def decode_certain(raw: str) -> tuple[str, str]:
 def _decoded(found: re.Match[str]) -> str:
     escape = found.group()
     kind = escape[1]
-    if len(escape) == _PAIR:
-        high, low = int(escape[2:6], 16), int(escape[8:], 16)
-        return chr(0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00))
     if kind in "01234567":
         return chr(int(escape[1:], 8))
-    if len(escape) > 2:  # noqa: PLR2004 -- more than a backslash and a letter
+    if len(escape) > 2 and kind == "u":  # noqa: PLR2004 -- more than a backslash and a letter
+        return str(whole_characters(json.loads(f'"{escape}"')))
+    if len(escape) > 2:  # noqa: PLR2004 -- as above
         code = int(escape[2:], 16)  # noqa: FURB166 -- the prefix is a backslash's, not Python's for base 16
         return "\ufffd" if 0xD800 <= code < 0xE000 or code > 0x10FFFF else chr(code)  # noqa: PLR2004 -- Unicode's bounds
     return _SIMPLE.get(kind, escape)
