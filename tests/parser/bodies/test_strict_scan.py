@@ -7,8 +7,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tokenmill.limits import JSON_DEPTH
-from tokenmill.parser.bodies.json_scan import Token
-from tokenmill.parser.bodies.strict_scan import BARE_CHARS, CAPTURE_CHARS, scan, stays_in_string
+from tokenmill.parser.bodies.json_scan import CAPTURE_CHARS, Token
+from tokenmill.parser.bodies.strict_scan import BARE_CHARS, scan, stays_in_string
 from tokenmill.parser.markers import TOKEN_CHARS
 from tokenmill.parser.run.state import JsonState
 

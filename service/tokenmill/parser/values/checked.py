@@ -119,17 +119,13 @@ def checkable(schema: dict[str, Any], held: Mapping[str, int], chars: int) -> An
 
 def _cheap(patterns: Iterable[str]) -> list[str]:
     """Return the patterns that may be compiled: the cheapest ones, up to `PATTERNS_COST` together."""
-    costs = sorted((_cost(pattern), pattern) for pattern in patterns)
+    costs = sorted((cost, pattern) for pattern in patterns if (cost := _cost(pattern)) <= PATTERN_COST)
     total = accumulate(cost for cost, _ in costs)
-    return [
-        pattern
-        for (cost, pattern), so_far in zip(costs, total, strict=True)
-        if so_far <= PATTERNS_COST and cost <= PATTERN_COST
-    ]
+    return [pattern for (_, pattern), so_far in zip(costs, total, strict=True) if so_far <= PATTERNS_COST]
 
 
 def _fitting(held: Mapping[str, int], size: int, steps: int) -> set[str]:
-    """Return the smallest patterns that together have at most this size, and need as many steps for a character."""
+    """Return the smallest patterns that together have this size, and need so many steps for a character, at most."""
     kept = set[str]()
     for own, pattern in sorted((_size(pattern), pattern) for pattern in held):
         if own <= size and own * held[pattern] <= steps:
