@@ -92,7 +92,7 @@ _MAYBE_TEXT = frozenset({"string", "json"})
 def _container(text: str, wanted: tuple[type, ...], *, may_be_text: bool) -> Any:
     """Read an object or array as Python prints it; or, if it can't be text, as broken JSON or as JSON in a string."""
     candidates = [text, decode_string(text)] if '\\"' in text and not may_be_text else [text]
-    for candidate in filter(None, candidates):
+    for candidate in candidates:
         with suppress(ValueError):
             value = decode_printed(candidate) if may_be_text else decode_json(candidate)[0]
             if isinstance(value, wanted):
