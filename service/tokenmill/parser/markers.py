@@ -106,6 +106,13 @@ def has_only(mark: Marker, signs: str) -> bool:
     return set("".join(mark.spellings)) <= set(signs)
 
 
+def end_of(pattern: re.Pattern[str], text: str, at: int = 0) -> int:
+    """Return where a pattern that matches the empty string, too, stops matching the text from `at` on."""
+    found = pattern.match(text, at)
+    assert found is not None
+    return found.end()
+
+
 def literal(text: str, *, any_case: bool = False) -> tuple[str, ...]:
     """Return the patterns of a text's characters."""
     return tuple(f"[{sign.lower()}{sign.upper()}]" if any_case and sign.isalpha() else re.escape(sign) for sign in text)

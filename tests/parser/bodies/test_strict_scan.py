@@ -7,8 +7,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tokenmill.limits import JSON_DEPTH
-from tokenmill.parser.bodies.json_scan import Token
-from tokenmill.parser.bodies.strict_scan import BARE_CHARS, TEXT_CHARS, scan, stays_in_string
+from tokenmill.parser.bodies.json_scan import CAPTURE_CHARS, Token
+from tokenmill.parser.bodies.strict_scan import BARE_CHARS, scan, stays_in_string
 from tokenmill.parser.markers import TOKEN_CHARS
 from tokenmill.parser.run.state import JsonState
 
@@ -103,7 +103,7 @@ def test_of_a_long_key_only_a_bounded_beginning_is_kept() -> None:
     state = JsonState()
     for chunk in ('{"', *["k" * 100] * 100):
         scan(state, chunk, 0)
-        assert len(state.text) <= TEXT_CHARS + 100
+        assert len(state.text) <= CAPTURE_CHARS + 100
     assert scan(state, '":', 0) == (1, Token.KEY)
 
 

@@ -30,7 +30,7 @@ SCAN = tree_scan(INSIDE, marker(">"), (marker("~[stop]"),))
         (">~[stop]", TreeToken.OPEN, 0, ((TreeToken.NAMED, 0, 1),), 8),
     ],
 )
-def test_tags(text: str, in_tag: int, depth: int, edges: tuple[tuple[TreeToken, int, int], ...], read: int) -> None:
+def test_tags(text: str, in_tag: int, depth: int, edges: tuple[tuple[int, int, int], ...], read: int) -> None:
     """Markers and what they mean; half of one waits, but only of those that are live inside of so many elements."""
     assert tags_in(SCAN, text, in_tag, depth) == (edges, read)
 

@@ -15,7 +15,7 @@ from tokenmill.parser.values.checked import (
     nulls_allowed,
     patterns_read,
     resolve,
-    schema_nodes,
+    walked,
 )
 from tokenmill.parser.values.conform import value_nodes
 
@@ -40,6 +40,11 @@ def test_as_json_schema_means_it(pattern: str, text: str, found: bool) -> None:
 def test_what_is_no_pattern_matches_nothing(pattern: str) -> None:
     """Nor does one that no linear engine can take, or one too long."""
     assert not matches(pattern, "aaaa")
+
+
+def nodes(schema: dict[str, Any]) -> int:
+    """Return the number of its parts."""
+    return walked(schema)[0]
 
 
 def test_text_that_cannot_be_encoded_matches_nothing() -> None:
@@ -146,12 +151,12 @@ TREE = {
 
 def test_nodes() -> None:
     """Parts are counted with their references followed, and a circle is more than the bound."""
-    assert schema_nodes({"type": "object"}) == 2
-    assert schema_nodes(branching(3)) > schema_nodes(branching(2)) + 10
-    assert schema_nodes(branching(30)) > SCHEMA_NODES
-    assert schema_nodes(TREE) > SCHEMA_NODES
-    assert schema_nodes({"properties": {"a": {"$ref": "#/$defs/A"}}, "$defs": {"A": {}}}) == 7
-    assert schema_nodes({"allOf": [{}], "unevaluatedItems": False}) == 8
+    assert nodes({"type": "object"}) == 2
+    assert nodes(branching(3)) > nodes(branching(2)) + 10
+    assert nodes(branching(30)) > SCHEMA_NODES
+    assert nodes(TREE) > SCHEMA_NODES
+    assert nodes({"properties": {"a": {"$ref": "#/$defs/A"}}, "$defs": {"A": {}}}) == 7
+    assert nodes({"allOf": [{}], "unevaluatedItems": False}) == 8
     assert value_nodes({"a": [1, {"b": 2}]}) == 5
 
 
@@ -214,7 +219,7 @@ def test_schemas_that_cost_too_much_check_nothing(name: str) -> None:
     nested: Any = 5
     for _ in range(100):
         nested = {"l": nested}
-    assert schema_nodes(nulls_allowed(COSTLY[name])) > SCHEMA_NODES
+    assert nodes(nulls_allowed(COSTLY[name])) > SCHEMA_NODES
     for arguments in ({"a": nested}, nested):
         assert Tool("f", COSTLY[name]).mismatch(arguments, 1000) is None
 

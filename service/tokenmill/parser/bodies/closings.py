@@ -46,9 +46,6 @@ Forgets: TypeAlias = Literal["never", "unknown", "declared", "always"]
 """Whether the next parameter may stand in for a closing: never, it is always content; if nobody knows whether the tool
 has it; if the tool has it; or also if nothing is known of the tool."""
 
-_BRACKETS = (">", '">')
-"""Ends of tags that contain no bracket."""
-
 
 class ParamsState(msgspec.Struct, array_like=True, gc=False):
     """The position in tagged parameters."""
@@ -330,7 +327,7 @@ def _leave(state: ParamsState, edge: ParamToken | None, *, regular: bool) -> Non
 
 def _in_value(tags: Tags, behind: Sequence[Marker]) -> list[tuple[Marker, ParamToken]]:
     """Return the markers in a value. After the end of a call follows one of `behind`, if there are any, or nothing."""
-    key = "[^<>]" if tags.tag_end.spellings[0] in _BRACKETS else r"(?s:.)"
+    key = "[^<>]" if tags.tag_end.spellings[0] in (">", '">') else r"(?s:.)"  # in these a tag contains no bracket
     named = [(f"{key}{{0,{TAG_CHARS}}}", *atoms) for atoms in spelled(tags.tag_end)]
     whole = named if tags.paired or tags.forgets != "never" else [()]
     nexts = [(*opens, *tag) for opens in following(tags.open) for tag in whole]

@@ -1,53 +1,27 @@
 """One pass of the JSON reader over a buffer: which part of it is argument source, and what is sent of it."""
 
-import re
-
 import msgspec
 
+from tokenmill.parser.markers import end_of
 from tokenmill.parser.run.run import Run, end_growth, grow, send_source
 from tokenmill.parser.run.state import JsonState, OpenCall
-from tokenmill.parser.values.repair import Spelling, decode_string
+from tokenmill.parser.values.repair import Spelling, decode_string, whole_escapes
 
-_HIGH = r"\\u[dD][89abAB][0-9a-fA-F]{2}"
-
-
-def _whole_escapes(letters: str, more: str) -> re.Pattern[str]:
-    """Return a pattern for the part of a string that can be decoded whatever follows: without half an escape or pair at
-    its end.
-
-    `letters` are those of the escapes with digits; `more` gives the number of digits of all but `u`.
-    """
-    return re.compile(
-        r"(?:[^\\]++"
-        rf"|\\[^{letters}]"
-        r"|\\u(?=[0-9a-fA-F]{0,3}[^0-9a-fA-F])"  # not an escape after all
-        r"|\\u(?![dD][89abAB])[0-9a-fA-F]{4}"
-        rf"|{_HIGH}(?:\\u[0-9a-fA-F]{{4}}|(?=[^\\])|(?=\\[^u])|(?=\\u[0-9a-fA-F]{{0,3}}[^0-9a-fA-F]))"
-        rf"{more})*+",
-        re.DOTALL,
-    )
+_IN_JSON = whole_escapes({"u": 4})
+_IN_PYTHON = whole_escapes({"u": 4, "x": 2, "U": 8})
 
 
-_IN_JSON = _whole_escapes("u", "")
-_IN_PYTHON = _whole_escapes(
-    "uxU",
-    r"|\\x(?:[0-9a-fA-F]{2}|(?=[0-9a-fA-F]?[^0-9a-fA-F]))|\\U(?:[0-9a-fA-F]{8}|(?=[0-9a-fA-F]{0,7}[^0-9a-fA-F]))",
-)
-
-
-def decode_growing(state: JsonState, raw: str) -> str:
+def decode_growing(state: JsonState, raw: str, *, last: bool = False) -> str:
     """Return the text of more string content, as far as it is certain; half an escape at its end waits in `tail`."""
     raw = state.tail + raw
-    end = certain(raw, state.spelling)
+    end = len(raw) if last else certain(raw, state.spelling)
     state.tail = raw[end:]
     return decode_string(raw[:end], state.spelling)
 
 
 def certain(raw: str, spelling: int = Spelling.JSON) -> int:
     """Return how much of a string's content can be decoded whatever follows."""
-    whole = (_IN_PYTHON if spelling == Spelling.PYTHON else _IN_JSON).match(raw)
-    assert whole is not None  # the pattern matches the empty string, too
-    return whole.end()
+    return end_of(_IN_PYTHON if spelling == Spelling.PYTHON else _IN_JSON, raw)
 
 
 class Reading(msgspec.Struct, gc=False):  # faster to create than other objects
@@ -82,11 +56,8 @@ class Reading(msgspec.Struct, gc=False):  # faster to create than other objects
         """End the value of the arguments."""
         self.state.end = self.base + position
         self.state.sending = False
-        if self.state.stringy:
-            self._unwrap(last=True)
-            self.state.capture = False
-        else:
-            self._send(position)
+        self._send(position, last=True)
+        self.state.capture = False
         self.region = -1
 
     def end_growth(self) -> None:
@@ -97,14 +68,10 @@ class Reading(msgspec.Struct, gc=False):  # faster to create than other objects
 
     def pause(self, position: int) -> None:
         """Pause reading: send what was read."""
-        if self.region < 0:
-            return
-        if self.state.stringy:
-            self._unwrap(last=False)
-        else:
-            self._send(position)
-        if self.call.growing is not None:
-            self._grow(last=False)
+        if self.region >= 0:
+            self._send(position, last=False)
+            if self.call.growing is not None:
+                self._grow(last=False)
 
     def send_waiting(self, position: int) -> None:
         """Send the source of the arguments, which came before the name."""
@@ -112,13 +79,9 @@ class Reading(msgspec.Struct, gc=False):  # faster to create than other objects
         source = (self.call.source.text() + self.buffer[self.first : position])[state.begin : state.end]
         send_source(self.run, self.call, decode_string(source[1:-1], state.spelling) if state.stringy else source)
 
-    def _send(self, position: int) -> None:
-        if self.region >= 0:
-            send_source(self.run, self.call, self.buffer[self.region : position])
-            self.region = position
-
-    def _unwrap(self, *, last: bool) -> None:
-        send_source(self.run, self.call, self._decoded(last=last))
+    def _send(self, position: int, *, last: bool) -> None:
+        source = self._decoded(last=last) if self.state.stringy else self.buffer[self.region : position]
+        send_source(self.run, self.call, source)
 
     def _grow(self, *, last: bool) -> None:
         assert self.call.growing is not None
@@ -126,9 +89,5 @@ class Reading(msgspec.Struct, gc=False):  # faster to create than other objects
 
     def _decoded(self, *, last: bool) -> str:
         """Return what can be decoded of the raw text captured so far; the rest waits."""
-        state = self.state
-        raw, state.text = state.text, ""
-        if not last:
-            return decode_growing(state, raw)
-        raw, state.tail = state.tail + raw, ""
-        return decode_string(raw, state.spelling)
+        raw, self.state.text = self.state.text, ""
+        return decode_growing(self.state, raw, last=last)

@@ -16,10 +16,9 @@
 
 import re
 from functools import lru_cache
-from typing import TypeAlias
 
 from tokenmill.limits import JSON_DEPTH, NAME_CHARS
-from tokenmill.parser.markers import REMEMBERED, TOKEN_CHARS, Scanner
+from tokenmill.parser.markers import REMEMBERED, TOKEN_CHARS, Scanner, end_of
 from tokenmill.parser.run.state import JsonState
 from tokenmill.parser.values.repair import Spelling
 
@@ -48,7 +47,7 @@ COMMENTS = "/\n*"
 """The value of `quote` inside a comment: the slash that may begin one, then the kind's end or its first character."""
 
 _NOT_SPACE = re.compile(r"\S")
-_LINE_END = re.compile(r"[\n\r]")
+_COMMENT_ENDS = {"\n": re.compile(r"[\n\r]"), "*": re.compile(r"\*/")}
 
 CAPTURE_CHARS = 6 * NAME_CHARS
 """Characters of a captured key or name after which no more is added: each may be a six-character escape."""
@@ -105,13 +104,11 @@ class JsonScan:
 
         `passed` is the position of a watched character that does not begin a marker.
         """
-        size = len(buffer)
-        while position < size:
-            if quote := state.quote:
-                if quote in CONTENT:
-                    position, token = self._string(state, buffer, position)
-                else:
-                    position, token = comment(state, buffer, position), None
+        while position < len(buffer):
+            if state.quote in CONTENT:
+                position, token = self._string(state, buffer, position)
+            elif state.quote:
+                position, token = comment(state, buffer, position), None
             elif state.escaped:
                 position, token = self._after_string(state, buffer, position)
             elif state.phase == Phase.DEEP:
@@ -122,7 +119,7 @@ class JsonScan:
                 position, token = self._structure(state, buffer, position, passed)
             if token is not None:
                 return position, token
-        return size, Token.MORE
+        return position, Token.MORE
 
     def stays(self, state: JsonState, text: str) -> bool:
         """Read all of a short text in one step if no key or reported value begins or ends in it; else nothing."""
@@ -156,9 +153,6 @@ class JsonScan:
         assert content is not None  # the pattern matches the empty string, too
         end = content.end()
         if content.lastindex:
-            if state.phase == Phase.DEEP:
-                state.quote = ""
-                return end, None
             end -= 1
         elif end < len(buffer) and buffer[end] == "\\":  # the buffer ends inside an escape
             state.escaped = True
@@ -198,15 +192,10 @@ class JsonScan:
         character = buffer[position]
         if character in self._watched and position != passed:
             return position, Token.WATCHED
+        if character in "{}[]":
+            return self._turn(state, character, position)
         if character in "\"'/":
             _open(state, character)
-            state.escaped = character == "/"
-        elif character in "{[":
-            if len(state.stack) == JSON_DEPTH:
-                return position, Token.BAD
-            state.stack += character
-        elif character in "}]":
-            return self._close(state, character, position)
         return position + 1, None
 
     def _bare(self, state: JsonState, buffer: str, position: int, passed: int) -> tuple[int, int | None]:
@@ -226,33 +215,25 @@ class JsonScan:
         return end, Token.KEY if is_key else Token.END
 
     def _structure(self, state: JsonState, buffer: str, position: int, passed: int) -> tuple[int, int | None]:
-        size = len(buffer)
-        while position < size:
-            character = buffer[position]
-            if character.isspace():
-                found = _NOT_SPACE.search(buffer, position)
-                if found is None:
-                    break
-                position = found.start()
-                character = buffer[position]
-            if character in self._watched and position != passed:
-                return position, Token.WATCHED
-            phase = state.phase
-            if character == "/":
-                state.quote, state.escaped = character, True
-                return position + 1, None
-            if phase == Phase.BEGUN or character in "}]":
-                follow = self._begin if phase == Phase.BEGUN else self._close
-                return follow(state, character, position)
-            if phase == Phase.KEY and character not in ",{[":
-                return self._key(state, character, position), None
-            if phase == Phase.VALUE and character != ",":
-                state.phase = Phase.BEGUN
-                return position, Token.BEGIN
-            position = self._separator(state, phase, character, position)
-        return size, None
+        found = _NOT_SPACE.search(buffer, position)
+        if found is None:
+            return len(buffer), None
+        position, character, phase = found.start(), found.group(), state.phase
+        if character in self._watched and position != passed:
+            return position, Token.WATCHED
+        if character in "}]" and phase != Phase.BEGUN:
+            return self._turn(state, character, position)
+        if phase == Phase.VALUE and character not in ",/":
+            state.phase = Phase.BEGUN
+            return position, Token.BEGIN
+        if phase == Phase.BEGUN or (phase == Phase.KEY and character not in ",/{["):
+            return self._begin(state, character, position)
+        return self._separator(state, phase, character, position), None
 
     def _separator(self, state: JsonState, phase: int, character: str, position: int) -> int:
+        if character == "/":
+            _open(state, character)
+            return position + 1
         after = Phase.KEY if phase == Phase.AFTER and state.stack[-1:] == "{" else Phase.VALUE
         if character in "\"'{[":  # the separator is missing: nesting must still be followed
             state.phase = after
@@ -261,47 +242,36 @@ class JsonScan:
             state.phase = after
         return position + 1
 
-    def _key(self, state: JsonState, character: str, position: int) -> int:
-        state.capture, state.text = True, ""
-        if character in "\"'":
-            _open(state, character)
-            return position + 1
-        state.phase = Phase.BARE_KEY
-        return position
-
     def _begin(self, state: JsonState, character: str, position: int) -> tuple[int, int | None]:
+        """Begin a value that was reported, or a key."""
+        is_key = state.phase == Phase.KEY
+        if is_key:
+            state.capture, state.text = True, ""
+        if character in "{[":
+            return self._turn(state, character, position)
         if character in "\"'":
             _open(state, character)
-        elif character in "{[":
-            state.stack += character
-            state.phase = Phase.KEY if character == "{" else Phase.VALUE
-            if len(state.stack) > self._depth:
-                state.phase = Phase.DEEP
-        else:
-            state.phase = Phase.SCALAR
-            return position, None
-        return position + 1, None
-
-    def _close(self, state: JsonState, character: str, position: int) -> tuple[int, int | None]:
-        if state.stack[-1:] != OPENERS[character]:
-            return position, Token.BAD
-        state.stack = state.stack[:-1]
-        if len(state.stack) > self._depth:
             return position + 1, None
-        state.phase = Phase.AFTER
-        return position + 1, Token.END
+        state.phase = Phase.BARE_KEY if is_key else Phase.SCALAR
+        return position, None
 
-
-Known: TypeAlias = tuple[str, str, bool, int]
-"""Brackets, quote and escape that are open after a chunk, and the spelling of its strings."""
+    def _turn(self, state: JsonState, bracket: str, position: int) -> tuple[int, int | None]:
+        """Follow a bracket."""
+        stack = turned(state.stack, bracket)
+        if stack is None:
+            return position, Token.BAD
+        closes, state.stack = len(stack) < len(state.stack), stack
+        if len(stack) > self._depth:
+            state.phase = Phase.DEEP
+            return position + 1, None
+        state.phase = Phase.AFTER if closes else Phase.KEY if bracket == "{" else Phase.VALUE
+        return position + 1, Token.END if closes else None
 
 
 @lru_cache(REMEMBERED)
 def in_string(opened: str) -> bool | None:
     """Whether this part of a string, its quote included, ends after an escaping backslash; None if the string ends."""
-    content = CONTENT[opened[0]].match(opened, 1)
-    assert content is not None  # the pattern matches the empty string, too
-    rest = opened[content.end() :]
+    rest = opened[end_of(CONTENT[opened[0]], opened, 1) :]
     return bool(rest) if rest in ("", "\\") else None
 
 
@@ -314,8 +284,8 @@ def _known(
     quote: str,
     escaped: bool,  # noqa: FBT001 -- keys of the cache, as the next
     strict: bool,  # noqa: FBT001 -- as above
-) -> Known | None:
-    """Return what a chunk leads to; None if something in it must be reported."""
+) -> tuple[str, str, bool, int] | None:
+    """Return the brackets, quote, escape and spelling after a chunk; None if something in it must be reported."""
     state = JsonState(stack=stack, phase=phase, quote=quote, escaped=escaped, strict=strict)
     _, token = scan.step(state, text, 0)
     if token != Token.MORE or state.phase != phase or state.capture:
@@ -328,7 +298,7 @@ def _open(state: JsonState, quote: str) -> None:
 
     If no other reading is fixed, a string in single quotes is Python's, and so are those after it.
     """
-    state.quote = quote
+    state.quote, state.escaped = quote, quote == "/"
     if quote == "'" and state.spelling == Spelling.JSON:
         state.spelling = Spelling.PYTHON
 
@@ -340,16 +310,10 @@ def comment(state: JsonState, buffer: str, position: int) -> int:
         kind = buffer[position]
         state.quote = {"/": "\n", "*": "*"}.get(kind, "")
         return position + 1 if state.quote else position
-    if state.quote == "\n":
-        line_end = _LINE_END.search(buffer, position)
-        end = line_end.end() if line_end else 0
-    elif state.escaped and buffer[position] == "/":  # the star came before
-        end = position + 1
-    else:
-        end = buffer.find("*/", position) + 2
-        end = end if end >= 2 else 0  # noqa: PLR2004 -- not found
-    state.escaped = not end and state.quote == "*" and buffer[-1] == "*"
-    if not end:
-        return len(buffer)
-    state.quote = ""
-    return end
+    if state.escaped and buffer[position] == "/":  # the star came before
+        state.quote, state.escaped = "", False
+        return position + 1
+    found = _COMMENT_ENDS[state.quote].search(buffer, position)
+    state.escaped = found is None and state.quote == "*" and buffer[-1] == "*"
+    state.quote = state.quote if found is None else ""
+    return len(buffer) if found is None else found.end()

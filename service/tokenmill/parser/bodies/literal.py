@@ -12,7 +12,6 @@
 
 import re
 from collections.abc import Sequence
-from collections.abc import Set as AbstractSet
 from enum import Enum
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
@@ -102,11 +101,6 @@ class Advance(NamedTuple):
     end: int = -1
     """Where the argument region ends, if it does."""
 
-    @property
-    def strings(self) -> bool:
-        """Whether a string that is a value begins or ends."""
-        return any(action is Action.BEGIN or action is Action.END for action, _, _ in self.actions)
-
 
 _BEGIN, _END, _KEY, _NAMED = (Action.BEGIN,), (Action.END,), (Action.KEY,), (Action.NAMED,)
 
@@ -194,15 +188,12 @@ def advance(scan: LiteralScan, text: str, stack: str, quoted: bool, naming: bool
         if token is LiteralToken.STOP:
             verdict = Verdict.DONE if stack == "{" else Verdict.FAILED
             return Advance(stack, quoted, naming, actions, stop, verdict, stop)
-        if token is LiteralToken.STRAY or (naming and token is LiteralToken.OPEN):
+        inner = turned(stack, text[stop]) if token in (LiteralToken.OPEN, LiteralToken.CLOSE) else stack
+        if inner is None or token is LiteralToken.STRAY or (naming and token is LiteralToken.OPEN):
             return Advance(stack, quoted, naming, actions, at, Verdict.FAILED)
-        if token in (LiteralToken.OPEN, LiteralToken.CLOSE):
-            inner = turned(stack, text[stop])
-            if inner is None:
-                return Advance(stack, quoted, naming, actions, at, Verdict.FAILED)
-            if not inner:
-                return Advance(inner, quoted, naming, actions, at, Verdict.DONE, stop)
-            stack = inner
+        if not inner:
+            return Advance(inner, quoted, naming, actions, at, Verdict.DONE, stop)
+        stack = inner
         for action in scan.actions(token, quoted=quoted, naming=naming) if outer else ():
             actions.append((action, stop, at))
             naming = action is Action.KEY or (naming and action is not Action.NAMED)
@@ -210,9 +201,6 @@ def advance(scan: LiteralScan, text: str, stack: str, quoted: bool, naming: bool
 
 
 _known = lru_cache(REMEMBERED)(advance)
-
-_TEXT: AbstractSet[str] = frozenset()
-_JSON: AbstractSet[str] = frozenset({"json"})
 
 
 class Literals(msgspec.Struct, frozen=True):
@@ -238,7 +226,7 @@ class _LiteralReader:
 
     def __init__(self, literals: Literals, stops: Sequence[Marker]) -> None:
         self._syntax = Syntax(literals.quote.spellings[0], literals.quoted == "typed", literals.loose)
-        self._untyped = _JSON if literals.untyped == "json" else _TEXT
+        self._untyped = frozenset({"json"} if literals.untyped == "json" else ())
         # What opens a call may be a key inside a call.
         kept = tuple(stop for stop in stops if not any(text.endswith(":") for text in stop.spellings))
         self._scan = literal_scan(literals.quote, kept, tuple(stops), loose=literals.loose)
@@ -259,11 +247,10 @@ class _LiteralReader:
             if read < 0 and (read := self._follow(rules, state, text)) < 0:
                 return None
             text, parser.held = text[:read], text[read:]
-        sends = text and rules.streams_input and not call.dropped
         events: list[AnyEvent] = []
         if state.growth and text:
             events.append(ArgumentDelta(call.id, state.key, text))
-        if sends:
+        if text and rules.streams_input and not call.dropped:
             events.append(ToolInputDelta(call.id, text))
         return events
 
@@ -272,7 +259,9 @@ class _LiteralReader:
         if len(text) > TOKEN_CHARS or (state.naming and len(state.key) + len(text) > NAME_CHARS):
             return -1
         did = _known(self._scan, text, state.stack, state.quoted, state.naming)
-        if did.verdict is not Verdict.MORE or (rules.watches_arguments and did.strings):
+        if did.verdict is not Verdict.MORE:
+            return -1
+        if rules.watches_arguments and any(action in (Action.BEGIN, Action.END) for action, _, _ in did.actions):
             return -1
         for action, begin, end in did.actions:
             _name(state, action, text[begin:end])
@@ -315,10 +304,8 @@ class _LiteralReader:
             state.growth = growth_of(is_text(types) if self._syntax.typed else True)
             if state.growth == Growth.YES:
                 grow(run, call, state.key, "")
-        elif action is Action.TEXT and state.growth:
-            _grow(run, call, state, text)
-        elif action is Action.END:
-            _end_growth(run, call, state)
+        elif action in (Action.TEXT, Action.END) and state.growth:
+            _grow(run, call, state, text, ends=action is Action.END)
         return len(text)
 
     def result(self, run: Run, call: OpenCall) -> tuple[dict[str, Any], bool]:
@@ -337,20 +324,14 @@ def _name(state: LiteralState, action: Action, text: str) -> None:
         state.key = unquoted(state.key.strip())
 
 
-def _grow(run: Run, call: OpenCall, state: LiteralState, text: str) -> None:
-    """Send more of a string that is sent as it grows."""
-    if state.growth == Growth.UNDECIDED:
-        state.waiting += text
-        if "null".startswith(state.waiting.lower()):
-            return
-        text, state.waiting, state.growth = state.waiting, "", Growth.YES
-    grow(run, call, state.key, text)
-
-
-def _end_growth(run: Run, call: OpenCall, state: LiteralState) -> None:
-    """End the string that was growing, if there was one."""
-    if state.growth == Growth.UNDECIDED and state.waiting.lower() != "null":
-        grow(run, call, state.key, state.waiting)
-    if state.growth:
+def _grow(run: Run, call: OpenCall, state: LiteralState, text: str, *, ends: bool) -> None:
+    """Send more of a string that is sent as it grows, or end it: then `text` is its quote."""
+    read = state.waiting + ("" if ends else text)
+    if state.growth == Growth.UNDECIDED and (read.lower() == "null" if ends else "null".startswith(read.lower())):
+        state.waiting = read
+    else:
+        grow(run, call, state.key, read)
+        state.waiting, state.growth = "", Growth.YES
+    if ends:
         end_growth(run, call)
-    state.growth, state.waiting = Growth.NO, ""
+        state.growth, state.waiting = Growth.NO, ""

@@ -114,7 +114,7 @@ class ParamsReader:
         self._params = params
         self._key = re.compile(params.key, re.DOTALL)
         self._wire_types = {name: frozenset(kinds.split()) for name, kinds in params.wire_types.items()}
-        self._untyped = frozenset({"json"}) if params.untyped == "json" else frozenset[str]()
+        self._untyped = frozenset({"json"} if params.untyped == "json" else ())
         self._layout = LAYOUTS[params.trim]
         inside = [(params.open, ParamToken.OPEN), (params.close, ParamToken.CLOSE), (params.end, ParamToken.END)]
         outside = [(stop, ParamToken.STOP) for stop in stops]
@@ -140,13 +140,10 @@ class ParamsReader:
                 if settled < 0:
                     return None
                 parser.held, text = text[settled:], text[:settled]
-                if not text:
-                    return []
-        sends = rules.streams_input and not call.dropped
         events: list[AnyEvent] = []
         if state.growth and (grown := self._certain(state, state.tail + text)):
             events.append(ArgumentDelta(call.id, state.key, grown))
-        if sends:
+        if text and rules.streams_input and not call.dropped:
             events.append(ToolInputDelta(call.id, text))
         return events
 
@@ -195,9 +192,7 @@ class ParamsReader:
         return position, verdict
 
     def _lead(self, run: Run, buffer: str, position: int, most: int) -> tuple[int, Verdict]:
-        """Read to the body's first character, at most `most` characters: it is a word's if prose mentioned the
-        opening.
-        """
+        """Read to the body's first character, at most `most`: it is a word's if prose mentioned the opening."""
         while position < len(buffer) and self._between.at(buffer, position, final=run.final) is None:
             if position >= most or not buffer[position].isspace():
                 return position, Verdict.MORE if buffer[position] == "{" else Verdict.FAILED
@@ -272,7 +267,7 @@ class ParamsReader:
         If the schema allows `string` among others and the tag marks the value as text, only `string` and `null` remain.
         """
         types, tagged = rules.types(call.name, key), self._wire_types.get(wire_type, self._untyped)
-        return types & _TEXT_OR_NULL if tagged == _TEXT and "string" in types else types or tagged
+        return types & {"string", "null"} if tagged == {"string"} and "string" in types else types or tagged
 
     def _certain(self, state: ParamsState, text: str) -> str:
         """Return the part of a value's text that can't be layout at its end; the rest waits in `tail`."""
@@ -344,10 +339,6 @@ def _grows_quickly(rules: Rules, state: ParamsState, text: str) -> bool:
 WRAPPERS = frozenset({"arguments", "input", "parameters", "properties"})
 """Names that models give to a single parameter that holds all arguments."""
 
-_OBJECT = frozenset({"object"})
-_TEXT = frozenset({"string"})
-_TEXT_OR_NULL = frozenset({"string", "null"})
-
 
 def may_wrap(rules: Rules, tool: str, key: str) -> bool:
     """Whether a parameter is not the tool's own and may hold all of its arguments."""
@@ -356,8 +347,7 @@ def may_wrap(rules: Rules, tool: str, key: str) -> bool:
 
 
 def unwrapped(rules: Rules, tool: str, arguments: dict[str, Any]) -> tuple[dict[str, Any], bool]:
-    """Return the arguments without a wrapper around them: a parameter without a name, or one whose content the tool
-    knows completely.
+    """Return the arguments, or those in a parameter without a name or in one whose content the tool knows completely.
 
     Also return whether its content had to be repaired. Raises `ValueError` if a nameless parameter holds no arguments.
     """
@@ -365,7 +355,7 @@ def unwrapped(rules: Rules, tool: str, arguments: dict[str, Any]) -> tuple[dict[
     if key not in arguments or (key and (len(arguments) > 1 or not may_wrap(rules, tool, key))):
         return arguments, False
     value = arguments[key]
-    inner, repaired = read_typed(value, _OBJECT) if isinstance(value, str) else (value, False)
+    inner, repaired = read_typed(value, {"object"}) if isinstance(value, str) else (value, False)
     if not key and (len(arguments) > 1 or not isinstance(inner, dict)):
         raise ValueError("a parameter has no name")
     if key and not (isinstance(inner, Mapping) and inner.keys() <= rules.parameters(tool)):

@@ -16,7 +16,7 @@ import msgspec
 from tokenmill.events import AnyEvent, ArgumentDelta, Encoding, ToolInputDelta
 from tokenmill.limits import JSON_DEPTH, NAME_CHARS
 from tokenmill.parser.bodies.json_scan import in_string, turned
-from tokenmill.parser.markers import REMEMBERED, TOKEN_CHARS, Marker, Scanner, has_only
+from tokenmill.parser.markers import REMEMBERED, TOKEN_CHARS, Marker, Scanner, end_of, has_only
 from tokenmill.parser.run.rules import Rules
 from tokenmill.parser.run.run import Reader, Run, Verdict, begin, end_growth, grow, send_source, wants
 from tokenmill.parser.run.state import OpenCall, State, looked_at
@@ -119,22 +119,18 @@ class _PythonReader:
                 return None
             if read < len(text):
                 text, parser.held = text[:read], text[read:]
-                if not text:
-                    return []
-        sent = rules.streams_input and not call.dropped
         events: list[AnyEvent] = []
         if state.growing and (grown := _certain(state, text) if state.tail or "\\" in text else text):
             events.append(ArgumentDelta(call.id, state.key, grown))
-        if sent:
+        if text and rules.streams_input and not call.dropped:
             events.append(ToolInputDelta(call.id, text))
         return events
 
     def _follow(self, state: PythonState, text: str) -> int:
-        """Return how much of a chunk in brackets or a string is read; -1 if it must be read with care, and nothing is
-        read.
-        """
+        """Return how much of a chunk in brackets or a string is read; -1, and nothing is, if it needs care."""
         if state.stack:
-            nested = follow(self.signs, text, state.quote, state.stack, escaped=state.escaped)
+            read = _remembered if len(text) <= TOKEN_CHARS else follow
+            nested = read(self.signs, text, state.quote, state.stack, state.escaped)
             if nested is None:
                 return -1
             state.quote, state.escaped, state.stack, end = nested
@@ -223,7 +219,7 @@ class _Reading(msgspec.Struct, gc=False):  # faster to create than other objects
     def _key(self, at: int) -> tuple[int, Verdict]:
         state, buffer = self.state, self.buffer
         if not state.key:
-            at += len(_matched(_SPACE, buffer, at))
+            at = end_of(_SPACE, buffer, at)
         at, state.key = self._word(_KEY, state.key, at)
         if at == len(buffer):
             return at, Verdict.MORE
@@ -238,10 +234,10 @@ class _Reading(msgspec.Struct, gc=False):  # faster to create than other objects
     def _word(self, pattern: re.Pattern[str], word: str, at: int) -> tuple[int, str]:
         """Read more of a name and the white space after it, of which one blank is kept: then the name is complete."""
         if word[-1:] != " ":
-            more = _matched(pattern, self.buffer, at)[: NAME_CHARS - len(word)]
-            word, at = word + more, at + len(more)
-        space = len(_matched(_SPACE, self.buffer, at)) if word else 0
-        return at + space, f"{word.rstrip()} " if space else word
+            end = min(end_of(pattern, self.buffer, at), at + NAME_CHARS - len(word))
+            word, at = word + self.buffer[at:end], end
+        end = end_of(_SPACE, self.buffer, at) if word else at
+        return end, f"{word.rstrip()} " if end > at else word
 
     def _value(self, at: int) -> tuple[int, Verdict]:
         state, buffer = self.state, self.buffer
@@ -254,28 +250,23 @@ class _Reading(msgspec.Struct, gc=False):  # faster to create than other objects
         sign = found.group()
         if sign in "\"'":
             return self._open_string(sign_at)
-        if sign in "()[]{}," and (state.stack or sign not in ",)"):
-            return sign_at + 1, self._nest(sign)
-        return self._end_value(sign_at, sign) if sign in ",)" else self._stop(sign_at)
+        if sign not in _PYTHON:
+            return self._stop(sign_at)
+        if not state.stack and sign in ",)":
+            return sign_at + 1, self._end_value(sign_at, sign)
+        stack = state.stack if sign == "," else turned(state.stack, sign, JSON_DEPTH - 1)
+        state.stack = stack or ""
+        return sign_at + 1, Verdict.FAILED if stack is None else Verdict.MORE
 
-    def _nest(self, sign: str) -> Verdict:
-        """Follow a bracket inside a value, or a comma there, which means nothing."""
-        if sign != ",":
-            stack = turned(self.state.stack, sign, JSON_DEPTH - 1)
-            if stack is None:
-                return Verdict.FAILED
-            self.state.stack = stack
-        return Verdict.MORE
-
-    def _end_value(self, at: int, sign: str) -> tuple[int, Verdict]:
+    def _end_value(self, at: int, sign: str) -> Verdict:
         """Follow a comma after the value, or the bracket that closes the call."""
         state = self.state
         state.values.append((state.key, state.value, self.base + at))
         state.key, state.value = "", -1
         if sign == ",":
-            return at + 1, Verdict.MORE
+            return Verdict.MORE
         state.end = self.base + at
-        return at + 1, Verdict.DONE
+        return Verdict.DONE
 
     def _stop(self, at: int) -> tuple[int, Verdict]:
         """Follow what surrounds the call: it may continue here, in the middle of a value."""
@@ -302,15 +293,12 @@ class _Reading(msgspec.Struct, gc=False):  # faster to create than other objects
         closes = string_closes(state.quote, buffer, stop, state.stack[-1:], endings, final=self.final)
         if closes is False and stop < len(buffer):
             stop, state.torn = stop + 1, True
-        self._grow(buffer[at:stop])
+        if state.growing:
+            grow(self.run, self.call, state.key, _certain(state, buffer[at:stop]))
         if closes:
             stop += len(state.quote)
             self._close_string()
         return stop, Verdict.MORE
-
-    def _grow(self, raw: str) -> None:
-        if self.state.growing:
-            grow(self.run, self.call, self.state.key, _certain(self.state, raw))
 
     def _close_string(self) -> None:
         state = self.state
@@ -318,13 +306,6 @@ class _Reading(msgspec.Struct, gc=False):  # faster to create than other objects
             grow(self.run, self.call, state.key, decode_python(state.tail))
             end_growth(self.run, self.call)
         state.quote, state.growing, state.tail, state.torn = "", False, "", False
-
-
-def _matched(pattern: re.Pattern[str], text: str, at: int) -> str:
-    """Return what a pattern that also matches nothing matches here."""
-    found = pattern.match(text, at)
-    assert found is not None
-    return found.group()
 
 
 def _certain(state: PythonState, raw: str) -> str:
@@ -347,16 +328,12 @@ class Inside(NamedTuple):
     read: int
 
 
-def follow(signs: re.Pattern[str], text: str, quote: str, stack: str, *, escaped: bool) -> Inside | None:
+def follow(signs: re.Pattern[str], text: str, quote: str, stack: str, escaped: bool) -> Inside | None:  # noqa: FBT001 -- a key of the cache
     """Read a chunk inside brackets; None if it leaves them, or must be read with care.
 
     `quote` is that of the open string, `stack` the open brackets; `escaped` if the character before was an escaping
     backslash. `signs` finds quotes, brackets, and what can begin a marker outside strings.
     """
-    return (_remembered if len(text) <= TOKEN_CHARS else _follow)(signs, text, quote, stack, escaped)
-
-
-def _follow(signs: re.Pattern[str], text: str, quote: str, stack: str, escaped: bool) -> Inside | None:  # noqa: FBT001 -- a key of the cache
     at = 0
     while at < len(text):
         if quote:
@@ -385,4 +362,4 @@ def _follow(signs: re.Pattern[str], text: str, quote: str, stack: str, escaped: 
     return Inside(quote, escaped, stack, at)
 
 
-_remembered = lru_cache(REMEMBERED)(_follow)
+_remembered = lru_cache(REMEMBERED)(follow)

@@ -11,9 +11,8 @@ markers. Keys and values of the outermost object are reported; below it, nesting
 import re
 from functools import lru_cache
 
-from tokenmill.limits import NAME_CHARS
-from tokenmill.parser.bodies.json_scan import Token, turned
-from tokenmill.parser.markers import REMEMBERED, TOKEN_CHARS
+from tokenmill.parser.bodies.json_scan import CAPTURE_CHARS, Token, turned
+from tokenmill.parser.markers import REMEMBERED, TOKEN_CHARS, end_of
 from tokenmill.parser.run.state import JsonState
 
 _CONTENT = re.compile(r'(?:[^"\\\x00-\x1f]++|\\[^\x00-\x1f])*+')
@@ -28,9 +27,6 @@ _BEGUN = re.compile(
 
 BARE_CHARS = 128
 """Characters of one number: no tool takes a longer one."""
-
-TEXT_CHARS = 6 * NAME_CHARS
-"""Characters kept of a key or name: each may be a six-character escape."""
 
 
 class Phase:
@@ -68,19 +64,16 @@ def stays_in_string(state: JsonState, text: str) -> bool:
     """Read all of a short text in one step if it is only more content of the open string; else read nothing."""
     if not state.quote or state.capture or len(text) > TOKEN_CHARS:
         return False
-    escaped = _content_move(text, state.escaped)
-    if escaped is None:
+    rest = _behind_content(f"\\{text}" if state.escaped else text)
+    if rest not in ("", "\\"):
         return False
-    state.escaped = escaped
+    state.escaped = bool(rest)
     return True
 
 
 @lru_cache(REMEMBERED)
-def _content_move(text: str, escaped: bool) -> bool | None:  # noqa: FBT001 -- a key of the cache
-    """Whether a string's content ends after an escaping backslash; None if it is not all content."""
-    state = JsonState(quote='"', escaped=escaped)
-    position, token = _string(state, text, 0)
-    return state.escaped if state.quote and token is None and position == len(text) else None
+def _behind_content(text: str) -> str:
+    return text[end_of(_CONTENT, text) :]
 
 
 def _string(state: JsonState, buffer: str, position: int) -> tuple[int, int | None]:
@@ -90,16 +83,14 @@ def _string(state: JsonState, buffer: str, position: int) -> tuple[int, int | No
         if buffer[position] < " ":
             return position, Token.BAD
         position += 1
-    content = _CONTENT.match(buffer, position)
-    assert content is not None  # the pattern matches the empty string, too
-    end = content.end()
+    end = end_of(_CONTENT, buffer, position)
     if end < len(buffer) and buffer[end] == "\\":  # the buffer ends in it, or what follows can't be escaped
         state.escaped = True
         end += 1
     if state.capture:
         state.text += buffer[begin:end]
-        if len(state.text) > TEXT_CHARS:
-            state.capture, state.text = False, state.text[: TEXT_CHARS + 1]
+        if len(state.text) > CAPTURE_CHARS:
+            state.capture, state.text = False, state.text[: CAPTURE_CHARS + 1]
     if end == len(buffer) or state.escaped:
         return end, None
     if buffer[end] != '"':
@@ -120,24 +111,21 @@ def _ended(state: JsonState, position: int) -> tuple[int, int | None]:
 
 
 def _bare(state: JsonState, buffer: str, position: int) -> tuple[int, int | None]:
-    found = _BARE.match(buffer, position)
-    assert found is not None  # the pattern matches the empty string, too
-    for at in range(position, found.end()):
+    end = end_of(_BARE, buffer, position)
+    for at in range(position, end):
         state.text += buffer[at]
         if len(state.text) > BARE_CHARS or not _BEGUN.fullmatch(state.text):
             return at, Token.BAD
-    if found.end() == len(buffer):
-        return found.end(), None
+    if end == len(buffer):
+        return end, None
     if not _NUMBER_OR_WORD.fullmatch(state.text):
-        return found.end(), Token.BAD
+        return end, Token.BAD
     state.text = ""
-    return _ended(state, found.end())
+    return _ended(state, end)
 
 
 def _structure(state: JsonState, buffer: str, position: int) -> tuple[int, int | None]:
-    space = _SPACE.match(buffer, position)
-    assert space is not None  # the pattern matches the empty string, too
-    position = space.end()
+    position = end_of(_SPACE, buffer, position)
     if position == len(buffer):
         return position, None
     sign, phase = buffer[position], state.phase

@@ -15,7 +15,6 @@
 
 import re
 from collections.abc import Sequence
-from enum import IntEnum
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -23,18 +22,7 @@ import msgspec
 
 from tokenmill.events import AnyEvent, ArgumentDelta, Encoding, ToolInputDelta
 from tokenmill.limits import NAME_CHARS
-from tokenmill.parser.markers import (
-    OVER,
-    REMEMBERED,
-    SCANS,
-    TOKEN_CHARS,
-    Marker,
-    Scanner,
-    before,
-    following,
-    marker,
-    plain_members,
-)
+from tokenmill.parser.markers import OVER, REMEMBERED, SCANS, TOKEN_CHARS, Marker, Scanner, before, following, marker
 from tokenmill.parser.run.rules import Rules
 from tokenmill.parser.run.run import Reader, Run, Verdict, end_growth, grow, send_source, wants
 from tokenmill.parser.run.state import OpenCall, State, looked_at
@@ -67,9 +55,8 @@ class TreeState(msgspec.Struct, array_like=True, gc=False):
     """Whether the open elements hold a closing that fits nothing."""
 
 
-@plain_members
-class TreeToken(IntEnum):
-    """What a marker inside the body means."""
+class TreeToken:
+    """What a marker inside the body means. Plain numbers, as the state holds them."""
 
     NAMED = 0
     """A tag ends."""
@@ -88,25 +75,25 @@ class TreeToken(IntEnum):
 class Tags(NamedTuple):
     """The markers in a chunk, each with its start and end, and how much of the chunk is read: the rest must wait."""
 
-    edges: tuple[tuple[TreeToken, int, int], ...]
+    edges: tuple[tuple[int, int, int], ...]
     read: int
 
 
 class TreeScan:
     """The markers of one kind of tags, and of what surrounds the call."""
 
-    def __init__(self, inside: Sequence[tuple[Marker, TreeToken]], tag_end: Marker, stops: Sequence[Marker]) -> None:
+    def __init__(self, inside: Sequence[tuple[Marker, int]], tag_end: Marker, stops: Sequence[Marker]) -> None:
         behind = [*(sequence for stop in stops for sequence in following(stop)), OVER]
-        loose = [(mark, TreeToken.LOOSE_END) for mark, edge in inside if edge is TreeToken.END]
+        loose = [(mark, TreeToken.LOOSE_END) for mark, edge in inside if edge == TreeToken.END]
         self._inside = Scanner(
-            [(before(mark, behind) if edge is TreeToken.END else mark, edge) for mark, edge in inside] + loose
+            [(before(mark, behind) if edge == TreeToken.END else mark, edge) for mark, edge in inside] + loose
         )
         self._between = Scanner([*inside, *((stop, TreeToken.STOP) for stop in stops)])
         self._tag = Scanner([(tag_end, TreeToken.NAMED)])
         self.firsts = re.compile(f"[{re.escape(self._inside.firsts)}]")
         """Where a tag may begin inside an element."""
 
-    def live(self, in_tag: int, depth: int) -> Scanner[TreeToken]:
+    def live(self, in_tag: int, depth: int) -> Scanner[int]:
         """Return what is live in a tag, or inside this many elements."""
         if in_tag:
             return self._tag
@@ -121,14 +108,14 @@ tree_scan = lru_cache(SCANS)(TreeScan)
 def tags_in(scan: TreeScan, text: str, in_tag: int, depth: int) -> Tags | None:
     """Return the tags in a chunk that begins in such a tag, inside this many elements; None if it may end the call."""
     at = 0
-    edges: list[tuple[TreeToken, int, int]] = []
+    edges: list[tuple[int, int, int]] = []
     while True:
         hit = scan.live(in_tag, depth).find(text, at, final=False)
         if hit is None or hit.value is None:
             return Tags(tuple(edges), len(text) if hit is None else hit.start)
         if hit.value in (TreeToken.END, TreeToken.STOP, TreeToken.LOOSE_END):
             return None
-        if hit.value is TreeToken.NAMED:
+        if hit.value == TreeToken.NAMED:
             depth += 1 if in_tag == TreeToken.OPEN else -1
         in_tag = hit.value
         edges.append((hit.value, hit.start, hit.end))
@@ -180,13 +167,10 @@ class _TreeReader:
                 return None
             if read < len(text):
                 text, parser.held = text[:read], text[read:]
-            if not text:
-                return []
-        sends = rules.streams_input and not call.dropped
         events: list[AnyEvent] = []
-        if state.growing and not self._leaves(state):
+        if state.growing and text and not self._leaves(state):
             events.append(ArgumentDelta(call.id, state.stack[0], text))
-        if sends:
+        if text and rules.streams_input and not call.dropped:
             events.append(ToolInputDelta(call.id, text))
         return events
 
@@ -195,12 +179,7 @@ class _TreeReader:
         tags = tags_in(self._scan, text, state.in_tag, len(state.stack)) if len(text) <= TOKEN_CHARS else None
         if tags is None or (tags.edges and rules.watches_arguments) or len(state.tag) + len(text) > NAME_CHARS:
             return -1
-        read = tags.read
-        if not tags.edges:
-            state.tag += text[:read] if state.in_tag else ""
-        elif not _moved(state, tags, text, call.source.size):
-            read = -1
-        return read
+        return tags.read if _moved(state, tags, text, call.source.size) else -1
 
     def step(self, run: Run, call: OpenCall, buffer: str, position: int) -> tuple[int, Verdict]:
         state: TreeState = call.body
@@ -220,12 +199,12 @@ class _TreeReader:
             if hit is None or hit.value is None:
                 break
             edge = _sure(run, state, hit.value, buffer, hit.end)
-            if edge is TreeToken.STOP or (edge is TreeToken.END and self._end_name not in state.stack[-1:]):
+            if edge == TreeToken.STOP or (edge == TreeToken.END and self._end_name not in state.stack[-1:]):
                 send_source(run, call, buffer[first:stop])
                 if _is_half(state):
                     return stop, Verdict.FAILED
                 self._close_text(run, call, state, base + stop)
-                return hit.end if edge is TreeToken.END else stop, Verdict.DONE
+                return hit.end if edge == TreeToken.END else stop, Verdict.DONE
             position = hit.end
             if not self._follow(run, call, state, edge, buffer[stop:position], base + stop):
                 verdict = Verdict.FAILED
@@ -243,10 +222,10 @@ class _TreeReader:
         """Whether the open tag closes the outermost element, so that it is not part of its text."""
         return state.in_tag == TreeToken.CLOSE and len(state.stack) == 1
 
-    def _follow(self, run: Run, call: OpenCall, state: TreeState, edge: TreeToken, source: str, begin: int) -> bool:
+    def _follow(self, run: Run, call: OpenCall, state: TreeState, edge: int, source: str, begin: int) -> bool:
         """Follow a marker of an element; False if it breaks the call."""
         end = begin + len(source)
-        if edge is TreeToken.NAMED:
+        if edge == TreeToken.NAMED:
             return self._named(run, call, state, source, end)
         if edge in (TreeToken.END, TreeToken.LOOSE_END):
             if _close(state, self._end_name, begin, end):
@@ -296,9 +275,9 @@ class _TreeReader:
         return arguments_of(call.source.text(), state.marks, shape, known=known)
 
 
-def _sure(run: Run, state: TreeState, edge: TreeToken, buffer: str, end: int) -> TreeToken:
+def _sure(run: Run, state: TreeState, edge: int, buffer: str, end: int) -> int:
     """Return what a marker means: in an open element at which the answer was cut off it is not the call's end."""
-    if edge is TreeToken.END and state.stack and run.cut and not buffer[end:].strip():
+    if edge == TreeToken.END and state.stack and run.cut and not buffer[end:].strip():
         return TreeToken.LOOSE_END
     return edge
 
@@ -324,9 +303,9 @@ def _moved(state: TreeState, tags: Tags, text: str, base: int) -> bool:
     return True
 
 
-def _move(state: TreeState, edge: TreeToken, begin: int, end: int) -> bool:
+def _move(state: TreeState, edge: int, begin: int, end: int) -> bool:
     """Follow a marker that begins or ends a tag; False if it breaks the call."""
-    if edge is not TreeToken.NAMED:
+    if edge != TreeToken.NAMED:
         state.in_tag, state.tag, state.token = edge, "", begin
         return True
     kind, name, state.in_tag = state.in_tag, state.tag.strip(), TreeToken.NAMED

@@ -25,8 +25,7 @@ PATTERN_COST = 1 * KIB
 
 PATTERNS_COST = 8 * KIB
 """Cost of all patterns of a schema that are compiled, the cheapest first: some tenths of a second where each character
-stands for a large class, and a few milliseconds in tools as they are.
-"""
+stands for a large class, and a few milliseconds in tools as they are."""
 
 _START, _FOLDED = 16, 16
 """What a pattern costs whatever it is, and how many characters one costs that ignores case."""
@@ -43,8 +42,7 @@ PATTERNS_BYTES = 256 * KIB
 
 TABLE_BYTES = 64 * KIB
 """Bytes of the table that the engine fills for a pattern while it matches, and keeps: nearly all need less. Unbounded,
-those of a small schema took fifty megabytes. A pattern whose table is full is matched more slowly.
-"""
+those of a small schema took fifty megabytes. A pattern whose table is full is matched more slowly."""
 
 MATCH_STEPS = 1 << 30
 """Bytes of compiled patterns times characters that they are held against: half a second, where the engine is slow."""
@@ -59,9 +57,7 @@ def table_bytes(patterns: int) -> int:
 
 
 def _cost(pattern: str) -> int:
-    """Return the cost of compiling a pattern, or of finding that it can't be: the number of its characters, and more
-    where each takes long.
-    """
+    """Return the cost of compiling a pattern, or of refusing it: its characters, and more where each takes long."""
     return _START + len(pattern) * (_FOLDED if _IGNORES_CASE.search(pattern) else 1)
 
 
@@ -123,19 +119,13 @@ def checkable(schema: dict[str, Any], held: Mapping[str, int], chars: int) -> An
 
 def _cheap(patterns: Iterable[str]) -> list[str]:
     """Return the patterns that may be compiled: the cheapest ones, up to `PATTERNS_COST` together."""
-    costs = sorted((_cost(pattern), pattern) for pattern in patterns)
+    costs = sorted((cost, pattern) for pattern in patterns if (cost := _cost(pattern)) <= PATTERN_COST)
     total = accumulate(cost for cost, _ in costs)
-    return [
-        pattern
-        for (cost, pattern), so_far in zip(costs, total, strict=True)
-        if so_far <= PATTERNS_COST and cost <= PATTERN_COST
-    ]
+    return [pattern for (_, pattern), so_far in zip(costs, total, strict=True) if so_far <= PATTERNS_COST]
 
 
 def _fitting(held: Mapping[str, int], size: int, steps: int) -> set[str]:
-    """Return the patterns that together have at most this size, and need at most as many steps for a character: the
-    smallest ones.
-    """
+    """Return the smallest patterns that together have this size, and need so many steps for a character, at most."""
     kept = set[str]()
     for own, pattern in sorted((_size(pattern), pattern) for pattern in held):
         if own <= size and own * held[pattern] <= steps:
@@ -175,9 +165,7 @@ def is_nullable(schema: Mapping[str, Any]) -> bool:
 
 
 def nulls_allowed(schema: Any) -> Any:
-    """Return the schema with a null wherever it is nullable. Raises `RecursionError` for one that is nested too
-    deep.
-    """
+    """Return the schema with a null wherever it is nullable. Raises `RecursionError` if it is nested too deep."""
     return _nulls(schema)[0]
 
 
@@ -214,7 +202,7 @@ def _with_null(schema: dict[str, Any]) -> dict[str, Any]:
     if schema.keys() & {"$ref", "allOf", "const", "not"}:
         around = {keyword: value for keyword, value in schema.items() if keyword in _ROOT}
         return {**around, "anyOf": [{key: value for key, value in schema.items() if key not in around}, _NULL]}
-    return {keyword: _PLACES[keyword](value) if keyword in _PLACES else value for keyword, value in schema.items()}
+    return {keyword: _or_null(keyword, value) if keyword in _PLACES else value for keyword, value in schema.items()}
 
 
 def _one_null(said: Mapping[str, Any], found: dict[str, Any], branches: list[tuple[Any, Any]]) -> dict[str, Any]:
@@ -228,20 +216,14 @@ def _one_null(said: Mapping[str, Any], found: dict[str, Any], branches: list[tup
     return {**found, "oneOf": [*chosen, _NULL]}
 
 
-def _among(values: Any) -> Any:
-    return [*values, None] if isinstance(values, list) and None not in values else values
+_PLACES = {"type": "null", "enum": None, "anyOf": _NULL, "oneOf": _NULL}
+"""Keywords whose list may have a null, and how it is written there."""
 
 
-def _typed(types: Any) -> Any:
-    kinds = [types] if isinstance(types, str) else types
-    return [*kinds, "null"] if isinstance(kinds, list) and "null" not in kinds else types
-
-
-def _either(schemas: Any) -> Any:
-    return [*schemas, _NULL] if isinstance(schemas, list) and _NULL not in schemas else schemas
-
-
-_PLACES: dict[str, Callable[[Any], Any]] = {"type": _typed, "enum": _among, "anyOf": _either, "oneOf": _either}
+def _or_null(keyword: str, value: Any) -> Any:
+    values = [value] if keyword == "type" and isinstance(value, str) else value
+    null = _PLACES[keyword]
+    return [*values, null] if isinstance(values, list) and null not in values else value
 
 
 # Patterns that are not checked: without them, the rest of the schema still is.
@@ -251,9 +233,7 @@ _ANY_KEY = ""
 
 
 def patterns_read(schema: Any, kept: Callable[[str], bool]) -> Any:
-    """Return the schema without the patterns that are not kept. Where one names keys, any key may be meant; where one
-    of several schemas must fit, several may.
-    """
+    """Return the schema with the kept patterns only. Others may name any key, and let several of `oneOf` fit."""
     if not isinstance(schema, Mapping):
         return schema
     found = {
@@ -295,18 +275,12 @@ _UNEVALUATED = frozenset({"unevaluatedItems", "unevaluatedProperties"})
 _DYNAMIC = ("$dynamicRef", "$recursiveRef")
 
 
-def schema_nodes(schema: Mapping[str, Any]) -> int:
-    """Return the number of parts of a schema with its references followed; `SCHEMA_NODES` plus one if there are more.
-
-    A part that is checked against a value several times counts as often. A circle has more than the limit. So has a
-    reference that may lead anywhere: the library knows more kinds of references than `walked` follows.
-    """
-    return walked(schema)[0]
-
-
 def walked(schema: Mapping[str, Any]) -> tuple[int, Counter[str], set[str]]:
-    """Return the parts of a schema, how often each of its patterns is held against a value, and which of them may
-    refuse a value by fitting it.
+    """Return the number of parts of a schema with its references followed, how often each of its patterns is held
+    against a value, and which of them may refuse a value by fitting it.
+
+    Above `SCHEMA_NODES` parts the number is one more. A part that is checked against a value several times counts as
+    often. A circle has more parts. So has a reference that may lead anywhere: the library knows more kinds.
     """
     left, named, referred, patterns, refusing = SCHEMA_NODES, False, False, Counter[str](), set[str]()
     stack: list[tuple[Any, int, int, bool]] = [(schema, 1, 0, False)]  # how often it is held against a value, and asked
@@ -356,9 +330,7 @@ def _is_named(part: Mapping[str, Any], root: Mapping[str, Any]) -> bool:
 
 
 def resolve(reference: str, root: Mapping[str, Any]) -> Any:
-    """Resolve a reference inside the schema: `#/$defs/Name`, `#/anyOf/0`, or `#` for all of it; None if it leads
-    nowhere.
-    """
+    """Resolve a reference inside the schema, `#/$defs/Name`, `#/anyOf/0` or `#`; None if it leads nowhere."""
     if not reference.startswith("#"):
         return None
     found: Any = root

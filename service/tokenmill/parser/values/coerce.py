@@ -15,10 +15,13 @@ import math
 import re
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
+from functools import partial
 from typing import Any, NamedTuple
 
 import msgspec
 
+from tokenmill.parser.markers import end_of
 from tokenmill.parser.values.repair import decode_json, decode_printed, decode_string, nested_too_deep
 from tokenmill.parser.values.schema import Shape
 
@@ -31,48 +34,29 @@ _WORDS = {"None": None, "True": True, "False": False}
 _NO = object()
 
 
-def _null(text: str) -> Any:
-    return None if text.lower() == "null" else _NO
-
-
-def _integer(text: str) -> Any:
-    return int(text) if _INTEGER.match(text) else _NO
-
-
 def _number(text: str) -> Any:
     if _INTEGER.match(text):
         return int(text)
-    if not _NUMBER.match(text):
-        return _NO
-    value = float(text)
+    value = float(text) if _NUMBER.match(text) else math.inf
     return value if math.isfinite(value) else _NO
 
 
-def _boolean(text: str) -> Any:
-    return _BOOLEANS.get(text.lower(), _NO)
-
-
-def _json(kind: type) -> Callable[[str], Any]:
-    def read(text: str) -> Any:
-        if nested_too_deep(text):
-            return _NO
-        try:
+def _json(kind: type, text: str) -> Any:
+    if not nested_too_deep(text):
+        with suppress(msgspec.DecodeError, UnicodeEncodeError):
             value = msgspec.json.decode(text)
-        except (msgspec.DecodeError, UnicodeEncodeError):
-            return _NO
-        return value if isinstance(value, kind) else _NO
-
-    return read
+            return value if isinstance(value, kind) else _NO
+    return _NO
 
 
 _LADDER: tuple[tuple[str, Callable[[str], Any]], ...] = (
-    ("null", _null),
-    ("integer", _integer),
+    ("null", lambda text: None if text.lower() == "null" else _NO),
+    ("integer", lambda text: int(text) if _INTEGER.match(text) else _NO),
     ("number", _number),
-    ("boolean", _boolean),
-    ("object", _json(dict)),
-    ("array", _json(list)),
-    ("json", _json(object)),
+    ("boolean", lambda text: _BOOLEANS.get(text.lower(), _NO)),
+    ("object", partial(_json, dict)),
+    ("array", partial(_json, list)),
+    ("json", partial(_json, object)),
     ("json", lambda text: _WORDS.get(text, _NO)),
 )
 
@@ -95,9 +79,9 @@ def read_typed(text: str, types: AbstractSet[str]) -> tuple[Any, bool]:
         if kind in types and (value := read(trimmed)) is not _NO:
             return value, False
     wanted = tuple(made for kind, made in _CONTAINERS if kind in types)
-    lenient = _repaired if types.isdisjoint(_MAYBE_TEXT) else _printed
-    if wanted and trimmed.startswith(("{", "[")) and (value := lenient(trimmed, wanted)) is not _NO:
-        return value, True
+    if wanted and trimmed.startswith(("{", "[")):
+        value = _container(trimmed, wanted, may_be_text=not types.isdisjoint(_MAYBE_TEXT))
+        return (text, False) if value is _NO else (value, True)
     return text, False
 
 
@@ -105,26 +89,15 @@ _CONTAINERS: tuple[tuple[str, type], ...] = (("object", dict), ("array", list), 
 _MAYBE_TEXT = frozenset({"string", "json"})
 
 
-def _repaired(text: str, wanted: tuple[type, ...]) -> Any:
-    """Read an object or array whose JSON is not quite valid, or is escaped as if it stood inside a string."""
-    for candidate in (text, decode_string(text) if '\\"' in text else ""):
-        if candidate:
-            try:
-                value, _ = decode_json(candidate)
-            except ValueError:
-                continue
+def _container(text: str, wanted: tuple[type, ...], *, may_be_text: bool) -> Any:
+    """Read an object or array as Python prints it; or, if it can't be text, as broken JSON or as JSON in a string."""
+    candidates = [text, decode_string(text)] if '\\"' in text and not may_be_text else [text]
+    for candidate in candidates:
+        with suppress(ValueError):
+            value = decode_printed(candidate) if may_be_text else decode_json(candidate)[0]
             if isinstance(value, wanted):
                 return value
     return _NO
-
-
-def _printed(text: str, wanted: tuple[type, ...]) -> Any:
-    """Read an object or array in Python's printed form."""
-    try:
-        value = decode_printed(text)
-    except ValueError:
-        return _NO
-    return value if isinstance(value, wanted) else _NO
 
 
 def is_text(types: AbstractSet[str]) -> bool | None:
@@ -139,8 +112,6 @@ def is_text(types: AbstractSet[str]) -> bool | None:
 # The reader that streams has checked that brackets match and how deep they are, so recursion is safe here.
 
 _JSON = frozenset({"json"})
-_STRING = frozenset({"string"})
-_NONE = "None"
 _BEGIN = re.compile(r"\s*([{\[]?)\s*")
 _KEY = re.compile(r"([^:,{}\[\]]*):")
 _BARE = re.compile(r"[^,{}\[\]]*")
@@ -160,8 +131,7 @@ class Syntax(NamedTuple):
 
 
 def read_arguments(text: str, syntax: Syntax, shape: Shape, untyped: AbstractSet[str]) -> tuple[dict[str, Any], bool]:
-    """Return the arguments between the outermost brackets, and whether JSON's quotes were taken for the model's own;
-    `shape` is their schema.
+    """Return the arguments between the outermost brackets, and whether JSON's quotes were taken for the model's own.
 
     `untyped` are the types of a value that the schema does not describe. Inside a value that it describes, such a value
     is read by its look. Raises `ValueError` with what is wrong.
@@ -250,10 +220,8 @@ class _Values:
         if self._text.startswith(self._quote, self._at):
             text = self._quoted()
             return coerce(text, types) if self._typed else text
-        bare = _BARE.match(self._text, self._at)
-        assert bare is not None  # as above
-        text = bare.group()
-        self._at = bare.end()
+        begin, self._at = self._at, end_of(_BARE, self._text, self._at)
+        text = self._text[begin : self._at]
         if self._quote in text:
             raise ValueError(f"not a value: {text[:80]!r}")
         value = _bare(text.strip(), types)
@@ -283,4 +251,4 @@ class _Values:
 def _bare(text: str, types: AbstractSet[str]) -> Any:
     """Return what stands without quotes. Python's `None` is not a text, unless null is impossible."""
     value = coerce(text, types)
-    return None if value == _NONE and types and types != _STRING else value
+    return None if value == "None" and types and types != {"string"} else value

@@ -27,14 +27,7 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from tokenmill.limits import JSON_DEPTH, MIB
-from tokenmill.parser.values.checked import (
-    SCHEMA_NODES,
-    checkable,
-    compiled_for,
-    nulls_allowed,
-    table_bytes,
-    walked,
-)
+from tokenmill.parser.values.checked import SCHEMA_NODES, checkable, compiled_for, nulls_allowed, table_bytes, walked
 from tokenmill.parser.values.markup import read_markup
 from tokenmill.parser.values.repair import decode_json
 from tokenmill.parser.values.schema import Shape, allows_key, item_shapes, kinds, lists_key, renamed, value_shapes
@@ -64,9 +57,7 @@ def conform(value: Any, shape: Shape, depth: int = 0) -> Any:
 
 
 def kept(value: Any, shape: Shape, depth: int = 0) -> Any:
-    """Return the value without the keys that its schema does not list, if it lists any, and without those it
-    refuses.
-    """
+    """Return the value without keys that its schema refuses, or does not list though it lists others."""
     if depth == JSON_DEPTH:
         return value
     if isinstance(value, list):
@@ -158,13 +149,6 @@ def _stays(shape: Shape) -> bool:
     return not spelled and (not types or "string" in types)
 
 
-def _written(value: Any) -> str:
-    """Return a number or a boolean as JSON writes it."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return str(_number(value) if isinstance(value, float) else value)
-
-
 # What there is: lists and objects
 
 
@@ -173,12 +157,8 @@ def _scalar(value: Any, types: frozenset[str], shape: Shape, depth: int) -> Any:
     if types & allowed:
         return _number(value) if isinstance(value, float) else value
     if "string" in types:
-        return _written(value)
+        return json.dumps(_number(value) if isinstance(value, float) else value)
     return _items([value], shape, depth) if "array" in types else value
-
-
-def _list(values: list[Any], types: frozenset[str], shape: Shape, depth: int) -> list[Any]:
-    return _items(values, shape, depth) if "array" in types else values
 
 
 def _items(values: list[Any], shape: Shape, depth: int) -> list[Any]:
@@ -246,7 +226,7 @@ def _is_strict(shape: Shape, value: dict[str, Any]) -> bool:
 
 _BY_KIND: tuple[tuple[Any, Callable[[Any, frozenset[str], Shape, int], Any]], ...] = (
     (str, _text),
-    (list, _list),
+    (list, lambda values, types, shape, depth: _items(values, shape, depth) if "array" in types else values),
     (dict, _object),
     (int | float, _scalar),
 )
@@ -258,8 +238,7 @@ STEPS = 2_000_000
 """Parts of the schema times parts of the arguments: some tens of milliseconds."""
 
 LEAST_CHARS = 1_000
-"""Characters for which a validator of a schema with patterns is made, at least: nearly all arguments have fewer, and
-need one only."""
+"""Characters for which a validator with patterns is made, at least: nearly all arguments have fewer, and need one."""
 
 MESSAGE_CHARS = 400
 """Characters of a mismatch, which is one sentence. The library quotes the value, which may be a whole file."""

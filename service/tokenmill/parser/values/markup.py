@@ -36,7 +36,7 @@ _TOKEN = re.compile(
 )
 ENTITY = re.compile(r"&(?:(lt|gt|amp|quot|apos)|#([0-9]{1,7})|#[xX]([0-9a-fA-F]{1,6}));")
 _ENTITIES = {"lt": "<", "gt": ">", "amp": "&", "quot": '"', "apos": "'"}
-_RAW = re.compile(r"<!\[CDATA\[.*?(?:\]\]>|\Z)", re.DOTALL)
+_RAW_OR_ENTITY = re.compile(rf"<!\[CDATA\[.*?(?:\]\]>|\Z)|{ENTITY.pattern}", re.DOTALL)
 
 
 def unescaped(text: str) -> str:
@@ -45,23 +45,15 @@ def unescaped(text: str) -> str:
 
 
 def unescaped_markup(text: str) -> str:
-    """Return text that stays markup with its entities decoded: raw sections are kept as they stand, wrapper
-    included.
-    """
-    if "<![CDATA[" not in text:
-        return unescaped(text)
-    pieces, position = [], 0
-    for raw in _RAW.finditer(text):
-        pieces += [unescaped(text[position : raw.start()]), raw.group()]
-        position = raw.end()
-    return "".join(pieces) + unescaped(text[position:])
+    """Return text that stays markup with its entities decoded; raw sections stay as they are, wrapper included."""
+    return _RAW_OR_ENTITY.sub(_character, text) if "&" in text else text
 
 
 def _character(found: re.Match[str]) -> str:
     name, decimal, hexadecimal = found.groups()
     if name:
         return _ENTITIES[name]
-    code = int(decimal) if decimal else int(hexadecimal, 16)
+    code = int(decimal) if decimal else int(hexadecimal or "0", 16)
     return chr(code) if 0 < code < 0xD800 or 0xE000 <= code <= 0x10FFFF else found.group()  # noqa: PLR2004 -- Unicode
 
 
@@ -147,8 +139,7 @@ def _pop(stack: list[_Element], *, closed: bool) -> None:
 ITEM = "item"
 """Name of an array's elements, which marks it as one where a schema allows other values, too, or gives no type.
 
-For a tool that is not declared they are ordinary elements.
-"""
+For a tool that is not declared they are ordinary elements."""
 
 TEXT = "$text"
 """Key of the text that stands beside an object's elements; with more `$` at the front if an element has this name."""
@@ -260,8 +251,7 @@ def _items(value: Any, shape: Shape) -> list[Any]:
 def arguments_of(
     source: str, marks: Sequence[tuple[bool, str, int, int]], shape: Shape, *, known: bool = True
 ) -> tuple[dict[str, Any], bool]:
-    """Return the arguments from the tags of a call, and whether a value was repaired; `known`: whether the tool is
-    known.
+    """Return the arguments from the tags of a call, and whether a value was repaired; `known`: whether its tool is.
 
     Raises `ValueError` if an element that is not closed has others in it: it is unclear which of them are its own.
     """

@@ -13,6 +13,7 @@ string, but only if it is the first bare one in it: after others this may just a
 A string whose closing quote is missing extends to a quote of the next argument. Its call is broken.
 """
 
+import json
 import math
 import re
 from collections.abc import Sequence
@@ -21,8 +22,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from tokenmill.parser.markers import SPACE_CHARS, Marker
-from tokenmill.parser.values.repair import blotted, whole_characters
+from tokenmill.parser.markers import SPACE_CHARS, Marker, end_of
+from tokenmill.parser.values.repair import HEX, HIGH, LOW, blotted, whole_characters, whole_escapes
 
 _ANY_SPACE = rf"\s{{0,{SPACE_CHARS}}}+"
 """White space in places where it means nothing."""
@@ -44,13 +45,11 @@ _CONTENT = {
         ('"""', r'|"(?!""|"?\Z)'),
     )
 }
-"""Content of a string by its quote, as far as it is certain: no backslash at its end, nor quotes that may be a
-triple."""
+"""Content of a string by its quote, as far as it is certain: without a last backslash or what may be a triple quote."""
 
 _NESTED = {
-    "[": (re.compile(rf"{_ANY_SPACE}[,\]]"), re.compile(rf"{_ANY_SPACE}\Z")),
-    "(": (re.compile(rf"{_ANY_SPACE}[,)]"), re.compile(rf"{_ANY_SPACE}\Z")),
-    "{": (re.compile(rf"{_ANY_SPACE}[,:}}]"), re.compile(rf"{_ANY_SPACE}\Z")),
+    bracket: (re.compile(rf"{_ANY_SPACE}[{signs}]"), re.compile(rf"{_ANY_SPACE}\Z"))
+    for bracket, signs in (("[", r",\]"), ("(", ",)"), ("{", ",:}"))
 }
 """What follows a string by the bracket around it: complete, and still possible."""
 
@@ -104,12 +103,10 @@ def opening_quote(text: str, at: int, *, final: bool) -> str | None:
 
 
 def content_end(quote: str, text: str, at: int, *, escaped: bool) -> tuple[int, bool]:
-    """Return where a string's content stops, at a quote that may end it or at the end of the text; and whether that is
-    after an escaping backslash. `escaped`: the content begins after one.
+    """Return where a string's content stops, at a quote that may end it or at the text's end; and whether a backslash
+    before that escapes. `escaped`: one stands before the content.
     """
-    content = _CONTENT[quote].match(text, at + escaped)
-    assert content is not None  # the pattern matches the empty string, too
-    at = content.end()
+    at = end_of(_CONTENT[quote], text, at + escaped)
     return (at + 1, True) if text.startswith("\\", at) else (at, False)
 
 
@@ -125,29 +122,12 @@ def string_closes(quote: str, text: str, at: int, around: str, endings: Endings,
     return len(quote) > 1 or endings.ends(text, at + len(quote), around, final=final)
 
 
-_HEX = "[0-9a-fA-F]"
-_HIGH = rf"\\u[dD][89abAB]{_HEX}{{2}}"
-_LOW = rf"\\u[dD][c-fC-F]{_HEX}{{2}}"
-_LOW_BEGUN = rf"(?:\\(?:u(?:[dD](?:[c-fC-F]{_HEX}?)?)?)?)?\Z"
-_WHOLE = re.compile(
-    r"(?:[^\\]++"
-    r"|\\[^xuU0-7]"
-    rf"|\\x(?:{_HEX}{{2}}|(?={_HEX}?[^0-9a-fA-F]))"  # the second: not an escape after all
-    rf"|\\U(?:{_HEX}{{8}}|(?={_HEX}{{0,7}}[^0-9a-fA-F]))"
-    r"|\\(?:[0-7]{3}|[0-7]{1,2}(?=[^0-7]))"
-    rf"|{_HIGH}(?:{_LOW}|(?!{_LOW_BEGUN}))"
-    rf"|\\u(?!{_HIGH[3:]})(?:{_HEX}{{4}}|(?={_HEX}{{0,3}}[^0-9a-fA-F]))"
-    r")*+",
-    re.DOTALL,
-)
-"""The content that can be decoded whatever follows: no half escape, no half pair at its end."""
+_WHOLE = whole_escapes({"u": 4, "x": 2, "U": 8}, more="|[0-7]{3}|[0-7]{1,2}(?=[^0-7])")
 _ESCAPE = re.compile(
-    rf"{_HIGH}{_LOW}|\\x{_HEX}{{2}}|\\u{_HEX}{{4}}|\\U{_HEX}{{8}}|\\[0-7]{{1,3}}|\\.",
+    rf"{HIGH}{LOW}|\\x{HEX}{{2}}|\\u{HEX}{{4}}|\\U{HEX}{{8}}|\\[0-7]{{1,3}}|\\.",
     re.DOTALL,
 )
 _SIMPLE = dict(zip("ntrabfv\\'\"\n", ("\n", "\t", "\r", "\a", "\b", "\f", "\v", "\\", "'", '"', ""), strict=True))
-_PAIR = 12
-"""Characters of two escapes that form one character."""
 
 
 def decode_python(raw: str) -> str:
@@ -167,20 +147,18 @@ def decode_certain(raw: str) -> tuple[str, str]:
     """Return the text of more content, as far as it is certain, and the raw rest."""
     if "\\" not in raw:
         return raw, ""
-    whole = _WHOLE.match(raw)
-    assert whole is not None  # the pattern matches the empty string, too
-    return decode_python(raw[: whole.end()]), raw[whole.end() :]
+    end = end_of(_WHOLE, raw)
+    return decode_python(raw[:end]), raw[end:]
 
 
 def _decoded(found: re.Match[str]) -> str:
     escape = found.group()
     kind = escape[1]
-    if len(escape) == _PAIR:
-        high, low = int(escape[2:6], 16), int(escape[8:], 16)
-        return chr(0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00))
     if kind in "01234567":
         return chr(int(escape[1:], 8))
-    if len(escape) > 2:  # noqa: PLR2004 -- more than a backslash and a letter
+    if len(escape) > 2 and kind == "u":  # noqa: PLR2004 -- more than a backslash and a letter
+        return str(whole_characters(json.loads(f'"{escape}"')))
+    if len(escape) > 2:  # noqa: PLR2004 -- as above
         code = int(escape[2:], 16)  # noqa: FURB166 -- the prefix is a backslash's, not Python's for base 16
         return "\ufffd" if 0xD800 <= code < 0xE000 or code > 0x10FFFF else chr(code)  # noqa: PLR2004 -- Unicode's bounds
     return _SIMPLE.get(kind, escape)
@@ -270,8 +248,7 @@ class _Values:
         return self._decoded(raw, prefix, quote)
 
     def _torn(self, source: str) -> None:
-        """Judge a string with bare quotes. Raises `ValueError` if it is several strings, or if its closing quote is
-        missing.
+        """Judge a string with bare quotes. Raises `ValueError` if it is several, or if its closing quote is missing.
 
         A missing quote leaves an odd number of bare ones; the last of them opens the string of the next argument.
         """
@@ -299,9 +276,7 @@ class _Values:
         begin = at = self._at
         torn = False
         while True:
-            content = _CONTENT[quote].match(self._text, at)
-            assert content is not None  # the pattern matches the empty string, too
-            at = content.end()
+            at = end_of(_CONTENT[quote], self._text, at)
             if not self._text.startswith(quote, at):
                 raise ValueError("a string does not end")
             if len(quote) > 1 or ENDINGS.ends(self._text, at + 1, around, final=True):
@@ -381,10 +356,6 @@ def _all_escaped(raw: str, quote: str) -> bool:
 
 def _key(value: Any) -> str:
     """Return a key as JSON writes it: always text."""
-    if isinstance(value, str):
-        return value
-    if value is None or isinstance(value, bool):
-        return {None: "null", True: "true", False: "false"}[value]
-    if isinstance(value, int | float):
-        return str(value)
-    raise ValueError("a list can't be a key")
+    if isinstance(value, list | dict):
+        raise ValueError("a list can't be a key")  # noqa: TRY004 -- the source is wrong, not a type
+    return value if isinstance(value, str) else json.dumps(value)

@@ -16,14 +16,16 @@ import json
 import math
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from functools import partial
 from itertools import accumulate
 from typing import Any
 
 import msgspec
 
 from tokenmill.limits import JSON_DEPTH
+from tokenmill.parser.markers import end_of
 
 # Relaxed JSON, rewritten as JSON.
 
@@ -64,10 +66,26 @@ def blotted(text: str, quotes: str = "\"'") -> str:
     return text
 
 
-def _tokens(word: str) -> re.Pattern[str]:
-    """Return the tokens of relaxed JSON with this pattern for a word; they cover every character; of a string its
-    quote.
+HEX = "[0-9a-fA-F]"
+HIGH, LOW = rf"\\u[dD][89abAB]{HEX}{{2}}", rf"\\u[dD][c-fC-F]{HEX}{{2}}"
+"""Escapes of both halves of a pair."""
+
+
+def whole_escapes(digits: Mapping[str, int], more: str = "") -> re.Pattern[str]:
+    """Return a pattern for as much of a string as can be decoded whatever follows: no half escape or pair at its end.
+
+    `digits` are those of each escape that has some, by its letter; `more` are patterns of others.
     """
+    low_begun = rf"(?:\\(?:u(?:[dD](?:[c-fC-F]{HEX}?)?)?)?)?\Z"
+    escapes = "|".join(  # with fewer digits it is none after all
+        rf"{letter}(?:{HEX}{{{count}}}|(?={HEX}{{0,{count - 1}}}[^0-9a-fA-F]))" for letter, count in digits.items()
+    )
+    others = rf"[^{''.join(digits)}{'0-7' if more else ''}]{more}"
+    return re.compile(rf"(?:[^\\]++|{HIGH}(?:{LOW}|(?!{low_begun}))|(?!{HIGH})\\(?:{escapes}|{others}))*+", re.DOTALL)
+
+
+def _tokens(word: str) -> re.Pattern[str]:
+    """Return the tokens of relaxed JSON, with this pattern for a word. They cover all, of strings only the quote."""
     return re.compile(
         rf"""
         (?:(?P<skipped>\s++|//[^\n\r]*+|/\*.*?\*/)
@@ -110,12 +128,11 @@ def to_json(text: str, *, words: bool = False, growing: bool = False) -> str:
     out: list[str] = []
     strings: list[int] = []
     for kind, source in _tokens_of(_WORD_OR_TOKEN if words else _TOKEN, text):
-        if kind == "sign":
-            _add_sign(out, source)
-        elif kind == "string":
+        if kind == "string":
             strings.append(len(out))
-            out.append(source)
-        elif kind != "skipped":
+        elif source in "}]" and out[-1:] == [","] and out[-2:-1] not in (["["], ["{"], [","], []):
+            out.pop()
+        if kind != "skipped":
             out.append(_written(kind, source, words=words))
     spelling = Spelling.WORDS if words else Spelling.JSON
     if not words and not growing and _is_python([out[at] for at in strings]):
@@ -129,23 +146,16 @@ def to_json(text: str, *, words: bool = False, growing: bool = False) -> str:
 
 
 def _is_python(strings: list[str]) -> bool:
-    """Whether strings, with their quotes, are Python's: there a string without `'` would stand between single
-    quotes.
-    """
+    """Whether strings, with their quotes, are Python's: it writes those without `'` between single quotes."""
     return any(string[0] == "'" for string in strings) or (bool(strings) and all("'" in string for string in strings))
 
 
 def printed(text: str) -> str:
-    """Return `repr()`'s text of a JSON value as JSON, which may still be wrong. Raises `ValueError` if it is not such a
-    text.
-    """
-    out: list[str] = []
-    for kind, source in _tokens_of(_PRINTED, text):
-        if kind == "string":
-            out.append(f'"{escaped(source[1:-1], Spelling.PYTHON)}"')
-        else:
-            out.append(_WORDS.get(source, source))
-    return " ".join(out)
+    """Return `repr()`'s text of a JSON value as JSON, which may still be wrong. Raises `ValueError` for other text."""
+    return " ".join(
+        f'"{escaped(source[1:-1], Spelling.PYTHON)}"' if kind == "string" else _WORDS.get(source, source)
+        for kind, source in _tokens_of(_PRINTED, text)
+    )
 
 
 def _tokens_of(tokens: re.Pattern[str], text: str) -> Iterator[tuple[str, str]]:
@@ -156,7 +166,7 @@ def _tokens_of(tokens: re.Pattern[str], text: str) -> Iterator[tuple[str, str]]:
         begin, end = token.span(kind)
         if kind == "string":
             end = strings.find(token[kind], end) + 1
-            at = _skip(text, end)
+            at = end_of(_SPACES, text, end)
         if kind == "none" or not end:
             raise ValueError(f"this is no JSON: {text[begin : begin + 20]!r}")
         source = text[begin:end]
@@ -165,23 +175,10 @@ def _tokens_of(tokens: re.Pattern[str], text: str) -> Iterator[tuple[str, str]]:
         yield kind, source
 
 
-def _skip(text: str, at: int) -> int:
-    """Return where the white space at this place ends."""
-    spaces = _SPACES.match(text, at)
-    assert spaces is not None  # the pattern matches the empty string, too
-    return spaces.end()
-
-
-def _add_sign(out: list[str], sign: str) -> None:
-    if sign in "}]" and out[-1:] == [","] and out[-2:-1] not in (["["], ["{"], [","], []):
-        out.pop()
-    out.append(sign)
-
-
 def _written(kind: str, source: str, *, words: bool) -> str:
     if kind == "key":
         return f'"{source}"'
-    if kind == "number":
+    if kind != "word":
         return source
     source = _WORDS.get(source, source)
     return json.dumps(source) if words and source not in _CONSTANTS else source
@@ -194,7 +191,7 @@ def escaped(content: str, spelling: int = Spelling.JSON) -> str:
     try:
         _read_literal(f'"{content}"')
     except (msgspec.DecodeError, UnicodeEncodeError):
-        return _ESCAPE.sub(_dropped if spelling == Spelling.WORDS else _escape, content)
+        return _ESCAPE.sub(partial(_escape, "" if spelling == Spelling.WORDS else r"\\"), content)
     return content  # nearly all are as JSON has them, and it may be a whole file
 
 
@@ -206,18 +203,14 @@ def _character(found: re.Match[str]) -> str:
     return _UNKNOWN if code in _SURROGATES or code > sys.maxunicode else json.dumps(chr(code))[1:-1]
 
 
-def _escape(found: re.Match[str]) -> str:
-    if found.group() == '"':
-        return '\\"'
+def _escape(backslash: str, found: re.Match[str]) -> str:
+    """Return an escape as JSON writes it; `backslash` is that of one that JSON does not have."""
     sign = found.group(1)
-    if sign == "'":
-        return "'"
-    return found.group() if (sign and sign in _KNOWN) or len(sign) > 1 else f"\\\\{sign}"
-
-
-def _dropped(found: re.Match[str]) -> str:
-    sign = found.group(1)
-    return _escape(found) if sign is None or not sign or sign in _KNOWN or len(sign) > 1 else sign
+    if not sign:
+        return r"\\" if sign == "" else r"\""
+    if sign in _KNOWN or len(sign) > 1:
+        return found.group()
+    return "'" if sign == "'" else backslash + sign
 
 
 # From a JSON text to its value.
@@ -278,9 +271,7 @@ def whole_characters(value: Any) -> Any:
 
 
 def single_halves(value: Any) -> Any:
-    """Return `value` with every half of a surrogate pair replaced by itself: two adjacent halves may have come
-    separately.
-    """
+    """Return `value` with each half of a surrogate pair replaced alone: two adjacent ones may have come separately."""
     return _rewritten(value, lambda text: text if text.isascii() else _HALF.sub("\ufffd", text))
 
 
@@ -314,9 +305,7 @@ def nested_too_deep(text: str, around: int = 0) -> bool:
 
 
 def nested_deeper(data: bytes, most: int) -> bool:
-    """Whether JSON, in bytes, is nested more than `most` deep. Of what is no JSON, only the part before the error
-    counts for sure.
-    """
+    """Whether JSON is nested more than `most` deep. Of what is no JSON, the part before the error counts."""
     if data.count(b"[") + data.count(b"{") <= most:
         return False
     structure = data.translate(None, _NO_STRUCTURE)

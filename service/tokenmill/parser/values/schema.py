@@ -54,8 +54,7 @@ class _Places:
         self._referred: dict[str, Any] = {}
 
     def alternatives(self, schema: Any, most: int) -> tuple[list[Mapping[str, Any]], int]:
-        """Return the schema and all that `anyOf`, `oneOf`, `allOf`, `$ref` and wrappers lead to, each once: circles
-        end.
+        """Return the schema and all that the keywords of `_LEADS` lead to, each once, so that circles end.
 
         Also return how many places were looked at: at most `most` of them, and one more if there were others.
         """
@@ -89,9 +88,7 @@ class _Places:
 
     @cached_property
     def tangled(self) -> bool:
-        """Whether it is too much to follow all. The answer does not depend on earlier questions, as values are read
-        again.
-        """
+        """Whether it is too much to follow all: whatever was asked before, as values are read again."""
         left, waiting = FOLLOWED, list[Any]([self._root])
         while waiting and left > 0:
             part = waiting.pop()
@@ -269,18 +266,18 @@ def lists_key(shape: Shape, key: str) -> bool:
 def _read(shape: Shape, key: str) -> tuple[list[Shape], bool]:
     found = shape.keys.get(key)
     if found is None:
-        found = _value_shapes(shape, key), _lists_key(shape, key)
+        own = list(_own(shape, key))
+        others = islice((inner for inner in shape.others if isinstance(inner, Mapping)), 1)
+        schemas = [inner for inner in own if isinstance(inner, Mapping)] or list(others)
+        listed = (
+            all(inner is not False for inner in own)
+            if own
+            else not shape.others or any(inner is not False for inner in shape.others)
+        )
+        found = [shape.inner(inner) for inner in schemas], listed
         if len(shape.keys) < KEYS:
             shape.keys[key] = found
     return found
-
-
-def _value_shapes(shape: Shape, key: str) -> list[Shape]:
-    found = [shape.inner(inner) for inner in _own(shape, key) if isinstance(inner, Mapping)]
-    if found:
-        return found
-    rest = next((inner for inner in shape.others if isinstance(inner, Mapping)), None)
-    return [] if rest is None else [shape.inner(rest)]
 
 
 def _own(shape: Shape, key: str) -> Iterator[Any]:
@@ -297,13 +294,6 @@ def _said(schema: Mapping[str, Any], key: str, most: int = PATTERNS) -> Iterator
         yield properties[key]
     asked = ((pattern, inner) for pattern, inner in islice(patterns.items(), most) if isinstance(pattern, str))
     yield from (inner for pattern, inner in asked if matches(pattern, key))
-
-
-def _lists_key(shape: Shape, key: str) -> bool:
-    said = list(_own(shape, key))
-    if said:
-        return not any(inner is False for inner in said)
-    return not shape.others or any(inner is not False for inner in shape.others)
 
 
 def allows_key(shape: Shape, key: str) -> bool:
