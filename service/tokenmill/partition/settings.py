@@ -18,7 +18,7 @@ _BARE = (Options(), Options(stream_tool_input=True))
 """Options of a message that gives none, and of one that asks for streaming, whatever the defaults: what `resolved`
 makes of them shows all that dialects ask of any message."""
 
-EVENTS_VERSION = 4
+EVENTS_VERSION = 5
 """Version of events, raised when the same input gives other events or state: a newer worker's replay would differ."""
 
 
