@@ -279,14 +279,15 @@ def complete(
     `mismatch` is why the arguments are not those that the model wrote, if that is known already.
     """
     run.state.complete += 1
-    source = call.source.text()
-    run.note("call", source)
+    if run.rules.traced:
+        run.note("call", call.source.text())
     if run.rules.drops_text_after_calls:
         run.close_block()  # more of an open block takes a short path that drops nothing
     if call.dropped:
         run.state.dropped += 1
         run.flush()
-        run.out.append(Error("unknown-tool", f"no tool is named {call.name!r}", call.id, call.name, source[:RAW_CHARS]))
+        raw = call.source.text()[:RAW_CHARS]
+        run.out.append(Error("unknown-tool", f"no tool is named {call.name!r}", call.id, call.name, raw))
         return
     end_growth(run, call)
     for argument, value in arguments.items() if run.rules.watches_arguments else ():
@@ -297,7 +298,7 @@ def complete(
     if not run.rules.knows(call.name):
         run.out.append(Error("unknown-tool", f"no tool is named {call.name!r}", call.id, call.name))
         run.out.append(ToolCall(call.id, call.name, arguments, repaired, "unknown-tool"))
-    elif mismatch := mismatch or run.rules.mismatch(call.name, arguments, 1 + len(source)):  # a part has a character
+    elif mismatch := mismatch or run.rules.mismatch(call.name, arguments, 1 + call.source.size):  # parts have some
         run.out.append(Error("schema-mismatch", mismatch, call.id, call.name))
         run.out.append(ToolCall(call.id, call.name, arguments, repaired, "schema-mismatch"))
     else:

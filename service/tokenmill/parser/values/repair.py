@@ -125,6 +125,11 @@ def to_json(text: str, *, words: bool = False, growing: bool = False) -> str:
     Strings are Python's if any is in single quotes, or if each needs the double ones for a `'` in it. With `growing`,
     for texts whose strings are sent while they arrive, only those from the first in single quotes on are.
     """
+    return _joined(*_relaxed(text, words=words), words=words, growing=growing)
+
+
+def _relaxed(text: str, *, words: bool) -> tuple[list[str], list[int]]:
+    """Return the tokens of JSON, and which of them are strings: as written; with `words`, in double quotes."""
     out: list[str] = []
     strings: list[int] = []
     for kind, source in _tokens_of(_WORD_OR_TOKEN if words else _TOKEN, text):
@@ -134,6 +139,10 @@ def to_json(text: str, *, words: bool = False, growing: bool = False) -> str:
             out.pop()
         if kind != "skipped":
             out.append(_written(kind, source, words=words))
+    return out, strings
+
+
+def _joined(out: list[str], strings: list[int], *, words: bool, growing: bool) -> str:
     spelling = Spelling.WORDS if words else Spelling.JSON
     if not words and not growing and _is_python([out[at] for at in strings]):
         spelling = Spelling.PYTHON
@@ -141,8 +150,12 @@ def to_json(text: str, *, words: bool = False, growing: bool = False) -> str:
         string = out[at]
         if string[0] == "'" and not words:
             spelling = Spelling.PYTHON
-        out[at] = f'"{escaped(string[1:-1], spelling)}"'
+        out[at] = _respelled(string, spelling)
     return " ".join(out)
+
+
+def _respelled(string: str, spelling: int) -> str:
+    return f'"{escaped(string[1:-1], spelling)}"'
 
 
 def _is_python(strings: list[str]) -> bool:
@@ -153,7 +166,7 @@ def _is_python(strings: list[str]) -> bool:
 def printed(text: str) -> str:
     """Return `repr()`'s text of a JSON value as JSON, which may still be wrong. Raises `ValueError` for other text."""
     return " ".join(
-        f'"{escaped(source[1:-1], Spelling.PYTHON)}"' if kind == "string" else _WORDS.get(source, source)
+        _respelled(source, Spelling.PYTHON) if kind == "string" else _WORDS.get(source, source)
         for kind, source in _tokens_of(_PRINTED, text)
     )
 
@@ -178,6 +191,8 @@ def _tokens_of(tokens: re.Pattern[str], text: str) -> Iterator[tuple[str, str]]:
 def _written(kind: str, source: str, *, words: bool) -> str:
     if kind == "key":
         return f'"{source}"'
+    if words and kind == "string" and source[0] == "'":
+        return _respelled(source, Spelling.WORDS)
     if kind != "word":
         return source
     source = _WORDS.get(source, source)
@@ -241,7 +256,11 @@ def decode_json(text: str, *, words: bool = False, growing: bool = False) -> tup
             return msgspec.json.decode(text), False
         with suppress(ValueError):
             return whole_characters(_lenient(text)), True
-    return _read(to_json(text, words=words, growing=growing)), True
+    tokens, strings = _relaxed(text, words=words)
+    if all(tokens[at][0] == '"' for at in strings):  # most are as JSON has them: then a file is read only once
+        with suppress(msgspec.DecodeError, UnicodeEncodeError):
+            return msgspec.json.decode(" ".join(tokens)), True
+    return _read(_joined(tokens, strings, words=words, growing=growing)), True
 
 
 def decode_printed(text: str) -> Any:
