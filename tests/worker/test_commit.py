@@ -204,14 +204,16 @@ async def test_commits_that_fail_for_too_long_are_fatal(stage: Stage, monkeypatc
 
 
 async def test_one_commit_is_in_flight_at_a_time(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    """So a committed offset never moves back."""
+    """So a committed offset never moves back. Hooks are told before."""
     async with rigged(stage) as rig:
         await _live(rig)
-        under_way, most = 0, 0
+        under_way, most, told = 0, 0, list[object]()
+        monkeypatch.setattr(rig.hooks, "committing", told.append)
         commit = rig.engine.consumer.commit
 
         async def watched(offsets: object) -> None:
             nonlocal under_way, most
+            assert told  # a worker that is stopped there has committed nothing yet
             under_way += 1
             most = max(most, under_way)
             await commit(offsets)

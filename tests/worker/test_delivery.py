@@ -1,11 +1,16 @@
 """What a delivery does: it makes lanes with their ways out, sets epochs, and closes."""
 
+from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from tests.support.rig import rigged
 from tests.support.stage import Stage, until
+from tokenmill.partition import Partition
+from tokenmill.worker.exactly_once import in_transactions
+from tokenmill.worker.lane import Phase
 
 pytestmark = pytest.mark.integration
 
@@ -30,3 +35,28 @@ async def test_the_epoch_at_least_once_is_the_group_s_generation(stage: Stage) -
         generation = rig.engine.consumer._coordinator.generation
         assert {lane.snapshots.epoch for lane in rig.engine.lanes.values()} == {generation}
         assert rig.engine.committer._interval_s == 0.1
+
+
+async def test_what_breaks_outside_of_transactions_ends_the_worker(stage: Stage) -> None:
+    """The producer of control records is that of all lanes: a lane that gets another one would have the same again."""
+    async with rigged(stage, delivery="exactly-once") as rig:
+        await until(lambda: rig.engine.ready, "every partition is live")
+        lane, kafka = rig.lane(), rig.engine.config.kafka
+        lane.inbox._break(problem := TimeoutError())
+        assert (rig.failures, lane.phase) == ([problem], Phase.LIVE)
+        name = f"{kafka.transactional_id_prefix}-{stage.group}-{stage.topics.tokens}-0"
+        assert in_transactions(lane).transaction.name == name
+
+
+async def test_with_each_new_lane_the_copy_of_sessions_may_lack_some(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The owner before may have died between the topic and the store."""
+    missed: list[None] = []
+    async with rigged(stage) as rig:
+        delivery = rig.engine.delivery
+        sessions: Any = SimpleNamespace(missed=lambda: missed.append(None))
+        monkeypatch.setattr(delivery, "parts", replace(delivery.parts, sessions=sessions))
+        delivery.make_lane(Partition(delivery.parts.settings, stage.topics.tokens, 0))
+        monkeypatch.undo()
+    assert missed == [None]

@@ -345,6 +345,7 @@ async def test_failures_count_from_the_last_transaction_that_came_through(monkey
     monkeypatch.setattr(lane.publication, "commit", commit)
     for now[0] in (0, 30, 50, 61, 200, 260):  # at 30 s it comes through
         await committer._commit(lane, Mark(1, 1, ""))
+    assert lane.phase is Phase.FAILED
     now[0] = 261
     with pytest.raises(FatalError, match="no commit came through for 60 s"):
         await committer._commit(lane, Mark(1, 1, ""))
