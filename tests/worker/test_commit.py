@@ -74,6 +74,7 @@ async def test_what_could_not_be_committed_in_time_is_not_kept(stage: Stage) -> 
         while lane.partition.offset < 4:
             await rig.turn()
         assert await rig.engine.committer.flush([lane], 0) == []
+        assert rig.hooks.snapshots == [(lane.partition.number, 3)]
 
 
 async def test_commits_begin_at_the_interval(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -140,6 +141,18 @@ async def test_what_is_captured_is_to_be_written_once_it_is_committed(stage: Sta
         lane.snapshots.due = 0.0
         await rig.commit()
         assert lane.snapshots.queued
+
+
+async def test_what_is_captured_is_not_written_before_it_is_committed(stage: Stage) -> None:
+    """An older commit does not count: the store is never ahead of the broker."""
+    async with rigged(stage) as rig:
+        await _live(rig)
+        await rig.commit()
+        lane = await _parsed_lane(stage, rig)
+        lane.snapshots.due = 0.0
+        await rig.commit()
+        assert lane.committed is not None
+        assert (lane.committed.offset, lane.snapshots.captured is not None, lane.snapshots.queued) == (0, True, False)
 
 
 async def test_a_flush_that_takes_too_long_gives_up_the_lane(stage: Stage) -> None:

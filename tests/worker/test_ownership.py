@@ -49,9 +49,11 @@ def _sources(rig: Rig) -> dict[int, str]:
 
 
 async def test_a_new_group_begins_at_the_first_record(stage: Stage) -> None:
-    """And nothing is ready before that."""
+    """And nothing is ready before that, not even before the worker has any partition."""
     await stage.send("c", {"message_id": "m", "seq": 0, "delta": "x"}, partition=0)
-    async with rigged(stage) as rig:
+    ready: list[bool] = []
+    async with rigged(stage, prepare=lambda engine: ready.append(engine.ready)) as rig:
+        assert ready == [False]
         assert not rig.engine.ready or rig.hooks.restores
         await _restored(rig)
         assert sorted(rig.hooks.restores) == [(0, "empty", 0), (1, "empty", 0)]
@@ -69,6 +71,7 @@ async def test_snapshots_of_partitions_that_went_elsewhere_are_not_kept(stage: S
         assert len(store._snapshots) == 2
         rig.engine.ownership.on_partitions_assigned([kept])
         assert list(store._snapshots) == [kept]
+        assert list(rig.engine.ownership._lost_logs._last) == [kept]  # another worker has the state of others
         await _restored(rig)
 
 
@@ -182,6 +185,40 @@ async def test_parked_state_is_not_believed_when_the_commit_moved(stage: Stage) 
         assert rig.hooks.restores[-1] == (0, "replay", 1)
 
 
+async def test_what_is_not_committed_is_not_parked(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its outputs may not have arrived: its records are read again, from what the broker has."""
+    async with rigged(stage) as rig:
+        await _talk(stage, rig, 0, 3)
+        await rig.commit()
+        before = rig.lane()
+        await _talk(stage, rig, 3, 1)
+
+        async def too_late(*_: object) -> list[object]:
+            return []
+
+        with monkeypatch.context() as patch:
+            patch.setattr(rig.engine.committer, "flush", too_late)
+            await rig.engine.ownership.on_partitions_revoked([])
+        rig.engine.ownership.on_partitions_assigned([before.topic_partition])
+        await _restored(rig)
+        assert rig.lane().partition is not before.partition
+        assert rig.hooks.restores[-1] == (0, "replay", 3)
+
+
+async def test_no_restore_outlives_its_assignment(stage: Stage) -> None:
+    """It would make a partition live that is another's."""
+    async with rigged(stage) as rig:
+        await _restored(rig)
+        owner, gate, places = rig.engine.ownership, Gate(), list(rig.engine.lanes)
+        await owner.on_partitions_revoked([])
+        gate.before(rig.engine.delivery, "take_over")
+        owner.on_partitions_assigned(places)
+        await gate.reached()
+        await owner.on_partitions_revoked([])
+        gate.open()
+        assert len(owner._restoring) == 0
+
+
 async def test_a_snapshot_and_the_records_after_it_give_the_state(stage: Stage) -> None:
     """The next owner begins at the snapshot's offset and replays silently up to the commit."""
     store = MemoryStore()
@@ -236,7 +273,7 @@ async def test_an_unreadable_snapshot_is_replaced_by_a_replay(stage: Stage) -> N
         assert _sources(rig)[0] == "replay"
 
 
-async def test_a_replay_ends_though_its_last_records_are_gone(stage: Stage) -> None:
+async def test_a_replay_ends_though_its_last_records_are_gone(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     """The consumer's position is past the committed offset: nothing below it will come any longer."""
     async with rigged(stage) as rig:
         await _talk(stage, rig, 0, 3)
@@ -248,11 +285,12 @@ async def test_a_replay_ends_though_its_last_records_are_gone(stage: Stage) -> N
         later = lane.committed.__class__(offset=9, low_water=0, fingerprint="other")
         lane.partition.begin_replay(later, lossy=False)
         rig.engine.ownership._plans[place] = Plan("replay", 0, later)
-        phases = []
+        seen = []
         for position in (8, 9):
-            rig.engine.ownership.reached(lane, position)
-            phases.append(lane.phase)
-        assert phases == [Phase.REPLAYING, Phase.LIVE]
+            monkeypatch.setattr(rig.engine, "position", lambda _, position=position: position)
+            rig.engine.balance()
+            seen.append((lane.phase, rig.engine.ready))
+        assert seen == [(Phase.REPLAYING, False), (Phase.LIVE, True)]
         assert lane.partition.offset == 9
 
 

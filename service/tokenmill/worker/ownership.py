@@ -91,7 +91,7 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
         for lane in lanes:
             self._close(lane)
         self._parked = {lane.topic_partition: lane for lane in done}
-        self.lanes, self._plans = {}, {}
+        self.lanes = {}
 
     async def stop_restoring(self) -> None:
         """Leave lanes that are not live yet as they are: nothing is opened for them any longer."""
