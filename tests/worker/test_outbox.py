@@ -182,3 +182,17 @@ async def test_a_closed_outbox_sends_nothing_more(stage: Stage, producer: AIOKaf
     box.flush()
     await turns()
     assert slow.sent == []
+
+
+async def test_what_waits_behind_a_batch_is_not_sent_once_it_is_closed() -> None:
+    """The partition may be another worker's when that batch is acknowledged."""
+    slow, ends = SlowPublisher(SMALL), Ends()
+    box = Outbox(slow, "events", 1, acknowledged=ends.acknowledged, failed=ends.failures.append)
+    for value in (b"1", b"2"):
+        box.append(1, b"key", value, [])
+        box.flush()
+        await turns()
+    box.close()
+    slow.sent[0].set_result(None)
+    await turns()
+    assert (len(slow.sent), box.begun, ends.failures) == (1, 2, [])
