@@ -104,11 +104,14 @@ async def test_a_delta_changes_adds_and_removes(store: SnapshotStore) -> None:
 
 
 async def test_a_delta_of_many_pages_and_the_next_one(store: SnapshotStore) -> None:
-    """Pages of changed and removed fields are one write; another delta builds on it."""
+    """Pages of changed and removed fields are one write, with its meta; another delta builds on it."""
     base = await store.write_full(TOPIC, 0, None, Place(1, 10), b"", MANY)
     removed = [key for key in MANY if len(key) > 3]
     changed = {b"new %d" % number: b"x" for number in range(2 * SNAPSHOT_PAGE_FIELDS)}
-    second = await store.write_delta(TOPIC, 0, base, Place(1, 11), b"", changed, removed)
+    second = await store.write_delta(TOPIC, 0, base, Place(1, 11), b"meta", changed, removed)
+    between = await store.load(TOPIC, 0)
+    assert between is not None
+    assert (between.head, between.meta) == (second, b"meta")
     third = await store.write_delta(TOPIC, 0, second, Place(1, 12), b"", {}, [])
     snapshot = await store.load(TOPIC, 0)
     assert snapshot is not None

@@ -72,7 +72,7 @@ async def test_snapshots_of_partitions_that_went_elsewhere_are_not_kept(stage: S
         rig.engine.ownership.on_partitions_assigned([kept])
         assert list(store._snapshots) == [kept]
         assert list(rig.engine.ownership._lost_logs._last) == [kept]  # another worker has the state of others
-        await _restored(rig)
+        await until(lambda: not rig.engine.ownership._parked, "nor is their parked state kept")
 
 
 async def test_state_is_kept_through_a_rebalance(stage: Stage) -> None:
@@ -206,14 +206,17 @@ async def test_what_is_not_committed_is_not_parked(stage: Stage, monkeypatch: py
 
 
 async def test_no_restore_outlives_its_assignment(stage: Stage) -> None:
-    """It would make a partition live that is another's."""
+    """It would make a partition live that is another's; nor does a failure of a lane of before begin one."""
     async with rigged(stage) as rig:
         await _restored(rig)
-        owner, gate, places = rig.engine.ownership, Gate(), list(rig.engine.lanes)
+        owner, gate, places, stale = rig.engine.ownership, Gate(), list(rig.engine.lanes), rig.lane()
         await owner.on_partitions_revoked([])
         gate.before(rig.engine.delivery, "take_over")
         owner.on_partitions_assigned(places)
         await gate.reached()
+        lanes = dict(rig.engine.lanes)
+        owner.restore_again(stale)
+        assert rig.engine.lanes == lanes
         await owner.on_partitions_revoked([])
         gate.open()
         assert len(owner._restoring) == 0
@@ -348,3 +351,21 @@ async def test_what_goes_wrong_in_a_callback_is_not_swallowed(stage: Stage) -> N
         await rig.engine.ownership.on_partitions_revoked([])
         rig.engine.ownership.on_partitions_assigned([TopicPartition("never subscribed", 0)])
         assert [type(problem).__name__ for problem in rig.failures] == ["RuntimeError", "IllegalStateError"]
+
+
+@pytest.mark.parametrize("phase", [Phase.LIVE, Phase.REPLAYING])
+async def test_what_goes_wrong_in_a_restore_is_not_swallowed(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, phase: Phase
+) -> None:
+    """Its partition would stay unread. A replay begins again, too, where the log does not hold what it was to read."""
+    async with rigged(stage) as rig:
+        await _restored(rig)
+
+        async def broken(*_: object) -> None:
+            raise RuntimeError("a take-over is broken")
+
+        rig.lane().phase = phase
+        monkeypatch.setattr(rig.engine.delivery, "take_over", broken)
+        await rig.engine.ownership.begin_again([rig.lane()])
+        await until(lambda: rig.failures, "it is reported")
+        assert str(rig.failures[0]) == "a take-over is broken"
