@@ -60,6 +60,10 @@ async def test_all_keys_of_a_partition_are_in_one_cluster_slot_and_expire(
         await store.write_full("tokens", 3, first, Place(1, 30, "id"), b"", {b"a": b"3"})
     [unfinished] = set(client.keys()) - set(names)
     assert 100_000 < client.pttl(unfinished) <= UNFINISHED_TTL_MS
+    for name in names:
+        client.pexpire(name, 1_000)
+    await store.write_delta("tokens", 3, second, Place(1, 21, "id"), b"", {b"a": b"3"}, [])
+    assert all(client.pttl(name) > 1_000 for name in names)
 
 
 async def test_a_full_write_whose_fields_are_evicted_before_its_end_is_no_snapshot(

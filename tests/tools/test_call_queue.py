@@ -211,19 +211,26 @@ async def test_who_leaves_answers_what_nobody_will_repeat(kafka: str, unique: st
 
 
 async def test_a_call_that_can_not_even_be_made_is_answered(config: Config) -> None:
-    """Nothing that goes wrong with one stops the others."""
+    """Nothing that goes wrong with one stops the others. One that comes again is not made again."""
+    made = list[str]()
 
     async def run(call: Call) -> Outcome:
+        made.append(call.id)
         if call.id == "one":
             raise RuntimeError("out of luck")
         return Outcome(result=1)
 
     async with desk_of(config, run) as queue:
         queue.begin_at(0)
-        queue.give([record(0, "one"), InputRecord("tool-calls", 0, 1, FUTURE_MS, b"c", b"junk"), record(2, "two")])
+        queue.give([record(0, "one"), record(1, "two")])
         working = asyncio.create_task(queue.work())
-        await until(lambda: queue.taken == 3 and not queue.unfinished, "all are over")
+        await until(lambda: queue.taken == 2 and not queue.unfinished, "both are over")
+        queue.give([record(2, "two")])
+        await until(lambda: queue.taken == 3 and not queue.unfinished, "it is known")
+        queue.give([InputRecord("tool-calls", 0, 3, FUTURE_MS, b"c", b"junk")])
+        await until(lambda: queue.taken == 4, "what is no call is passed")
         working.cancel()
+    assert made == ["one", "two"]
     assert {result.id: str(result.error or "") for result in await results(config)} == {
         "one": "RuntimeError('out of luck')",
         "two": "",
@@ -256,12 +263,7 @@ async def test_what_is_paused_begins_when_it_may_go_on(config: Config) -> None:
 async def test_what_is_given_up_leaves_no_place_taken(config: Config) -> None:
     """Whether its calls run, or their claims are just being written."""
     limits = ConcurrencyLimits(2, 2)
-
-    async def run(_: Call) -> Outcome:
-        await asyncio.Event().wait()
-        raise AssertionError("nobody sets it")
-
-    async with desk_of(config, run, limits) as queue:
+    async with desk_of(config, _for_ever, limits) as queue:
         queue.begin_at(0)
         working = asyncio.create_task(queue.work())
         queue.give([record(0, "one")])

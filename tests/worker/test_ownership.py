@@ -297,6 +297,20 @@ async def test_a_replay_ends_though_its_last_records_are_gone(stage: Stage, monk
         assert lane.partition.offset == 9
 
 
+async def test_a_record_behind_the_commit_ends_the_replay_and_is_new(stage: Stage) -> None:
+    """The last ones before it are gone."""
+    async with rigged(stage) as rig:
+        await _talk(stage, rig, 0, 3)
+        lane = rig.lane()
+        lane.phase = Phase.REPLAYING
+        ahead = lane.partition.mark().__class__(offset=9, low_water=0, fingerprint="other")
+        lane.partition.begin_replay(ahead, lossy=False)
+        rig.engine.ownership._plans[lane.topic_partition] = Plan("replay", 0, ahead)
+        old, new = log({"message_id": "m", "seq": 3}, start=3), log({"message_id": "m", "seq": 9}, start=9)
+        assert rig.engine.ownership.replay(lane, [*old, *new]) == new
+        assert (lane.phase, lane.partition.offset) == (Phase.LIVE, 9)
+
+
 async def test_a_replay_keeps_no_note_of_what_it_has_passed(stage: Stage) -> None:
     """It may take a day of records: neither messages that are gone are kept, nor what would have been counted."""
     async with rigged(stage) as rig:
