@@ -310,8 +310,9 @@ async def test_a_record_behind_the_commit_ends_the_replay_and_is_new(stage: Stag
         lane.partition.begin_replay(ahead, lossy=False)
         rig.engine.ownership._plans[lane.topic_partition] = Plan("replay", 0, ahead)
         old, new = log({"message_id": "m", "seq": 3}, start=3), log({"message_id": "m", "seq": 9}, start=9)
-        assert rig.engine.ownership.replay(lane, [*old, *new]) == new
-        assert (lane.phase, lane.partition.offset) == (Phase.LIVE, 9)
+        rig.engine.take(lane.topic_partition, [*old, *new])
+        assert (lane.phase, lane.partition.offset) == (Phase.LIVE, 10)
+        assert rig.engine.numbers.value("tokenmill_records_replayed_total") == 1
 
 
 async def test_a_replay_keeps_no_note_of_what_it_has_passed(stage: Stage) -> None:
