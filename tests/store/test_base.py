@@ -1,7 +1,9 @@
 """The contract of a snapshot store, over every store there is; that of Redis on a real server."""
 
 from collections.abc import AsyncIterator
+from typing import Any
 
+import msgspec
 import pytest
 
 from tokenmill.limits import SNAPSHOT_PAGE_BYTES, SNAPSHOT_PAGE_FIELDS
@@ -104,11 +106,14 @@ async def test_a_delta_changes_adds_and_removes(store: SnapshotStore) -> None:
 
 
 async def test_a_delta_of_many_pages_and_the_next_one(store: SnapshotStore) -> None:
-    """Pages of changed and removed fields are one write; another delta builds on it."""
+    """Pages of changed and removed fields are one write, with its meta; another delta builds on it."""
     base = await store.write_full(TOPIC, 0, None, Place(1, 10), b"", MANY)
     removed = [key for key in MANY if len(key) > 3]
     changed = {b"new %d" % number: b"x" for number in range(2 * SNAPSHOT_PAGE_FIELDS)}
-    second = await store.write_delta(TOPIC, 0, base, Place(1, 11), b"", changed, removed)
+    second = await store.write_delta(TOPIC, 0, base, Place(1, 11), b"meta", changed, removed)
+    between = await store.load(TOPIC, 0)
+    assert between is not None
+    assert (between.head, between.meta) == (second, b"meta")
     third = await store.write_delta(TOPIC, 0, second, Place(1, 12), b"", {}, [])
     snapshot = await store.load(TOPIC, 0)
     assert snapshot is not None
@@ -127,6 +132,15 @@ async def test_a_delta_on_another_base_changes_nothing(store: SnapshotStore, pla
     snapshot = await store.load(TOPIC, 0)
     assert snapshot is not None
     assert snapshot.fields == {b"a": b"1", b"b": b"2", b"c": b"3"}
+
+
+@pytest.mark.parametrize("other", [{"generation": "other"}, {"epoch": 2}, {"offset": 9}, {"fields": 3}])
+async def test_each_part_of_a_delta_s_base_has_to_agree(store: SnapshotStore, other: dict[str, Any]) -> None:
+    """A fence that is compared in part lets someone through."""
+    head = await _full(store)
+    with pytest.raises(HeadChanged):
+        await store.write_delta(TOPIC, 0, msgspec.structs.replace(head, **other), Place(1, 11), b"", {}, [])
+    assert await store.head(TOPIC, 0) == head
 
 
 async def test_a_delta_without_a_snapshot_is_refused(store: SnapshotStore) -> None:

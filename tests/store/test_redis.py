@@ -3,32 +3,27 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator, Coroutine, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, suppress
 from itertools import count
-from threading import Event
 from typing import Any
 
 import pytest
 import redis
 import uvloop
 
-from tests.support.relay import Relay
+from tests.support.relay_thread import resetting
 from tests.support.stage import until
 from tokenmill.errors import ConfigError, Unavailable
 from tokenmill.limits import SNAPSHOT_PAGE_BYTES, SNAPSHOT_PAGE_FIELDS
 from tokenmill.servers import RedisServer
 from tokenmill.store import Breaker, GuardedStore, Head, HeadChanged, Place, RedisStore, Snapshot
 from tokenmill.store.guarded import LONGEST_PAUSE_S
-from tokenmill.store.redis import pages, redis_client, translated
+from tokenmill.store.redis import UNFINISHED_TTL_MS, pages, redis_client, translated
 from tokenmill.store.sessions import RedisSessions
 
 pytestmark = pytest.mark.integration
 
 MANY = {b"%d" % number: b"x" for number in range(2 * SNAPSHOT_PAGE_FIELDS)}
-
-RESET_S = 0.003
-"""Between two resets of all connections: some commands of a millisecond come through, and no connection lives long."""
 
 REFUSALS = 100
 """One in seven resets meets a command between the client's look at its connection and its writing."""
@@ -43,9 +38,10 @@ async def store(redis_server: RedisServer) -> AsyncIterator[RedisStore]:
 
 
 @pytest.fixture
-def client(redis_server: RedisServer) -> redis.Redis:
+def client(redis_server: RedisServer) -> Iterator[redis.Redis]:
     """To look at the keys, and to break them."""
-    return redis.Redis(port=redis_server.port)
+    with redis.Redis(port=redis_server.port) as found:
+        yield found
 
 
 async def test_all_keys_of_a_partition_are_in_one_cluster_slot_and_expire(
@@ -60,7 +56,32 @@ async def test_all_keys_of_a_partition_are_in_one_cluster_slot_and_expire(
         [b"mill:{kafka:group:tokens:3}:head", b"mill:{kafka:group:tokens:3}:" + second.generation.encode()]
     )
     assert all(0 < client.pttl(name) <= 100_000 for name in names)
-    client.close()
+    with pytest.raises(HeadChanged):
+        await store.write_full("tokens", 3, first, Place(1, 30, "id"), b"", {b"a": b"3"})
+    [unfinished] = set(client.keys()) - set(names)
+    assert 100_000 < client.pttl(unfinished) <= UNFINISHED_TTL_MS
+    for name in names:
+        client.pexpire(name, 1_000)
+    await store.write_delta("tokens", 3, second, Place(1, 21, "id"), b"", {b"a": b"3"}, [])
+    assert all(client.pttl(name) > 1_000 for name in names)
+
+
+async def test_a_full_write_whose_fields_are_evicted_before_its_end_is_no_snapshot(
+    store: RedisStore, client: redis.Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The writer hears of it; what was there before stays."""
+    head, switch = await store.write_full("tokens", 0, None, Place(1, 10), b"", {b"a": b"1"}), store._switch
+
+    async def late(keys: list[str], args: list[Any]) -> Any:
+        client.delete(keys[1])
+        return await switch(keys=keys, args=args)
+
+    monkeypatch.setattr(store, "_switch", late)
+    with pytest.raises(Unavailable, match="fields of a new generation are missing"):
+        await store.write_full("tokens", 0, head, Place(1, 20), b"", {b"a": b"2"})
+    snapshot = await store.load("tokens", 0)
+    assert snapshot is not None
+    assert snapshot.head == head
 
 
 async def test_a_snapshot_that_lost_fields_is_none(store: RedisStore, client: redis.Redis) -> None:
@@ -68,7 +89,6 @@ async def test_a_snapshot_that_lost_fields_is_none(store: RedisStore, client: re
     head = await store.write_full("tokens", 0, None, Place(1, 10), b"", MANY)
     client.hdel("mill:{kafka:group:tokens:0}:" + head.generation, b"7")
     assert await store.load("tokens", 0) is None
-    client.close()
 
 
 @pytest.mark.parametrize(("field", "value"), [("epoch", b"x"), ("offset", b"1.5")])
@@ -85,7 +105,6 @@ async def test_a_head_that_is_none_of_ours_is_none(
     assert refused.value.head is None
     again = await store.write_full("tokens", 0, None, Place(1, 20), b"", {b"a": b"2"})
     assert await store.load("tokens", 0) == Snapshot(again, b"", {b"a": b"2"})
-    client.close()
 
 
 @pytest.mark.parametrize("field", ["generation", "epoch", "offset", "fields"])
@@ -96,7 +115,6 @@ async def test_a_head_that_lost_something_is_replaced(store: RedisStore, client:
     head = await store.write_full("tokens", 0, await store.head("tokens", 0), Place(1, 20), b"", {b"a": b"2"})
     head = await store.write_delta("tokens", 0, head, Place(1, 30), b"", {b"b": b"3"}, [])
     assert await store.load("tokens", 0) == Snapshot(head, b"", {b"a": b"2", b"b": b"3"})
-    client.close()
 
 
 async def test_a_sound_head_is_not_replaced_by_who_knows_of_none(store: RedisStore) -> None:
@@ -115,7 +133,6 @@ async def test_a_generation_of_any_name_is_replaced(store: RedisStore, client: r
     assert await store.load("tokens", 0) is None
     head = await store.write_full("tokens", 0, found, Place(1, 20), b"", {b"a": b"2"})
     assert await store.load("tokens", 0) == Snapshot(head, b"", {b"a": b"2"})
-    client.close()
 
 
 async def test_what_others_own_stays(store: RedisStore) -> None:
@@ -137,7 +154,6 @@ async def test_an_interrupted_delta_is_no_snapshot_until_a_full_write(store: Red
     snapshot = await store.load("tokens", 0)
     assert snapshot is not None
     assert snapshot.fields == MANY
-    client.close()
 
 
 async def test_a_delta_whose_writer_died_between_two_pages_is_no_snapshot(
@@ -177,7 +193,6 @@ async def test_a_delta_whose_fields_are_evicted_between_two_pages_is_refused(
     with pytest.raises(HeadChanged):
         await store.write_delta("tokens", 0, head, Place(1, 20), b"", MANY, [])
     assert await store.load("tokens", 0) is None
-    client.close()
 
 
 async def test_a_reader_starts_again_when_the_head_changes(store: RedisStore, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -224,7 +239,6 @@ async def test_a_write_whose_answer_was_lost_does_not_spoil_the_next(
         await store.write_delta("tokens", 0, head, Place(1, 11), b"", {b"b": b"2"}, [])
     redis_server.thaw()
     await until(lambda: client.hget("mill:{kafka:group:tokens:0}:head", "offset") == b"11", "it is applied after all")
-    client.close()
     with pytest.raises(HeadChanged):
         await store.write_delta("tokens", 0, head, Place(1, 12), b"", {b"c": b"3"}, [])
     await store.write_full("tokens", 0, await store.head("tokens", 0), Place(1, 12), b"", {b"c": b"3"})
@@ -238,16 +252,16 @@ async def test_a_replica_behind_the_name_of_its_master_is_unavailable(store: Red
     client.replicaof("127.0.0.1", 1)
     with pytest.raises(Unavailable, match="read only"):
         await store.write_full("tokens", 0, None, Place(1, 10), b"", {b"a": b"1"})
+    assert not any(each.is_connected for each in store._redis.connection_pool._get_free_connections())
     client.replicaof("NO", "ONE")
     await store.write_full("tokens", 0, None, Place(1, 10), b"", {b"a": b"1"})
-    client.close()
 
 
 def test_pages_keep_both_caps() -> None:
     """Number of fields and bytes; a field that is over alone has a page of its own."""
-    fields = MANY | {b"long": b"x" * (SNAPSHOT_PAGE_BYTES + 1), b"last": b"y"}
+    fields = MANY | {b"long": b"x" * (SNAPSHOT_PAGE_BYTES + 1), b"last": b"y", b"more": b"z"}
     found = list(pages(fields))
-    assert [len(page) // 2 for page in found] == [SNAPSHOT_PAGE_FIELDS, SNAPSHOT_PAGE_FIELDS, 1, 1]
+    assert [len(page) // 2 for page in found] == [SNAPSHOT_PAGE_FIELDS, SNAPSHOT_PAGE_FIELDS, 1, 2]
     assert [part for page in found for part in page] == [part for item in fields.items() for part in item]
 
 
@@ -257,32 +271,6 @@ async def test_clusters_have_keys_of_their_own(store: RedisStore, redis_server: 
     await store.write_full("tokens", 0, None, Place(1, 10, "id"), b"", {b"a": b"1"})
     assert await other.head("tokens", 0) is None
     await other.close()
-
-
-@contextmanager
-def resetting(target: int) -> Iterator[int]:
-    """A port that leads to this one, whose connections are all reset again and again.
-
-    In a thread of its own: what is tested has a loop of another kind, and hears of a reset at any moment.
-    """
-    port, over = Future[int](), Event()
-
-    async def relay() -> None:
-        async with Relay(target) as relay:
-            port.set_result(relay.port)
-            while not over.is_set():
-                await asyncio.sleep(RESET_S)
-                relay.reset()
-        ending = asyncio.all_tasks() - {asyncio.current_task()}
-        await asyncio.gather(*ending, return_exceptions=True)
-
-    with ThreadPoolExecutor(1) as threads:
-        relaying = threads.submit(asyncio.run, relay())
-        try:
-            yield port.result(10)
-        finally:
-            over.set()
-            relaying.result(10)
 
 
 def test_resets_in_whatever_moment_are_unavailable(redis_server: RedisServer) -> None:

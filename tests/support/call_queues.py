@@ -33,7 +33,7 @@ class Functions:
         return f"as it is: {call.name}"
 
     async def make(self, call: Call, fingerprint: str, progress: Callable[[Progress], None]) -> Outcome:
-        assert fingerprint in ("", f"as it is: {call.name}")
+        assert fingerprint == (f"as it is: {call.name}" if call.name == "w__risky" else "")
         progress(Progress(1, 2, "half-way"))
         return await self._run(call)
 

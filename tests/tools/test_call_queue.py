@@ -143,17 +143,19 @@ async def test_who_takes_over_shuts_out_the_owner_before(config: Config) -> None
 
 
 async def test_of_what_may_have_been_made_nothing_is_denied(kafka: str, unique: str) -> None:
-    """It may be made again, and can't be; or the policy of today wants a person to be asked, and nobody was."""
+    """It may be made again, and can't be, or is too old; or today's policy wants a person to be asked, and none was."""
     config = await config_of(kafka, unique, repeat=("w__*",), policy=("ask w__risky",))
-    codes: dict[str, Code] = {"away": "unavailable", "other": "denied", "slow": "timeout"}
+    codes: dict[str, Code] = {"away": "unavailable", "other": "denied", "slow": "timeout", "granted": "timeout"}
 
     async def run(call: Call) -> Outcome:
         return Outcome(error="why", code=codes[call.id])
 
-    names = dict.fromkeys(codes, "w__note") | {"asked": "w__risky"}
-    claimed = [Call("c", "m", 0, 7, id_, name, {}, FUTURE_MS) for id_, name in names.items()]
-    written = {call.key: msgspec.json.encode(Written("running", FUTURE_MS, call)) for call in claimed}
-    await write_topic(kafka, config.topics.tool_state, [(key, value, []) for key, value in written.items()])
+    names = dict.fromkeys(codes, "w__note") | {"late": "w__note", "asked": "w__risky", "granted": "w__risky"}
+    calls = [Call("c", "m", 0, 7, id_, name, {}, 1 if id_ == "late" else FUTURE_MS) for id_, name in names.items()]
+    asked = {"granted": ("as it is: w__risky", FUTURE_MS)}
+    written = {call.key: Written("running", FUTURE_MS, call, *asked.get(call.id, ())) for call in calls}
+    records = [(key, msgspec.json.encode(value)) for key, value in written.items()]
+    await write_topic(kafka, config.topics.tool_state, [(*record, []) for record in records])
     async with desk_of(config, run) as queue:
         queue.begin_at(4)
         queue.give([record(4, "new")])
@@ -167,24 +169,24 @@ async def test_of_what_may_have_been_made_nothing_is_denied(kafka: str, unique: 
         "other": "in-doubt",
         "slow": "timeout",
         "asked": "in-doubt",
+        "late": "in-doubt",
+        "granted": "timeout",
         "new": "unavailable",
     }
 
 
+async def _for_ever(_: Call) -> Outcome:
+    await asyncio.Event().wait()
+    raise AssertionError("nobody sets it")
+
+
 async def test_names_in_the_log_are_quoted(config: Config, caplog: pytest.LogCaptureFixture) -> None:
     """A model and its clients choose them: a line break in one is no line of ours, and a long one is cut."""
-    runs = asyncio.Event()
-
-    async def run(_: Call) -> Outcome:
-        runs.set()
-        await asyncio.Event().wait()
-        raise AssertionError("nobody sets it")
-
-    async with desk_of(config, run) as queue:
+    async with desk_of(config, _for_ever) as queue:
         queue.begin_at(0)
         queue.give([record(0, "x\n2026-01-01 CRITICAL all is lost \x1b[2J" + "y" * 900)])
         working = asyncio.create_task(queue.work())
-        await runs.wait()
+        await until(lambda: queue._running.calls, "it runs")
         queue.leave()
         working.cancel()
     (line,) = [each.getMessage() for each in caplog.records if "in doubt" in each.getMessage()]
@@ -193,36 +195,46 @@ async def test_names_in_the_log_are_quoted(config: Config, caplog: pytest.LogCap
     assert len(line) < 400
 
 
-async def test_a_call_over_the_limit_is_in_the_log(config: Config, caplog: pytest.LogCaptureFixture) -> None:
-    """It can't be answered: what is written of it might not fit, either. The calls after it are run."""
-
-    async def run(call: Call) -> Outcome:
-        return Outcome(result=call.id)
-
-    async with desk_of(config, run) as queue:
+async def test_who_leaves_answers_what_nobody_will_repeat(kafka: str, unique: str) -> None:
+    """And breaks it off. A call that may be repeated is left to the next owner."""
+    config = await config_of(kafka, unique, repeat=("w__again",))
+    async with desk_of(config, _for_ever) as queue:
         queue.begin_at(0)
-        queue.give([record(0, "x" * 1_025), record(1, "one")])
+        queue.give([record(0, "one"), record(1, "two", "again")])
         working = asyncio.create_task(queue.work())
-        (result,) = await until(lambda: results(config), "a result")
+        await until(lambda: len(queue._running.calls) == 2, "both run")
+        queue.leave()
+        await until(lambda: not queue.leaving, "the first one is answered")
+        assert queue.running == 1
         working.cancel()
-    assert result.id == "one"
-    assert "/0: the call at offset 0 is not run: a name has 1,025 bytes" in caplog.text
+    assert [(result.id, result.code) for result in await results(config)] == [("one", "in-doubt")]
 
 
-async def test_a_call_that_can_not_even_be_made_is_answered(config: Config) -> None:
-    """Nothing that goes wrong with one stops the others."""
+async def test_a_call_that_can_not_even_be_made_is_answered(config: Config, caplog: pytest.LogCaptureFixture) -> None:
+    """Nothing that goes wrong with one stops the others. One that comes again is not made again.
+
+    One over the limit is in the log: an answer would have its names, too, and might not fit, either.
+    """
+    made = list[str]()
 
     async def run(call: Call) -> Outcome:
+        made.append(call.id)
         if call.id == "one":
             raise RuntimeError("out of luck")
         return Outcome(result=1)
 
     async with desk_of(config, run) as queue:
         queue.begin_at(0)
-        queue.give([record(0, "one"), InputRecord("tool-calls", 0, 1, FUTURE_MS, b"c", b"junk"), record(2, "two")])
+        queue.give([record(0, "one"), record(1, "two")])
         working = asyncio.create_task(queue.work())
-        await until(lambda: queue.taken == 3 and not queue.unfinished, "all are over")
+        await until(lambda: queue.taken == 2 and not queue.unfinished, "both are over")
+        queue.give([record(2, "two")])
+        await until(lambda: queue.taken == 3 and not queue.unfinished, "it is known")
+        queue.give([InputRecord("tool-calls", 0, 3, FUTURE_MS, b"c", b"junk"), record(4, "x" * 1_025)])
+        await until(lambda: queue.taken == 5, "what is no call is passed")
         working.cancel()
+    assert "/0: the call at offset 4 is not run: a name has 1,025 bytes" in caplog.text
+    assert made == ["one", "two"]
     assert {result.id: str(result.error or "") for result in await results(config)} == {
         "one": "RuntimeError('out of luck')",
         "two": "",
@@ -255,12 +267,7 @@ async def test_what_is_paused_begins_when_it_may_go_on(config: Config) -> None:
 async def test_what_is_given_up_leaves_no_place_taken(config: Config) -> None:
     """Whether its calls run, or their claims are just being written."""
     limits = ConcurrencyLimits(2, 2)
-
-    async def run(_: Call) -> Outcome:
-        await asyncio.Event().wait()
-        raise AssertionError("nobody sets it")
-
-    async with desk_of(config, run, limits) as queue:
+    async with desk_of(config, _for_ever, limits) as queue:
         queue.begin_at(0)
         working = asyncio.create_task(queue.work())
         queue.give([record(0, "one")])

@@ -1,14 +1,19 @@
 """What is written of the calls of one partition, on a real Kafka."""
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Awaitable, Callable
 from functools import partial
+from types import SimpleNamespace
+from typing import Any
 
 import msgspec
 import pytest
 from aiokafka import AIOKafkaProducer, TopicPartition
 
 from tests.support.call_queues import config_of, progress, results, states
+from tests.support.slow_publisher import turns
 from tests.support.topics import make_anew, read_topic
+from tokenmill.config import Topics
 from tokenmill.errors import FatalError
 from tokenmill.kafka.clients import make_producer
 from tokenmill.kafka.transaction import Transaction
@@ -76,6 +81,32 @@ async def test_a_log_that_begins_again_is_not_gone_on_with(kafka: str, unique: s
     await transaction.close(5)
     await transaction_after(make)
     assert (await states(config), await results(config)) == ([], [])
+
+
+async def test_nothing_is_committed_before_all_is_acknowledged() -> None:
+    """A result, too: the broker would commit without it. The next owner reads from the oldest record that counts."""
+    known, sent, committed = CallStates(1_000), list[asyncio.Future[Any]](), list[tuple[int, str]]()
+    known.end = 5
+
+    async def send(*_: object, **__: object) -> asyncio.Future[Any]:
+        sent.append(asyncio.get_running_loop().create_future())
+        return sent[-1]
+
+    async def commit(_: object, offset: Any, acknowledged: Callable[[], Awaitable[None]]) -> None:
+        await acknowledged()
+        committed.append((offset.offset, offset.metadata))
+
+    transaction: Any = SimpleNamespace(client=SimpleNamespace(send=send), commit=commit)
+    log = StateLog(TopicPartition("tool-calls", 0), transaction, Topics(), known)
+    writing = asyncio.create_task(log.write([Step(call("over"), "done", Outcome(result=1))], [], 3, 10))
+    await turns()
+    state, result = sent
+    state.set_result(SimpleNamespace(offset=5))
+    await turns()
+    assert committed == []
+    result.set_result(None)
+    await writing
+    assert committed == [(3, "5")]
 
 
 async def transaction_after(make: Callable[[], AIOKafkaProducer]) -> None:

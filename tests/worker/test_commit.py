@@ -74,6 +74,7 @@ async def test_what_could_not_be_committed_in_time_is_not_kept(stage: Stage) -> 
         while lane.partition.offset < 4:
             await rig.turn()
         assert await rig.engine.committer.flush([lane], 0) == []
+        assert rig.hooks.snapshots == [(lane.partition.number, 3)]
 
 
 async def test_commits_begin_at_the_interval(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -142,6 +143,18 @@ async def test_what_is_captured_is_to_be_written_once_it_is_committed(stage: Sta
         assert lane.snapshots.queued
 
 
+async def test_what_is_captured_is_not_written_before_it_is_committed(stage: Stage) -> None:
+    """An older commit does not count: the store is never ahead of the broker."""
+    async with rigged(stage) as rig:
+        await _live(rig)
+        await rig.commit()
+        lane = await _parsed_lane(stage, rig)
+        lane.snapshots.due = 0.0
+        await rig.commit()
+        assert lane.committed is not None
+        assert (lane.committed.offset, lane.snapshots.captured is not None, lane.snapshots.queued) == (0, True, False)
+
+
 async def test_a_flush_that_takes_too_long_gives_up_the_lane(stage: Stage) -> None:
     """It is not among those that are done: its records will be read again."""
     async with rigged(stage) as rig:
@@ -204,14 +217,16 @@ async def test_commits_that_fail_for_too_long_are_fatal(stage: Stage, monkeypatc
 
 
 async def test_one_commit_is_in_flight_at_a_time(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    """So a committed offset never moves back."""
+    """So a committed offset never moves back. Hooks are told before."""
     async with rigged(stage) as rig:
         await _live(rig)
-        under_way, most = 0, 0
+        under_way, most, told = 0, 0, list[object]()
+        monkeypatch.setattr(rig.hooks, "committing", told.append)
         commit = rig.engine.consumer.commit
 
         async def watched(offsets: object) -> None:
             nonlocal under_way, most
+            assert told  # a worker that is stopped there has committed nothing yet
             under_way += 1
             most = max(most, under_way)
             await commit(offsets)

@@ -43,6 +43,7 @@ async def test_a_started_engine_reads_publishes_and_commits(stage: Stage) -> Non
         await until(stage.caught_up, "everything is committed")
         await rig.engine.drain(10)
         assert not rig.engine.ready
+        assert rig.engine.consumer._closed
         assert rig.failures == []
     assert await stage.found() == await stage.expected()
 
@@ -112,7 +113,9 @@ async def test_what_came_before_an_error_is_read_again(stage: Stage, monkeypatch
     async with rigged(stage) as rig:
         await _live(rig)
         first, second = places = [TopicPartition(stage.topics.tokens, number) for number in range(2)]
-        for seq in range(3):
+        await stage.send("c", {"message_id": "m", "seq": 0, "delta": "x"}, partition=0)
+        await rig.parsed(1)
+        for seq in range(1, 3):
             await stage.send("c", {"message_id": "m", "seq": seq, "delta": "x"}, partition=0)
         await stage.send("d", {"message_id": "m", "seq": 0, "delta": "x"}, partition=1)
         fetched = rig.engine.consumer._fetcher._records
@@ -121,7 +124,7 @@ async def test_what_came_before_an_error_is_read_again(stage: Stage, monkeypatch
         batch = fetched[second]._partition_records
         batch._records = Fetched(batch._records.data[:-1] + b"?")
         assert await rig.turn() == 0
-        assert rig.engine.position(first) == 0
+        assert rig.engine.position(first) == 1
 
         async def read() -> bool:
             await rig.turn()
@@ -242,9 +245,13 @@ async def test_a_task_that_ends_is_a_failure(stage: Stage) -> None:
         ]
 
 
-async def test_position_and_end_are_what_the_client_knows(stage: Stage) -> None:
-    """Lag is the difference; a partition that is not ours has none."""
+async def test_position_and_end_are_what_the_client_knows(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lag is the difference; a partition that is not ours has none, and an open transaction is not part of it."""
     async with rigged(stage) as rig:
         place = await _one_read(rig, stage)
-        assert rig.engine.end(place) == 1
+        assert (rig.engine.end(place), rig.engine.uncommitted(place), rig.engine.caught_up(place)) == (1, 0, True)
+        monkeypatch.setattr(rig.engine.consumer, "highwater", lambda _: 3)
+        assert (rig.engine.end(place), rig.engine.uncommitted(place), rig.engine.caught_up(place)) == (1, 2, True)
+        monkeypatch.setattr(rig.engine.consumer, "last_stable_offset", lambda _: 2)
+        assert (rig.engine.end(place), rig.engine.caught_up(place)) == (2, False)
         assert rig.engine.end(TopicPartition("other", 0)) is None

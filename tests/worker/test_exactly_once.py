@@ -1,7 +1,7 @@
 """Steps of the cycle where publish and commit are one transaction, on a real Kafka."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from types import SimpleNamespace
 from typing import Any, cast
@@ -10,12 +10,13 @@ import pytest
 from aiokafka import TopicPartition
 
 from tests.support.rig import Rig, rigged
+from tests.support.slow_publisher import SlowPublisher, record, turns
 from tests.support.stage import Stage, until
 from tokenmill.errors import FatalError, Unavailable
 from tokenmill.observe import Hooks, Numbers
 from tokenmill.partition import Mark
 from tokenmill.worker import exactly_once
-from tokenmill.worker.exactly_once import CATCHING_UP, TransactionCommitter, in_transactions
+from tokenmill.worker.exactly_once import CATCHING_UP, InTransactions, TransactionCommitter, in_transactions
 from tokenmill.worker.lane import Lane, Phase
 
 pytestmark = pytest.mark.integration
@@ -24,21 +25,15 @@ DELIVERY = "exactly-once"
 
 
 async def _live(rig: Rig) -> Lane:
-    async def live() -> bool:
-        await rig.turn()
-        return rig.engine.ready
-
-    await until(live, "every partition is live")
-    return next(lane for tp, lane in rig.engine.lanes.items() if tp.partition == 0)
+    await rig.live()
+    return rig.lane()
 
 
 async def _parsed(stage: Stage, rig: Rig, first: int = 0, count: int = 3) -> None:
     """Some records of one message, on partition 0, read and parsed."""
     for seq in range(first, first + count):
         await stage.send("c", {"message_id": "m", "seq": seq, "delta": "x"}, partition=0)
-    lane = rig.engine.lanes[TopicPartition(stage.topics.tokens, 0)]
-    while lane.partition.offset < first + count:
-        await rig.turn()
+    await rig.parsed(first + count)
 
 
 async def test_a_commit_has_outputs_offset_and_mark(stage: Stage) -> None:
@@ -144,6 +139,7 @@ async def test_state_is_kept_through_a_rebalance(stage: Stage) -> None:
         lane = await _live(rig)
         await _parsed(stage, rig)
         await rig.engine.ownership.on_partitions_revoked([])
+        assert rig.engine.delivery.producers() == [rig.engine.producer]
         assert await stage.found() == await stage.expected()
         rig.engine.ownership.on_partitions_assigned([TopicPartition(stage.topics.tokens, n) for n in range(2)])
         after = await _live(rig)
@@ -321,34 +317,81 @@ async def test_control_records_are_outside_of_transactions(stage: Stage) -> None
         assert [record.value for record in await stage.read(stage.topics.tokens)] == [b'{"control":"timeout"}']
 
 
-class Away:
-    """What a committer uses of a lane: its transaction fails as the test says."""
-
-    phase = Phase.LIVE
-    topic_partition = TopicPartition("tokens", 0)
-    partition = SimpleNamespace(topic="tokens", number=0)
-    problem: Exception | None = None
-
-    @property
-    def publication(self) -> "Away":
-        return self
-
-    async def commit(self, *_: object) -> None:
-        if self.problem is not None:
-            raise self.problem
-
-    def fail(self, _: Exception) -> None:
-        """It is restored then."""
+async def _waited(_place: object, _offset: object, acknowledged: Callable[[], Awaitable[None]]) -> None:
+    await acknowledged()
 
 
-async def test_failures_count_from_the_last_transaction_that_came_through() -> None:
+def _on_the_way() -> tuple[Lane, SlowPublisher]:
+    transaction = cast("Any", SimpleNamespace(commit=_waited))
+    slow = SlowPublisher(10_000)
+    return slow.lane(InTransactions(transaction, lambda _: None, lambda _: None)), slow
+
+
+def _committer(clock: Callable[[], float]) -> TransactionCommitter:
+    config = SimpleNamespace(worker=SimpleNamespace(stall_timeout_s=60))
+    parts: Any = SimpleNamespace(numbers=Numbers(), hooks=Hooks(), config=config, clock=clock)
+    return TransactionCommitter(parts, cast("Any", None), 1_000)
+
+
+async def test_failures_count_from_the_last_transaction_that_came_through(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of the partition itself, and in a row: it may have been another worker's for hours meanwhile."""
-    now, config = [0.0], SimpleNamespace(worker=SimpleNamespace(stall_timeout_s=60))
-    parts: Any = SimpleNamespace(numbers=Numbers(), hooks=Hooks(), config=config, clock=lambda: now[0])
-    writer: Any = None
-    committer, away, lane = TransactionCommitter(parts, writer, 1_000), Unavailable("Kafka is away"), Away()
-    for now[0], lane.problem in ((0, away), (30, None), (50, away), (61, away), (200, away), (260, away)):
-        await committer._commit(cast("Lane", lane), Mark(1, 1, ""))
+    now = [0.0]
+    committer, (lane, _) = _committer(lambda: now[0]), _on_the_way()
+
+    async def commit(*_: object) -> None:
+        if now[0] != 30:
+            raise Unavailable("Kafka is away")
+
+    monkeypatch.setattr(lane.publication, "commit", commit)
+    for now[0] in (0, 30, 50, 61, 200, 260):  # at 30 s it comes through
+        await committer._commit(lane, Mark(1, 1, ""))
+    assert lane.phase is Phase.FAILED
     now[0] = 261
     with pytest.raises(FatalError, match="no commit came through for 60 s"):
-        await committer._commit(cast("Lane", lane), Mark(1, 1, ""))
+        await committer._commit(lane, Mark(1, 1, ""))
+
+
+async def test_nothing_behind_a_mark_is_sent_with_it() -> None:
+    """Else it would be committed with an offset before it, and published again."""
+    lane, slow = _on_the_way()
+    lane.process([record(0, b'{"delta":"x"}')])
+    lane.mark()
+    lane.process([record(1, b'{"delta":"y"}')])
+    await turns()
+    assert (lane.outboxes["events"].begun, slow.topics) == (2, ["events"])
+
+
+async def test_a_transaction_waits_for_all_that_is_before_its_mark() -> None:
+    """Whatever is acknowledged first, and whichever slice it is of."""
+    lane, slow = _on_the_way()
+    lane.process([record(0, b"{")])
+    lane.process([record(1, b'{"delta":"x"}')])
+    lane.mark()
+    mark = lane.committable()
+    assert mark is not None
+    ending = asyncio.create_task(in_transactions(lane).commit(lane, mark))
+    await turns()
+    slow.sent[slow.topics.index("tokens.dlq")].set_result(None)
+    await turns()
+    assert (ending.done(), lane.committed, lane.in_flight) == (False, None, True)
+    slow.sent[slow.topics.index("events")].set_result(None)
+    await ending
+    assert (lane.committed, lane.in_flight) == (mark, False)
+
+
+async def test_a_lane_has_one_next_transaction_while_it_is_live() -> None:
+    """However often it is woken, and none once the committer ends."""
+    lane, _ = _on_the_way()
+    own, committer = in_transactions(lane), _committer(lambda: 0.0)
+    own.due, lane.phase = 3_600.0, Phase.REPLAYING
+    running = asyncio.create_task(committer.run(lambda: [lane]))
+    await turns()
+    before, lane.phase = own.soon, Phase.LIVE
+    committer.wake(lane)
+    soon = own.soon
+    committer.wake(lane)
+    assert soon is not None
+    assert (before, own.soon) == (None, soon)
+    running.cancel()
+    await asyncio.wait([running, soon], timeout=10)
+    assert soon.cancelled()

@@ -11,6 +11,7 @@ from aiokafka import AIOKafkaProducer, TopicPartition
 from aiokafka.errors import InvalidTimestampError
 from aiokafka.producer.message_accumulator import BatchBuilder
 
+from tests.support.slow_publisher import turns
 from tests.support.stage import Stage, until
 from tokenmill.errors import FatalError
 from tokenmill.worker.inbox import Inbox
@@ -106,9 +107,3 @@ async def test_behind_one_that_is_refused_none_has_its_number() -> None:
     await turns()
     assert [number for number, _ in client.sent] == [0, 0, 1]
     assert (box.acked, box.misdated, failures) == (3, True, [])
-
-
-async def turns() -> None:
-    """Let everything that can run do so."""
-    for _ in range(10):
-        await asyncio.sleep(0)

@@ -197,6 +197,16 @@ def test_a_closed_lane_commits_and_sends_nothing() -> None:
     assert all(box.closed for box in (*lane.outboxes.values(), lane.inbox))  # type: ignore[attr-defined] # a Box
 
 
+def test_a_failed_lane_commits_nothing() -> None:
+    """Not even what is acknowledged, which may be in a transaction with what is not."""
+    lane = _lane()
+    lane.process([_record(0)])
+    lane.mark()
+    _ack(lane)
+    lane.fail(Unavailable("the transaction did not end"))
+    assert (lane.phase, lane.committable()) == (Phase.FAILED, None)
+
+
 async def test_a_drain_ends_with_the_last_acknowledgement() -> None:
     """Not before; and immediately if nothing is in flight."""
     lane = _lane()

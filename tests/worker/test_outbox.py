@@ -2,13 +2,12 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import Any
 
 import pytest
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaTimeoutError
-from aiokafka.producer.message_accumulator import BatchBuilder
 
+from tests.support.slow_publisher import SlowPublisher, turns
 from tests.support.stage import Stage, until
 from tokenmill.worker.outbox import Outbox
 
@@ -62,20 +61,6 @@ async def test_records_arrive_in_order_with_their_timestamps(stage: Stage, produ
     assert ends.failures == []
 
 
-class Slow:
-    """A publisher whose batches the test acknowledges."""
-
-    def __init__(self) -> None:
-        self.sent: list[asyncio.Future[None]] = []
-
-    def create_batch(self) -> Any:
-        return BatchBuilder(SMALL, 0)
-
-    async def send_batch(self, _batch: Any, _topic: str, *, partition: int) -> asyncio.Future[None]:  # noqa: ARG002 -- as the client's
-        self.sent.append(asyncio.get_running_loop().create_future())
-        return self.sent[-1]
-
-
 async def test_where_the_acknowledged_ends_is_known(stage: Stage, producer: AIOKafkaProducer) -> None:
     """By the topic's offsets, whatever others write there; what is not acknowledged does not count."""
     ends = Ends()
@@ -91,7 +76,7 @@ async def test_where_the_acknowledged_ends_is_known(stage: Stage, producer: AIOK
 
 async def test_records_join_while_a_batch_is_on_its_way() -> None:
     """However often it is flushed: the busier the broker, the larger the batches."""
-    slow, ends = Slow(), Ends()
+    slow, ends = SlowPublisher(SMALL), Ends()
     box = Outbox(slow, "events", 1, acknowledged=ends.acknowledged, failed=ends.failures.append)
     for number in range(10):
         box.append(1, b"key", b"%d" % number, [])
@@ -109,7 +94,7 @@ async def test_records_join_while_a_batch_is_on_its_way() -> None:
 
 async def test_behind_a_batch_that_did_not_arrive_nothing_counts() -> None:
     """Otherwise an offset could be committed whose outputs are missing."""
-    slow, ends = Slow(), Ends()
+    slow, ends = SlowPublisher(SMALL), Ends()
     box = Outbox(slow, "events", 1, acknowledged=ends.acknowledged, failed=ends.failures.append)
     for value in (b"1", b"2"):
         box.append(1, b"key", value, [])
@@ -123,12 +108,6 @@ async def test_behind_a_batch_that_did_not_arrive_nothing_counts() -> None:
     await turns()
     assert (len(slow.sent), box.acked, ends.records) == (2, 0, 0)
     assert [type(problem) for problem in ends.failures] == [KafkaTimeoutError]
-
-
-async def turns() -> None:
-    """Let everything that can run do so."""
-    for _ in range(10):
-        await asyncio.sleep(0)
 
 
 async def test_a_cut_lets_go_what_was_appended_before_it(stage: Stage, producer: AIOKafkaProducer) -> None:
@@ -197,9 +176,23 @@ async def test_a_closed_outbox_sends_nothing_more(stage: Stage, producer: AIOKaf
     await asyncio.sleep(0)
     assert await stage.read(stage.topics.events) == []
     assert ends.failures == []
-    box = Outbox(slow := Slow(), "events", 1, acknowledged=ends.acknowledged, failed=ends.failures.append)
+    box = Outbox(slow := SlowPublisher(SMALL), "events", 1, acknowledged=ends.acknowledged, failed=ends.failures.append)
     box.append(1, b"key", b"value", [])
     box.close()
     box.flush()
     await turns()
     assert slow.sent == []
+
+
+async def test_what_waits_behind_a_batch_is_not_sent_once_it_is_closed() -> None:
+    """The partition may be another worker's when that batch is acknowledged."""
+    slow, ends = SlowPublisher(SMALL), Ends()
+    box = Outbox(slow, "events", 1, acknowledged=ends.acknowledged, failed=ends.failures.append)
+    for value in (b"1", b"2"):
+        box.append(1, b"key", value, [])
+        box.flush()
+        await turns()
+    box.close()
+    slow.sent[0].set_result(None)
+    await turns()
+    assert (len(slow.sent), box.begun, ends.failures) == (1, 2, [])

@@ -8,7 +8,7 @@ from aiokafka.structs import OffsetAndMetadata
 
 from tests.partition.logs import log
 from tests.support.gate import Gate
-from tests.support.rig import Rig, rigged
+from tests.support.rig import Rig, rigged, said
 from tests.support.stage import Stage, until
 from tokenmill.store import MemoryStore, Place
 from tokenmill.worker.lane import Phase
@@ -19,13 +19,10 @@ pytestmark = pytest.mark.integration
 
 async def _talk(stage: Stage, rig: Rig, first: int, count: int) -> None:
     """Records of one message, on partition 0, parsed and acknowledged."""
-    await _restored(rig)
-    for seq in range(first, first + count):
-        await stage.send("c", {"message_id": "m", "seq": seq, "delta": "x"}, partition=0)
-    lane = rig.engine.lanes[TopicPartition(stage.topics.tokens, 0)]
-    while lane.partition.offset < first + count:
-        await rig.turn()
-    await lane.drained()
+    await rig.live()
+    await said(stage, *({"message_id": "m", "seq": seq, "delta": "x"} for seq in range(first, first + count)))
+    await rig.parsed(first + count)
+    await rig.lane().drained()
 
 
 async def _rebalance(stage: Stage, rig: Rig) -> None:
@@ -33,15 +30,7 @@ async def _rebalance(stage: Stage, rig: Rig) -> None:
     await rig.engine.ownership.on_partitions_revoked([])
     assert rig.engine.lanes == {}
     rig.engine.ownership.on_partitions_assigned([TopicPartition(stage.topics.tokens, n) for n in range(2)])
-    await _restored(rig)
-
-
-async def _restored(rig: Rig) -> None:
-    async def live() -> bool:
-        await rig.turn()
-        return rig.engine.ready
-
-    await until(live, "every partition is live")
+    await rig.live()
 
 
 def _sources(rig: Rig) -> dict[int, str]:
@@ -49,11 +38,13 @@ def _sources(rig: Rig) -> dict[int, str]:
 
 
 async def test_a_new_group_begins_at_the_first_record(stage: Stage) -> None:
-    """And nothing is ready before that."""
+    """And nothing is ready before that, not even before the worker has any partition."""
     await stage.send("c", {"message_id": "m", "seq": 0, "delta": "x"}, partition=0)
-    async with rigged(stage) as rig:
+    ready: list[bool] = []
+    async with rigged(stage, prepare=lambda engine: ready.append(engine.ready)) as rig:
+        assert ready == [False]
         assert not rig.engine.ready or rig.hooks.restores
-        await _restored(rig)
+        await rig.live()
         assert sorted(rig.hooks.restores) == [(0, "empty", 0), (1, "empty", 0)]
         assert rig.engine.numbers.value("tokenmill_rebalances_total") == 1
 
@@ -70,7 +61,8 @@ async def test_snapshots_of_partitions_that_went_elsewhere_are_not_kept(stage: S
         rig.engine.ownership.on_partitions_assigned([kept])
         assert list(store._snapshots) == [kept]
         assert list(rig.engine.ownership._parked) == [kept]
-        await _restored(rig)
+        assert list(rig.engine.ownership._lost_logs._last) == [kept]  # another worker has the state of others
+        await rig.live()
 
 
 async def test_state_is_kept_through_a_rebalance(stage: Stage) -> None:
@@ -102,30 +94,15 @@ async def test_state_of_a_partition_that_is_restored_later_is_kept_until_then(
         owner.on_partitions_assigned([first, second])
         await until(lambda: owner.lanes[first].phase is Phase.LIVE and not owner._restoring, "the other one is live")
         owner.let_go({second: owner.lanes[second]})
-        await _restored(rig)
+        await rig.live()
         assert _sources(rig) == {0: "memory", 1: "memory"}
         assert owner._parked == {}
-
-
-async def test_a_restore_that_fails_ends_the_worker_with_its_reason(stage: Stage) -> None:
-    """And not with that of the group of tasks in which it ran."""
-    store = MemoryStore()
-    async with rigged(stage, store) as rig:
-        await _restored(rig)
-
-        async def broken(*_: object) -> None:
-            raise RuntimeError("the store is broken")
-
-        store.load = broken  # type: ignore[method-assign, assignment] # to break it
-        rig.engine.ownership.restore_again(rig.lane())
-        await until(lambda: rig.failures, "it is told")
-        assert [str(problem) for problem in rig.failures] == ["the store is broken"]
 
 
 async def test_a_partition_is_restored_by_one_task_whatever_happens_to_its_log_meanwhile(stage: Stage) -> None:
     """Otherwise each would start a producer, and one of them would never be stopped."""
     async with rigged(stage, delivery="exactly-once") as rig:
-        await _restored(rig)
+        await rig.live()
         owner, gate = rig.engine.ownership, Gate()
         before = list(rig.engine.lanes.values())
         await owner.on_partitions_revoked([])
@@ -136,7 +113,7 @@ async def test_a_partition_is_restored_by_one_task_whatever_happens_to_its_log_m
         await owner.begin_again([*before, *lanes.values()])
         assert rig.engine.lanes == lanes
         gate.open()
-        await _restored(rig)
+        await rig.live()
         assert rig.engine.lanes == lanes
         assert rig.failures == []
 
@@ -144,7 +121,7 @@ async def test_a_partition_is_restored_by_one_task_whatever_happens_to_its_log_m
 async def test_nothing_begins_while_all_is_given_up(stage: Stage) -> None:
     """Nobody would close what is begun then: its producer would stay, and fence the next one of its partition."""
     async with rigged(stage, delivery="exactly-once") as rig:
-        await _restored(rig)
+        await rig.live()
         owner, gate = rig.engine.ownership, Gate()
         lanes = list(rig.engine.lanes.values())
         gate.before(rig.engine.committer, "flush")
@@ -166,7 +143,7 @@ async def test_nothing_begins_while_all_is_given_up(stage: Stage) -> None:
 async def test_a_restore_is_timed_from_its_own_begin(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     """Not from the rebalance, which may be hours ago, nor from the begin of another partition's."""
     async with rigged(stage) as rig:
-        await _restored(rig)
+        await rig.live()
         first, second = (TopicPartition(stage.topics.tokens, number) for number in range(2))
         restores, now = rig.engine.numbers.histograms["tokenmill_restore_seconds"], [10_000.0]
         monkeypatch.setattr(rig.engine.ownership, "_clock", lambda: now[0])
@@ -175,7 +152,7 @@ async def test_a_restore_is_timed_from_its_own_begin(stage: Stage, monkeypatch: 
         now[0] += 30
         rig.engine.ownership.let_go({second: rig.engine.lanes[second]})
         now[0] += 1
-        await _restored(rig)
+        await rig.live()
         assert restores.total - before == 31 + 1
 
 
@@ -211,9 +188,46 @@ async def test_parked_state_is_not_believed_when_the_commit_moved(stage: Stage) 
         assert moved is not None
         await rig.engine.consumer.commit({place: OffsetAndMetadata(1, "")})
         rig.engine.ownership.on_partitions_assigned([place])
-        await _restored(rig)
+        await rig.live()
         assert rig.engine.lanes[place].partition is not before
         assert rig.hooks.restores[-1] == (0, "replay", 1)
+
+
+async def test_what_is_not_committed_is_not_parked(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its outputs may not have arrived: its records are read again, from what the broker has."""
+    async with rigged(stage) as rig:
+        await _talk(stage, rig, 0, 3)
+        await rig.commit()
+        before = rig.lane()
+        await _talk(stage, rig, 3, 1)
+
+        async def too_late(*_: object) -> list[object]:
+            return []
+
+        with monkeypatch.context() as patch:
+            patch.setattr(rig.engine.committer, "flush", too_late)
+            await rig.engine.ownership.on_partitions_revoked([])
+        rig.engine.ownership.on_partitions_assigned([before.topic_partition])
+        await rig.live()
+        assert rig.lane().partition is not before.partition
+        assert rig.hooks.restores[-1] == (0, "replay", 3)
+
+
+async def test_no_restore_outlives_its_assignment(stage: Stage) -> None:
+    """It would make a partition live that is another's; nor does a failure of a lane of before begin one."""
+    async with rigged(stage) as rig:
+        await rig.live()
+        owner, gate, places, stale = rig.engine.ownership, Gate(), list(rig.engine.lanes), rig.lane()
+        await owner.on_partitions_revoked([])
+        gate.before(rig.engine.delivery, "take_over")
+        owner.on_partitions_assigned(places)
+        await gate.reached()
+        lanes = dict(rig.engine.lanes)
+        owner.restore_again(stale)
+        assert rig.engine.lanes == lanes
+        await owner.on_partitions_revoked([])
+        gate.open()
+        assert len(owner._restoring) == 0
 
 
 async def test_a_snapshot_and_the_records_after_it_give_the_state(stage: Stage) -> None:
@@ -228,7 +242,7 @@ async def test_a_snapshot_and_the_records_after_it_give_the_state(stage: Stage) 
         assert _sources(rig)[0] == "replay"
     published = len(await stage.events())
     async with rigged(stage, store) as rig:
-        await _restored(rig)
+        await rig.live()
         lane = rig.engine.lanes[TopicPartition(stage.topics.tokens, 0)]
         assert (_sources(rig)[0], lane.partition.offset, lane.partition.open_messages) == ("redis", 5, 1)
         assert rig.engine.numbers.value("tokenmill_records_replayed_total") == 2
@@ -240,17 +254,20 @@ async def test_a_snapshot_and_the_records_after_it_give_the_state(stage: Stage) 
 async def test_a_state_that_is_not_what_was_committed_is_an_error(
     stage: Stage, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Count and hash are compared after a replay; a mismatch is counted and logged."""
-    async with rigged(stage) as rig:
+    """Count and hash are compared after a replay; a mismatch is counted and logged. Then no snapshot is used."""
+    store = MemoryStore()
+    async with rigged(stage, store) as rig:
         await _talk(stage, rig, 0, 3)
         await rig.commit()
+        await rig.snapshot()
         lane = rig.engine.lanes[TopicPartition(stage.topics.tokens, 0)]
         assert lane.committed is not None
         wrong = lane.committed.encode().replace('"count":1', '"count":2')
         await rig.engine.consumer.commit({lane.topic_partition: OffsetAndMetadata(3, wrong)})
-    async with rigged(stage) as rig:
-        await _restored(rig)
-        assert rig.engine.numbers.value("tokenmill_replay_mismatches_total") == 1
+    async with rigged(stage, store) as rig:
+        await rig.live()
+        assert rig.engine.numbers.value("tokenmill_replay_mismatches_total") == 2
+        assert _sources(rig)[0] == "replay"
     assert "replay gave" in caplog.text
 
 
@@ -266,11 +283,11 @@ async def test_an_unreadable_snapshot_is_replaced_by_a_replay(stage: Stage) -> N
         place: type(snapshot)(snapshot.head, b"of another time", {}) for place, snapshot in store._snapshots.items()
     }
     async with rigged(stage, store) as rig:
-        await _restored(rig)
+        await rig.live()
         assert _sources(rig)[0] == "replay"
 
 
-async def test_a_replay_ends_though_its_last_records_are_gone(stage: Stage) -> None:
+async def test_a_replay_ends_though_its_last_records_are_gone(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     """The consumer's position is past the committed offset: nothing below it will come any longer."""
     async with rigged(stage) as rig:
         await _talk(stage, rig, 0, 3)
@@ -282,18 +299,34 @@ async def test_a_replay_ends_though_its_last_records_are_gone(stage: Stage) -> N
         later = lane.committed.__class__(offset=9, low_water=0, fingerprint="other")
         lane.partition.begin_replay(later, lossy=False)
         rig.engine.ownership._plans[place] = Plan("replay", 0, later)
-        phases = []
+        seen = []
         for position in (8, 9):
-            rig.engine.ownership.reached(lane, position)
-            phases.append(lane.phase)
-        assert phases == [Phase.REPLAYING, Phase.LIVE]
+            monkeypatch.setattr(rig.engine, "position", lambda _, position=position: position)
+            rig.engine.balance()
+            seen.append((lane.phase, rig.engine.ready))
+        assert seen == [(Phase.REPLAYING, False), (Phase.LIVE, True)]
         assert lane.partition.offset == 9
+
+
+async def test_a_record_behind_the_commit_ends_the_replay_and_is_new(stage: Stage) -> None:
+    """The last ones before it are gone."""
+    async with rigged(stage) as rig:
+        await _talk(stage, rig, 0, 3)
+        lane = rig.lane()
+        lane.phase = Phase.REPLAYING
+        ahead = lane.partition.mark().__class__(offset=9, low_water=0, fingerprint="other")
+        lane.partition.begin_replay(ahead, lossy=False)
+        rig.engine.ownership._plans[lane.topic_partition] = Plan("replay", 0, ahead)
+        old, new = log({"message_id": "m", "seq": 3}, start=3), log({"message_id": "m", "seq": 9}, start=9)
+        rig.engine.take(lane.topic_partition, [*old, *new])
+        assert (lane.phase, lane.partition.offset) == (Phase.LIVE, 10)
+        assert rig.engine.numbers.value("tokenmill_records_replayed_total") == 1
 
 
 async def test_a_replay_keeps_no_note_of_what_it_has_passed(stage: Stage) -> None:
     """It may take a day of records: neither messages that are gone are kept, nor what would have been counted."""
     async with rigged(stage) as rig:
-        await _restored(rig)
+        await rig.live()
         place = TopicPartition(stage.topics.tokens, 0)
         lane = rig.engine.lanes[place]
         lane.phase = Phase.REPLAYING
@@ -335,7 +368,7 @@ async def test_what_the_topic_no_longer_holds_is_decided_anew(stage: Stage) -> N
 async def test_what_goes_wrong_in_a_callback_is_not_swallowed(stage: Stage) -> None:
     """The client would log it and continue without us."""
     async with rigged(stage) as rig:
-        await _restored(rig)
+        await rig.live()
 
         async def broken(*_: object) -> list[object]:
             raise RuntimeError("flush is broken")
@@ -344,3 +377,24 @@ async def test_what_goes_wrong_in_a_callback_is_not_swallowed(stage: Stage) -> N
         await rig.engine.ownership.on_partitions_revoked([])
         rig.engine.ownership.on_partitions_assigned([TopicPartition("never subscribed", 0)])
         assert [type(problem).__name__ for problem in rig.failures] == ["RuntimeError", "IllegalStateError"]
+
+
+@pytest.mark.parametrize(
+    ("phase", "function"), [(Phase.LIVE, "take_over"), (Phase.REPLAYING, "take_over"), (Phase.LIVE, "load")]
+)
+async def test_a_restore_that_fails_ends_the_worker_with_its_reason(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, phase: Phase, function: str
+) -> None:
+    """Its partition would stay unread. A replay begins again, too, where the log does not hold what it was to read."""
+    store = MemoryStore()
+    async with rigged(stage, store) as rig:
+        await rig.live()
+
+        async def broken(*_: object) -> None:
+            raise RuntimeError("it is broken")
+
+        rig.lane().phase = phase
+        monkeypatch.setattr(store if function == "load" else rig.engine.delivery, function, broken)
+        await rig.engine.ownership.begin_again([rig.lane()])
+        await until(lambda: rig.failures, "it is reported")
+        assert [str(problem) for problem in rig.failures] == ["it is broken"]

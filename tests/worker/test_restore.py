@@ -126,9 +126,13 @@ def test_a_log_that_lost_its_end_is_gone_on_with_from_there() -> None:
 
 
 def test_what_was_announced_of_lost_records_was_not() -> None:
-    """Others are written in their place."""
-    known = msgspec.structs.replace(KNOWN, announced=((10, 80), (20, 90)))
-    assert _plan(known, Extent(0, 80, LOG, epoch=7), 70).mark.announced == ((10, 80),)
+    """Others are written in their place, and nothing was yet missed or seen of them."""
+    known = msgspec.structs.replace(KNOWN, announced=((10, 80), (20, 90)), unseen_until=90, foreign_until=85)
+    left = _plan(known, Extent(0, 80, LOG, epoch=7), 70).mark
+    assert (left.announced, left.unseen_until, left.foreign_until) == (((10, 80),), 80, 80)
+    before = msgspec.structs.replace(KNOWN, unseen_until=70, foreign_until=75)
+    left = _plan(before, Extent(0, 80, LOG, epoch=7), 70).mark
+    assert (left.unseen_until, left.foreign_until) == (70, 75)
 
 
 def test_a_log_that_has_other_records_there_lost_its_end_too() -> None:
@@ -159,6 +163,12 @@ def test_parked_state_goes_on_where_nothing_behind_it_is_gone(first: int, still:
     assert not still_committed(None, Committed(100, None), Extent(first, 200))
 
 
+def test_parked_state_is_not_that_of_another_log() -> None:
+    """Which is longer than the commit, and lacks nothing."""
+    assert still_committed(KNOWN, Committed(100, KNOWN), Extent(0, 200, LOG, epoch=4))
+    assert not still_committed(KNOWN, Committed(100, KNOWN), Extent(0, 200, LogId("cluster", "made anew"), epoch=0))
+
+
 def _snapshot(meta: bytes | None = None) -> Snapshot:
     """A snapshot of an empty partition at offset 80."""
     write = Partition(PartitionSettings(), "tokens", 0, 80).changes(full=True)
@@ -173,6 +183,19 @@ async def test_the_partition_is_the_snapshots_where_that_is_used() -> None:
     """It stands at the snapshot's offset, and nothing is refused."""
     found = await rebuild(PartitionSettings(), ("tokens", 0), _committed(100), WHOLE, _snapshot())
     assert (found.plan.source, found.partition.offset, found.refused) == ("redis", 80, "")
+
+
+async def test_a_partition_from_a_snapshot_is_of_the_log_as_it_is_now() -> None:
+    """Its commits say so: the snapshot is from before the log was cut."""
+    mark = msgspec.structs.replace(KNOWN, fingerprint=PartitionSettings().fingerprint())
+    state = Partition(PartitionSettings(), "tokens", 0, 80)
+    state.log, state.epoch = LOG, 4
+    write = state.changes(full=True)
+    snapshot = Snapshot(Head("g", 1, 80, len(write.changed)), write.meta, write.changed)
+    extent = Extent(0, 90, LOG, epoch=7)
+    found = await rebuild(PartitionSettings(), ("tokens", 0), Committed(100, mark), extent, snapshot)
+    assert found.plan.source == "redis"
+    assert (found.partition.log, found.partition.epoch) == (LogId("cluster", "topic", 7), 7)
 
 
 async def test_the_partition_is_empty_where_the_snapshot_is_not_used() -> None:

@@ -1,5 +1,6 @@
 """Snapshots of lanes: when they are captured, when they may be written, and what follows a failure."""
 
+import asyncio
 import json
 from typing import Any
 
@@ -7,9 +8,10 @@ import pytest
 
 from tests.support.restoring import restore
 from tests.support.rig import Recorder
+from tests.support.stage import until
 from tokenmill.errors import Unavailable
 from tokenmill.observe import Numbers
-from tokenmill.partition import Partition, PartitionSettings
+from tokenmill.partition import LogId, Partition, PartitionSettings
 from tokenmill.records import InputRecord
 from tokenmill.store import Breaker, GuardedStore, Head, MemoryStore, Place
 from tokenmill.worker.snapshots import SnapshotWriter
@@ -61,6 +63,8 @@ async def test_the_first_write_is_full_and_later_ones_are_deltas() -> None:
     scene = Scene()
     scene.talk("a")
     scene.partition.changes(full=True)  # by whoever had it before
+    scene.partition.log = LogId("cluster", "topic")
+    assert scene.snapshots.place(1) == Place(3, 1, "topic")
     await scene.cycle()
     scene.talk("b")
     await scene.cycle()
@@ -120,6 +124,20 @@ async def test_nothing_is_written_before_it_is_committed() -> None:
     assert scene.writer._queue.qsize() == 1
     scene.writer.committed(scene.snapshots, 2)
     assert scene.writer._queue.qsize() == 1
+
+
+async def test_each_that_is_committed_is_written() -> None:
+    """By the writer's own task, one after the other."""
+    scene = Scene()
+    running = asyncio.create_task(scene.writer.run())
+    for offset in (1, 2):
+        scene.talk("a")
+        scene.now += INTERVAL_S
+        scene.writer.capture_if_due(scene.snapshots)
+        scene.writer.committed(scene.snapshots, offset)
+        await until(lambda: not scene.captured, "it is written")
+    running.cancel()
+    assert scene.hooks.snapshots == [(0, 1), (0, 2)]
 
 
 async def test_a_failed_write_is_followed_by_a_full_one(monkeypatch: pytest.MonkeyPatch) -> None:

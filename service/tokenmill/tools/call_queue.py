@@ -258,7 +258,6 @@ class CallQueue:
         while self._running.over:
             call, outcome = self._running.over.popleft()
             may_be_made = call.key in self._again and outcome.code in NOT_MADE  # not now, but by the owner before
-            self._again.discard(call.key)
             yield Step(call, "done", LOST if may_be_made else outcome)
 
     def _settled(self, now: int) -> Iterator[Step]:
@@ -297,6 +296,7 @@ class CallQueue:
             if step.stage == "running":
                 self._running.begin(step.call, step.asked.fingerprint if step.asked else "")
             if step.outcome is not None:
+                self._again.discard(step.call.key)
                 self._ended(step.outcome)
 
     async def close(self) -> None:

@@ -167,7 +167,7 @@ class Engine:
         """
         for tp, now in positions(self.consumer).items():
             lane = self.lanes.get(tp)
-            if lane is not None and lane.phase in READING and now not in (before.get(tp), lane.next_read):
+            if lane is not None and lane.phase in READING and now != before.get(tp):
                 self.consumer.seek(tp, lane.next_read)
 
     async def _read_failed(self, problem: Exception) -> None:

@@ -150,7 +150,7 @@ class TransactionCommitter(Committer):
         own = in_transactions(lane)
         if self._failed is None or own.soon is not None or lane.phase is not Phase.LIVE:
             return
-        if lane.unmarked or lane.committable() is not None:
+        if lane.unmarked:
             own.soon = asyncio.create_task(self._soon(lane))
             own.soon.add_done_callback(partial(self._over, lane))
 
