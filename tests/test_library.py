@@ -247,6 +247,7 @@ print(seen)
 """Uses each kind of body, all codecs and a template, and shows the types that msgspec looks at only then."""
 
 
+@pytest.mark.integration
 def test_types_are_looked_at_on_import() -> None:
     """Two threads that use one for the first time crash msgspec 0.22."""
     run = subprocess.run([sys.executable, "-c", FIRST_USES], capture_output=True, text=True, timeout=60, check=False)

@@ -1,6 +1,7 @@
 """`tokenmill dialects`."""
 
 import msgspec
+import pytest
 from click.testing import CliRunner
 
 from tests.support.processes import printed
@@ -24,6 +25,7 @@ def test_one_can_be_asked_for() -> None:
     assert not [other for other in others if other.summary in run.stdout]
 
 
+@pytest.mark.integration
 def test_a_sample_is_the_same_each_time() -> None:
     """No clock and no dice are in it, nor Python's hash seed."""
     one, other = (printed(["-m", "tokenmill", "dialects"], seed) for seed in ("1", "2"))

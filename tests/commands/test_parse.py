@@ -42,6 +42,7 @@ def test_text_becomes_events(chunk: tuple[str, ...]) -> None:
     assert [event["seq"] for event in events] == list(range(len(events)))
 
 
+@pytest.mark.integration
 def test_json_acts_on_no_terminal(tmp_path: Path) -> None:
     """In JSON a model's text may hold what some terminals obey, or what turns a line around."""
     (tmp_path / "said").write_text("Hi \x9b31m\u202e.")

@@ -12,6 +12,7 @@ from tokenmill.observe.telemetry import NO_TELEMETRY
 from tokenmill.observe.telemetry_setup import telemetry_of
 
 
+@pytest.mark.integration
 def test_nobody_is_told_by_default() -> None:
     """No exporter is even imported, in any of the hosts. Other packages may import the API."""
     assert telemetry_of(Config(), "worker") is NO_TELEMETRY

@@ -131,6 +131,7 @@ def test_the_fingerprint_leaves_out_what_does_not() -> None:
     assert shorter.fingerprint() == settings.fingerprint()
 
 
+@pytest.mark.integration
 def test_the_fingerprint_is_the_same_in_every_process() -> None:
     """It is compared with that of another worker, so it must not depend on Python's hash seed."""
     types = ["error", "finish", "text-delta", "tool-call", "tool-input-start"]

@@ -156,6 +156,7 @@ def _records(seed: int) -> list[InputRecord]:
     return [record(offset, chunk, key.encode()) for offset, (key, chunk) in enumerate(chunks)]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("seed", range(8))
 def test_wherever_it_is_moved(seed: int) -> None:
     """Random conversations, from anywhere to anywhere: what is not lost comes out as if nothing had happened.

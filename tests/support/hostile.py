@@ -3,7 +3,6 @@
 And characters that hide, or turn the reading direction, which it must name.
 """
 
-import sys
 import unicodedata
 
 SCRIPTS = (
@@ -152,7 +151,7 @@ FILLERS = "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180f\u2800\u3164\ufe00\ufe0f\uf
 
 HIDDEN = tuple(
     character
-    for character in map(chr, range(sys.maxunicode + 1))
+    for character in map(chr, [*range(0x20000), *range(0xE0000, 0xE1000)])  # the other planes have none
     if character in FILLERS or (unicodedata.category(character) in {"Cc", "Cf", "Zs", "Zl", "Zp"})
     if character not in " \t\n\r"
 )

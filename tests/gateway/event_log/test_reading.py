@@ -18,6 +18,7 @@ from tokenmill.gateway.event_log.window import Windows
 OPENAI = find_dialect("openai")
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
 async def test_a_reading_can_begin_behind_every_frame(dialect: Dialect) -> None:
     """With all of the log in the window, none of it, or half."""
@@ -198,6 +199,7 @@ async def test_a_place_in_a_topic_that_was_made_anew_is_gone() -> None:
             await shown(reading_of(anew), position_of(frame))
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("other", DIALECTS, ids=lambda dialect: dialect.name)
 async def test_a_place_is_one_in_every_dialect(other: Dialect) -> None:
     """Each makes more or fewer frames of a record, or none: what is behind the record is shown once, and whole."""

@@ -140,6 +140,7 @@ def _read(source: str, shape: Shape) -> tuple[dict[str, Any], bool] | None:
         return None
 
 
+@pytest.mark.exhaustive
 def test_elements_in_a_text_need_not_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where an argument is its source, its end is looked for instead, and is where reading all of it would find it."""
     dice = random.Random(7)
