@@ -59,7 +59,7 @@ async def test_they_are_ready_while_kafka_answers_and_nobody_told_them_to_end(*,
 
 @pytest.mark.parametrize(("front", "caller"), [(True, True), (True, False), (False, True)])
 def test_a_caller_that_waits_for_kafka_says_that_it_has_no_partition(*, front: bool, caller: bool) -> None:
-    """Without that number, the alert that compares it with the partitions of the last hour has nothing to compare."""
+    """Without that number, the alert that compares it with the partitions of the last hours has nothing to compare."""
     numbers = Process(Config(), {}, front=front, caller=caller)._numbers
     assert (b"\ntokenmill_caller_partitions 0.0\n" in exposition(numbers)()) == caller
 

@@ -54,7 +54,7 @@ async def test_a_service_becomes_ready_works_and_drains(stage: Stage, scene: Sce
 
 
 def test_a_worker_that_waits_for_kafka_says_that_it_has_no_partition() -> None:
-    """Without that number, the alert that compares it with the partitions of the last hour has nothing to compare."""
+    """Without that number, the alert that compares it with the partitions of the last hours has nothing to compare."""
     assert b"\ntokenmill_assigned_partitions 0.0\n" in exposition(Scene(Config()).numbers)()
 
 
