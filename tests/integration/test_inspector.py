@@ -13,7 +13,7 @@ from playwright.async_api import Locator, Page, Route, expect
 
 from tests.support.approvals import asked_about
 from tests.support.browser import shared_browser
-from tests.support.inspecting import link, opened
+from tests.support.inspecting import fragment, link, opened
 from tests.support.stage import until
 from tokenmill.inspector.lines import about
 from tokenmill.inspector.playground import Recording
@@ -155,6 +155,18 @@ async def test_a_link_holds_all_of_a_view_and_is_sent_to_nobody() -> None:
         await page.reload()
         await expect(page.get_by_label("Model text")).to_have_value("Hello there")
         await expect(page.get_by_label("Dialect")).to_have_value("openai")
+
+
+OVERTAKEN = "(hash) => { const before = location.href; location.hash = hash; history.replaceState(null, '', before) }"
+"""Follows a link, and writes the address of before, as the page does when it has waited long enough."""
+
+
+async def test_a_link_is_not_lost_if_the_address_is_written_before_the_page_hears_of_it() -> None:
+    """Which it does while what was typed before the click waits to be written."""
+    async with opened("play", playing()) as page:
+        await page.evaluate(OVERTAKEN, fragment("play", playing(text="Hello there")))
+        await expect(page.get_by_label("Model text")).to_have_value("Hello there")
+        await page.wait_for_url(re.compile("Hello"))
 
 
 async def test_what_is_wrong_is_said_in_the_server_s_words() -> None:

@@ -15,7 +15,7 @@ from tests.integration.test_inspector import AXE, FINDINGS, SCHEMES
 from tests.support.browser import browser_page, shared_browser
 from tests.support.hostile import HOSTILE
 from tests.support.inspecting import Seen
-from tests.support.inspecting_live import SHOWN_MS, config_of, events_of, following, live, marked, page_at, published
+from tests.support.inspecting_live import config_of, events_of, following, live, marked, page_at, published
 from tests.support.stage import Stage
 from tests.support.tool_calls import runner_settings, weather
 from tokenmill.config import Gateway
@@ -162,7 +162,7 @@ async def test_what_was_seen_is_saved_and_shown_again(stage: Stage, tmp_path: Pa
     config = config_of(stage)
     async with live(config, "c") as page:
         await answer(stage, "c", "m", "<script>window.hit=1</script></script>", CALL)
-        await expect(events_of(page, "finish")).to_have_count(1, timeout=SHOWN_MS)
+        await expect(events_of(page, "finish")).to_have_count(1)
         await published(page)
         for button, name in (("Save as JSON lines", "lines.jsonl"), ("Save as a page", "page.html")):
             async with page.expect_download() as download:
@@ -197,12 +197,12 @@ async def test_a_call_waits_for_a_word_and_gets_it(stage: Stage, unique: str, tm
                 await answer(stage, "c", words, f"<tool_call>\n{json.dumps(call)}\n</tool_call>")
             tools = page.get_by_test_id("tool")
             one, two = tools.filter(has_text='"one"'), tools.filter(has_text='"two"')
-            await expect(two).to_have_attribute("data-state", "waits", timeout=SHOWN_MS)
+            await expect(two).to_have_attribute("data-state", "waits")
             await one.get_by_role("button", name="Approve").click()
             await two.get_by_label("Why not").fill("not now")
             await two.get_by_role("button", name="Refuse").click()
-            await expect(one).to_have_attribute("data-state", "answered", timeout=SHOWN_MS)
-            await expect(two).to_have_attribute("data-state", "failed", timeout=SHOWN_MS)
+            await expect(one).to_have_attribute("data-state", "answered")
+            await expect(two).to_have_attribute("data-state", "failed")
             await expect(two).to_contain_text("not now")
     assert ledger.read_text().splitlines() == ["begin one", "end one"]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from playwright.async_api import expect
 
-from tests.support.inspecting_live import SHOWN_MS, config_of, live, page_at, published
+from tests.support.inspecting_live import config_of, live, page_at, published
 from tests.support.page_tasks import HEAP_BYTES, TASK_MS, heap, traced
 from tests.support.recorded import recording
 from tests.support.stage import Stage
@@ -40,7 +40,7 @@ async def test_a_recording_of_a_hundred_thousand_events_is_shown(tmp_path: Path)
     async with page_at("live", None) as page:
         async with traced(page) as tasks:
             await page.get_by_label("Open a recording").set_input_files(lines)
-            await expect(page.get_by_test_id("live-status")).to_contain_text("all of the rec", timeout=SHOWN_MS)
+            await expect(page.get_by_test_id("live-status")).to_contain_text("all of the rec")
             await expect(page.get_by_test_id("step")).to_have_text(f"{LONG} of {LONG}")
             await page.get_by_test_id("events").evaluate("each => each.scrollTop = 100_000")
             await page.get_by_role("button", name="Previous").click()
@@ -56,7 +56,7 @@ async def test_twenty_thousand_events_are_followed_as_they_come(stage: Stage) ->
     async with live(config_of(stage), "c") as page:
         async with traced(page) as tasks:
             await write(stage)
-            await expect(page.get_by_test_id("event").last).to_have_attribute("data-type", "finish", timeout=SHOWN_MS)
+            await expect(page.get_by_test_id("event").last).to_have_attribute("data-type", "finish")
             await published(page)
         await expect(page.get_by_test_id("position")).to_contain_text(f"{EVENTS + 5:,} events")
         assert len(tasks) > EVENTS / RATE

@@ -8,7 +8,10 @@ from contextlib import asynccontextmanager
 
 import pytest
 from aiohttp import web
-from playwright.async_api import Browser, Page, ViewportSize, async_playwright
+from playwright.async_api import Browser, Page, ViewportSize, async_playwright, expect
+
+expect.set_options(timeout=30_000)
+"""Milliseconds: on a busy machine, a page or a worker takes longer than Playwright's five seconds."""
 
 VIEWPORT = ViewportSize(width=1280, height=720)
 """Of a new tab."""

@@ -53,7 +53,7 @@ async def opened(
     view: str = "", fields: Any = None, recording: Recording | None = None, width: int = 1280
 ) -> AsyncIterator[Page]:
     """The page at a view. Fails at the end if it asked another server, was stopped by its policy, or went wrong."""
-    fragment = f"#{view}={quote(json.dumps(fields), safe='')}" if fields is not None else f"#{view}"
+    behind = fragment(view, fields) if fields is not None else view
     async with (
         TestServer(inspector_app(recording, IdleConnections())) as server,
         browser_page() as page,
@@ -61,13 +61,18 @@ async def opened(
     ):
         with Seen(page) as seen:
             await page.set_viewport_size({"width": width, "height": 900})
-            await page.goto(f"http://127.0.0.1:{server.port}/inspect/{fragment}")
+            await page.goto(f"http://127.0.0.1:{server.port}/inspect/#{behind}")
             await expect(page.get_by_test_id("step").first.or_(page.get_by_test_id("compared"))).not_to_be_empty()
             yield page
             assert await page.evaluate("refused") == []
         assert seen.problems == []
 
 
+def fragment(view: str, fields: Any) -> str:
+    """What stands behind the `#` of a link."""
+    return f"{view}={quote(json.dumps(fields), safe='')}"
+
+
 async def link(page: Page, view: str, fields: Any) -> None:
     """Follow a link."""
-    await page.evaluate("(hash) => { location.hash = hash }", f"{view}={quote(json.dumps(fields))}")
+    await page.evaluate("(hash) => { location.hash = hash }", fragment(view, fields))

@@ -17,9 +17,6 @@ from tokenmill.gateway.auth.authorizer import Authorizer
 from tokenmill.gateway.http.idle_connections import IdleConnections
 from tokenmill.inspector.host import inspector_app
 
-SHOWN_MS = 30_000
-"""How long something may take to be shown: a busy machine starts a worker in ten seconds."""
-
 
 def config_of(stage: Stage, **topics: str) -> Config:
     """What the inspector has to know of a stage."""
@@ -54,7 +51,7 @@ async def live(config: Config, conversation: str, width: int = 1280, **fields: A
 
 async def following(page: Page) -> None:
     """Wait until the page has read what is in the log."""
-    await expect(page.get_by_test_id("live-status")).to_have_text("Following.", timeout=SHOWN_MS)
+    await expect(page.get_by_test_id("live-status")).to_have_text("Following.")
 
 
 def events_of(page: Page, kind: str = "") -> Locator:
@@ -64,7 +61,7 @@ def events_of(page: Page, kind: str = "") -> Locator:
 
 async def published(page: Page) -> None:
     """Wait until a worker has published all events in sight."""
-    await expect(page.get_by_text("not published yet")).to_have_count(0, timeout=SHOWN_MS)
+    await expect(page.get_by_text("not published yet")).to_have_count(0)
 
 
 async def marked(page: Page) -> str:

@@ -132,7 +132,7 @@ def replay(  # noqa: PLR0913 -- one for each option
     Each goes to the topic and partition that it came from, with its own headers and `tm-replayed`. Replayed records are
     noted on the dead-letter topic in the same transaction, so a repeated or interrupted command publishes no record
     twice. Records that are truncated, empty or without a source are refused, and those whose topic or partition does
-    not exist; the exit code is then 1.
+    not exist, at which a dry run does not look; the exit code is then 1.
     """
     quiet_kafka()
     connection, topic = Connection.of(config.kafka), config.topics.dlq

@@ -94,8 +94,8 @@ def read_calls(record: Record, most: int = PAYLOAD_BYTES) -> Call | bytes | None
 
 
 def _check(event: ToolCall, most: int) -> None:
-    """Raises `RecordError` for a call that is too long, as are its names, of which records have several, or a text with
-    half a surrogate pair, which UTF-8 can't encode.
+    """Raise `RecordError` if the call or one of its names is too long, or if a text has half a surrogate pair, which
+    UTF-8 can't encode.
     """
     names = event.conversation_id, event.message_id, event.id, event.name
     try:

@@ -53,7 +53,7 @@ class CallStates:
         return self._answers[_hash(call.answer)]
 
     def read(self, key: bytes, value: bytes | None, offset: int) -> None:
-        """Take a record of `tool-state`. Records of others are passed over."""
+        """Take a record of `tool-state`. What is not ours ends what its key had."""
         self.end = offset + 1
         written = _written(key, value or b"")
         if written is not None:
@@ -124,8 +124,8 @@ def _hash(key: bytes) -> bytes:
 
 
 def _written(key: bytes, value: bytes) -> Written | None:
-    """Return a record; None if it is not ours. That of a call under way has the call's key: another would stay there,
-    as what is written of the call has its own.
+    """Return a record; None if it is not ours. That of a call under way has the call's key: under another one it would
+    never be replaced.
     """
     try:
         written = msgspec.json.decode(value, type=Written)

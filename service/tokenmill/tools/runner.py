@@ -197,7 +197,8 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
         consumer = self._consumer
         assert consumer is not None  # noqa: S101 -- it assigned the partitions
         self._static_membership.joined(member_id_of(consumer), generation_of(consumer))
-        # At once, as the take-over of what is another's now must not go on, and once, so that it may close its clients.
+        # Before the next turn ends, as no take-over of what is another's now may go on, and only once, so that it may
+        # close its clients.
         giving_up = asyncio.gather(*(self._give_up(place) for place in self._queues.keys() - places))
         for place in places:
             if place not in self._queues:

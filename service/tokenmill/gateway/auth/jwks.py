@@ -111,8 +111,9 @@ class FetchedKeySet(KeySource):
         self._fetch: asyncio.Task[None] | None = None
 
     async def find(self, kid: str | None, algorithm: str) -> Key | None:
-        if self._now() >= self._ends_at:
+        if self._keys and self._now() >= self._ends_at:
             self._keys = ()
+            self._next_fetch = min(self._next_fetch, self._now() + FIRST_AGAIN_S)
         found = find_key(self._keys, kid, algorithm)
         if found is None:
             await self._renewed()
@@ -147,7 +148,11 @@ class FetchedKeySet(KeySource):
             self._old_at, self._ends_at = self._now() + OLD_S, self._now() + LONGEST_S
         except (aiohttp.ClientError, OSError, TimeoutError, ValueError) as problem:
             what = str(problem) or type(problem).__name__
-            until = "the previous ones stay valid" if self._keys else "tokens are refused with 503 until they are there"
+            until = (
+                "the previous ones stay valid, an hour at most"
+                if self._keys
+                else "tokens are refused with 503 until they are there"
+            )
             log.error("gateway.jwt_keys: the keys could not be renewed; %s: %s", until, what)  # noqa: TRY400 -- the sentence is enough
         finally:
             self._next_fetch = self._now() + (AGAIN_S if self._keys else FIRST_AGAIN_S)

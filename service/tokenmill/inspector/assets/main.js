@@ -28,13 +28,14 @@ class Page {
     found("tab-file").hidden = choices.file === null;
     // Browsers refuse to be told too often.
     this.write = rested(300, () => history.replaceState(null, "", this.#link()));
-    addEventListener("hashchange", () => this.#read());
-    this.#read();
+    // Between a click on a link and its event, the address may be written once more.
+    addEventListener("hashchange", ({ newURL }) => this.#read(new URL(newURL).hash));
+    this.#read(location.hash);
   }
 
-  /** Shows what the fragment says. */
-  #read() {
-    const { view, fields } = readFragment(location.hash);
+  /** Shows what a fragment says. @param {string} hash */
+  #read(hash) {
+    const { view, fields } = readFragment(hash);
     const name = Object.hasOwn(this.kinds, view) ? view : "file" in this.kinds ? "file" : "play";
     const known = this.#views[name];
     const shown = (this.#views[name] ??= this.kinds[name]());

@@ -12,7 +12,9 @@ _IN_PYTHON = whole_escapes({"u": 4, "x": 2, "U": 8})
 
 
 def decode_growing(state: JsonState, raw: str, *, last: bool = False) -> str:
-    """Return the text of more string content, as far as it is certain; half an escape at its end waits in `tail`."""
+    """Return the text of more string content, as far as it is certain; half an escape at its end waits in `tail`, or
+    is decoded as it is if it is the `last`.
+    """
     raw = state.tail + raw
     end = len(raw) if last else certain(raw, state.spelling)
     state.tail = raw[end:]

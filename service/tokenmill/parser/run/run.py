@@ -298,7 +298,7 @@ def complete(
     if not run.rules.knows(call.name):
         run.out.append(Error("unknown-tool", f"no tool is named {call.name!r}", call.id, call.name))
         run.out.append(ToolCall(call.id, call.name, arguments, repaired, "unknown-tool"))
-    elif mismatch := mismatch or run.rules.mismatch(call.name, arguments, 1 + call.source.size):  # parts have some
+    elif mismatch := mismatch or run.rules.mismatch(call.name, arguments, 1 + call.source.size):  # a part has one
         run.out.append(Error("schema-mismatch", mismatch, call.id, call.name))
         run.out.append(ToolCall(call.id, call.name, arguments, repaired, "schema-mismatch"))
     else:

@@ -279,8 +279,9 @@ def walked(schema: Mapping[str, Any]) -> tuple[int, Counter[str], set[str]]:
     """Return the number of parts of a schema with its references followed, how often each of its patterns is held
     against a value, and which of them may refuse a value by fitting it.
 
-    Above `SCHEMA_NODES` parts the number is one more. A part that is checked against a value several times counts as
-    often. A circle has more parts. So has a reference that may lead anywhere: the library knows more kinds.
+    The number is `SCHEMA_NODES` + 1 at most. A part that is checked against a value several times counts as often. A
+    circle has more parts, and so has a reference that may lead anywhere: the library knows kinds that are not followed
+    here.
     """
     left, named, referred, patterns, refusing = SCHEMA_NODES, False, False, Counter[str](), set[str]()
     stack: list[tuple[Any, int, int, bool]] = [(schema, 1, 0, False)]  # how often it is held against a value, and asked

@@ -122,7 +122,7 @@ def string_closes(quote: str, text: str, at: int, around: str, endings: Endings,
     return len(quote) > 1 or endings.ends(text, at + len(quote), around, final=final)
 
 
-_WHOLE = whole_escapes({"u": 4, "x": 2, "U": 8}, more="|[0-7]{3}|[0-7]{1,2}(?=[^0-7])")
+_WHOLE = whole_escapes({"u": 4, "x": 2, "U": 8}, octal="|[0-7]{3}|[0-7]{1,2}(?=[^0-7])")
 _ESCAPE = re.compile(
     rf"{HIGH}{LOW}|\\x{HEX}{{2}}|\\u{HEX}{{4}}|\\U{HEX}{{8}}|\\[0-7]{{1,3}}|\\.",
     re.DOTALL,

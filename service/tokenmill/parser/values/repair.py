@@ -71,21 +71,23 @@ HIGH, LOW = rf"\\u[dD][89abAB]{HEX}{{2}}", rf"\\u[dD][c-fC-F]{HEX}{{2}}"
 """Escapes of both halves of a pair."""
 
 
-def whole_escapes(digits: Mapping[str, int], more: str = "") -> re.Pattern[str]:
+def whole_escapes(digits: Mapping[str, int], octal: str = "") -> re.Pattern[str]:
     """Return a pattern for as much of a string as can be decoded whatever follows: no half escape or pair at its end.
 
-    `digits` are those of each escape that has some, by its letter; `more` are patterns of others.
+    `digits` is the number of digits of each escape that has some, by its letter; `octal` is the pattern of octal ones.
     """
     low_begun = rf"(?:\\(?:u(?:[dD](?:[c-fC-F]{HEX}?)?)?)?)?\Z"
     escapes = "|".join(  # with fewer digits it is none after all
         rf"{letter}(?:{HEX}{{{count}}}|(?={HEX}{{0,{count - 1}}}[^0-9a-fA-F]))" for letter, count in digits.items()
     )
-    others = rf"[^{''.join(digits)}{'0-7' if more else ''}]{more}"
+    others = rf"[^{''.join(digits)}{'0-7' if octal else ''}]{octal}"
     return re.compile(rf"(?:[^\\]++|{HIGH}(?:{LOW}|(?!{low_begun}))|(?!{HIGH})\\(?:{escapes}|{others}))*+", re.DOTALL)
 
 
 def _tokens(word: str) -> re.Pattern[str]:
-    """Return the tokens of relaxed JSON, with this pattern for a word. They cover all, of strings only the quote."""
+    """Return the tokens of relaxed JSON, with this pattern for a word. They cover all characters, but of
+    strings only the quote that begins them.
+    """
     return re.compile(
         rf"""
         (?:(?P<skipped>\s++|//[^\n\r]*+|/\*.*?\*/)

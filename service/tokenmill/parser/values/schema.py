@@ -88,7 +88,7 @@ class _Places:
 
     @cached_property
     def tangled(self) -> bool:
-        """Whether it is too much to follow all: whatever was asked before, as values are read again."""
+        """Whether it is too much to follow all. The answer does not depend on earlier ones: values are read again."""
         left, waiting = FOLLOWED, list[Any]([self._root])
         while waiting and left > 0:
             part = waiting.pop()
