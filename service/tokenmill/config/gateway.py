@@ -19,7 +19,8 @@ class Gateway(Section, frozen=True, kw_only=True):
     ops_port: Annotated[int, Meta(ge=0, le=65_535)] = 8091
     """Port of `/metrics`, `/healthz` and `/readyz`; 0 takes a free one."""
     tls_certfile: str = ""
-    """Certificate chain (PEM), for installations without a proxy that terminates TLS. Read at start."""
+    """Certificate chain (PEM), for installations without a proxy that terminates TLS. Read again when it or its key
+    changes, for new connections."""
     tls_keyfile: str = ""
     """Private key (PEM) of the certificate."""
     auth: Literal["none", "keys", "jwt", "function"] = "none"

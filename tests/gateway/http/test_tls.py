@@ -1,8 +1,10 @@
 """TLS of the gateway's own."""
 
 import asyncio
+import shutil
 import ssl
 import subprocess
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -54,6 +56,27 @@ def test_old_versions_are_not_spoken(identity: Identity) -> None:
     assert server.minimum_version >= ssl.TLSVersion.TLSv1_2
 
 
+async def test_new_connections_get_a_renewed_certificate(
+    identity: Identity, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Once its key is there, too; until then the previous one is used, and the log says why."""
+    clock, files = count(0.0, 2.0), settings(tmp_path / "tls.crt", tmp_path / "tls.key")
+    certificate, key = Path(files.tls_certfile), Path(files.tls_keyfile)
+    shutil.copy(identity.certificate, certificate)
+    shutil.copy(identity.both, key)
+    server = server_context(files, lambda: next(clock))
+    assert server is not None
+    other = make_identity(tmp_path / "other")
+    before, after = (ssl.create_default_context(cafile=str(each.certificate)) for each in (identity, other))
+    shutil.copy(other.certificate, certificate)
+    assert await handshake(server, before) == "TLSv1.3"
+    assert "the previous content stays in use, because" in caplog.text
+    shutil.copy(other.both, key)
+    assert await handshake(server, after) == "TLSv1.3"
+    with pytest.raises(ssl.SSLCertVerificationError):
+        await handshake(server, before)
+
+
 def test_a_file_that_is_not_there_is_named(identity: Identity, tmp_path: Path) -> None:
     """Both, if both are missing."""
     with pytest.raises(ConfigError) as wrong:
@@ -66,14 +89,14 @@ def test_a_file_that_is_not_there_is_named(identity: Identity, tmp_path: Path) -
 def test_a_file_that_is_no_certificate_is_refused(identity: Identity, tmp_path: Path) -> None:
     """With a sentence, and what OpenSSL calls it."""
     (tmp_path / "text").write_text("no certificate")
-    with pytest.raises(ConfigError, match=r"gateway.tls_certfile: no certificate chain \(PEM\)"):
+    with pytest.raises(ConfigError, match=r"gateway.tls_certfile: .*text is no certificate chain \(PEM\)"):
         server_context(settings(tmp_path / "text", identity.both))
 
 
 def test_the_key_of_another_certificate_is_refused(identity: Identity, tmp_path: Path) -> None:
     """The commonest mistake when certificates are renewed."""
     other = make_identity(tmp_path)
-    with pytest.raises(ConfigError, match="is not that of the certificate"):
+    with pytest.raises(ConfigError, match=r"certificate.pem is not the certificate of the key in gateway.tls_keyfile"):
         server_context(settings(identity.certificate, other.both))
 
 

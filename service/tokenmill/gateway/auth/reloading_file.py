@@ -20,19 +20,26 @@ T = TypeVar("T")
 LOOK_S: Final = 1.0
 """Seconds that a change may go unnoticed: a key that is taken out of a file opens nothing a second later."""
 
-_Seen: TypeAlias = tuple[int, int, int] | None
+_Seen: TypeAlias = list[tuple[int, int, int] | None]
 
 
 class ReloadingFile(Generic[T]):
     """The result of `read` on a file's content; `read` raises `ValueError`, whose text does not quote the content.
 
-    Raises `ConfigError` if the file can't be used now. `setting` is the key that names it.
+    Raises `ConfigError` if the file can't be used now. `setting` is the key that names it. If one `beside` it changes,
+    it is read again, too.
     """
 
     def __init__(
-        self, path: Path, setting: str, read: Callable[[bytes], T], now: Callable[[], float] = time.monotonic
+        self,
+        path: Path,
+        setting: str,
+        read: Callable[[bytes], T],
+        now: Callable[[], float] = time.monotonic,
+        *beside: Path,
     ) -> None:
         self._path = path
+        self._watched = path, *beside
         self._setting = setting
         self._read = read
         self._now = now
@@ -66,14 +73,18 @@ class ReloadingFile(Generic[T]):
 
     def _look(self) -> _Seen:
         """Return what identifies the content. It is taken before the file is read, so no change is missed."""
-        try:
-            state = self._path.stat()
-        except (OSError, ValueError):
-            return None
-        return state.st_mtime_ns, state.st_size, state.st_ino
+        return [_identity(path) for path in self._watched]
 
     def _load(self) -> T:
         return self._read(self._path.read_bytes())
+
+
+def _identity(path: Path) -> tuple[int, int, int] | None:
+    try:
+        state = path.stat()
+    except (OSError, ValueError):
+        return None
+    return state.st_mtime_ns, state.st_size, state.st_ino
 
 
 def _sentence(problem: OSError | ValueError) -> str:

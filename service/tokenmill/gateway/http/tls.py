@@ -1,22 +1,39 @@
-"""The gateway's own TLS, for installations without a proxy in front that terminates it."""
+"""The gateway's own TLS, for installations without a proxy in front that terminates it.
+
+Certificates are renewed while the gateway runs. Each new connection gets the newest one that can be used; what is
+wrong with a newer one is in the log.
+"""
 
 import ssl
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 from tokenmill.config import Gateway
 from tokenmill.errors import ConfigError
+from tokenmill.gateway.auth.reloading_file import ReloadingFile
 
 
-def server_context(gateway: Gateway) -> ssl.SSLContext | None:
-    """Return the server's context, for TLS 1.2 or later; None without a certificate. Raises `ConfigError`.
-
-    Files are read once: a renewed certificate counts after the next start.
-    """
+def server_context(gateway: Gateway, now: Callable[[], float] = time.monotonic) -> ssl.SSLContext | None:
+    """Return the server's context, for TLS 1.2 or later; None without a certificate. Raises `ConfigError`."""
     if not gateway.tls_certfile:
         return None
     problems = [problem for name in ("tls_certfile", "tls_keyfile") for problem in _unreadable(gateway, name)]
     if problems:
         raise ConfigError(problems)
+    path, key = Path(gateway.tls_certfile), Path(gateway.tls_keyfile)
+    newest = ReloadingFile(path, "gateway.tls_certfile", lambda _: _context(gateway), now, key)
+
+    def use_newest(connection: ssl.SSLObject, _name: str | None, _context: ssl.SSLContext) -> None:
+        connection.context = newest.value()
+
+    context = newest.value()
+    context.sni_callback = use_newest  # called for every handshake, with or without a name
+    return context
+
+
+def _context(gateway: Gateway) -> ssl.SSLContext:
+    """Return a context with the files as they are now. Raises `OSError`, and `ValueError` if they are not usable."""
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_alpn_protocols(["http/1.1"])
@@ -24,7 +41,7 @@ def server_context(gateway: Gateway) -> ssl.SSLContext | None:
         # An empty password is a wrong one: without it OpenSSL would ask at the terminal.
         context.load_cert_chain(gateway.tls_certfile, gateway.tls_keyfile, password="")
     except ssl.SSLError as problem:
-        raise ConfigError([f"gateway.tls_certfile: {_sentence(problem)}"]) from problem
+        raise ValueError(_sentence(problem)) from problem
     return context
 
 
@@ -38,9 +55,10 @@ def _unreadable(gateway: Gateway, name: str) -> list[str]:
 
 
 def _sentence(problem: ssl.SSLError) -> str:
+    """Say what is wrong with the file of the certificate."""
     if problem.reason == "KEY_VALUES_MISMATCH":
-        return "the key in gateway.tls_keyfile is not that of the certificate"
+        return "is not the certificate of the key in gateway.tls_keyfile"
     return (
-        f"no certificate chain (PEM), or the key in gateway.tls_keyfile is missing or has a password: "
+        f"is no certificate chain (PEM), or the key in gateway.tls_keyfile is missing or has a password: "
         f"{problem.reason or problem}"
     )
