@@ -85,13 +85,13 @@ judges: ## Build the Go programs that judge the chart, the compose files and the
 
 .PHONY: quick
 quick: $(INSTALLED) ## The tests that need no server and not thousands of cases, to run between edits
-	@$(BIN)/pytest -n 3 --dist worksteal -q --quick $(PYTEST_ARGS)
+	@$(BIN)/pytest -n 4 --dist worksteal -q --quick $(PYTEST_ARGS)
 
 LOWEST := build/lowest
 
 .PHONY: lowest
 lowest: $(LOWEST)/.installed ## The quick tests with the oldest packages that pyproject.toml allows
-	@$(LOWEST)/bin/pytest -n 3 --dist worksteal -q --quick $(PYTEST_ARGS)
+	@$(LOWEST)/bin/pytest -n 4 --dist worksteal -q --quick $(PYTEST_ARGS)
 
 $(LOWEST)/.installed: deploy/lowest.lock | $(INSTALLED)
 	@rm -rf $(LOWEST) && $(BIN)/python -m venv --without-pip $(LOWEST)

@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from itertools import count, cycle
 from pathlib import Path
 from uuid import uuid4
+from zlib import crc32
 
 import pytest
 from hypothesis import settings
@@ -144,7 +145,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for marker in filter(None, [*(each for each, of_marked in marked if name.startswith(of_marked)), *around]):
             for item in of_test:
                 item.add_marker(marker)
-    if hasattr(config, "workerinput"):
+    if hasattr(config, "workerinput") and config.option.quick:
+        # Files of a folder wait, or compute, alike: scattered, some compute while others wait.
+        items.sort(key=lambda item: crc32(item.location[0].encode()))
+    elif hasattr(config, "workerinput"):
         kinds: dict[str, list[pytest.Item]] = {kind: [] for kind in SPANS}
         for item in items:
             kinds[next((kind for kind in SPANS if item.get_closest_marker(kind)), "")].append(item)
