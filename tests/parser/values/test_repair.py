@@ -13,11 +13,17 @@ from tokenmill.parser.values.repair import (
     decode_printed,
     decode_string,
     escaped,
+    joined_tokens,
     nested_too_deep,
     printed,
-    to_json,
+    relaxed_tokens,
     whole_characters,
 )
+
+
+def to_json(text: str, *, words: bool = False, growing: bool = False) -> str:
+    """As a text is written that is not JSON yet."""
+    return joined_tokens(*relaxed_tokens(text, words=words), words=words, growing=growing)
 
 
 @pytest.mark.parametrize(

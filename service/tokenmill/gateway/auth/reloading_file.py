@@ -20,7 +20,7 @@ T = TypeVar("T")
 LOOK_S: Final = 1.0
 """Seconds that a change may go unnoticed: a key that is taken out of a file opens nothing a second later."""
 
-_Seen: TypeAlias = list[tuple[int, int, int] | None]
+_Identity: TypeAlias = tuple[int, int, int] | None
 
 
 class ReloadingFile(Generic[T]):
@@ -71,7 +71,7 @@ class ReloadingFile(Generic[T]):
         else:
             log.info("%s: %s has changed and was read again", self._setting, self._path)
 
-    def _look(self) -> _Seen:
+    def _look(self) -> list[_Identity]:
         """Return what identifies the content. It is taken before the file is read, so no change is missed."""
         return [_identity(path) for path in self._watched]
 
@@ -79,7 +79,7 @@ class ReloadingFile(Generic[T]):
         return self._read(self._path.read_bytes())
 
 
-def _identity(path: Path) -> tuple[int, int, int] | None:
+def _identity(path: Path) -> _Identity:
     try:
         state = path.stat()
     except (OSError, ValueError):

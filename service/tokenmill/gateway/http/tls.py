@@ -24,7 +24,7 @@ def server_context(gateway: Gateway, now: Callable[[], float] = time.monotonic) 
     path, key = Path(gateway.tls_certfile), Path(gateway.tls_keyfile)
     newest = ReloadingFile(path, "gateway.tls_certfile", lambda _: _context(gateway), now, key)
 
-    def use_newest(connection: ssl.SSLObject, _name: str | None, _context: ssl.SSLContext) -> None:
+    def use_newest(connection: ssl.SSLObject, _name: str | None, _first: ssl.SSLContext) -> None:
         connection.context = newest.value()
 
     context = newest.value()

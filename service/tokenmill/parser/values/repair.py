@@ -120,18 +120,11 @@ _PRINTED = re.compile(
 """The tokens that `repr()` writes."""
 
 
-def to_json(text: str, *, words: bool = False, growing: bool = False) -> str:
-    """Return the text as JSON, which may still be wrong. Raises `ValueError` for an invalid token, and where it is
-    nested deeper than readers can handle.
+def relaxed_tokens(text: str, *, words: bool) -> tuple[list[str], list[int]]:
+    """Return the tokens of JSON, and which of them are strings: as written; with `words`, in double quotes.
 
-    Strings are Python's if any is in single quotes, or if each needs the double ones for a `'` in it. With `growing`,
-    for texts whose strings are sent while they arrive, only those from the first in single quotes on are.
+    Raises `ValueError` for an invalid token, and where it is nested deeper than readers can handle.
     """
-    return _joined(*_relaxed(text, words=words), words=words, growing=growing)
-
-
-def _relaxed(text: str, *, words: bool) -> tuple[list[str], list[int]]:
-    """Return the tokens of JSON, and which of them are strings: as written; with `words`, in double quotes."""
     out: list[str] = []
     strings: list[int] = []
     for kind, source in _tokens_of(_WORD_OR_TOKEN if words else _TOKEN, text):
@@ -144,7 +137,12 @@ def _relaxed(text: str, *, words: bool) -> tuple[list[str], list[int]]:
     return out, strings
 
 
-def _joined(out: list[str], strings: list[int], *, words: bool, growing: bool) -> str:
+def joined_tokens(out: list[str], strings: list[int], *, words: bool, growing: bool) -> str:
+    """Return tokens as JSON, which may still be wrong.
+
+    Strings are Python's if any is in single quotes, or if each needs the double ones for a `'` in it. With `growing`,
+    for texts whose strings are sent while they arrive, only those from the first in single quotes on are.
+    """
     spelling = Spelling.WORDS if words else Spelling.JSON
     if not words and not growing and _is_python([out[at] for at in strings]):
         spelling = Spelling.PYTHON
@@ -251,18 +249,19 @@ def decode_json(text: str, *, words: bool = False, growing: bool = False) -> tup
     """Return the value of a JSON text, and whether it had to be repaired. Raises `ValueError` if it can't be read.
 
     Repairs concern raw control characters inside strings, numbers that are not finite (they become strings), halves of
-    surrogate pairs (they become U+FFFD), and relaxed JSON: see `to_json` for `words` and `growing`.
+    surrogate pairs (they become U+FFFD), and relaxed JSON: see `relaxed_tokens` for `words`, `joined_tokens` for
+    `growing`.
     """
     if not _BARE_KEY.match(text) and not nested_too_deep(text):
         with suppress(msgspec.DecodeError, UnicodeEncodeError):
             return msgspec.json.decode(text), False
         with suppress(ValueError):
             return whole_characters(_lenient(text)), True
-    tokens, strings = _relaxed(text, words=words)
+    tokens, strings = relaxed_tokens(text, words=words)
     if all(tokens[at][0] == '"' for at in strings):  # most are as JSON has them: then a file is read only once
         with suppress(msgspec.DecodeError, UnicodeEncodeError):
             return msgspec.json.decode(" ".join(tokens)), True
-    return _read(_joined(tokens, strings, words=words, growing=growing)), True
+    return _read(joined_tokens(tokens, strings, words=words, growing=growing)), True
 
 
 def decode_printed(text: str) -> Any:
