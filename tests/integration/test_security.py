@@ -22,7 +22,7 @@ KAFKA_PASSWORD = "kafka-open-sesame"
 REDIS_PASSWORD = "redis-open-sesame"
 
 COMMANDS = (
-    "+hset +hmget +hlen +hdel +hscan +hgetall +set +get +pexpire +unlink "
+    "+hset +hmget +hlen +hdel +hscan +hgetall +set +get +pexpire +unlink +multi +exec "
     "+eval +evalsha +script|load +ping +hello +select +client|setinfo"
 )
 """All that the worker needs of Redis, as SECURITY.md has it."""

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 import redis
 
+from tests.support.relay import Relay
 from tokenmill.errors import Unavailable
 from tokenmill.servers import RedisServer
 from tokenmill.store.sessions import Named, RedisSessions
@@ -31,6 +32,26 @@ async def test_records_are_all_only_after_a_restore(store: RedisSessions) -> Non
     await store.put([Named(C, b"m2/0", b"two"), Named(C, b"m2/0", b"two"), Named(b"other", b"m1/0", b"x")])
     assert sorted(await store.load(C) or ()) == [b"one", b"two", b"zero"]
     assert await store.load(b"other") is None
+
+
+async def test_a_writer_cut_off_at_any_byte_leaves_nothing_without_an_end(redis_server: RedisServer) -> None:
+    """As one that is killed: a hash that has no time to live would stay in Redis for ever."""
+    client = redis.Redis(port=redis_server.port)
+    async with Relay(redis_server.port) as relay:
+        url = f"redis://127.0.0.1:{relay.port}/0"
+        for relay.carried in range(100, 2_000, 3):
+            store = RedisSessions(url, group="group", cluster="kafka", prefix="mill", timeout=3, ttl=100)
+            try:
+                await store.put([Named(C, b"m1/0", b"one"), Named(b"other", b"m1/0", b"two")])
+                await store.restore(C, {b"m1/0": b"one"}, b"generation")
+                break
+            except Unavailable:
+                assert all(client.pttl(key) > 0 for key in client.scan_iter()), relay.carried
+            finally:
+                await store.close()
+            client.flushall()
+    assert relay.carried > 400
+    assert client.dbsize() == 2
 
 
 async def test_an_empty_conversation_can_be_whole(store: RedisSessions) -> None:

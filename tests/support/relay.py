@@ -4,6 +4,7 @@ answers nobody, as a network does that loses everything.
 
 import asyncio
 import socket
+import sys
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager, suppress
 from typing import Self
@@ -29,6 +30,8 @@ class Relay:
         """Connections that were made."""
         self.delay_s = 0.0
         """By so much later comes what is sent from now on, in each direction."""
+        self.carried = sys.maxsize
+        """So many bytes of each connection made from now on reach the server, which then sees its end."""
         self._target = target
         self._writers: set[asyncio.StreamWriter] = set()
         """Of all connections since the last reset; one that is closed may still have something to send."""
@@ -93,15 +96,16 @@ class Relay:
         self._writers.add(there)
         if self._over:  # while this connection was made
             self.reset()
-        await asyncio.gather(self._pass_on(reader, there), self._pass_on(behind, writer))
+        await asyncio.gather(self._pass_on(reader, there, self.carried), self._pass_on(behind, writer, sys.maxsize))
 
-    async def _pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One direction, to its end."""
+    async def _pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, left: int) -> None:
+        """One direction, to its end, or until so many bytes are passed on."""
         held: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue(HELD)
         delivering = asyncio.create_task(self._deliver(held, writer))
         loop = asyncio.get_running_loop()
-        while data := await _read(reader):
-            await held.put((loop.time() + self.delay_s, data))
+        while left > 0 and (data := await _read(reader)):
+            await held.put((loop.time() + self.delay_s, data[:left]))
+            left -= len(data)
         await held.put((loop.time() + self.delay_s, b""))
         await delivering
 

@@ -225,9 +225,9 @@ async def translated(redis: Redis) -> AsyncIterator[None]:
 
 
 async def put_fields(redis: Redis, key: str | bytes, fields: Mapping[bytes, bytes], ttl_ms: int) -> None:
-    """Write fields of a hash page by page; it lives that long after each."""
+    """Write fields of a hash page by page; it lives that long after each, even if the writer is killed in between."""
     for page in pages(fields):
-        async with redis.pipeline(transaction=False) as pipe:
+        async with redis.pipeline() as pipe:
             pipe.hset(key, items=page)
             pipe.pexpire(key, ttl_ms)
             await pipe.execute()

@@ -71,7 +71,8 @@ class RedisSessions:
 
     async def put(self, records: Iterable[Named]) -> None:
         """As `SessionStore.put`."""
-        async with translated(self._redis), self._redis.pipeline(transaction=False) as pipe:
+        # One transaction: of a writer that is killed in between, no hash stays without its time to live.
+        async with translated(self._redis), self._redis.pipeline() as pipe:
             for record in records:
                 key = self._key(record.conversation)
                 pipe.hset(key, record.answer, record.value)
