@@ -25,6 +25,7 @@ export interface Request {
   segment_tools?: Record<string, string>;
   conversation_hash?: string;
   include_usage?: boolean;
+  custom_tools?: string[];
   /** Bytes that a payload of the message may have, if that differs from the default limits. */
   payload_bytes?: number;
 }

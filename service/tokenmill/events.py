@@ -83,6 +83,7 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     segment_tools: dict[str, str] = {}
     conversation_hash: str = ""
     include_usage: bool = True
+    custom_tools: list[str] = []
     payload_bytes: int | UnsetType = UNSET
     """Bytes that a payload of the message may have, if that differs from the default limits."""
 

@@ -39,6 +39,16 @@ def test_an_empty_list_beside_a_call_is_an_empty_text() -> None:
     assert ask("chat", messages=[call | {"content": None}]).messages == [call]
 
 
+def test_a_call_with_a_text_is_the_function_s_that_the_model_called() -> None:
+    """Else it would learn from its own history to call what it does not have."""
+    custom = {"id": "k", "type": "custom", "custom": {"name": "patch", "input": 'a "b"'}, "extra_content": {"x": 1}}
+    other = {"id": "o", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    (message,) = ask("chat", messages=[{"role": "assistant", "tool_calls": [custom, other]}]).messages
+    function = {"name": "patch", "arguments": r'{"input":"a \"b\""}'}
+    expected = {"id": "k", "type": "function", "function": function, "extra_content": {"x": 1}}
+    assert message["tool_calls"] == [expected, other]
+
+
 @pytest.mark.parametrize(
     ("message", "place", "code"),
     [
@@ -76,6 +86,16 @@ def test_an_empty_list_beside_a_call_is_an_empty_text() -> None:
         ({"role": "assistant", "tool_calls": [{"id": "k"}]}, ".tool_calls[0].function", "missing_required_parameter"),
         (
             {"role": "assistant", "tool_calls": [{"id": "k", "type": "custom"}]},
+            ".tool_calls[0].custom",
+            "missing_required_parameter",
+        ),
+        (
+            {"role": "assistant", "tool_calls": [{"id": "k", "type": "custom", "custom": {"name": "f", "input": 3}}]},
+            ".tool_calls[0].custom.input",
+            "invalid_type",
+        ),
+        (
+            {"role": "assistant", "tool_calls": [{"id": "k", "type": "mcp"}]},
             ".tool_calls[0].type",
             "unsupported_value",
         ),

@@ -104,6 +104,22 @@ def test_a_choice_of_no_single_tool_is_refused(said: Any, place: str) -> None:
     assert refused.param == f"tool_choice.{place}"
 
 
+PATCH = {"type": "custom", "name": "patch", "description": "Edits"}
+PATCHED = {"type": "custom_tool_call", "call_id": "k", "name": "patch", "namespace": "mcp__words", "input": "a"}
+
+
+def test_a_tool_of_a_namespace_may_take_a_text() -> None:
+    """Declared, chosen, called and sent back as the others."""
+    names = {"mcp__words__patch": ("mcp__words", "patch")}
+    found = asked(WORDS | {"tools": [PATCH]}, tool_choice={"type": "custom", "name": "patch"}, input=[PATCHED])
+    assert (found.custom_tools, found.namespaces, found.tool) == ([*names], names, *names)
+    assert found.messages[-1]["tool_calls"][0]["function"]["name"] == "mcp__words__patch"
+    call = {"type": "custom_tool_call", "input": "a"}
+    said = {"type": "response.output_item.done", "item": call | {"name": "mcp__words__patch"}}
+    told = call | {"name": "patch", "namespace": "mcp__words"}
+    assert json.loads(told_apart(json_bytes(said), names))["item"] == told
+
+
 def payloads(**named: str) -> list[dict[str, Any]]:
     """Each kind that names a call, with another call beside it."""
     call, other = {"type": "function_call", "arguments": "{}", **named}, {"type": "function_call", "name": "shell"}

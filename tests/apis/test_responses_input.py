@@ -60,6 +60,12 @@ def call(number: int) -> Json:
     return {"id": f"k{number}", "type": "function", "function": {"name": "f", "arguments": "{}"}}
 
 
+CUSTOM = {"type": "custom_tool_call", "id": "ctc", "call_id": "k3", "name": "patch", "input": "a\n", "caller": DIRECT}
+CUSTOM_RESULT = {"type": "custom_tool_call_output", "call_id": "k3", "output": "7"}
+CUSTOM_SEEN = {"id": "k3", "type": "function", "function": {"name": "patch", "arguments": r'{"input":"a\n"}'}}
+"""A call of a tool that takes a text, its answer, and the call as the model made it."""
+
+
 def result(number: int) -> Json:
     return {"role": "tool", "tool_call_id": f"k{number}", "content": "7"}
 
@@ -98,6 +104,8 @@ def assistant(content: str | None, *calls: Json, **fields: str) -> Json:
         ([thought("x"), user("a"), spoken("b")], [user("a"), assistant("b")]),
         ([user("a"), thought("x")], [user("a")]),
         ([{"type": "reasoning", "encrypted_content": "x"}, spoken("a")], [assistant("a")]),
+        ([CUSTOM, CUSTOM_RESULT], [assistant(None, CUSTOM_SEEN), result(3)]),
+        ([user("a"), CUSTOM | {"status": "incomplete"}, CUSTOM_RESULT], [user("a")]),
         ([summed("x", "y"), spoken("a")], [assistant("a", reasoning_content="x\ny")]),
         ([summed("x") | {"content": None}, spoken("a")], [assistant("a", reasoning_content="x")]),
         ([thought("x") | {"summary": summed("y")["summary"]}, spoken("a")], [assistant("a", reasoning_content="x")]),
@@ -174,7 +182,9 @@ def test_items(item: Json, expected: Json) -> None:
         ({"type": "item_reference", "id": "x"}, ".type"),
         ({"type": ["message"]}, ".type"),
         ({"type": "web_search_call"}, ".type"),
-        ({"type": "custom_tool_call"}, ".type"),
+        ({"type": "custom_tool_call"}, ".call_id"),
+        ({"type": "custom_tool_call", "call_id": "k", "name": "f", "input": {}}, ".input"),
+        ({"type": "custom_tool_call", "call_id": "k", "name": "f", "input": "a", "x": 1}, ".x"),
         ({"role": "tool", "content": "a"}, ".role"),
         ({"role": "user", "content": 3}, ".content"),
         ({"role": "user", "content": []}, ".content"),

@@ -87,7 +87,9 @@ def test_a_choice_among_many_looks_at_each_tool_a_few_times() -> None:
         ("chat", "any", ""),
         ("chat", 3, ""),
         ("chat", {"type": "function", "function": {"name": "rm"}}, ".function.name"),
-        ("chat", {"type": "custom", "custom": {"name": "x"}}, ".custom"),
+        ("chat", {"type": "custom", "custom": {"name": "x"}}, ".custom.name"),
+        ("chat", {"type": "custom"}, ".custom"),
+        ("responses", {"type": "custom", "name": "x"}, ".name"),
         ("chat", {"type": "allowed_tools", "allowed_tools": {"mode": "none", "tools": [CLOCK]}}, ".allowed_tools.mode"),
         ("chat", {"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": []}}, ".allowed_tools.tools"),
         ("responses", {"type": "web_search_preview"}, ".type"),
@@ -135,15 +137,21 @@ def test_tools_are_openais(api: str) -> None:
 @pytest.mark.parametrize(
     ("api", "tool", "place"),
     [
-        ("chat", {"type": "custom", "custom": {"name": "x"}}, ".type"),
+        ("chat", {"type": "mcp", "mcp": {"name": "x"}}, ".type"),
         ("chat", {"type": "function"}, ".function"),
+        ("chat", {"type": "custom", "name": "x"}, ".custom"),
+        ("chat", {"type": "custom", "custom": {"name": "x", "parameters": {}}}, ".custom.parameters"),
+        ("chat", {"type": "custom", "custom": {"name": "x", "format": {"type": "json"}}}, ".custom.format.type"),
+        ("chat", {"type": "custom", "custom": {"name": "x", "format": {"type": "grammar"}}}, ".custom.format.grammar"),
         ("chat", {"type": "function", "function": {"name": ""}}, ".function.name"),
         ("chat", {"type": "function", "function": {"name": "x" * 300}}, ".function.name"),
         ("chat", {"type": "function", "function": {"name": "x", "parameters": []}}, ".function.parameters"),
         ("chat", {"type": "function", "function": {"name": "x", "strict": 1}}, ".function.strict"),
         ("chat", 3, ""),
         ("responses", {"type": "web_search"}, ".type"),
-        ("responses", {"type": "custom", "name": "x"}, ".type"),
+        ("responses", {"type": "custom", "name": "x", "parameters": {}}, ".parameters"),
+        ("responses", {"type": "custom", "name": "x", "format": {"type": "grammar"}}, ".format.syntax"),
+        ("responses", {"type": "custom", "name": "x", "defer_loading": True}, ".defer_loading"),
         ("responses", {"type": "function", "name": "x", "defer_loading": True}, ".defer_loading"),
         ("responses", {"type": "function", "name": "x", "examples": []}, ".examples"),
         ("responses", {"type": "function", "name": "x", "allowed_callers": ["programmatic"]}, ".allowed_callers[0]"),
@@ -152,7 +160,7 @@ def test_tools_are_openais(api: str) -> None:
         ("messages", {"name": "x", "input_schema": {}, "defer_loading": True}, ".defer_loading"),
         ("messages", {"name": "x", "input_schema": {}, "allowed_callers": ["code"]}, ".allowed_callers[0]"),
         ("messages", {"name": "x", "input_schema": {}, "examples": []}, ".examples"),
-        ("responses", {"type": "namespace", "name": "x", "tools": [{"type": "custom", "name": "y"}]}, ".tools[0].type"),
+        ("responses", {"type": "namespace", "name": "x", "tools": [{"type": "mcp", "name": "y"}]}, ".tools[0].type"),
         ("responses", {"type": "namespace", "name": "x", "tools": [3]}, ".tools[0]"),
         ("responses", {"type": "namespace", "name": "x"}, ".tools"),
         ("responses", {"type": "namespace", "tools": []}, ".name"),
@@ -164,13 +172,49 @@ def test_a_tool_that_nobody_runs_is_refused(api: str, tool: Any, place: str) -> 
     assert param(api, tools=[tool], tool_choice=None) == f"tools[0]{place}"
 
 
-@pytest.mark.parametrize("api", ["chat", "responses"])
-def test_a_tool_that_takes_text_is_refused_for_that(api: str) -> None:
-    """The client would run it, as it would Codex's `apply_patch`; no model here is told to write such a call."""
-    tool = {"type": "custom", "name": "x", "custom": {"name": "x"}}
-    problem = str(refusal(api, tools=[tool], tool_choice=None))
-    assert "can't be 'custom': a call has arguments in JSON." in problem
-    assert "nothing runs it" not in problem
+LARK = {"syntax": "lark", "definition": "start: /a+/"}
+TEXTS: dict[str, Any] = {
+    "chat": {"type": "custom", "custom": {"name": "patch", "description": "Edits", "format": {"type": "text"}}},
+    "responses": {"type": "custom", "name": "patch", "description": "Edits", "format": {"type": "text"}},
+}
+GRAMMARS: dict[str, Any] = {
+    "chat": {"type": "custom", "custom": {"name": "patch", "format": {"type": "grammar", "grammar": LARK}}},
+    "responses": {"type": "custom", "name": "patch", "format": {"type": "grammar", **LARK}},
+}
+
+
+@pytest.mark.parametrize("api", TEXTS)
+def test_a_tool_that_takes_a_text_is_a_function_with_one_argument(api: str) -> None:
+    """As every model knows to call it; who answers knows it by its name."""
+    asked = ask(api, tools=[*DECLARED[api], TEXTS[api]], tool_choice=None)
+    assert asked.custom_tools == ["patch"]
+    *_, tool = asked.tools
+    assert (tool["type"], tool["function"]["name"], tool["function"]["description"]) == ("function", "patch", "Edits")
+    schema = tool["function"]["parameters"]
+    assert (schema["properties"], schema["required"]) == ({"input": {"type": "string"}}, ["input"])
+    assert ask(api, tools=DECLARED[api], tool_choice=None).custom_tools == []
+
+
+@pytest.mark.parametrize("api", GRAMMARS)
+def test_a_grammar_is_told_to_the_model(api: str) -> None:
+    """Word for word; nothing else can follow it here."""
+    (tool,) = ask(api, tools=[GRAMMARS[api]], tool_choice=None).tools
+    assert tool["function"]["description"] == "`input` must match this Lark grammar:\nstart: /a+/"
+
+
+@pytest.mark.parametrize(
+    ("api", "named"),
+    [("chat", {"type": "custom", "custom": {"name": "patch"}}), ("responses", {"type": "custom", "name": "patch"})],
+)
+def test_a_tool_that_takes_a_text_can_be_chosen(api: str, named: Any) -> None:
+    """Alone, or among those that are allowed."""
+    tools = [*DECLARED[api], TEXTS[api]]
+    asked = ask(api, tools=tools, tool_choice=named)
+    assert (asked.tool_choice, asked.tool) == ("named", "patch")
+    listed = {"mode": "auto", "tools": [named]}
+    allowing = {"type": "allowed_tools", **({"allowed_tools": listed} if api == "chat" else listed)}
+    asked = ask(api, tools=tools, tool_choice=allowing)
+    assert ([tool["function"]["name"] for tool in asked.tools], asked.custom_tools) == (["patch"], ["patch"])
 
 
 @pytest.mark.parametrize("api", ["responses", "messages"])

@@ -56,6 +56,9 @@ def test_models_of_an_upstream_share_its_places() -> None:
     assert first.format is not second.format
 
 
+TEXT: Json = {"type": "custom", "custom": {"name": "patch"}}
+
+
 def test_a_message_opens_with_what_was_asked_for() -> None:
     """Format, model, tools and the choice among them; counts where they are wanted."""
     assert options(stream_options={"include_usage": True}) == {"format": "hermes", "model": "m"}
@@ -66,6 +69,7 @@ def test_a_message_opens_with_what_was_asked_for() -> None:
         "tool_choice": NAMED,
         "include_usage": False,
     }
+    assert options(tools=[TOOL, TEXT])["custom_tools"] == ["patch"]
     assert options(tools=[TOOL], tool_choice="required")["tool_choice"] == "required"
     assert "tool_choice" not in options(tools=[TOOL])
 
@@ -198,6 +202,15 @@ def test_tools_that_no_worker_reads_are_refused(parameters: Json) -> None:
     tool = {"type": "function", "function": {"name": "f", "parameters": parameters}}
     with pytest.raises(BadAsk) as caught:
         plan_of("vllm", chat(tools=[tool]))
+    assert caught.value.param == "tools"
+
+
+def test_more_custom_tools_than_a_message_can_name_are_refused() -> None:
+    """As above."""
+    tools = [{"type": "custom", "custom": {"name": f"{number:0250}"}} for number in range(60)]
+    assert len(plan_of("vllm", chat(tools=tools)).ask.custom_tools) == 60
+    with pytest.raises(BadAsk, match="too many custom tools") as caught:
+        plan_of("vllm", chat(tools=tools * 2))
     assert caught.value.param == "tools"
 
 

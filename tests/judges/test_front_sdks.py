@@ -15,7 +15,8 @@ from tests.support.sdk_clients import ASKS, LOOPS, anthropic_client, openai_clie
 from tests.support.sdk_cuts import cutting
 from tests.support.sdk_direct import direct
 from tests.support.sdk_loops import MODELS, question
-from tests.support.sdk_stack import PLACE, WORDS, SdkStack, asked_of, sdk_stack
+from tests.support.sdk_stack import PLACE, TEXT, TEXT_TOOL, WORDS, SdkStack, asked_of, sdk_stack
+from tokenmill.caller.kinds.arguments import read_arguments
 
 pytestmark = pytest.mark.integration
 
@@ -101,6 +102,37 @@ def test_a_call_that_has_to_be_made_is_made(stack: SdkStack, model: str) -> None
     begun = [asked_of(generation.body)["begun"] for generation in stack.generations(model, words)]
     assert len(begun) == 3
     assert all(begun)
+
+
+@pytest.mark.parametrize("model", SERVERS)
+def test_a_tool_may_take_a_text(stack: SdkStack, model: str) -> None:
+    """Of both of OpenAI's APIs, streamed or not; what is sent back is a call of the model's own."""
+    words = f"Patch it: {uuid4()}"
+    said: list[Any] = [{"role": "user", "content": words}]
+    chat_tools: Any = [{"type": "custom", "custom": {"name": TEXT_TOOL}}]
+    tools: Any = [{"type": "custom", "name": TEXT_TOOL, "format": {"type": "text"}}]
+    with openai_client(stack.url) as client:
+        made: Any = client.chat.completions.create(model=model, messages=said, tools=chat_tools)
+        message = made.choices[0].message
+        (call,) = message.tool_calls
+        assert (call.type, call.custom.name, call.custom.input) == ("custom", TEXT_TOOL, TEXT)
+        said += [message.model_dump(exclude_none=True), {"role": "tool", "tool_call_id": call.id, "content": "ok"}]
+        ended: Any = client.chat.completions.create(model=model, messages=said, tools=chat_tools)
+        assert ended.choices[0].message.content == WORDS
+        chunks: Any = client.chat.completions.create(model=model, messages=said[:1], tools=chat_tools, stream=True)
+        calls = [call for chunk in chunks for choice in chunk.choices for call in choice.delta.tool_calls or ()]
+        assert (calls[0].type, "".join(call.custom["input"] for call in calls)) == ("custom", TEXT)
+        with client.responses.stream(model=model, input=words, tools=tools) as stream:
+            deltas = [event.delta for event in stream if event.type == "response.custom_tool_call_input.delta"]
+            (item,) = stream.get_final_response().output
+        assert item.type == "custom_tool_call"
+        assert ("".join(deltas), item.name, item.input) == (TEXT, TEXT_TOOL, TEXT)
+        result = {"type": "custom_tool_call_output", "call_id": item.call_id, "output": "ok"}
+        back: Any = [said[0], item.model_dump(exclude_none=True), result]
+        assert client.responses.create(model=model, input=back, tools=tools).output_text == WORDS
+    asked = [asked_of(generation.body)["messages"] for generation in stack.generations(model, words)]
+    shown = [call["function"] for messages in asked for message in messages for call in message.get("tool_calls", ())]
+    assert [(each["name"], read_arguments(each["arguments"])) for each in shown] == [(TEXT_TOOL, {"input": TEXT})] * 2
 
 
 def failure(way: str, url: str, model: str, words: str, **fields: Any) -> Any:

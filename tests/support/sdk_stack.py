@@ -34,6 +34,11 @@ WORDS = "Hello there, friend."
 PLACE = {"location": "Paris"}
 """The arguments of a call of any other tool."""
 
+TEXT = '*** Begin Patch\n+ say("é \\n 🌧") if a < b\n*** End Patch'
+"""What a tool of this name gets that takes a text: `TEXT_TOOL`."""
+
+TEXT_TOOL = "patch"
+
 TEMPLATE = '{"messages": {{ messages | tojson }}, "tools": {{ tools | tojson }}}'
 """A chat template whose prompt shows all that it was given."""
 
@@ -78,7 +83,8 @@ def answering(model: Model) -> Callable[[Body], Script]:
         if words.startswith("Plan"):
             return Script(model.raw(turn_of(shown["messages"])), cut=7)
         if tools and not turn_of(shown["messages"]):
-            call = format_call(find_format(model.format), tools[0]["function"]["name"], PLACE)
+            name = tools[0]["function"]["name"]
+            call = format_call(find_format(model.format), name, {"input": TEXT} if name == TEXT_TOOL else PLACE)
             return Script(call.removeprefix(shown["begun"]))
         return Script(WORDS)
 

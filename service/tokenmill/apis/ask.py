@@ -29,6 +29,8 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Messages as in chat completions, including system and developer messages, images, calls and their results."""
     tools: list[Json] = []
     """OpenAI's list, each tool under `function`; only those that the choice allows."""
+    custom_tools: list[str] = []
+    """Those of them that take a text: see `dialects.custom_tools`."""
     tool_choice: ToolChoice = "auto"
     tool: str = ""
     """With `named`: the tool that must be called."""

@@ -7,7 +7,7 @@ from tokenmill.apis.ask import Ask, Json
 from tokenmill.apis.chat_messages import read_messages
 from tokenmill.apis.reading import Node, numbers
 from tokenmill.apis.response_format import read_format
-from tokenmill.apis.tools import chosen, foreign_tool, function, openai_choice
+from tokenmill.apis.tools import CUSTOM, FUNCTION, TYPES, chosen, custom, foreign_tool, function, openai_choice
 from tokenmill.limits import CHOICES
 
 RANGES: Mapping[str, tuple[float, float]] = {
@@ -24,6 +24,8 @@ CAPPED = "reasoning included; the server gets it under the name that it knows"
 """Text for the tables of all APIs, like the others here."""
 
 SHAPED = "with raw text it leaves no room for calls or reasoning: see below"
+
+TEXTS = "a model calls one as a function with the argument `input`, and gets a grammar as part of the description"
 
 UNTHINKING = "`none` also tells its template not to think"
 
@@ -86,8 +88,8 @@ SGLang and llama.cpp, and in OpenAI's completions, which the kind `completions` 
 FIELDS = Fields(
     Field("model", "used", "the model, and with it the server"),
     Field("messages", "used", "system, developer, user, assistant and tool; text and images (`image_url`)"),
-    Field("tools", "used", "functions"),
-    Field("tool_choice", "used", "`none`, `auto`, `required`, a function, or `allowed_tools`"),
+    Field("tools", "used", f"functions, and tools that take a text (`custom`): {TEXTS}"),
+    Field("tool_choice", "used", "`none`, `auto`, `required`, a tool, or `allowed_tools`"),
     Field(
         "parallel_tool_calls",
         "used",
@@ -188,10 +190,14 @@ def thinks(effort: str | None) -> bool:
 def _tool(node: Node) -> Json:
     """Return a declared tool; members that are not known are passed on with it."""
     kind = node.need("type")
-    if kind.value != "function":
+    if kind.value not in TYPES:
         raise foreign_tool(kind)
-    inner = node.need("function")
-    return {**node.members(), "function": {**inner.members(), **function(inner)}}
+    inner = node.need(kind.text())
+    if kind.value == CUSTOM:
+        inner.only("name", "description", "format")
+        beside = {name: value for name, value in node.members().items() if name != CUSTOM}
+        return {**beside, FUNCTION: custom(inner, within=True)}
+    return {**node.members(), FUNCTION: {**inner.members(), **function(inner)}}
 
 
 def _max_tokens(node: Node) -> int | None:

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from tokenmill.apis.ask import Json
 from tokenmill.apis.content import DETAILS, image_address, read_parts
 from tokenmill.apis.reading import Node, shown
-from tokenmill.apis.tools import name_of
+from tokenmill.apis.tools import CUSTOM, FUNCTION, custom_call, name_of
 
 Part: TypeAlias = Callable[[Node], None]
 
@@ -27,9 +27,9 @@ def _message(node: Node) -> Json:
         raise role.bad(f"can't be {shown(role.text())}{instead}; known are {', '.join(_ROLES)}.")
     for name in _TEXTS:
         node.maybe(name, Node.text)
-    node.maybe("tool_calls", _calls)
+    calls = node.maybe("tool_calls", _calls)
     check(node)
-    return node.members() | ({"content": ""} if _is_empty(node) else {})
+    return node.members() | ({"content": ""} if _is_empty(node) else {}) | ({"tool_calls": calls} if calls else {})
 
 
 _TEXTS = ("name", "refusal", "reasoning_content", "reasoning", "tool_call_id")
@@ -86,19 +86,23 @@ def _assistant(node: Node) -> None:
         _content(content, {"text": _text, "refusal": _refusal})
 
 
-def _calls(node: Node) -> None:
-    for call in node.items():
-        _call(call)
+def _calls(node: Node) -> list[Json]:
+    return [_call(call) for call in node.items()]
 
 
-def _call(node: Node) -> None:
-    node.need("id").filled()
-    kind = node.at("type")
-    if not kind.absent and kind.value != "function":
-        raise kind.bad(f"can't be {shown(kind.text())}: only functions are called here.", "unsupported_value")
-    function = node.need("function")
+def _call(node: Node) -> Json:
+    """Return a call as the model made it."""
+    call_id, kind = node.need("id").filled(), node.at("type")
+    if kind.value == CUSTOM:
+        said = node.need(CUSTOM)
+        beside = {name: value for name, value in node.object().items() if name != CUSTOM}
+        return beside | custom_call(call_id, said.need("name"), said.need("input"))
+    if not kind.absent and kind.value != FUNCTION:
+        raise kind.bad(f"can't be {shown(kind.text())}: a model calls functions and custom tools.", "unsupported_value")
+    function = node.need(FUNCTION)
     name_of(function.need("name"))
     function.need("arguments").text()
+    return node.object()
 
 
 def _tool(node: Node) -> None:

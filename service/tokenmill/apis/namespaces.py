@@ -13,7 +13,7 @@ import msgspec
 
 from tokenmill.apis.ask import Json
 from tokenmill.apis.reading import Node
-from tokenmill.apis.tools import CALLED, check_called, foreign_tool, function, name_of
+from tokenmill.apis.tools import TYPES, flat_tool, name_of
 from tokenmill.dialects.json_text import json_bytes
 from tokenmill.errors import NOT_JSON
 
@@ -26,7 +26,9 @@ _NAMED = b'"name":'
 _NAMESPACE = b'"namespace"'
 """Occurs in every body that declares one."""
 
-_CALLS = frozenset({"function_call", "response.function_call_arguments.done"})
+_ITEMS = ("function_call", "custom_tool_call")
+
+_CALLS = frozenset({*_ITEMS, "response.function_call_arguments.done"})
 
 
 def one_name(namespace: str, name: str) -> str:
@@ -35,28 +37,24 @@ def one_name(namespace: str, name: str) -> str:
 
 
 def members(node: Node) -> list[tuple[Json, tuple[str, str]]]:
-    """Return the functions of a tool that is a namespace, under their one name, each with the client's names."""
+    """Return the members of a tool that is a namespace, under their one name, each with the client's names."""
     node.only("type", "name", "description", "tools")
     namespace = name_of(node.need("name"))
     return [_member(namespace, each) for each in node.need("tools").items()]
 
 
 def _member(namespace: str, node: Node) -> tuple[Json, tuple[str, str]]:
-    kind = node.need("type")
-    if kind.value != "function":
-        raise foreign_tool(kind)
-    check_called(node)
-    node.only("type", "name", "description", "parameters", "strict", *CALLED)
-    said = function(node)
+    tool = flat_tool(node)
+    said = tool["function"]
     name: str = said["name"]
-    return {"type": "function", "function": said | {"name": one_name(namespace, name)}}, (namespace, name)
+    return tool | {"function": said | {"name": one_name(namespace, name)}}, (namespace, name)
 
 
 def with_one_name(node: Node) -> Node:
     """Return an input whose calls have the model's names."""
     if not isinstance(node.value, list):
         return node
-    return Node([_with_one_name(item, "function_call") for item in node.value], node.path)
+    return Node([_with_one_name(item, _ITEMS) for item in node.value], node.path)
 
 
 def choice_with_one_name(node: Node, tools: Sequence[Json], namespaces: Namespaces) -> Node:
@@ -76,14 +74,14 @@ def choice_with_one_name(node: Node, tools: Sequence[Json], namespaces: Namespac
 
 
 def _meant(said: Any, names: Mapping[str, str]) -> Any:
-    said = _with_one_name(said, "function")
+    said = _with_one_name(said, TYPES)
     name = said.get("name") if isinstance(said, dict) else None
     return said | {"name": names[name]} if isinstance(name, str) and name in names else said
 
 
-def _with_one_name(said: Any, kind: str) -> Any:
+def _with_one_name(said: Any, kinds: Sequence[str]) -> Any:
     namespace, name = (said.get(each) for each in ("namespace", "name")) if isinstance(said, dict) else (None, None)
-    if not (isinstance(namespace, str) and isinstance(name, str) and said.get("type") == kind):
+    if not (isinstance(namespace, str) and isinstance(name, str) and said.get("type") in kinds):
         return said
     rest = {field: value for field, value in said.items() if field != "namespace"}
     return rest | {"name": one_name(namespace, name)} if namespace else rest

@@ -5,12 +5,12 @@ from collections.abc import Mapping
 
 from tokenmill.apis.api import Api, Field, Fields
 from tokenmill.apis.ask import Ask, Json
-from tokenmill.apis.chat import CAPPED, RANGES, SHAPED, UNTHINKING, conversation_of, thinks
+from tokenmill.apis.chat import CAPPED, RANGES, SHAPED, TEXTS, UNTHINKING, conversation_of, thinks
 from tokenmill.apis.namespaces import choice_with_one_name, members, with_one_name
 from tokenmill.apis.reading import Node, numbers, shown
 from tokenmill.apis.response_format import read_format
 from tokenmill.apis.responses_input import WHOLE, read_input
-from tokenmill.apis.tools import CALLED, check_called, chosen, foreign_tool, function, openai_choice
+from tokenmill.apis.tools import chosen, flat_tool, foreign_tool, openai_choice
 
 NAMES: Mapping[str, str] = {
     "messages": "input",
@@ -26,13 +26,14 @@ FIELDS = Fields(
     Field(
         "tools",
         "used",
-        "functions, and groups of them (`namespace`). A model calls a member `<namespace>__<name>`; the answer has "
-        "the two names separately; read by its id, the joined one once fronts have forgotten its request "
-        "(`front.remember_s`, earlier where 32 MiB of different names come meanwhile). `web_search` beside tools of "
-        "the client is left out, as Codex declares it unasked: the model gets no such tool, and does not search. Alone "
-        "and in `tool_choice` it is refused, like others that a server would have to run",
+        f"functions, tools that take a text (`custom`: {TEXTS}), and groups of both (`namespace`). A model calls a "
+        "member `<namespace>__<name>`; the answer has the two names separately; read by its id, the joined one once "
+        "fronts have forgotten its request (`front.remember_s`, earlier where 32 MiB of different names come "
+        "meanwhile). `web_search` beside tools of the client is left out, as Codex declares it unasked: the model "
+        "gets no such tool, and does not search. Alone and in `tool_choice` it is refused, like others that a server "
+        "would have to run",
     ),
-    Field("tool_choice", "used", "`none`, `auto`, `required`, a function, or `allowed_tools`"),
+    Field("tool_choice", "used", "`none`, `auto`, `required`, a tool, or `allowed_tools`"),
     Field(
         "parallel_tool_calls",
         "used",
@@ -132,7 +133,7 @@ def _tools(node: Node) -> tuple[list[Json], dict[str, tuple[str, str]]]:
         if _is_search(kind):
             searches.append(kind)
         elif kind.value != "namespace":
-            tools.append(_tool(each))
+            tools.append(flat_tool(each))
         else:
             for tool, names in members(each):
                 tools.append(tool)
@@ -151,15 +152,6 @@ def _is_search(kind: Node) -> bool:
 
 
 _SEARCH = "web_search"
-
-
-def _tool(node: Node) -> Json:
-    kind = node.need("type")
-    if kind.value != "function":
-        raise foreign_tool(kind)
-    check_called(node)
-    node.only("type", "name", "description", "parameters", "strict", *CALLED)
-    return {"type": "function", "function": function(node)}
 
 
 def _include(node: Node) -> None:

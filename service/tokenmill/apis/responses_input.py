@@ -17,7 +17,7 @@ from typing import Any
 from tokenmill.apis.ask import BadAsk, Json
 from tokenmill.apis.content import DETAILS, image_address, image_part, plain, read_part, read_parts, text_part
 from tokenmill.apis.reading import Node, shown
-from tokenmill.apis.tools import call, name_of
+from tokenmill.apis.tools import call, custom_call, name_of
 
 WHOLE = "Send the whole conversation in `input`."
 """What to do instead of referring to something that is not kept."""
@@ -26,6 +26,8 @@ _REFERENCE = "item_reference"
 """Type of a reference; an item without a type is one, too."""
 
 _CALL = "function_call"
+_CUSTOM_CALL = "custom_tool_call"
+_CALLS = (_CALL, _CUSTOM_CALL)
 
 _BREAKPOINT = "prompt_cache_breakpoint"
 """A member of a part that means nothing to a model."""
@@ -48,7 +50,7 @@ def read_input(node: Node) -> list[Json]:
 
 def whole_items(items: list[Json]) -> list[Json]:
     """Return checked items without the calls that broke off and without their results."""
-    gone = {item["call_id"] for item in items if item.get("status") == "incomplete" and item.get("type") == _CALL}
+    gone = {item["call_id"] for item in items if item.get("status") == "incomplete" and item.get("type") in _CALLS}
     return [item for item in items if item.get("call_id") not in gone] if gone else items
 
 
@@ -100,6 +102,13 @@ class _Conversation:
         node.only(*_BESIDE, "call_id", "name", "arguments", "caller")
         node.maybe("caller", _direct)
         made = call(node.need("call_id").filled(), name_of(node.need("name")), node.need("arguments").text())
+        self._assistant(new=False).setdefault("tool_calls", []).append(made)
+
+    def custom_call(self, node: Node) -> None:
+        """Add a call of a tool that takes a text."""
+        node.only(*_BESIDE, "call_id", "name", "input", "caller")
+        node.maybe("caller", _direct)
+        made = custom_call(node.need("call_id").filled(), node.need("name"), node.need("input"))
         self._assistant(new=False).setdefault("tool_calls", []).append(made)
 
     def result(self, node: Node) -> None:
@@ -206,6 +215,8 @@ _SPOKEN: Mapping[str, Callable[[Node], Json]] = {"output_text": _spoken, "input_
 _ITEMS: Mapping[str, Callable[[_Conversation, Node], None]] = {
     "message": _Conversation.message,
     _CALL: _Conversation.call,
+    _CUSTOM_CALL: _Conversation.custom_call,
     "function_call_output": _Conversation.result,
+    "custom_tool_call_output": _Conversation.result,
     "reasoning": _Conversation.reasoning,
 }

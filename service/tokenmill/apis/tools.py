@@ -9,6 +9,7 @@ from typing import Any, TypedDict
 
 from tokenmill.apis.ask import BadAsk, Json, ToolChoice
 from tokenmill.apis.reading import Node, shown
+from tokenmill.dialects.custom_tools import INPUT, arguments_of
 from tokenmill.limits import NAME_CHARS
 
 WORDS: dict[str, ToolChoice] = {"none": "none", "auto": "auto", "required": "required"}
@@ -53,10 +54,62 @@ def check_called(node: Node) -> None:
     node.maybe("allowed_callers", lambda callers: [each.word("direct") for each in callers.items()])
 
 
+FUNCTION = "function"
+CUSTOM = "custom"
+"""The type of a tool that takes a text."""
+
+TYPES = (FUNCTION, CUSTOM)
+"""Types of tools that a client runs. A tool's name is within a member of this name in chat completions."""
+
+
+def custom(node: Node, *, within: bool) -> Json:
+    """Return the members of the function that stands for a custom tool: its only argument is the text.
+
+    `within`: the members of the text's format are in an object of its type, as in chat completions. A model gets a
+    grammar as part of the description; nothing makes it follow that.
+    """
+    described = node.maybe("description", Node.text), node.maybe("format", lambda each: _grammar(each, within=within))
+    description = "\n\n".join(filter(None, described))
+    name = name_of(node.need("name"))
+    return {"name": name, **({"description": description} if description else {}), "parameters": _TEXT}
+
+
+_TEXT: Json = {
+    "type": "object",
+    "properties": {INPUT: {"type": "string"}},
+    "required": [INPUT],
+    "additionalProperties": False,
+}
+
+
+def _grammar(node: Node, *, within: bool) -> str:
+    """Return what tells a model of the grammar of a text; empty if it has none."""
+    if node.need("type").word("text", "grammar") == "text":
+        return ""
+    grammar = node.need("grammar") if within else node
+    syntax = grammar.need("syntax").word("lark", "regex")
+    return f"`{INPUT}` must match this {_SYNTAXES[syntax]}:\n{grammar.need('definition').filled()}"
+
+
+_SYNTAXES = {"lark": "Lark grammar", "regex": "regular expression"}
+
+
+def flat_tool(node: Node) -> Json:
+    """Return a tool as Responses spells it."""
+    kind = node.need("type")
+    if kind.value not in TYPES:
+        raise foreign_tool(kind)
+    check_called(node)
+    if kind.value == CUSTOM:
+        node.only("type", "name", "description", "format", *CALLED)
+        return {"type": CUSTOM, "function": custom(node, within=False)}
+    node.only("type", "name", "description", "parameters", "strict", *CALLED)
+    return {"type": FUNCTION, "function": function(node)}
+
+
 def foreign_tool(node: Node) -> BadAsk:
-    """Return the refusal of a tool that is no function: most would be run by a server, `custom` takes plain text."""
-    why = "a call has arguments in JSON" if node.text() == "custom" else "nothing runs it here"
-    told = f"can't be {shown(node.text())}: {why}. Declare a function, and answer its calls."
+    """Return the refusal of a tool that a server would have to run."""
+    told = f"can't be {shown(node.text())}: nothing runs it here. Declare a function, and answer its calls."
     return node.bad(told, "unsupported_value")
 
 
@@ -98,9 +151,9 @@ def openai_choice(tools: Sequence[Json], node: Node, *, within: bool) -> Choice:
     if isinstance(node.value, str):
         return worded(tools, WORDS[node.word(*WORDS)], node)
     kind = node.need("type")
-    node.only("type", "name", "mode", "tools", "function", "allowed_tools")
-    if kind.value == "function":
-        return named(tools, _function_name(node, within=within))
+    node.only("type", "name", "mode", "tools", *TYPES, "allowed_tools")
+    if kind.value in TYPES:
+        return named(tools, _name(node, kind.value, within=within))
     if kind.value == "allowed_tools":
         listed = node.need("allowed_tools") if within else node
         entries = [_listed_name(entry, within=within) for entry in listed.need("tools").some()]
@@ -108,22 +161,29 @@ def openai_choice(tools: Sequence[Json], node: Node, *, within: bool) -> Choice:
     raise foreign_tool(kind)
 
 
-def _function_name(node: Node, *, within: bool) -> Node:
-    return (node.need("function") if within else node).need("name")
+def _name(node: Node, kind: str, *, within: bool) -> Node:
+    return (node.need(kind) if within else node).need("name")
 
 
 def _listed_name(node: Node, *, within: bool) -> Node:
     kind = node.need("type")
-    if kind.value != "function":
+    if kind.value not in TYPES:
         raise foreign_tool(kind)
-    return _function_name(node, within=within)
+    return _name(node, kind.value, within=within)
 
 
 def call(call_id: str, name: str, arguments: str) -> Json:
     """Return a call of an earlier answer."""
-    return {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
+    return {"id": call_id, "type": FUNCTION, FUNCTION: {"name": name, "arguments": arguments}}
+
+
+def custom_call(call_id: str, name: Node, text: Node) -> Json:
+    """Return a call of a custom tool in an earlier answer, as the model made it."""
+    return call(call_id, name_of(name), arguments_of(text.text()))
 
 
 def chosen(tools: list[Json], choice: Choice) -> dict[str, Any]:
-    """Return the fields of `Ask` for these tools and the choice among them."""
-    return {"tools": tools, **choice}
+    """Return the fields of `Ask` for these tools and the choice among them; to a model all are functions."""
+    kept = choice.get("tools", tools)
+    custom_tools = [tool["function"]["name"] for tool in kept if tool["type"] == CUSTOM]
+    return {**choice, "tools": [tool | {"type": FUNCTION} for tool in kept], "custom_tools": custom_tools}

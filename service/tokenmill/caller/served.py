@@ -21,7 +21,8 @@ from tokenmill.errors import BadOpen, Undecodable
 from tokenmill.formats import find_format
 from tokenmill.formats.history import begin_call
 from tokenmill.formats.marker_texts import marker_texts
-from tokenmill.limits import MIB
+from tokenmill.limits import DETAIL_BYTES, MIB
+from tokenmill.parser.options import refused
 from tokenmill.parser.spec import Format
 from tokenmill.templates.rendering import Template
 
@@ -116,6 +117,7 @@ class Served:
             "format": self.format.name,
             "model": ask.model,
             **({"tools": ask.tools} if ask.tools else {}),
+            **({"custom_tools": ask.custom_tools} if ask.custom_tools else {}),
             **({"tool_choice": choice} if choice != "auto" else {}),
             **({} if ask.include_usage else {"include_usage": False}),
             **({"stream_tool_input": True} if ask.stream_tool_input else {}),
@@ -139,6 +141,9 @@ def _check_tools(ask: Ask) -> None:
         check_plain({"tools": ask.tools}, "tools")
     except Undecodable as problem:
         raise BadAsk(f"{problem}", "tools", "invalid_value") from problem
+    if refused("custom_tools", ask.custom_tools):
+        told = f"`tools` holds too many custom tools: their names may have {DETAIL_BYTES} characters in all."
+        raise BadAsk(told, "tools", "invalid_value")
 
 
 def _opens_reasoning(upstream: Upstream, format_: Format) -> bool:

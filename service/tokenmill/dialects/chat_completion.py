@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping
 from hashlib import blake2b
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec import UNSET, UnsetType
 
+from tokenmill.dialects.arguments import whole
+from tokenmill.dialects.custom_tools import INPUT, input_of, is_custom
 from tokenmill.dialects.dialect import Envelope, failure_text
 from tokenmill.events import Error, FinishReason
 from tokenmill.usage import tokens
@@ -24,6 +26,32 @@ FINISH_REASONS: dict[FinishReason, str] = {
 
 FAILED_CALLS = frozenset({"malformed-call", "unfinished-call", "limit"})
 """Codes of errors after which a call's text may follow."""
+
+
+class CallShape(NamedTuple):
+    """How a call is written: its type is also the name of the member that has the tool's name and what it gets."""
+
+    type: str
+    field: str
+    """Field of that member: arguments as JSON text, or a text."""
+
+    def said(self, name: str, given: str) -> dict[str, Any]:
+        """Return the members of a call besides its id."""
+        return {"type": self.type, self.type: {"name": name, self.field: given}}
+
+    def given(self, arguments: Mapping[str, Any]) -> str:
+        """Return what the tool gets."""
+        return input_of(arguments) if self is CUSTOM else whole(arguments)
+
+
+FUNCTION = CallShape("function", "arguments")
+CUSTOM = CallShape("custom", INPUT)
+
+
+def shape_of(envelope: Envelope, name: str) -> CallShape:
+    """Return how calls of this tool are written."""
+    return CUSTOM if is_custom(envelope, name) else FUNCTION
+
 
 _PREFIX = "chatcmpl-"
 

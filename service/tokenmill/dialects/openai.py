@@ -7,9 +7,10 @@
 3. A client of this shape can't be told that a call it was shown is void. So arguments grow only where that is asked
    for; the arguments of a call that breaks off are then not valid JSON. Its text follows as content, unless the answer
    was cut off with it.
-4. Errors that do not end the answer are not part of this shape. One that does, including a timeout, is an `error` in
+4. A call of a tool that takes a text, a custom one, is never shown before it is complete: see `custom_tools`.
+5. Errors that do not end the answer are not part of this shape. One that does, including a timeout, is an `error` in
    place of the finish chunk.
-5. Each choice is rendered separately, with its index. Counts of tokens, in a chunk without choices, follow the choice
+6. Each choice is rendered separately, with its index. Counts of tokens, in a chunk without choices, follow the choice
    they came for, unless the message is without `include_usage`; each choice gets those of all, where the server counts
    them together. `[DONE]` follows the end of a choice when no other choice of the message is open.
 """
@@ -19,8 +20,17 @@ from collections.abc import Sequence
 import msgspec
 from msgspec import UNSET
 
-from tokenmill.dialects.arguments import GrowingArguments, whole
-from tokenmill.dialects.chat_completion import FAILED_CALLS, error_of, finish_of, head, usage_of
+from tokenmill.dialects.arguments import GrowingArguments
+from tokenmill.dialects.chat_completion import (
+    FAILED_CALLS,
+    FUNCTION,
+    CallShape,
+    error_of,
+    finish_of,
+    head,
+    shape_of,
+    usage_of,
+)
 from tokenmill.dialects.dialect import Dialect, Envelope, Handlers, Payloads, handled, voids
 from tokenmill.dialects.json_text import json_bytes, pieces
 from tokenmill.dialects.said_again import DETAILS, EXTRA, CallExtras, Places
@@ -82,6 +92,7 @@ class OpenAIDialect(Dialect):
         ("choices", 0, "delta", "content"),
         ("choices", 0, "delta", "reasoning_content"),
         ("choices", 0, "delta", "tool_calls", 0, "function", "arguments"),
+        ("choices", 0, "delta", "tool_calls", 0, "custom", "input"),
     )
     tells_gaps = "never"
 
@@ -146,41 +157,44 @@ def _part(state: OpenAIState, envelope: Envelope, event: Part, out: Payloads) ->
 
 
 def _begin_call(state: OpenAIState, envelope: Envelope, event: ToolInputStart, out: Payloads) -> None:
-    if envelope.streams_input(by_itself=False):
-        index = _begin(state, envelope, event.id, event.name, out)
+    if envelope.streams_input(by_itself=False) and shape_of(envelope, event.name) is FUNCTION:
+        index = _begin(state, envelope, FUNCTION, event, out)
         state.open[event.id] = OpenCall(index, GrowingArguments(event.name, event.encoding == "json"))
 
 
 def _grow(state: OpenAIState, envelope: Envelope, event: ToolInputDelta | ArgumentDelta, out: Payloads) -> None:
     call = state.open.get(event.id)
     if call is not None and (piece := call.arguments.more(event, envelope)):
-        _argue(state, envelope, call.index, piece, out)
+        _argue(state, envelope, FUNCTION, call.index, piece, out)
 
 
 def _call(state: OpenAIState, envelope: Envelope, event: ToolCall, out: Payloads) -> None:
     call = state.open.pop(event.id, None)
+    shape = shape_of(envelope, event.name)
     if call is None:
-        index, text = _begin(state, envelope, event.id, event.name, out), whole(event.arguments)
+        index, text = _begin(state, envelope, shape, event, out), shape.given(event.arguments)
     else:
         index, text = call.index, call.arguments.rest(event.arguments)
-    _argue(state, envelope, index, text, out)
+    _argue(state, envelope, shape, index, text, out)
 
 
-def _begin(state: OpenAIState, envelope: Envelope, call_id: str, name: str, out: Payloads) -> int:
+def _begin(
+    state: OpenAIState, envelope: Envelope, shape: CallShape, event: ToolInputStart | ToolCall, out: Payloads
+) -> int:
     """Write a call's first chunk; return its index."""
     index = state.calls
     state.calls += 1
     state.trimming.call()
-    function = {"name": name, "arguments": ""}
-    call = {"index": index, "id": call_id, "type": "function", "function": function, **state.extras.of(call_id)}
+    call = {"index": index, "id": event.id, **shape.said(event.name, ""), **state.extras.of(event.id)}
     _chunk(state, envelope, b'"tool_calls":[%b]' % json_bytes(call), out)
     return index
 
 
-def _argue(state: OpenAIState, envelope: Envelope, index: int, text: str, out: Payloads) -> None:
-    """Write more of a call's arguments."""
+def _argue(state: OpenAIState, envelope: Envelope, shape: CallShape, index: int, text: str, out: Payloads) -> None:
+    """Write more of what a call's tool gets."""
+    kind, field = shape.type.encode(), shape.field.encode()
     for piece in pieces(text):
-        call = b'"tool_calls":[{"index":%d,"function":{"arguments":%b}}]' % (index, json_bytes(piece))
+        call = b'"tool_calls":[{"index":%d,"%b":{"%b":%b}}]' % (index, kind, field, json_bytes(piece))
         _chunk(state, envelope, call, out)
 
 
@@ -195,7 +209,7 @@ def _error(state: OpenAIState, envelope: Envelope, event: Error, out: Payloads) 
         call = state.open.get(event.id) if isinstance(event.id, str) else None
         if call is not None and voids(event, str(event.id)):
             del state.open[str(event.id)]
-            _argue(state, envelope, call.index, call.arguments.broken(), out)
+            _argue(state, envelope, FUNCTION, call.index, call.arguments.broken(), out)
 
 
 def _finish(state: OpenAIState, envelope: Envelope, event: Finish, out: Payloads) -> None:

@@ -16,8 +16,7 @@ from typing import Any
 
 import msgspec
 
-from tokenmill.dialects.arguments import whole
-from tokenmill.dialects.chat_completion import FAILED_CALLS, error_of, finish_of, head, usage_of
+from tokenmill.dialects.chat_completion import FAILED_CALLS, error_of, finish_of, head, shape_of, usage_of
 from tokenmill.dialects.dialect import Dialect, Envelope
 from tokenmill.dialects.json_text import beginning, json_bytes, json_size
 from tokenmill.dialects.said_again import DETAILS, EXTRA, CallExtras, ReasoningDetails
@@ -44,7 +43,7 @@ class CompletionState(msgspec.Struct, array_like=True, gc=False):
     texts: dict[str, Source] = {}
     """Text by the message's field, in pieces that are only appended to."""
     calls: list[tuple[str, str, str, bool]] = []
-    """Id, name, arguments as JSON, and whether there are extras beside it."""
+    """Id, name, what its tool gets, and whether there are extras beside it."""
     size: int = 0
     """Bytes of all that as JSON, and of what there was no room for."""
     truncated: bool = False
@@ -74,15 +73,16 @@ class CompletionState(msgspec.Struct, array_like=True, gc=False):
 
     def call(self, call: ToolCall, envelope: Envelope) -> None:
         """Keep a call, if there is room."""
-        entry = (call.id, call.name, whole(call.arguments), call.id in self.extras.by_call)
-        if self._takes(len(json_bytes(self.shown(entry))) + 1, room_of(envelope)):
+        given = shape_of(envelope, call.name).given(call.arguments)
+        entry = (call.id, call.name, given, call.id in self.extras.by_call)
+        if self._takes(len(json_bytes(self.shown(entry, envelope))) + 1, room_of(envelope)):
             self.calls.append(entry)
 
-    def shown(self, entry: tuple[str, str, str, bool]) -> dict[str, Any]:
+    def shown(self, entry: tuple[str, str, str, bool], envelope: Envelope) -> dict[str, Any]:
         """Return a call as the object has it."""
-        call_id, name, arguments, extra = entry
-        function = {"name": name, "arguments": arguments}
-        return {"id": call_id, "type": "function", "function": function, **(self.extras.of(call_id) if extra else {})}
+        call_id, name, given, extra = entry
+        said = shape_of(envelope, name).said(name, given)
+        return {"id": call_id, **said, **(self.extras.of(call_id) if extra else {})}
 
     def _takes(self, size: int, room: int) -> bool:
         """Whether there is room for `size` bytes; once there was not, nothing is kept."""
@@ -169,7 +169,7 @@ def _completion(state: CompletionState, envelope: Envelope, event: Finish) -> by
     message: dict[str, Any] = {"role": "assistant", "content": None if state.calls else ""}
     message |= {field: text.text() for field, text in state.texts.items()}
     if state.calls:
-        message["tool_calls"] = [state.shown(entry) for entry in state.calls]
+        message["tool_calls"] = [state.shown(entry, envelope) for entry in state.calls]
     if state.details.known and state.size + state.details.size <= room_of(envelope):
         message[DETAILS] = state.details.plain()
     reason = finish_of(event.reason, called=bool(state.calls))

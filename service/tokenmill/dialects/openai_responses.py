@@ -8,6 +8,7 @@
 3. Blocks of text, refusal and reasoning, and calls are items, numbered in the order in which they begin. Calls may grow
    side by side. A call that breaks off ends as an item with the status `incomplete`, whose arguments are not JSON. The
    response has no such item at its end: SDKs read the arguments of all items there as JSON, and clients send them back.
+   Calls of custom tools come whole, and none of them is broken: see `custom_tools`.
 4. A tool's answer is an item `function_call_output`, if it comes before the end of the response.
 5. A signature ends its item of reasoning, as a client sends both back together; an item that gets two has none.
 6. The shape repeats everything: in the item when it ends, in the response when that ends. What is repeated is bounded
@@ -22,11 +23,13 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
+from tokenmill.dialects.custom_tools import input_of, is_custom
 from tokenmill.dialects.dialect import Dialect, Envelope, Handlers, Payloads, failure_text, voids
 from tokenmill.dialects.json_text import json_bytes, pieces
 from tokenmill.dialects.responses_items import (
     ARGUMENTS_DELTA,
     ENDS,
+    INPUT_DELTA,
     KEPT_BYTES,
     REASONING,
     REFUSAL,
@@ -207,7 +210,7 @@ def _end_item(state: ResponsesState, index: int, item: Json, out: Payloads) -> N
 
 
 def _begin_call(state: ResponsesState, envelope: Envelope, event: ToolInputStart, out: Payloads) -> None:
-    if envelope.streams_input(by_itself=True):
+    if envelope.streams_input(by_itself=True) and not is_custom(envelope, event.name):
         _open_call(state, event.id, event.name, json=event.encoding == "json", out=out)
 
 
@@ -221,27 +224,29 @@ def _open_call(state: ResponsesState, call_id: str, name: str, *, json: bool, ou
 def _grow(state: ResponsesState, envelope: Envelope, event: ToolInputDelta | ArgumentDelta, out: Payloads) -> None:
     call = state.items.calls.get(event.id)
     if call is not None and (piece := call.arguments.more(event, envelope)):
-        _argue(state, call, piece, out)
+        _give(state, ARGUMENTS_DELTA, (call.id, call.index), piece, out)
 
 
-def _argue(state: ResponsesState, call: OpenCall, text: str, out: Payloads) -> None:
+def _give(state: ResponsesState, delta: bytes, place: tuple[str, int], text: str, out: Payloads) -> None:
+    """Write more of what a call's tool gets, in the item of this id and index."""
+    item_id, index = place
     for piece in pieces(text):
-        out.append(ARGUMENTS_DELTA % (call.id.encode(), call.index, json_bytes(piece), state.sequence))
+        out.append(delta % (item_id.encode(), index, json_bytes(piece), state.sequence))
         state.sequence += 1
 
 
-def _call(state: ResponsesState, _envelope: Envelope, event: ToolCall, out: Payloads) -> None:
+def _call(state: ResponsesState, envelope: Envelope, event: ToolCall, out: Payloads) -> None:
+    if is_custom(envelope, event.name):
+        _custom_call(state, event, out)
+        return
     call = state.items.calls.get(event.id) or _open_call(state, event.id, event.name, json=False, out=out)
     _end_call(state, call, call.arguments.rest(event.arguments), "completed", out)
 
 
 def _end_call(state: ResponsesState, call: OpenCall, rest: str, status: str, out: Payloads) -> None:
-    _argue(state, call, rest, out)
+    _give(state, ARGUMENTS_DELTA, (call.id, call.index), rest, out)
     del state.items.calls[call.call_id]
-    arguments = call.arguments.sent.text() + rest
-    if len(json_bytes(arguments)) > state.items.cap:  # cut short they would be no arguments: only the deltas have them
-        state.items.truncated = True
-        arguments = ""
+    arguments = _said_again(state, call.arguments.sent.text() + rest)
     done = call.place | {"name": call.arguments.name, "arguments": arguments}
     _say(state, "function_call_arguments.done", done, out)
     item = call.item(status, arguments)
@@ -249,6 +254,26 @@ def _end_call(state: ResponsesState, call: OpenCall, rest: str, status: str, out
         _end_item(state, call.index, item, out)
     else:
         _say(state, "output_item.done", {"output_index": call.index, "item": item}, out)
+
+
+def _custom_call(state: ResponsesState, event: ToolCall, out: Payloads) -> None:
+    _end_block(state, out)
+    index, item = state.items.custom_call(event.id, event.name)
+    place = {"item_id": item["id"], "output_index": index}
+    _say(state, "output_item.added", {"output_index": index, "item": item}, out)
+    text = input_of(event.arguments)
+    _give(state, INPUT_DELTA, (item["id"], index), text, out)
+    text = _said_again(state, text)
+    _say(state, "custom_tool_call_input.done", place | {"input": text}, out)
+    _end_item(state, index, item | {"status": "completed", "input": text}, out)
+
+
+def _said_again(state: ResponsesState, given: str) -> str:
+    """Return what a call's tool gets, or nothing of it where it is too long to repeat: cut short it would be wrong."""
+    if len(json_bytes(given)) <= state.items.cap:
+        return given
+    state.items.truncated = True
+    return ""
 
 
 def _result(state: ResponsesState, _envelope: Envelope, event: ToolResult, out: Payloads) -> None:

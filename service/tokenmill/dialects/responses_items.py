@@ -52,6 +52,9 @@ REASONING = Kind("reasoning", "reasoning_text", "text", "rs", _delta("reasoning_
 ARGUMENTS_DELTA = _delta("function_call_arguments", before="")
 """The same for a call's arguments."""
 
+INPUT_DELTA = _delta("custom_tool_call_input", before="")
+"""The same for the text that a custom tool gets."""
+
 _KINDS = {kind.part: kind for kind in (TEXT, REFUSAL, REASONING)}
 
 
@@ -169,6 +172,12 @@ class Items(msgspec.Struct, array_like=True, gc=False):
         """Begin an item of a call."""
         call = self.calls[call_id] = OpenCall(*self._next("fc"), call_id, GrowingArguments(name, json))
         return call
+
+    def custom_call(self, call_id: str, name: str) -> tuple[int, Json]:
+        """Return the call of a custom tool as a new item without its text, and its index."""
+        index, item_id = self._next("ctc")
+        kind = {"id": item_id, "type": "custom_tool_call", "status": "in_progress"}
+        return index, {**kind, "call_id": call_id, "name": name, "input": ""}
 
     def output_of(self, call_id: str, text: str) -> tuple[int, Json]:
         """Return a tool's answer as a new item, and its index."""

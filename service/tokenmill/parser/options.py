@@ -86,6 +86,8 @@ class Options(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
     unchanged."""
     include_usage: bool = True
     """Whether the dialect `openai` sends counts of tokens, in a chunk of their own. Its clients ask for them."""
+    custom_tools: list[str] = []
+    """Tools that take a text: dialects of OpenAI's shapes write their calls as `custom`, with the argument `input`."""
     segment_end_metadata: bool = False
     """Whether the dialect `segments` repeats a segment's metadata at its end."""
     segment_tools: dict[str, str] = {}
@@ -122,6 +124,7 @@ class MessageOptions(TypedDict, total=False):
     json_profile: str
     id_prefix: str
     include_usage: bool
+    custom_tools: list[str]
     segment_end_metadata: bool
     segment_tools: dict[str, str]
 
