@@ -202,7 +202,7 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
     def _begin(self, place: TopicPartition, inherited: Inherited, answer: Answer) -> None:
         full = self._running.count >= self._config.caller.answers
         work = answer.give_up(OVERLOADED, HTTPStatus.TOO_MANY_REQUESTS) if full else traced(self._telemetry, answer)
-        self._running.begin(inherited, answer, work, self._end_recorder(place, inherited))
+        self._running.begin(answer, work, self._end_recorder(place, inherited))
 
     def _end_recorder(self, place: TopicPartition, inherited: Inherited) -> Over:
         """Return the function that records an answer's end in the current offsets of the partition, and not in those of
@@ -248,10 +248,10 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
         log.warning("took an answer over; its fate is %s: %s", fate, inherited.request.message_id)
         if fate in ("over", "stopped"):
             work = answer.end() if fate == "over" else answer.end_stopped()
-            self._running.begin(inherited, answer, work, self._end_recorder(place, inherited))
+            self._running.begin(answer, work, self._end_recorder(place, inherited))
         elif fate == "failed":
             work = answer.give_up(LOST, HTTPStatus.BAD_GATEWAY)
-            self._running.begin(inherited, answer, work, self._end_recorder(place, inherited))
+            self._running.begin(answer, work, self._end_recorder(place, inherited))
         else:
             answer.continue_text(text)
             self._begin(place, inherited, answer)
