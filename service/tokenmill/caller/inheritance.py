@@ -56,8 +56,8 @@ EARLIER_MS = 5_000
 """Milliseconds by which reading begins before the request's own time: the clocks of fronts and callers differ."""
 
 
-class Inherited(msgspec.Struct, frozen=True):
-    """A request whose answer may have been begun by another caller."""
+class ReceivedRequest(msgspec.Struct, frozen=True):
+    """A request as a caller has read it, with the place and time of its record."""
 
     conversation: str
     request: RequestRecord
@@ -88,10 +88,10 @@ class Inherited(msgspec.Struct, frozen=True):
         return self.until_ms + END_S * 1000
 
 
-Decide: TypeAlias = Callable[[Inherited, Fate, Answer | None, str], None]
+Decide: TypeAlias = Callable[[ReceivedRequest, Fate, Answer | None, str], None]
 """Takes a request with its fate, the answer to continue or to end (None: the log has its end), and its text so far."""
 
-Begin: TypeAlias = Callable[[Inherited, int], Answer]
+Begin: TypeAlias = Callable[[ReceivedRequest, int], Answer]
 """Makes an answer to a request, with the number of its range."""
 
 
@@ -126,7 +126,7 @@ class Inheritance:
         self._partition_of = partition_of
         self._begin = begin
         self._decide = decide
-        self._waiting: dict[tuple[bytes, str], tuple[Inherited, AnswerProgress]] = {}
+        self._waiting: dict[tuple[bytes, str], tuple[ReceivedRequest, AnswerProgress]] = {}
         self._taking: dict[tuple[bytes, str], Taking] = {}
         """The takeovers that we have tried."""
         self._listens_since = 0.0
@@ -142,7 +142,7 @@ class Inheritance:
         """Note that the partition is no longer ours: an answer that is heard of is left to the next owner."""
         self._parted = True
 
-    async def settle(self, inherited: Sequence[Inherited]) -> None:
+    async def settle(self, inherited: Sequence[ReceivedRequest]) -> None:
         """Wait until each request has its fate.
 
         Raises `Unavailable`; the requests without a fate may then be settled again.
@@ -207,7 +207,7 @@ class Inheritance:
             if self._parted and self._listens and progress.at > before and inherited.identity not in self._taking:
                 self._waiting.pop(inherited.identity, None)
 
-    async def _take_over(self, inherited: Inherited, progress: AnswerProgress) -> None:
+    async def _take_over(self, inherited: ReceivedRequest, progress: AnswerProgress) -> None:
         """Write the record that makes the answer ours, unless another one is the first of its range."""
         # Never the first range: a silent caller may still begin there, and two writers of one range would be mixed.
         number, name = max(progress.range, 0) + 1, secrets.token_hex(8).encode()
@@ -226,7 +226,7 @@ class Inheritance:
         await answer.take_over(name)
         taking.at = time.monotonic()  # it may have had to wait for Kafka
 
-    def _taken(self, inherited: Inherited, progress: AnswerProgress, number: int, name: bytes | None) -> None:
+    def _taken(self, inherited: ReceivedRequest, progress: AnswerProgress, number: int, name: bytes | None) -> None:
         """Decide an answer's fate if the range that begins is ours, and not that of another caller that was faster."""
         ours = self._taking.pop(inherited.identity, None)
         if ours is None:
@@ -247,7 +247,7 @@ class Inheritance:
         else:
             self._settle(inherited, "failed", answer, "")
 
-    def _settle(self, inherited: Inherited, fate: Fate, answer: Answer | None, text: str) -> None:
+    def _settle(self, inherited: ReceivedRequest, fate: Fate, answer: Answer | None, text: str) -> None:
         self._waiting.pop(inherited.identity, None)
         self._taking.pop(inherited.identity, None)
         self._decide(inherited, fate, answer, text)
