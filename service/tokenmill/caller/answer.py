@@ -253,23 +253,15 @@ class Answer:
         await self.writer.cancel()
         return "stopped"
 
-    @property
-    def _tries(self) -> Tries:
-        name, resources = f"{self.message_id}-{self._attempt}", self._resources
-        return Tries(
-            resources.http,
-            resources.renderer,
-            name,
-            self,
-            self._until,
-            self.tracing,
-            continued=bool(self._earlier_text),
-        )
-
     async def _generate(self) -> Outcome:
         try:
             served, model = await self._open_as_asked()
-            await self._tries.generate(served, model, lambda: self.read()[1])
+            resources, name = self._resources, f"{self.message_id}-{self._attempt}"
+            continued = bool(self._earlier_text)
+            tries = Tries(
+                resources.http, resources.renderer, name, self, self._until, self.tracing, continued=continued
+            )
+            await tries.generate(served, model, lambda: self.read()[1])
         except BadAsk as problem:
             await self._open({}, 1)
             unknown = problem.code == "model_not_found"

@@ -6,8 +6,7 @@ Nothing is kept about an answer that is over here: another caller may have taken
 
 import asyncio
 import logging
-from collections import Counter
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine
 from http import HTTPStatus
 from typing import Any, Protocol
 
@@ -18,7 +17,6 @@ from tokenmill.caller.writing import ChunkWriter
 from tokenmill.errors import Unavailable
 from tokenmill.observe import Numbers
 from tokenmill.observe.caller_table import Outcome
-from tokenmill.observe.numbers import Reading
 from tokenmill.tasks import cancelled
 
 log = logging.getLogger(__name__)
@@ -59,24 +57,19 @@ class Running:
     """The answers that run in this process, by the ids of their messages."""
 
     def __init__(self, resources: Resources, finishes: Finishes, lease_s: float, numbers: Numbers) -> None:
-        self._resources = resources
         self._finishes = finishes
         self._lease_s = lease_s
         self._numbers = numbers
         self._runs: dict[str, _Run] = {}
         numbers.read_value("tokenmill_caller_running", lambda: self.count)
-        numbers.read_value("tokenmill_caller_waiting", lambda: sum(pool.waiting for pool in self._pools()))
-        numbers.read_value("tokenmill_caller_urls_left_alone", lambda: sum(pool.closed for pool in self._pools()))
-        numbers.read("tokenmill_caller_parsed_total", self._parsed)
-
-    def _parsed(self) -> Reading:
-        found = Counter[str]()
-        for parsers in {id(served.parsers): served.parsers for served in self._resources.models.values()}.values():
-            found.update(parsers.answers)
-        return [((sign,), found[sign]) for sign in WARNINGS]
-
-    def _pools(self) -> Iterable[Any]:
-        return {id(served.pool): served.pool for served in self._resources.models.values()}.values()
+        pools = {served.pool for served in resources.models.values()}
+        parsers = {served.parsers for served in resources.models.values()}
+        numbers.read_value("tokenmill_caller_waiting", lambda: sum(pool.waiting for pool in pools))
+        numbers.read_value("tokenmill_caller_urls_left_alone", lambda: sum(pool.closed for pool in pools))
+        numbers.read(
+            "tokenmill_caller_parsed_total",
+            lambda: [((sign,), sum(each.answers[sign] for each in parsers)) for sign in WARNINGS],
+        )
 
     @property
     def count(self) -> int:
