@@ -97,7 +97,7 @@ CALLERS = (
         "the first range is never taken over",
         "a caller that read the request and was suspended begins after all: two writers are mixed",
         "caller/test_inheritance.py::test_who_begins_after_a_takeover_is_not_heard",
-        (Change("caller/inheritance.py", "max(progress.range, 0) + 1,", "progress.range + 1,"),),
+        (Change("caller/inheritance.py", "max(watched.progress.range, 0) + 1,", "watched.progress.range + 1,"),),
     ),
     Ablation(
         "of callers that take over, the first one in the log has the answer",
