@@ -25,7 +25,7 @@ CALLERS = (
         "a caller commits below every answer that is not over",
         "it dies, and no caller looks after its answers: their readers wait for an end that never comes",
         "caller/test_offsets.py::test_what_is_committed_lies_below_everything_unfinished",
-        (Change("caller/offsets.py", "return next(iter(self._unfinished), self._next)", "return self._next"),),
+        (Change("caller/offsets.py", "return next(iter(self._unfinished), self.read)", "return self.read"),),
     ),
     Ablation(
         "an answer whose end Kafka did not accept is not over",

@@ -299,10 +299,10 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
 
     async def _commit(self, consumer: AIOKafkaConsumer, *, everything: bool = False) -> bool:
         """Commit offsets, unchanged ones only with `everything`. Return whether the group took them."""
-        due = {place: each for place, each in self._offsets.items() if everything or each.committed != each.begin}
-        offsets = {place: each.committed for place, each in due.items()}
+        due = {place: each for place, each in self._offsets.items() if everything or each.due != each.committed}
+        offsets = {place: each.due for place, each in due.items()}
         if not due or not await self._membership.commit(consumer, offsets):
             return False
         for place, each in due.items():  # these objects: the assignment may have changed meanwhile
-            each.begin = offsets[place]
+            each.committed = offsets[place]
         return True
