@@ -25,7 +25,7 @@ CALLERS = (
         "a caller commits below every answer that is not over",
         "it dies, and no caller looks after its answers: their readers wait for an end that never comes",
         "caller/test_offsets.py::test_what_is_committed_lies_below_everything_unfinished",
-        (Change("caller/offsets.py", "return next(iter(self._unfinished), self._next)", "return self._next"),),
+        (Change("caller/offsets.py", "return next(iter(self._unfinished), self.read)", "return self.read"),),
     ),
     Ablation(
         "an answer whose end Kafka did not accept is not over",
@@ -97,7 +97,7 @@ CALLERS = (
         "the first range is never taken over",
         "a caller that read the request and was suspended begins after all: two writers are mixed",
         "caller/test_inheritance.py::test_who_begins_after_a_takeover_is_not_heard",
-        (Change("caller/inheritance.py", "max(progress.range, 0) + 1,", "progress.range + 1,"),),
+        (Change("caller/inheritance.py", "max(watched.progress.range, 0) + 1,", "watched.progress.range + 1,"),),
     ),
     Ablation(
         "of callers that take over, the first one in the log has the answer",

@@ -222,14 +222,14 @@ ABLATIONS = (
         "integration/test_restores.py::test_a_replay_publishes_nothing_and_gives_the_state",
         (
             Change("partition/partition.py", "self._outputs.silent = True", "self._outputs.silent = False"),
-            Change("worker/ownership.py", "lane.partition.process(old, [])", "lane.process(old)"),
+            Change("worker/ownership.py", "lane.partition.replay(old)", "lane.process(old)"),
         ),
     ),
     Ablation(
         "a replay writes no dead letters",
         "dead letters come again with each restore",
         "integration/test_restores.py::test_a_replay_publishes_nothing_and_gives_the_state",
-        (Change("worker/ownership.py", "lane.partition.process(old, [])", "lane.process(old)"),),
+        (Change("worker/ownership.py", "lane.partition.replay(old)", "lane.process(old)"),),
     ),
     Ablation(
         "partitions are paused again at each assignment",

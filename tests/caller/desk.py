@@ -17,7 +17,7 @@ from tokenmill.apis.record import RequestRecord
 from tokenmill.caller.answer import Answer, Resources
 from tokenmill.caller.caller import Caller
 from tokenmill.caller.http import Http
-from tokenmill.caller.inheritance import Inheritance, Inherited
+from tokenmill.caller.inheritance import Inheritance, ReceivedRequest
 from tokenmill.caller.renderer import Renderer
 from tokenmill.caller.served import served
 from tokenmill.caller.writing import ChunkWriter
@@ -52,9 +52,9 @@ def request(message_id: str, model: str = "cut-off", **more: Any) -> RequestReco
     return RequestRecord(body=msgspec.Raw(msgspec.json.encode(body)), **fields)
 
 
-def inherited(message_id: str, model: str = "cut-off", age_s: float = 0.0) -> Inherited:
+def inherited(message_id: str, model: str = "cut-off", age_s: float = 0.0) -> ReceivedRequest:
     """A request as the next owner of a partition finds it."""
-    return Inherited(CONVERSATION, request(message_id, model), 0, int((time.time() - age_s) * 1000))
+    return ReceivedRequest(CONVERSATION, request(message_id, model), 0, int((time.time() - age_s) * 1000))
 
 
 class Desk:
@@ -102,12 +102,12 @@ class Desk:
         await writer.acknowledged()
         return writer
 
-    async def settled(self, *each: Inherited, parts_s: float | None = None) -> list[Settled]:
+    async def settled(self, *each: ReceivedRequest, parts_s: float | None = None) -> list[Settled]:
         """What the next owner makes of them; if it parts with the partition after so long, of some."""
         found: dict[str, Settled] = {}
         began = time.monotonic()
 
-        def decide(one: Inherited, fate: Fate, answer: Answer | None, text: str) -> None:
+        def decide(one: ReceivedRequest, fate: Fate, answer: Answer | None, text: str) -> None:
             assert one.request.message_id not in found
             found[one.request.message_id] = Settled(fate, answer, text, time.monotonic() - began)
 
@@ -126,7 +126,7 @@ class Desk:
         way = producer or self.producer
         return Resources(served(self.config), way, way, self._http, self._renderer, self.topics.tokens, native=True)
 
-    def answer(self, one: Inherited, attempt: int) -> Answer:
+    def answer(self, one: ReceivedRequest, attempt: int) -> Answer:
         """Of a caller that goes on."""
         return Answer(self.resources(), one.conversation, one.request, until_ms=one.until_ms, attempt=attempt)
 

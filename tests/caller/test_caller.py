@@ -23,7 +23,7 @@ from tests.support.watching import Watching
 from tokenmill.apis.record import CONVERSATION_BYTES, StoppedRecord
 from tokenmill.caller import answer as answers
 from tokenmill.caller.caller import Caller
-from tokenmill.caller.inheritance import Inherited
+from tokenmill.caller.inheritance import ReceivedRequest
 from tokenmill.caller.offsets import Offsets
 from tokenmill.codecs import Chunk
 from tokenmill.config import Caller as Settings
@@ -350,7 +350,7 @@ async def test_what_the_group_has_is_not_committed_again(monkeypatch: pytest.Mon
 
 async def test_an_answer_that_is_left_is_that_of_the_assignment_that_began_it() -> None:
     """A partition that went and came back has its requests anew; one that went is looked after by its owner."""
-    caller, left = away(), Inherited("c", request("m1"), 3, 0)
+    caller, left = away(), ReceivedRequest("c", request("m1"), 3, 0)
     for today in ({}, {PLACE: Offsets(3, 4)}):
         caller._offsets = {PLACE: Offsets(3, 3)}
         over = caller._end_recorder(PLACE, left)

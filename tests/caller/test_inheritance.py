@@ -13,7 +13,7 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from tests.caller.desk import LEASE_S, Desk, inherited, request
 from tests.support.stage import until
 from tokenmill.caller.answer import END_S, TAKEOVER, Answer
-from tokenmill.caller.inheritance import DEAF_MS, Inheritance, Inherited
+from tokenmill.caller.inheritance import DEAF_MS, Inheritance, ReceivedRequest
 from tokenmill.caller.writing import RANGE, RANGES
 from tokenmill.codecs import Chunk
 from tokenmill.config.front import LONGEST_ANSWER_S
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.integration
 NOWHERE = "http://127.0.0.1:9"
 
 
-def overdue(message_id: str) -> Inherited:
+def overdue(message_id: str) -> ReceivedRequest:
     """A request whose time is over, so that no caller writes anything of it any more."""
     until_ms = int((time.time() - END_S) * 1000)
     return msgspec.structs.replace(inherited(message_id), request=request(message_id, until=until_ms))
@@ -105,7 +105,7 @@ async def test_no_request_gives_an_answer_more_time_than_there_is_for_any(desk: 
     answer over has no more time.
     """
     asked_ms = int((time.time() + ahead_s) * 1000)
-    one = Inherited("c", request("m1", until=16**12 - 1), 0, asked_ms)
+    one = ReceivedRequest("c", request("m1", until=16**12 - 1), 0, asked_ms)
     end_ms = min(asked_ms, one.read_ms) + LONGEST_ANSWER_S * 1000
     assert (one.until_ms, one.over_ms) == (end_ms, end_ms + END_S * 1000)
     assert one.read_ms <= time.time() * 1000
@@ -287,7 +287,7 @@ async def test_more_than_text_is_not_gone_on_with(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("asked", [inherited, overdue])
-async def test_of_two_that_take_over_one_has_the_answer(desk: Desk, asked: Callable[[str], Inherited]) -> None:
+async def test_of_two_that_take_over_one_has_the_answer(desk: Desk, asked: Callable[[str], ReceivedRequest]) -> None:
     """The first record of a range counts, however late; the other one sees that it is alive, and waits for its end."""
     await desk.wrote("m1")
     both = [asyncio.create_task(desk.settled(asked("m1"))) for _ in range(2)]

@@ -86,7 +86,7 @@ async def test_it_begins_at_what_is_committed_or_may_be_answered(
     placed: dict[TopicPartition, Offsets] = {}
     consumer = log_of(monkeypatch, committed, first, since, end)
     await Placing(60, 30, placed.__setitem__, Mock(side_effect=AssertionError)).begin(consumer, [PLACE])
-    assert (placed[PLACE].begin, placed[PLACE].inherited_until) == (begin, end)
+    assert (placed[PLACE].read, placed[PLACE].inherited_until) == (begin, end)
     assert [name for name, *_ in consumer.method_calls if name in ("pause", "seek", "resume")] == [
         "pause",
         "seek",
@@ -100,7 +100,7 @@ async def test_an_end_below_what_is_committed_is_looked_up_again(monkeypatch: py
     placed: dict[TopicPartition, Offsets] = {}
     consumer = log_of(monkeypatch, 6, 0, 0, 3, 9)
     await Placing(60, 30, placed.__setitem__, Mock(side_effect=AssertionError)).begin(consumer, [PLACE])
-    assert (placed[PLACE].begin, placed[PLACE].inherited_until) == (6, 9)
+    assert (placed[PLACE].read, placed[PLACE].inherited_until) == (6, 9)
 
 
 async def test_what_no_repetition_cures_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ from aiokafka import TopicPartition
 from tests.support.answering import request
 from tests.support.stage import until
 from tokenmill.caller.answer import Answer
-from tokenmill.caller.inheritance import Decide, Inherited
+from tokenmill.caller.inheritance import Decide, ReceivedRequest
 from tokenmill.caller.recovery_queue import RecoveryQueue
 from tokenmill.errors import Unavailable
 from tokenmill.observe.caller_table import Fate
@@ -24,12 +24,12 @@ class Round:
         self._problems = problems
         self.asked: list[list[int]] = []
         """Offsets, at each try."""
-        self._all: dict[int, Inherited] = {}
+        self._all: dict[int, ReceivedRequest] = {}
         self._over = asyncio.Event()
         self.ended = False
         self.parted = False
 
-    async def settle(self, inherited: list[Inherited]) -> None:
+    async def settle(self, inherited: list[ReceivedRequest]) -> None:
         self.asked.append([each.offset for each in inherited])
         self._all = {each.offset: each for each in inherited}
         if self._problems:
@@ -68,13 +68,15 @@ class Scene:
         self.rounds.append(Round(decide, self.problems))
         return self.rounds[-1]
 
-    def _decided(self, place: TopicPartition, each: Inherited, fate: Fate, _answer: Answer | None, _text: str) -> None:
+    def _decided(
+        self, place: TopicPartition, each: ReceivedRequest, fate: Fate, _answer: Answer | None, _text: str
+    ) -> None:
         self.fates.append((place.partition, each.offset, fate))
 
     def add(self, *offsets: int, place: TopicPartition = HERE) -> None:
         """Some of a partition."""
         for offset in offsets:
-            self.settling.add(place, Inherited("c", request(message_id=f"m{offset}"), offset, 0))
+            self.settling.add(place, ReceivedRequest("c", request(message_id=f"m{offset}"), offset, 0))
 
     async def begun(self, count: int) -> Round:
         """The newest of so many rounds, once it is at work."""
@@ -139,7 +141,7 @@ async def test_what_has_its_fate_is_not_settled_again_where_reading_fails_then()
     now.add(3, 5)
     settle = Round.settle
 
-    async def one_alone(self: Round, inherited: list[Inherited]) -> None:
+    async def one_alone(self: Round, inherited: list[ReceivedRequest]) -> None:
         if len(now.rounds) > 1:
             return await settle(self, inherited)
         self._decide(inherited[0], "over", None, "")

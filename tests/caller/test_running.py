@@ -9,7 +9,7 @@ from typing import Any, SupportsIndex
 
 import pytest
 
-from tests.support.answering import Desk, desk, request
+from tests.support.answering import Desk, desk
 from tests.support.model_servers.speech import Script
 from tests.support.model_servers.vllm import Vllm
 from tests.support.stage import until
@@ -17,7 +17,6 @@ from tests.support.watching import PARTITION, Watching
 from tokenmill.caller import answer as answers
 from tokenmill.caller import running as module
 from tokenmill.caller.answer import Answer
-from tokenmill.caller.inheritance import Inherited
 from tokenmill.caller.pool import FAILURES
 from tokenmill.caller.running import Running
 from tokenmill.codecs import Chunk
@@ -45,17 +44,16 @@ class Scene:
     def begin(self, message_id: str = "m1", offset: int = 0) -> Answer:
         """Let an answer run."""
         answer = self.at.answer(message_id=message_id)
-        self.let(answer, answer.run(), message_id, offset)
+        self.let(answer, answer.run(), offset)
         return answer
 
-    def let(self, answer: Answer, work: Coroutine[Any, Any, Outcome], message_id: str = "m1", offset: int = 0) -> None:
+    def let(self, answer: Answer, work: Coroutine[Any, Any, Outcome], offset: int = 0) -> None:
         """Let some work of an answer go to its end."""
-        asked = Inherited("c", request(message_id=message_id), offset, 0)
 
         def over(*, known: bool) -> None:
             (self.over if known else self.left).append(offset)
 
-        self.running.begin(asked, answer, work, over)
+        self.running.begin(answer, work, over)
 
     async def quiet(self) -> None:
         """Nothing is under way."""

@@ -78,7 +78,7 @@ async def test_a_queue_that_breaks_names_itself(unique: str) -> None:
     runner = Runner(Config(kafka=Kafka(group_id=unique)), Links(()), Numbers(TOOLS_METRICS))
     place = TopicPartition("tool-calls", 9)
     runner._control.read.set()  # so it looks for its queue, which is not there
-    await runner._worked(place)
+    await runner._run_queue(place)
     with pytest.raises(FatalError, match=r"the queue of .*9.* ended: KeyError"):
         await runner._failure.wait()
 

@@ -43,7 +43,7 @@ async def test_a_call_waits_for_a_word_across_owners(config: Config) -> None:
         old.begin_at(0)
         old.give([record(0, "one", "risky"), record(1, "two", "risky"), record(2, "three"), record(3, "four", "never")])
         working = asyncio.create_task(old.work())
-        await until(lambda: old.taken == 4 and not old.unfinished, "all that needs no word is over")
+        await until(lambda: old.committed == 4 and not old.unfinished, "all that needs no word is over")
         assert old.asking == 2
         working.cancel()
     requests = {each.id: each for each in await asked(config)}
@@ -100,11 +100,11 @@ async def test_cancelled_calls_end_wherever_they_are(config: Config) -> None:
         queue.begin_at(0)
         queue.give([record(0, "runs"), record(1, "waits"), record(2, "asks", "risky")])
         working = asyncio.create_task(queue.work())
-        await until(lambda: queue.taken == 3 and queue.asking == 1, "all are taken")
+        await until(lambda: queue.committed == 3 and queue.asking == 1, "all are taken")
         orders.take(Cancel(conversation_id="c", message_id="m"), 7)
         queue.hear()
         queue.give([record(3, "comes")])
-        await until(lambda: queue.taken == 4 and not queue.unfinished and not queue.asking, "all are over")
+        await until(lambda: queue.committed == 4 and not queue.unfinished and not queue.asking, "all are over")
         working.cancel()
     assert ended == ["runs"]
     assert {result.id: result.code for result in await results(config)} == dict.fromkeys(
@@ -129,9 +129,9 @@ async def test_a_cancelled_message_takes_its_calls_with_it(config: Config, told:
         queue.begin_at(0)
         queue.give([record(0, "runs"), record(1, "waits"), record(2, "asks", "risky")])
         working = asyncio.create_task(queue.work())
-        await until(lambda: queue.taken == 3 and queue.asking == 1, "all are taken")
+        await until(lambda: queue.committed == 3 and queue.asking == 1, "all are taken")
         queue.give([record(3, "comes"), cancelled(4), cancelled(5)])
-        await until(lambda: queue.taken == 6, "the end is taken")
+        await until(lambda: queue.committed == 6, "the end is taken")
         if told:
             await until(lambda: not queue.unfinished and not queue.asking, "all are over")
         working.cancel()
@@ -182,7 +182,7 @@ async def test_nothing_begins_before_all_was_read_that_was_there(config: Config)
         old.begin_at(0)
         old.give([record(0, "one")])
         working = asyncio.create_task(old.work())
-        await until(lambda: old.taken == 1, "it is taken")
+        await until(lambda: old.committed == 1, "it is taken")
         working.cancel()
     async with desk_of(config, run) as new:
         new.begin_at(1, 2)

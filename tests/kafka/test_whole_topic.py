@@ -162,15 +162,16 @@ async def test_the_end_of_a_transaction_is_passed(kafka: str, topic: str, unique
 
 
 async def test_a_topic_that_has_fewer_partitions_is_another_one(
-    kafka: str, topic: str, monkeypatch: pytest.MonkeyPatch
+    kafka: str, topic: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It was made again: a fresh process reads that from its beginning."""
+    """It was made again: a fresh process reads that from its beginning. Until it is certain, the log has it."""
     monkeypatch.setattr(module, "GROWTH_S", 0.1)
     async with reading_of(kafka, topic) as reading:
         await reading.to_the_end()
         await make_anew(kafka, topic, 1)
         with pytest.raises(Unavailable, match="has 1 partitions, and had 2"):
             await reading.up_to({TopicPartition(topic, 0): 9})
+    assert "a broker reports what may be outdated" in caplog.text
 
 
 async def test_a_client_that_reads_nothing_any_more_is_noticed(kafka: str, topic: str) -> None:

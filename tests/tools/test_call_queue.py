@@ -42,7 +42,7 @@ async def test_a_call_is_made_when_it_is_claimed(config: Config) -> None:
         queue.give([record(0, "one")])
         working = asyncio.create_task(queue.work())
         await until(lambda: results(config), "a result")
-        assert queue.taken == 1
+        assert queue.committed == 1
         working.cancel()
     assert seen == [[("one", "running")]]
     assert await states(config) == [("one", "running"), ("one", "done")]
@@ -80,7 +80,7 @@ async def test_where_there_is_no_place_a_call_waits(config: Config) -> None:
         queue.begin_at(0)
         queue.give([record(0, "one"), record(1, "two"), record(2, "two")])
         working = asyncio.create_task(queue.work())
-        await until(lambda: queue.taken == 3, "all are taken")
+        await until(lambda: queue.committed == 3, "all are taken")
         assert await states(config) == [("one", "running"), ("two", "waiting")]
         assert (queue.running, queue.unfinished) == (1, 2)
         go.set()
@@ -125,7 +125,7 @@ async def test_who_takes_over_shuts_out_the_owner_before(config: Config) -> None
         old.begin_at(0)
         old.give([record(0, "one"), record(1, "two", "again"), record(2, "three")])
         working = asyncio.create_task(old.work())
-        await until(lambda: old.taken == 3, "all are taken")
+        await until(lambda: old.committed == 3, "all are taken")
         async with desk_of(config, quick) as new:
             new.begin_at(3)
             go.set()
@@ -161,7 +161,7 @@ async def test_of_what_may_have_been_made_nothing_is_denied(kafka: str, unique: 
         queue.give([record(4, "new")])
         codes["new"] = "unavailable"
         working = asyncio.create_task(queue.work())
-        await until(lambda: queue.taken == 5 and not queue.unfinished, "all are over")
+        await until(lambda: queue.committed == 5 and not queue.unfinished, "all are over")
         assert not queue._again
         working.cancel()
     assert {result.id: result.code for result in await results(config)} == {
@@ -227,11 +227,11 @@ async def test_a_call_that_can_not_even_be_made_is_answered(config: Config, capl
         queue.begin_at(0)
         queue.give([record(0, "one"), record(1, "two")])
         working = asyncio.create_task(queue.work())
-        await until(lambda: queue.taken == 2 and not queue.unfinished, "both are over")
+        await until(lambda: queue.committed == 2 and not queue.unfinished, "both are over")
         queue.give([record(2, "two")])
-        await until(lambda: queue.taken == 3 and not queue.unfinished, "it is known")
+        await until(lambda: queue.committed == 3 and not queue.unfinished, "it is known")
         queue.give([InputRecord("tool-calls", 0, 3, FUTURE_MS, b"c", b"junk"), record(4, "x" * 1_025)])
-        await until(lambda: queue.taken == 5, "what is no call is passed")
+        await until(lambda: queue.committed == 5, "what is no call is passed")
         working.cancel()
     assert "/0: the call at offset 4 is not run: a name has 1,025 bytes" in caplog.text
     assert made == ["one", "two"]
@@ -253,7 +253,7 @@ async def test_what_is_paused_begins_when_it_may_go_on(config: Config) -> None:
         queue.begin_at(0)
         queue.give([record(0, "one"), record(1, "two")])
         working = asyncio.create_task(queue.work())
-        await until(lambda: queue.taken == 2, "both are taken")
+        await until(lambda: queue.committed == 2, "both are taken")
         queue.pause()
         go.set()
         await until(lambda: not queue.running, "the first one is answered")
@@ -271,7 +271,7 @@ async def test_what_is_given_up_leaves_no_place_taken(config: Config) -> None:
         queue.begin_at(0)
         working = asyncio.create_task(queue.work())
         queue.give([record(0, "one")])
-        await until(lambda: queue.taken == 1, "one runs")
+        await until(lambda: queue.committed == 1, "one runs")
         queue.give([record(1, "two")])
         await soon()
         assert queue.running == 2
@@ -323,10 +323,10 @@ async def test_nothing_begins_before_all_is_read_that_was_there_at_the_takeover(
         queue.begin_at(1, end=3)
         working = asyncio.create_task(queue.work())
         queue.give([record(1, "one")])
-        await until(lambda: queue.taken == 2, "a part of it is read")
+        await until(lambda: queue.committed == 2, "a part of it is read")
         cancelled = Finish("cancelled", conversation_id="c", message_id="m", seq=2, time=2)
         queue.give([msgspec.structs.replace(record(2, ""), value=msgspec.json.encode(cancelled))])
-        await until(lambda: queue.taken == 3 and not queue.unfinished, "all are over")
+        await until(lambda: queue.committed == 3 and not queue.unfinished, "all are over")
         working.cancel()
     assert made == ["other"]
     assert {result.id: result.code or result.result for result in await results(config)} == {
@@ -394,7 +394,7 @@ async def test_the_hold_ends_even_if_a_timer_is_early(config: Config, monkeypatc
         queue.begin_at(0, end=5)
         queue.give([record(0, "one")])
         working = asyncio.create_task(queue.work())
-        await until(lambda: queue.taken == 1, "it is taken")
+        await until(lambda: queue.committed == 1, "it is taken")
         await until(lambda: not queue.unfinished, "it is over", 10)
         working.cancel()
     assert [result.result for result in await results(config)] == [1]

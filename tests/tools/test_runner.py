@@ -247,7 +247,7 @@ async def test_a_kafka_that_goes_away_while_a_queue_learns_is_unavailable(
     async with Calls(tmp_path, kafka, unique) as calls:
         await write_topic(kafka, calls.topics.tool_state, [(b"k", None, [])], 0)
         runner = runner_of(calls)
-        queue = runner._queue(TopicPartition(calls.topics.tool_calls, 0))
+        queue = runner._make_queue(TopicPartition(calls.topics.tool_calls, 0))
         goes_away_while_read(monkeypatch)
         async with asyncio.timeout(30):
             with pytest.raises(Unavailable, match="it is away"):
@@ -381,7 +381,7 @@ async def test_who_is_no_member_any_more_fences_nobody(kafka: str, unique: str, 
     async with Calls(tmp_path, kafka, unique) as calls, running(calls) as runner:
         place = TopicPartition(calls.topics.tool_calls, 0)
         owner, old = await owner_of(runner, place), runner._queues[place]
-        runner._queues[place] = runner._queue(place)
+        runner._queues[place] = runner._make_queue(place)
         assert runner._consumer is not None
         coordinator = runner._consumer._coordinator
         await coordinator._send_req(LeaveGroupRequest(coordinator.group_id, coordinator.member_id))

@@ -89,6 +89,7 @@ class Answer:
     ) -> None:
         self._resources = resources
         self._request = request
+        self.message_id = request.message_id
         self._attempt = attempt
         self._until = until_ms / 1000
         """When the answer has to be over, in seconds since the epoch."""
@@ -107,7 +108,8 @@ class Answer:
         self.failure = ""
         """Kind of the last failure; empty if there was none."""
         self._began_at = time.monotonic()
-        self._choices = 1
+        self.choices = 1
+        """Number of choices that were asked for."""
         self.unwanted = False
         """Whether the message has ended in the log, or has another writer, so that this answer must not end it."""
         self.refused: Refused | None = None
@@ -123,7 +125,7 @@ class Answer:
             resources.producer,
             resources.tokens,
             conversation,
-            request.message_id,
+            self.message_id,
             attempt=attempt,
             native=resources.native,
             first=resources.first,
@@ -138,7 +140,7 @@ class Answer:
         with suppress(BadAsk):
             served, plan = self.read()
             options, choices = served.options(plan.ask, begins=bool(plan.begins)), plan.ask.n
-        self._choices, headers = choices, [(TAKEOVER, name), *self.tracing]
+        self.choices, headers = choices, [(TAKEOVER, name), *self.tracing]
         try:
             await self.writer.open(options, choices, headers)
         except Refused as problem:  # the record is larger than Kafka takes: the answer can only be ended
@@ -180,11 +182,6 @@ class Answer:
             log.warning("the stop of an answer was not written, so the answer continues: %s", problem.detail)
 
     @property
-    def choices(self) -> int:
-        """Number of choices that were asked for."""
-        return self._choices
-
-    @property
     def took_s(self) -> float:
         """Seconds since its start."""
         return time.monotonic() - self._began_at
@@ -213,7 +210,7 @@ class Answer:
                 outcome = await work
                 await self.writer.acknowledged()
         except TimeoutError:
-            log.warning("Kafka did not acknowledge the end of an answer, which will be recovered: %s", self._message_id)
+            log.warning("Kafka did not acknowledge the end of an answer, which will be recovered: %s", self.message_id)
             self.left = True
             return "expired"
         except asyncio.CancelledError:
@@ -221,10 +218,6 @@ class Answer:
                 return "stopped"
             raise
         return outcome
-
-    @property
-    def _message_id(self) -> str:
-        return self._request.message_id
 
     @property
     def left_s(self) -> float:
@@ -237,7 +230,7 @@ class Answer:
                 return await self._generate()
         except TimeoutError:
             self.failure = "late"
-            log.warning("an answer was not over in time: %s", self._message_id)
+            log.warning("an answer was not over in time: %s", self.message_id)
             await self._fail(TOO_LATE, HTTPStatus.GATEWAY_TIMEOUT)
             return "expired"
 
@@ -250,7 +243,7 @@ class Answer:
 
     async def _write_ends(self) -> Outcome:
         self._ending = True
-        for choice in range(self._choices):
+        for choice in range(self.choices):
             await self.writer.put(Chunk(choice=choice, end=True))
         return "finished"
 
@@ -260,30 +253,22 @@ class Answer:
         await self.writer.cancel()
         return "stopped"
 
-    @property
-    def _tries(self) -> Tries:
-        name, resources = f"{self._request.message_id}-{self._attempt}", self._resources
-        return Tries(
-            resources.http,
-            resources.renderer,
-            name,
-            self,
-            self._until,
-            self.tracing,
-            continued=bool(self._earlier_text),
-        )
-
     async def _generate(self) -> Outcome:
         try:
             served, model = await self._open_as_asked()
-            await self._tries.generate(served, model, lambda: self.read()[1])
+            resources, name = self._resources, f"{self.message_id}-{self._attempt}"
+            continued = bool(self._earlier_text)
+            tries = Tries(
+                resources.http, resources.renderer, name, self, self._until, self.tracing, continued=continued
+            )
+            await tries.generate(served, model, lambda: self.read()[1])
         except BadAsk as problem:
             await self._open({}, 1)
             unknown = problem.code == "model_not_found"
             await self._fail(str(problem), HTTPStatus.NOT_FOUND if unknown else HTTPStatus.BAD_REQUEST)
             return "refused"
         except Refused as problem:  # a record is larger than Kafka takes
-            await self._open({}, self._choices)
+            await self._open({}, self.choices)
             await self._fail(problem.detail, problem.kind.status)
             return "failed" if self.first_s is not None else "refused"
         except UpstreamFailed as problem:
@@ -299,7 +284,7 @@ class Answer:
         to wait for its place at a server.
         """
         served, plan = self.read()
-        self._choices = plan.ask.n
+        self.choices = plan.ask.n
         await self._open(served.options(plan.ask, begins=bool(plan.begins)), plan.ask.n)
         return served, plan.model
 
@@ -324,7 +309,7 @@ class Answer:
 
     async def _fail(self, message: str, status: int, raw: str = "") -> None:
         self._ending = True
-        await self.writer.fail(message, status, raw, self._choices)
+        await self.writer.fail(message, status, raw, self.choices)
 
     @property
     def pause_s(self) -> float:
@@ -344,7 +329,7 @@ class Answer:
             self.reasons[choice_index(chunk)] = chunk.finish_reason
         if chunk.end is True:
             self._ended.add(choice_index(chunk))
-            self._ending = len(self._ended) == self._choices
+            self._ending = len(self._ended) == self.choices
         await self.writer.put(chunk)
 
 

@@ -20,9 +20,10 @@
 import asyncio
 import logging
 import math
-from collections.abc import Iterable
+from collections.abc import Coroutine, Iterable
 from functools import partial
 from http import HTTPStatus
+from typing import Any
 
 import msgspec
 from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, ConsumerRecord, TopicPartition
@@ -30,7 +31,7 @@ from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, ConsumerRecord
 from tokenmill.apis.record import RequestRecord, StoppedRecord, conversation_in_key, read_request
 from tokenmill.caller.answer import Answer, Resources
 from tokenmill.caller.finishes import Finishes
-from tokenmill.caller.inheritance import Decide, Inheritance, Inherited
+from tokenmill.caller.inheritance import Decide, Inheritance, ReceivedRequest
 from tokenmill.caller.membership import Membership
 from tokenmill.caller.offsets import Offsets
 from tokenmill.caller.placing import Placing
@@ -47,7 +48,7 @@ from tokenmill.kafka.static_membership import StaticMembership
 from tokenmill.kafka.topic_presence import TopicPresence
 from tokenmill.kafka.topics import find_topic
 from tokenmill.observe import Numbers
-from tokenmill.observe.caller_table import Fate
+from tokenmill.observe.caller_table import Fate, Outcome
 from tokenmill.observe.telemetry import NO_TELEMETRY, Telemetry
 from tokenmill.partition.trace_context import trace_context
 from tokenmill.process import Failure, Part, ToldToStop, before, run_until
@@ -181,43 +182,46 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
             offsets.take(record.offset, finished=True)
             return
         headers = trace_context(record.headers)
-        inherited = Inherited(conversation, request, record.offset, record.timestamp, headers)
+        received = ReceivedRequest(conversation, request, record.offset, record.timestamp, headers)
         is_inherited = record.offset < offsets.inherited_until
         offsets.take(record.offset, finished=not is_inherited and self._running.knows(request.message_id))
         if is_inherited:
-            self._inherited.add(place, inherited)
+            self._inherited.add(place, received)
         elif not self._running.knows(request.message_id):  # a record that was written twice is one request
-            self._begin(place, inherited, self._answer(inherited, 0))
+            answer = self._answer(received, 0)
+            self._running.begin(answer, self._work(answer), self._end_recorder(place, received))
 
-    def _answer(self, inherited: Inherited, attempt: int) -> Answer:
+    def _answer(self, received: ReceivedRequest, attempt: int) -> Answer:
         return Answer(
             self._resources,
-            inherited.conversation,
-            inherited.request,
-            until_ms=inherited.until_ms,
+            received.conversation,
+            received.request,
+            until_ms=received.until_ms,
             attempt=attempt,
-            tracing=list(inherited.headers),
+            tracing=list(received.headers),
         )
 
-    def _begin(self, place: TopicPartition, inherited: Inherited, answer: Answer) -> None:
+    def _work(self, answer: Answer) -> Coroutine[Any, Any, Outcome]:
+        """Return the work of an answer that begins, which is to refuse it if too many run already."""
         full = self._running.count >= self._config.caller.answers
-        work = answer.give_up(OVERLOADED, HTTPStatus.TOO_MANY_REQUESTS) if full else traced(self._telemetry, answer)
-        self._running.begin(inherited, answer, work, self._end_recorder(place, inherited))
+        return answer.give_up(OVERLOADED, HTTPStatus.TOO_MANY_REQUESTS) if full else traced(self._telemetry, answer)
 
-    def _end_recorder(self, place: TopicPartition, inherited: Inherited) -> Over:
+    def _end_recorder(self, place: TopicPartition, received: ReceivedRequest) -> Over:
         """Return the function that records an answer's end in the current offsets of the partition, and not in those of
         a later assignment.
         """
-        return partial(self._record_end, place, inherited, self._offsets.get(place))
+        return partial(self._record_end, place, received, self._offsets.get(place))
 
-    def _record_end(self, place: TopicPartition, inherited: Inherited, offsets: Offsets | None, *, known: bool) -> None:
+    def _record_end(
+        self, place: TopicPartition, received: ReceivedRequest, offsets: Offsets | None, *, known: bool
+    ) -> None:
         """Record an answer's end. If it is not `known` to be in the log, the partition's owner looks for it there."""
         if offsets is None:
             return  # the partition was another caller's when the answer was taken over here
         if known:
-            offsets.done(inherited.offset)
+            offsets.done(received.offset)
         elif self._offsets.get(place) is offsets:
-            self._left.add(place, inherited)
+            self._left.add(place, received)
 
     # Recovering answers that others may have begun
 
@@ -238,23 +242,24 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
         return await self._resources.producer.partition(self._config.topics.tokens, key)
 
     def _apply_fate(
-        self, place: TopicPartition, inherited: Inherited, fate: Fate, answer: Answer | None, text: str
+        self, place: TopicPartition, received: ReceivedRequest, fate: Fate, answer: Answer | None, text: str
     ) -> None:
         """Continue, repeat or end an answer that was taken over; without `answer`, record that it is over."""
         self._numbers.add("tokenmill_caller_inherited_total", fate)
         if answer is None:
-            self._end_recorder(place, inherited)(known=True)
+            self._end_recorder(place, received)(known=True)
             return
-        log.warning("took an answer over; its fate is %s: %s", fate, inherited.request.message_id)
-        if fate in ("over", "stopped"):
-            work = answer.end() if fate == "over" else answer.end_stopped()
-            self._running.begin(inherited, answer, work, self._end_recorder(place, inherited))
+        log.warning("took an answer over; its fate is %s: %s", fate, received.request.message_id)
+        if fate == "over":
+            work = answer.end()
+        elif fate == "stopped":
+            work = answer.end_stopped()
         elif fate == "failed":
             work = answer.give_up(LOST, HTTPStatus.BAD_GATEWAY)
-            self._running.begin(inherited, answer, work, self._end_recorder(place, inherited))
         else:
             answer.continue_text(text)
-            self._begin(place, inherited, answer)
+            work = self._work(answer)
+        self._running.begin(answer, work, self._end_recorder(place, received))
 
     # Changes of the assignment
 
@@ -294,10 +299,10 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
 
     async def _commit(self, consumer: AIOKafkaConsumer, *, everything: bool = False) -> bool:
         """Commit offsets, unchanged ones only with `everything`. Return whether the group took them."""
-        due = {place: each for place, each in self._offsets.items() if everything or each.committed != each.begin}
-        offsets = {place: each.committed for place, each in due.items()}
+        due = {place: each for place, each in self._offsets.items() if everything or each.due != each.committed}
+        offsets = {place: each.due for place, each in due.items()}
         if not due or not await self._membership.commit(consumer, offsets):
             return False
         for place, each in due.items():  # these objects: the assignment may have changed meanwhile
-            each.begin = offsets[place]
+            each.committed = offsets[place]
         return True

@@ -99,7 +99,7 @@ class Http:
     async def whole(self, url: str, call: Call, headers: Mapping[str, str], upstream: Upstream) -> bytes:
         """Make a call, and return its response's body, up to `PROMPT_BYTES`. Raises `UpstreamFailed`."""
         async with self._response(url, call, headers, upstream, _never) as response:
-            with _FailureClassifier():
+            with _failures_classified():
                 async with asyncio.timeout(upstream.silence_s):
                     return await _read_up_to(response, PROMPT_BYTES)
 
@@ -119,7 +119,7 @@ class Http:
         until, begun = time.monotonic() + upstream.first_byte_s, False
         async with self._response(url, call, headers, upstream, over) as response:
             del call  # its body was sent, and may be large
-            with _FailureClassifier(), closing(ResettableTimeout(_seconds_until(until))) as limit:
+            with _failures_classified(), closing(ResettableTimeout(_seconds_until(until))) as limit:
                 while True:
                     with limit:
                         piece = await response.content.readany()
@@ -160,7 +160,7 @@ class Http:
         """
         request = self._post(url, call, headers, upstream)
         del call
-        with _FailureClassifier():
+        with _failures_classified():
             async with asyncio.timeout(upstream.first_byte_s):
                 response = await request
         try:
@@ -263,22 +263,21 @@ def message_of(raw: str) -> str:
     return found if isinstance(found, str) else ""
 
 
-class _FailureClassifier:
-    """Turns the HTTP client's exceptions into `UpstreamFailed`, with a message for clients: the exceptions' own texts
-    are about hosts and sockets, or may quote received data.
+@contextmanager
+def _failures_classified() -> Iterator[None]:
+    """Turn the HTTP client's exceptions into `UpstreamFailed`, with a message for clients.
+
+    The exceptions' own texts are about hosts and sockets, or may quote received data.
     """
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: type[BaseException] | None, problem: BaseException | None, _trace: object) -> None:
-        if isinstance(problem, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError):
-            message = "the model's server can't be reached"
-            logged = f"{message}: {problem}"[:LOGGED_CHARS]  # a host, a port, and the system's error
-            raise UpstreamFailed(message, "connect", HTTPStatus.SERVICE_UNAVAILABLE, logged=logged) from problem
-        if isinstance(problem, TimeoutError):
-            message = "the model's server was silent for too long"
-            raise UpstreamFailed(message, "slow", HTTPStatus.GATEWAY_TIMEOUT) from problem
-        if isinstance(problem, _LOST):
-            message = "the connection to the model's server was lost"
-            raise UpstreamFailed(message, "broken-off", logged=f"{message}: {type(problem).__name__}") from problem
+    try:
+        yield
+    except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as problem:
+        message = "the model's server can't be reached"
+        logged = f"{message}: {problem}"[:LOGGED_CHARS]  # a host, a port, and the system's error
+        raise UpstreamFailed(message, "connect", HTTPStatus.SERVICE_UNAVAILABLE, logged=logged) from problem
+    except TimeoutError as problem:
+        message = "the model's server was silent for too long"
+        raise UpstreamFailed(message, "slow", HTTPStatus.GATEWAY_TIMEOUT) from problem
+    except _LOST as problem:
+        message = "the connection to the model's server was lost"
+        raise UpstreamFailed(message, "broken-off", logged=f"{message}: {type(problem).__name__}") from problem

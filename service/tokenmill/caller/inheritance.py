@@ -22,7 +22,7 @@ Rules of this file:
 import logging
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeAlias
 
 import msgspec
@@ -56,8 +56,8 @@ EARLIER_MS = 5_000
 """Milliseconds by which reading begins before the request's own time: the clocks of fronts and callers differ."""
 
 
-class Inherited(msgspec.Struct, frozen=True):
-    """A request whose answer may have been begun by another caller."""
+class ReceivedRequest(msgspec.Struct, frozen=True):
+    """A request as a caller has read it, with the place and time of its record."""
 
     conversation: str
     request: RequestRecord
@@ -88,10 +88,10 @@ class Inherited(msgspec.Struct, frozen=True):
         return self.until_ms + END_S * 1000
 
 
-Decide: TypeAlias = Callable[[Inherited, Fate, Answer | None, str], None]
+Decide: TypeAlias = Callable[[ReceivedRequest, Fate, Answer | None, str], None]
 """Takes a request with its fate, the answer to continue or to end (None: the log has its end), and its text so far."""
 
-Begin: TypeAlias = Callable[[Inherited, int], Answer]
+Begin: TypeAlias = Callable[[ReceivedRequest, int], Answer]
 """Makes an answer to a request, with the number of its range."""
 
 
@@ -103,6 +103,15 @@ class Taking(msgspec.Struct):
     range: int
     at: float
     """When the record was written, in monotonic seconds."""
+
+
+class WatchedAnswer(msgspec.Struct):
+    """The answer to a request that has no fate yet."""
+
+    received: ReceivedRequest
+    progress: AnswerProgress
+    taking: Taking | None = None
+    """The takeover that we have tried last, until it is decided."""
 
 
 class Inheritance:
@@ -126,23 +135,19 @@ class Inheritance:
         self._partition_of = partition_of
         self._begin = begin
         self._decide = decide
-        self._waiting: dict[tuple[bytes, str], tuple[Inherited, AnswerProgress]] = {}
-        self._taking: dict[tuple[bytes, str], Taking] = {}
-        """The takeovers that we have tried."""
+        self._waiting: dict[tuple[bytes, str], WatchedAnswer] = {}
         self._listens_since = 0.0
         """Since when we listen without a break, in monotonic seconds."""
         self._listens = False
         """Whether, at the last look, the log was read to its end and Kafka answered."""
         self._parted = False
         """Whether the partition is no longer ours."""
-        self._numbers: dict[bytes, int] = {}
-        """The partition of `tokens` for each key."""
 
     def part(self) -> None:
         """Note that the partition is no longer ours: an answer that is heard of is left to the next owner."""
         self._parted = True
 
-    async def settle(self, inherited: Sequence[Inherited]) -> None:
+    async def settle(self, inherited: Sequence[ReceivedRequest]) -> None:
         """Wait until each request has its fate.
 
         Raises `Unavailable`; the requests without a fate may then be settled again.
@@ -150,7 +155,7 @@ class Inheritance:
         if not inherited:
             return  # all were settled before reading failed
         self._listens_since = time.monotonic()
-        self._waiting = {each.identity: (each, AnswerProgress(self._listens_since)) for each in inherited}
+        self._waiting = {each.identity: WatchedAnswer(each, AnswerProgress(self._listens_since)) for each in inherited}
         kafka = from_leaders(self._kafka)  # a follower's end may be an old one, and so look like silence
         since_ms = int(min(min(each.time_ms, each.read_ms) for each in inherited)) - EARLIER_MS
         async with running(lambda: make_reader(kafka), "read tokens", kafka.startup_timeout_s) as consumer:
@@ -160,10 +165,10 @@ class Inheritance:
 
     async def _place(self, consumer: AIOKafkaConsumer, since_ms: int) -> None:
         try:
-            self._numbers = {key: await self._partition_of(key) for key, _ in self._waiting}
+            numbers = {await self._partition_of(key) for key in {key for key, _ in self._waiting}}
         except Refused as problem:
             raise Unavailable(f"Kafka: the partitions of {self._tokens} are unknown: {problem.detail}") from problem
-        places = [TopicPartition(self._tokens, number) for number in sorted(set(self._numbers.values()))]
+        places = [TopicPartition(self._tokens, number) for number in sorted(numbers)]
         consumer.assign(places)
         for place, offset in (await offsets_since(consumer, places, since_ms)).items():
             consumer.seek(place, offset)
@@ -180,11 +185,12 @@ class Inheritance:
         self._listens = all(at_ends)
         if not self._listens:
             self._listens_since = now
-        for identity, (inherited, progress) in list(self._waiting.items()):
-            tried_at = self._taking[identity].at if identity in self._taking else 0.0
-            heard_at = progress.at if time.time() * 1000 < inherited.over_ms else progress.taken_at
+        for each in list(self._waiting.values()):
+            tried_at = each.taking.at if each.taking is not None else 0.0
+            in_time = time.time() * 1000 < each.received.over_ms
+            heard_at = each.progress.at if in_time else each.progress.taken_at
             if now - max(heard_at, self._listens_since, tried_at) > self._lease_s:
-                await self._take_over(inherited, progress)
+                await self._take_over(each)
 
     @staticmethod
     async def _is_at_end(consumer: AIOKafkaConsumer, place: TopicPartition) -> bool:
@@ -196,63 +202,55 @@ class Inheritance:
 
     def _take(self, record: PlacedRecord) -> None:
         """Take a record of `tokens`, which may be of an answer that is watched."""
-        for message_id in _messages(record.key, self._waiting):
-            inherited, progress = self._waiting[record.key or b"", message_id]
+        for watched in [each for (key, _), each in self._waiting.items() if key == record.key]:
+            message_id, progress = watched.received.request.message_id, watched.progress
             before, took = progress.at, progress.take(record, message_id, time.monotonic())
             if progress.ended:
-                self._settle(inherited, "over", None, "")
+                self._settle(watched, "over")
             elif took is not None:
-                self._taken(inherited, progress, took, header(record.headers, TAKEOVER))
+                self._taken(watched, took, header(record.headers, TAKEOVER))
             # An answer that we are about to take over stays: no other caller has that range.
-            if self._parted and self._listens and progress.at > before and inherited.identity not in self._taking:
-                self._waiting.pop(inherited.identity, None)
+            if self._parted and self._listens and progress.at > before and watched.taking is None:
+                self._waiting.pop(watched.received.identity, None)
 
-    async def _take_over(self, inherited: Inherited, progress: AnswerProgress) -> None:
+    async def _take_over(self, watched: WatchedAnswer) -> None:
         """Write the record that makes the answer ours, unless another one is the first of its range."""
+        message_id, before = watched.received.request.message_id, watched.taking
         # Never the first range: a silent caller may still begin there, and two writers of one range would be mixed.
-        number, name = max(progress.range, 0) + 1, secrets.token_hex(8).encode()
+        number, name = max(watched.progress.range, 0) + 1, secrets.token_hex(8).encode()
         if number >= RANGES:
-            log.warning(
-                "an answer was taken over too often, and is left without an end: %s", inherited.request.message_id
-            )
-            self._settle(inherited, "failed", None, "")
+            log.warning("an answer was taken over too often, and is left without an end: %s", message_id)
+            self._settle(watched, "failed")
             return
-        before = self._taking.get(inherited.identity)
         if before is not None and before.range == number:
             name = before.name  # the earlier record may still arrive, and then counts as ours
-        answer = self._begin(inherited, number)
-        taking = self._taking[inherited.identity] = Taking(answer, name, number, time.monotonic())
-        log.warning("taking over an answer that has lost its caller: %s", inherited.request.message_id)
+        answer = self._begin(watched.received, number)
+        taking = watched.taking = Taking(answer, name, number, time.monotonic())
+        log.warning("taking over an answer that has lost its caller: %s", message_id)
         await answer.take_over(name)
         taking.at = time.monotonic()  # it may have had to wait for Kafka
 
-    def _taken(self, inherited: Inherited, progress: AnswerProgress, number: int, name: bytes | None) -> None:
+    def _taken(self, watched: WatchedAnswer, number: int, name: bytes | None) -> None:
         """Decide an answer's fate if the range that begins is ours, and not that of another caller that was faster."""
-        ours = self._taking.pop(inherited.identity, None)
+        ours, watched.taking, progress = watched.taking, None, watched.progress
         if ours is None:
             return
         if (ours.name, ours.range) != (name, number):
             return  # the answer stays watched: if that caller falls silent, too, it is taken over again
         answer = ours.answer
         if progress.all_there(answer.choices):
-            self._settle(inherited, "over", answer, "")
+            self._settle(watched, "over", answer)
         elif progress.stopped:
-            self._settle(inherited, "stopped", answer, "")
+            self._settle(watched, "stopped", answer)
         elif answer.refused is not None:
-            self._settle(inherited, "failed", answer, "")
+            self._settle(watched, "failed", answer)
         elif not progress.content:
-            self._settle(inherited, "called-again", answer, "")
+            self._settle(watched, "called-again", answer)
         elif progress.text and answer.continues:
-            self._settle(inherited, "continued", answer, "".join(progress.text))
+            self._settle(watched, "continued", answer, "".join(progress.text))
         else:
-            self._settle(inherited, "failed", answer, "")
+            self._settle(watched, "failed", answer)
 
-    def _settle(self, inherited: Inherited, fate: Fate, answer: Answer | None, text: str) -> None:
-        self._waiting.pop(inherited.identity, None)
-        self._taking.pop(inherited.identity, None)
-        self._decide(inherited, fate, answer, text)
-
-
-def _messages(key: bytes | None, waiting: Mapping[tuple[bytes, str], object]) -> list[str]:
-    """Return the ids of the watched messages with this key."""
-    return [message for other, message in waiting if other == key]
+    def _settle(self, watched: WatchedAnswer, fate: Fate, answer: Answer | None = None, text: str = "") -> None:
+        self._waiting.pop(watched.received.identity, None)
+        self._decide(watched.received, fate, answer, text)

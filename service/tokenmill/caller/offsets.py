@@ -6,21 +6,17 @@ class Offsets:
 
     def __init__(self, begin: int, end: int) -> None:
         """`begin` is the first offset that is read, `end` that of the partition's end at that time."""
-        self.begin = begin
-        """The offset that was last committed; at first, the one at which reading began."""
+        self.read = begin
+        """Offset after the last record that was read."""
+        self.committed = begin
+        """The offset that was last committed; at first, the one at which reading begins."""
         self.inherited_until = end
         """Requests below this offset are inherited: another caller may have begun them."""
-        self._next = begin
         self._unfinished = dict[int, None]()
-
-    @property
-    def read(self) -> int:
-        """Offset after the last record that was read."""
-        return self._next
 
     def take(self, offset: int, *, finished: bool) -> None:
         """Record that the record at this offset was read, and whether it needs no further work."""
-        self._next = max(self._next, offset + 1)
+        self.read = max(self.read, offset + 1)
         if not finished:
             self._unfinished[offset] = None
 
@@ -29,6 +25,6 @@ class Offsets:
         self._unfinished.pop(offset, None)
 
     @property
-    def committed(self) -> int:
+    def due(self) -> int:
         """The offset to commit: of the first unfinished request. They are taken in order, so that is the least."""
-        return next(iter(self._unfinished), self._next)
+        return next(iter(self._unfinished), self.read)

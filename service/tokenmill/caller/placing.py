@@ -67,7 +67,7 @@ class Placing:
     async def _place(self, consumer: AIOKafkaConsumer, place: TopicPartition) -> None:
         try:
             offsets = await until_available(lambda: self._find(consumer, place), math.inf)
-            consumer.seek(place, offsets.begin)
+            consumer.seek(place, offsets.read)
             consumer.resume(place)
         except Exception as problem:  # noqa: BLE001 -- any error ends the process, which reports it
             self._fail(problem)

@@ -11,7 +11,7 @@ from typing import Protocol, TypeAlias
 from aiokafka import TopicPartition
 
 from tokenmill.caller.answer import Answer
-from tokenmill.caller.inheritance import Decide, Inherited
+from tokenmill.caller.inheritance import Decide, ReceivedRequest
 from tokenmill.kafka.calls import until_available
 from tokenmill.observe.caller_table import Fate
 from tokenmill.tasks import Tasks
@@ -20,7 +20,7 @@ from tokenmill.tasks import Tasks
 class Looking(Protocol):
     """Finds the fates of one partition's requests, as `Inheritance` does."""
 
-    async def settle(self, inherited: list[Inherited]) -> None:
+    async def settle(self, inherited: list[ReceivedRequest]) -> None:
         """Wait until each request has its fate. Raises `Unavailable`; the others may then be settled again."""
 
     def part(self) -> None:
@@ -30,14 +30,14 @@ class Looking(Protocol):
 class _Round:
     """The requests of one partition that are settled together."""
 
-    def __init__(self, waiting: dict[int, Inherited]) -> None:
+    def __init__(self, waiting: dict[int, ReceivedRequest]) -> None:
         self.waiting = waiting
         """Requests without a fate, by offset."""
         self.parted = False
         """Whether the partition is no longer ours."""
         self._looking: Looking | None = None
 
-    async def settle(self, looking: Looking, left: dict[int, Inherited]) -> None:
+    async def settle(self, looking: Looking, left: dict[int, ReceivedRequest]) -> None:
         """Try once to find the fates of the requests in `left`. Raises `Unavailable`."""
         self._looking = looking
         if self.parted:
@@ -51,7 +51,7 @@ class _Round:
             self._looking.part()
 
 
-Decided: TypeAlias = Callable[[TopicPartition, Inherited, Fate, Answer | None, str], None]
+Decided: TypeAlias = Callable[[TopicPartition, ReceivedRequest, Fate, Answer | None, str], None]
 """Takes a request's partition, and the arguments of `Decide`."""
 
 
@@ -72,7 +72,7 @@ class RecoveryQueue:
         self._decided = decided
         self._patience_s = patience_s
         self._fail = fail
-        self._waiting: dict[TopicPartition, dict[int, Inherited]] = {}
+        self._waiting: dict[TopicPartition, dict[int, ReceivedRequest]] = {}
         """Requests without a fate, by partition and offset."""
         self._rounds: dict[TopicPartition, _Round] = {}
         self._tasks = Tasks()
@@ -88,7 +88,7 @@ class RecoveryQueue:
         """Partitions that have requests without a fate."""
         return list(self._waiting)
 
-    def add(self, place: TopicPartition, inherited: Inherited) -> None:
+    def add(self, place: TopicPartition, inherited: ReceivedRequest) -> None:
         """Add a request that has no fate yet."""
         self._waiting.setdefault(place, {})[inherited.offset] = inherited
 
@@ -101,7 +101,7 @@ class RecoveryQueue:
     async def _run_round(self, place: TopicPartition, found: _Round) -> None:
         left = dict(found.waiting)
 
-        def decide(each: Inherited, fate: Fate, answer: Answer | None, text: str) -> None:
+        def decide(each: ReceivedRequest, fate: Fate, answer: Answer | None, text: str) -> None:
             left.pop(each.offset, None)
             found.waiting.pop(each.offset, None)
             self._decided(place, each, fate, answer, text)

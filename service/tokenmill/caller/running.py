@@ -6,20 +6,17 @@ Nothing is kept about an answer that is over here: another caller may have taken
 
 import asyncio
 import logging
-from collections import Counter
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine
 from http import HTTPStatus
 from typing import Any, Protocol
 
 from tokenmill.caller.answer import Answer, Resources
 from tokenmill.caller.finishes import Finishes
-from tokenmill.caller.inheritance import Inherited
 from tokenmill.caller.server_parsers import WARNINGS
 from tokenmill.caller.writing import ChunkWriter
 from tokenmill.errors import Unavailable
 from tokenmill.observe import Numbers
 from tokenmill.observe.caller_table import Outcome
-from tokenmill.observe.numbers import Reading
 from tokenmill.tasks import cancelled
 
 log = logging.getLogger(__name__)
@@ -49,9 +46,9 @@ class Over(Protocol):
 class _Run:
     """An answer that runs, and its task."""
 
-    def __init__(self, answer: Answer) -> None:
+    def __init__(self, answer: Answer, task: "asyncio.Task[Outcome]") -> None:
         self.answer = answer
-        self.task: asyncio.Task[Outcome] | None = None
+        self.task = task
         self.cancelling: asyncio.Task[None] | None = None
         """The task that has the worker end it, if it was stopped."""
 
@@ -60,24 +57,19 @@ class Running:
     """The answers that run in this process, by the ids of their messages."""
 
     def __init__(self, resources: Resources, finishes: Finishes, lease_s: float, numbers: Numbers) -> None:
-        self._resources = resources
         self._finishes = finishes
         self._lease_s = lease_s
         self._numbers = numbers
         self._runs: dict[str, _Run] = {}
         numbers.read_value("tokenmill_caller_running", lambda: self.count)
-        numbers.read_value("tokenmill_caller_waiting", lambda: sum(pool.waiting for pool in self._pools()))
-        numbers.read_value("tokenmill_caller_urls_left_alone", lambda: sum(pool.closed for pool in self._pools()))
-        numbers.read("tokenmill_caller_parsed_total", self._parsed)
-
-    def _parsed(self) -> Reading:
-        found = Counter[str]()
-        for parsers in {id(served.parsers): served.parsers for served in self._resources.models.values()}.values():
-            found.update(parsers.answers)
-        return [((sign,), found[sign]) for sign in WARNINGS]
-
-    def _pools(self) -> Iterable[Any]:
-        return {id(served.pool): served.pool for served in self._resources.models.values()}.values()
+        pools = {served.pool for served in resources.models.values()}
+        parsers = {served.parsers for served in resources.models.values()}
+        numbers.read_value("tokenmill_caller_waiting", lambda: sum(pool.waiting for pool in pools))
+        numbers.read_value("tokenmill_caller_urls_left_alone", lambda: sum(pool.closed for pool in pools))
+        numbers.read(
+            "tokenmill_caller_parsed_total",
+            lambda: [((sign,), sum(each.answers[sign] for each in parsers)) for sign in WARNINGS],
+        )
 
     @property
     def count(self) -> int:
@@ -88,19 +80,18 @@ class Running:
         """Whether an answer runs here."""
         return message_id in self._runs
 
-    def begin(self, inherited: Inherited, answer: Answer, work: Coroutine[Any, Any, Outcome], over: Over) -> None:
+    def begin(self, answer: Answer, work: Coroutine[Any, Any, Outcome], over: Over) -> None:
         """Run `work` of an answer to its end, and then call `over`.
 
         An earlier run of the same answer here is cancelled: the new one has taken it over.
         """
-        message_id = inherited.request.message_id
-        before = self._runs.get(message_id)
-        if before is not None and before.task is not None:
+        before = self._runs.get(answer.message_id)
+        if before is not None:
             before.answer.stop(before.task)
-        run = self._runs[message_id] = _Run(answer)
-        run.task = asyncio.create_task(self._run_watched(inherited, answer, work, run), name=f"the answer {message_id}")
-        run.task.add_done_callback(lambda _: work.close())  # a task that is cancelled at once has not awaited it
-        run.task.add_done_callback(lambda task: self._done(message_id, run, task, over))
+        task = asyncio.create_task(self._run_watched(answer, work), name=f"the answer {answer.message_id}")
+        run = self._runs[answer.message_id] = _Run(answer, task)
+        task.add_done_callback(lambda _: work.close())  # a task that is cancelled at once has not awaited it
+        task.add_done_callback(lambda _: self._done(run, over))
 
     def cancel(self, conversation: str, message_id: str) -> None:
         """Have the worker end an answer that runs here and was stopped, perhaps before its message was open."""
@@ -108,43 +99,39 @@ class Running:
         if run is not None and run.cancelling is None and run.answer.conversation == conversation:
             run.cancelling = asyncio.create_task(run.answer.cancel(), name=f"the stop of {message_id}")
 
-    async def _run_watched(
-        self, inherited: Inherited, answer: Answer, work: Coroutine[Any, Any, Outcome], run: _Run
-    ) -> Outcome:
+    async def _run_watched(self, answer: Answer, work: Coroutine[Any, Any, Outcome]) -> Outcome:
         """Do the answer's work, and cancel it if the message ends in the log meanwhile, as after a stop."""
-
-        def ended() -> None:
-            if run.task is not None and not run.task.done():
-                answer.stop(run.task)
-
-        unwatch = await self._watch_end(answer, inherited, ended)
+        task = asyncio.current_task()
+        assert task is not None  # noqa: S101 -- a coroutine is run by one
+        unwatch = await self._watch_end(answer, lambda: answer.stop(task))
         try:
             return await work
         except Exception:
-            log.exception("an answer failed with an unexpected error: %s", inherited.request.message_id)
+            log.exception("an answer failed with an unexpected error: %s", answer.message_id)
             return await answer.give_up(FAILED, HTTPStatus.INTERNAL_SERVER_ERROR)
         finally:
             unwatch()
 
-    async def _watch_end(self, answer: Answer, inherited: Inherited, ended: Callable[[], None]) -> Callable[[], None]:
+    async def _watch_end(self, answer: Answer, ended: Callable[[], None]) -> Callable[[], None]:
         """Watch the log for the message's end, once Kafka answers. Return a function that ends the watch.
 
         An answer whose time is over meanwhile only has its end to write: it is not watched.
         """
         while True:
             try:
-                return await self._finishes.watch(inherited.conversation, inherited.request.message_id, ended)
+                return await self._finishes.watch(answer.conversation, answer.message_id, ended)
             except Unavailable as problem:
                 if answer.left_s <= 0:
                     return lambda: None
                 log.warning("an answer waits until Kafka answers: %s", problem)
                 await asyncio.sleep(AGAIN_S)
 
-    def _done(self, message_id: str, run: _Run, task: "asyncio.Task[Outcome]", over: Over) -> None:
+    def _done(self, run: _Run, over: Over) -> None:
         """Drop an answer that is over here, and call `over`, whatever it raised.
 
         Otherwise the offset of its request would stay unfinished for ever.
         """
+        message_id, task = run.answer.message_id, run.task
         if self._runs.get(message_id) is run:
             del self._runs[message_id]
         if run.cancelling is not None:
@@ -176,14 +163,14 @@ class Running:
 
     async def finished(self, seconds: float) -> None:
         """Wait for the running answers, at most this long."""
-        tasks = [run.task for run in self._runs.values() if run.task is not None]
+        tasks = [run.task for run in self._runs.values()]
         if tasks:
             log.info("waiting for %d answers", len(tasks))
             await asyncio.wait(tasks, timeout=seconds)
 
     async def close(self) -> None:
         """Cut off the remaining answers: the next owners of their partitions take them over."""
-        tasks = [run.task for run in self._runs.values() if run.task is not None]
+        tasks = [run.task for run in self._runs.values()]
         if tasks:
             log.warning("cutting off %d answers, which other callers take over", len(tasks))
         await cancelled(*tasks, seconds=CLOSE_S)

@@ -4,9 +4,9 @@ import logging
 from collections.abc import Iterable
 from functools import partial
 from http import HTTPStatus
+from typing import TypeAlias
 
 from aiohttp import web
-from aiohttp.typedefs import Handler, Middleware
 
 from tokenmill.apis import APIS, CHAT, MESSAGES, Api, BadAsk
 from tokenmill.apis.refusals import error_body, upstream_error
@@ -14,7 +14,7 @@ from tokenmill.errors import Unavailable
 from tokenmill.front.failure import Failed
 from tokenmill.gateway.http.app import REQUEST_ID, guarded_app, new_id, unforeseen
 from tokenmill.gateway.http.idle_connections import IdleConnections
-from tokenmill.gateway.http.origins import Origins, asks
+from tokenmill.gateway.http.origins import Origins
 from tokenmill.gateway.problems import INTERNAL, Refused
 from tokenmill.observe import Numbers
 from tokenmill.observe.telemetry import NO_TELEMETRY, Telemetry
@@ -27,6 +27,9 @@ ANTHROPIC_ID = "request-id"
 AGAIN = {429: "2", 503: "2", 529: "5"}
 """Status of a refusal → seconds after which the request may be sent again, for `retry-after`."""
 
+Foreseen: TypeAlias = BadAsk | Failed | Refused | Unavailable | web.HTTPException
+"""Exceptions for which clients get their own errors."""
+
 
 def front_app(
     routes: Iterable[web.RouteDef],
@@ -36,8 +39,14 @@ def front_app(
     body_bytes: int,
     telemetry: Telemetry = NO_TELEMETRY,
 ) -> web.Application:
-    """Return the application for clients."""
-    app = guarded_app(routes, answering(numbers, origins, watch), origins, body_bytes, telemetry)
+    """Return the application for clients, whose refusals are errors of the request's API. It counts requests."""
+
+    def over(request: web.Request, status: str) -> None:
+        api = api_of(request.path)
+        if request.path == api.path and request.method == "POST":
+            numbers.add("tokenmill_front_requests_total", api.name, status)
+
+    app = guarded_app(routes, origins, watch, body_bytes, telemetry, _refuse, over)
     app.on_response_prepare.append(_set_request_id)
     return app
 
@@ -54,47 +63,16 @@ def api_of(path: str) -> Api:
     return next((api for api in APIS if path == api.path or path.startswith(f"{api.path}/")), CHAT)
 
 
-def answering(numbers: Numbers, origins: Origins, watch: IdleConnections) -> Middleware:
-    """Return the middleware that turns every refusal into an error of the client's API, and counts requests.
-
-    Unforeseen errors are logged with the request's id.
-    """
-
-    @web.middleware
-    async def answered(request: web.Request, handler: Handler) -> web.StreamResponse:
-        api, status, identity = api_of(request.path), "left", new_id()
-        watch.begins(request.protocol)
-        try:
-            origins.check(request)
-            response = origins.preflight(request) if asks(request) else await handler(request)
-            status = f"{response.status // 100}xx"
-        except (BadAsk, Failed, Refused, Unavailable, web.HTTPException) as problem:
-            response = refusal(api, problem, identity)
-            status = f"{response.status // 100}xx"
-        except ConnectionError:  # the client left while the response was written
-            raise
-        except Exception as problem:  # noqa: BLE001 -- it is logged, with the id that the response has
-            status = "5xx"
-            unforeseen(request, problem, identity)
-            detail = f"the front failed; its log has the reason, with the request id {identity}"
-            response = refusal(api, Refused(INTERNAL, detail), identity)
-        finally:
-            watch.ends(request.protocol)
-            if request.path == api.path and request.method == "POST":
-                numbers.add("tokenmill_front_requests_total", api.name, status)
-        if watch.draining:
-            response.force_close()
-        if not response.prepared:
-            response.headers.setdefault(REQUEST_ID, identity)
-            response.headers.setdefault("cache-control", "no-store")  # the answer is for one client only
-        return response
-
-    return answered
+def _refuse(request: web.Request, problem: Exception, identity: str) -> web.Response:
+    """Return the response for what a handler raised. Unforeseen errors are logged with the request's id."""
+    if not isinstance(problem, Foreseen):
+        unforeseen(request, problem, identity)
+        detail = f"the front failed; its log has the reason, with the request id {identity}"
+        problem = Refused(INTERNAL, detail)
+    return refusal(api_of(request.path), problem, identity)
 
 
-def refusal(
-    api: Api, problem: BadAsk | Failed | Refused | Unavailable | web.HTTPException, request_id: str
-) -> web.Response:
+def refusal(api: Api, problem: Foreseen, request_id: str) -> web.Response:
     """Return the HTTP response for a refusal or failure, with the error object of the API."""
     status: int
     headers: dict[str, str] = {}

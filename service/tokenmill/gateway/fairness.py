@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from tokenmill.gateway.problems import TOO_MANY, Refused
+from tokenmill.tasks import looked_at
 
 WAIT_S = 30.0
 """Seconds to wait for other callers' work: a long text, or a combination of formats, takes seconds."""
@@ -94,10 +95,6 @@ class FairThread:
             detail = f"the work did not begin within {self._wait_s:g} s: {self._late}"
             raise Refused(TOO_MANY, detail, headers={"retry-after": str(AGAIN_S)}) from None
         running = asyncio.ensure_future(asyncio.to_thread(work))
-        running.add_done_callback(self._over)
-        return await asyncio.shield(running)  # the caller may leave; the thread continues, and so does its turn
-
-    def _over(self, running: asyncio.Future[T]) -> None:
-        self._turns.release()
-        if not running.cancelled():
-            running.exception()  # marks it as seen: the caller may have left
+        running.add_done_callback(lambda _: self._turns.release())
+        running.add_done_callback(looked_at)  # the caller may leave; the thread continues, and so does its turn
+        return await asyncio.shield(running)

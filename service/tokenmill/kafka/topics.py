@@ -73,15 +73,15 @@ class FewerPartitions:
         self._topic = topic
         self._looks = 0
 
-    def look(self, count: int, had: int) -> str:
-        """Return what is odd about a broker's number; empty if nothing is. Raises `Unavailable` once it is certain."""
+    def look(self, count: int, had: int) -> None:
+        """Log a broker's number if it is odd. Raises `Unavailable` once it is certain."""
         self._looks = self._looks + 1 if count < had else 0
         if not self._looks:
-            return ""
+            return
         said = f"the topic {self._topic!r} has {count} partitions, and had {had}"
         if self._looks == FEWER:
             raise Unavailable(said)
-        return said
+        log.warning("a broker reports what may be outdated, and is asked again: %s", said)
 
 
 def output_topics(config: Config) -> list[str]:

@@ -202,6 +202,12 @@ class Partition:
         self._chunks.missing = Missing(until=mark.missing.until)
         self._outputs.silent = True
 
+    def replay(self, records: Iterable[Record]) -> None:
+        """Apply records of a replay: their output is dropped, and they are not counted again."""
+        self.process(records, [])
+        self.mark()  # else each message that the replay passes would be noted until it is over
+        self.drain()
+
     def end_replay(self, out: list[Output], first: int = 0) -> ReplayEnd:
         """End the replay at the mark's offset: announce what could not be rebuilt, and go live.
 

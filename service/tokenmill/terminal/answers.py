@@ -27,7 +27,7 @@ TEXT_CHARS = 8_000
 4 MiB, or four times as much if characters are wide."""
 
 CARD_CHARS = 2_000
-"""Characters kept from the end of a call's arguments while they grow; about twenty lines, so that one call does not"""
+"""Characters kept from the end of a call's arguments while they grow: about twenty lines, which leave room for text."""
 
 WORDS_CHARS = 300
 """Characters kept of what takes a line or two: names, problems, values that are not text."""

@@ -76,7 +76,12 @@ class CallQueue:
         self._lost: deque[Call] = deque()
         self._again: set[bytes] = set()
         """Keys of calls that are made again: the owner before may have made them."""
-        self._taken = self._committed = self._writing = 0
+        self._taken = 0
+        """Offset after the last record that was looked at."""
+        self.committed = 0
+        """Offset after the last record that is in `tool-state`, or is not a call."""
+        self._writing = 0
+        """Steps that are being written."""
         self._end, self._held_back = 0, False
         self._paused = False
         self._heard = True
@@ -115,11 +120,6 @@ class CallQueue:
         """How many calls wait for a person."""
         return len(self._waiting.approvals)
 
-    @property
-    def taken(self) -> int:
-        """Offset after the last record that is in `tool-state`, or is not a call."""
-        return self._committed
-
     # What comes
 
     def read_from(self, offset: int) -> None:
@@ -135,7 +135,7 @@ class CallQueue:
 
         `end` is that of the topic: records before it may cancel messages whose calls wait.
         """
-        self._taken = self._committed = offset
+        self._taken = self.committed = offset
         self._end, self._held_back = end, True
         asyncio.get_running_loop().call_later(HOLD_S, self._hold_over)
         for call, _ in self._states.at("waiting"):
@@ -194,7 +194,7 @@ class CallQueue:
     def again(self) -> int:
         """Forget what was not taken; return the offset from which records are to be given again."""
         self._inbox.clear()
-        return self._committed
+        return self.committed
 
     # What is done about it
 
@@ -207,7 +207,7 @@ class CallQueue:
             steps = self._steps(_now())
             self._writing, progress = len(steps), list(self._running.progress.values())
             self._running.progress.clear()
-            if steps or progress or self._taken != self._committed:
+            if steps or progress or self._taken != self.committed:
                 try:
                     await self._write(steps, progress)
                 except BaseException:
@@ -291,7 +291,7 @@ class CallQueue:
         """Write one transaction; the calls that it claims begin after it."""
         taken = self._taken
         await self._log.write(steps, progress, taken, _now())
-        self._committed = taken
+        self.committed = taken
         for step in steps:
             if step.stage == "running":
                 self._running.begin(step.call, step.asked.fingerprint if step.asked else "")

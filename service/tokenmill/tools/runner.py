@@ -78,7 +78,7 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
             config.topics.tool_control,
             config.tools.expire_s + config.tools.approve_s,
             self._orders.take,
-            self._heard,
+            self._wake_queues,
         )
         own = {name: link.calls for name, link in links if link.calls is not None}
         self._limits = ConcurrencyLimits(config.tools.calls, config.tools.calls_per_server, own)
@@ -106,11 +106,12 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
         up = "tokenmill_tools_server_up"
         self._numbers.read(up, lambda: [((name,), link.up) for name, link in self._links])
 
-    def _heard(self) -> None:
+    def _wake_queues(self) -> None:
+        """Have all queues look at new orders."""
         for queue in self._queues.values():
             queue.hear()
 
-    def _ended(self, outcome: Outcome) -> None:
+    def _count(self, outcome: Outcome) -> None:
         self._numbers.add("tokenmill_tools_calls_total", outcome.code or "result")
         if outcome.elapsed_ms:
             self._numbers.histograms["tokenmill_tools_call_duration_seconds"].observe(outcome.elapsed_ms / 1000)
@@ -127,7 +128,7 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
     async def run(self, stop: asyncio.Event) -> None:
         """Run until `stop`, then wait for calls that run. Raises a `TokenmillError` if the runner can't continue."""
         try:
-            consumer = await before(stop, until_available(self._joined, self._kafka.startup_timeout_s))
+            consumer = await before(stop, until_available(self._join, self._kafka.startup_timeout_s))
         except ToldToStop:
             return
         parts: dict[str, Part] = {
@@ -145,21 +146,22 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
 
     async def _drain(self, failing: "asyncio.Task[None]") -> None:
         """Wait for calls that run. Raises what `failing` raises: nobody could write their results then."""
-        async with beside(self._emptied(), "the drain") as draining:
+        async with beside(self._finish(), "the drain") as draining:
             done, _ = await asyncio.wait((draining, failing), return_when=asyncio.FIRST_COMPLETED)
             for task in done:
                 task.result()
 
-    async def _emptied(self) -> None:
-        await self._finished(self._config.tools.drain_s)
-        await self._left()
+    async def _finish(self) -> None:
+        await self._wait_for_calls(self._config.tools.drain_s)
+        await self._leave_in_doubt()
 
-    async def _joined(self) -> AIOKafkaConsumer:
+    async def _join(self) -> AIOKafkaConsumer:
+        """Return a consumer that has joined the group. Raises `Unavailable` and `ConfigError`."""
         await find_topic(self._kafka, self._config.topics.tool_calls)
-        return await started(self._member, "join the group", self._kafka.startup_timeout_s)
+        return await started(self._make_consumer, "join the group", self._kafka.startup_timeout_s)
 
-    def _member(self) -> AIOKafkaConsumer:
-        self._consumer = make_consumer(self._kafka, "earliest")  # its queue says where a partition begins
+    def _make_consumer(self) -> AIOKafkaConsumer:
+        self._consumer = make_consumer(self._kafka, "earliest")  # each queue finds where its partition begins
         self._consumer.subscribe([self._config.topics.tool_calls], listener=self)
         return self._consumer
 
@@ -184,16 +186,16 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
 
     async def on_partitions_revoked(self, revoked: Iterable[TopicPartition]) -> None:  # noqa: ARG002 -- always all
         """Wait for calls that run: their partitions may move."""
-        await self._finished(self._handover_s)
+        await self._wait_for_calls(self._handover_s)
 
     async def on_partitions_assigned(self, assigned: Iterable[TopicPartition]) -> None:
         """Continue partitions that come back, and take over new ones."""
         try:
-            await self._assigned(set(assigned))
+            await self._assign(set(assigned))
         except Exception as problem:  # noqa: BLE001 -- the client would swallow it
             self._failure.tell(problem)
 
-    async def _assigned(self, places: set[TopicPartition]) -> None:
+    async def _assign(self, places: set[TopicPartition]) -> None:
         consumer = self._consumer
         assert consumer is not None  # noqa: S101 -- it assigned the partitions
         self._static_membership.joined(member_id_of(consumer), generation_of(consumer))
@@ -202,8 +204,8 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
         giving_up = asyncio.gather(*(self._give_up(place) for place in self._queues.keys() - places))
         for place in places:
             if place not in self._queues:
-                self._queues[place] = self._queue(place)
-                self._work[place] = asyncio.create_task(self._worked(place), name=f"the queue of {place}")
+                self._queues[place] = self._make_queue(place)
+                self._work[place] = asyncio.create_task(self._run_queue(place), name=f"the queue of {place}")
             elif place in self._ready:
                 consumer.seek(place, self._queues[place].again())
             if self._draining:
@@ -214,7 +216,7 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
         await giving_up
         log.info("%d partitions are ours", len(places))
 
-    async def _finished(self, seconds: float) -> None:
+    async def _wait_for_calls(self, seconds: float) -> None:
         """Begin nothing, and wait for calls that run."""
         for queue in self._queues.values():
             queue.pause()
@@ -225,8 +227,8 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
                 return
             await asyncio.sleep(LOOK_S)
 
-    async def _left(self) -> None:
-        """Write that calls that still run are in doubt, for those who wait for them."""
+    async def _leave_in_doubt(self) -> None:
+        """Write for their readers that the calls which still run are in doubt."""
         for queue in self._queues.values():
             queue.leave()
         with suppress(TimeoutError):
@@ -240,7 +242,7 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
         await cancelled(work)
         await queue.close()
 
-    def _queue(self, place: TopicPartition) -> CallQueue:
+    def _make_queue(self, place: TopicPartition) -> CallQueue:
         kafka, seconds = self._kafka, self._config.worker.transaction_timeout_ms / 1000
         name = transactional_id(kafka, place.topic, place.partition)
 
@@ -256,9 +258,9 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
             await until_available(self._still_a_member, kafka.startup_timeout_s)
 
         transaction = Transaction(make, name, kafka.group_id, seconds, self._failure.tell, owned)
-        return CallQueue(place, self._config, transaction, self._limits, self._servers, self._orders, self._ended)
+        return CallQueue(place, self._config, transaction, self._limits, self._servers, self._orders, self._count)
 
-    async def _worked(self, place: TopicPartition) -> None:
+    async def _run_queue(self, place: TopicPartition) -> None:
         try:
             async with self._openings:
                 await until_available(lambda: self._take_over(place), self._kafka.startup_timeout_s)
@@ -268,7 +270,7 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
             self._failure.tell(problem if known else FatalError(f"the queue of {place} ended: {problem!r}"))
 
     async def _take_over(self, place: TopicPartition) -> None:
-        """Fence the owner before, learn what it knew, and read on from where it was."""
+        """Fence the previous owner, learn what it knew, and read on from where it was."""
         await self._control.read.wait()
         queue, topics = self._queues[place], self._config.topics
         consumer = await self._still_a_member()
@@ -298,7 +300,7 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
         return consumer
 
     async def _learn(self, queue: CallQueue, needed: int) -> None:
-        """What `tool-state` says of the partition, from an offset on."""
+        """Read what `tool-state` has about the partition, from an offset on."""
         place = TopicPartition(self._config.topics.tool_state, queue.place.partition)
         patience_s = self._kafka.startup_timeout_s
         async with running(lambda: make_reader(self._kafka), "read tool-state", patience_s) as reader:

@@ -251,9 +251,7 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
         """Read records below the committed offset again, silently; return those that are new."""
         until = self._plans[lane.topic_partition].mark.offset
         old = [record for record in records if record.offset < until]
-        lane.partition.process(old, [])
-        lane.partition.mark()  # else it would note each message that it passes, until it is live
-        lane.partition.drain()  # what is read again is not counted
+        lane.partition.replay(old)
         self._parts.numbers.add("tokenmill_records_replayed_total", by=len(old))
         self._parts.hooks.replayed(lane.partition.topic, lane.partition.number, len(old))
         if lane.partition.offset >= until or len(old) < len(records):

@@ -193,9 +193,7 @@ class _Trial:
         while not await end.reached():
             batches: dict[Any, list[Any]] = await deadline(self._consumer.getmany(tp, timeout_ms=POLL_MS), "read")
             old = [record for record in batches.get(tp, ()) if record.offset < until]
-            partition.process(old, [])
-            partition.mark()
-            partition.drain()
+            partition.replay(old)
             count += len(old)
             if old:
                 done, of = old[-1].offset + 1 - chosen.start, until - chosen.start

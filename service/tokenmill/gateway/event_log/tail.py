@@ -243,8 +243,7 @@ class Tail:
             count = await self._answered()
             self.windows.expire(time.monotonic())
             self._let_go()
-            if odd := fewer.look(count, self._partitions):
-                log.warning("a broker reports what may be outdated, and is asked again: %s", odd)
+            fewer.look(count, self._partitions)
             self._grow(count)
 
     def _grow(self, count: int) -> None:

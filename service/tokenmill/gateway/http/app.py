@@ -2,7 +2,8 @@
 
 import logging
 import secrets
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import TypeAlias
 
 from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler, Middleware
@@ -28,6 +29,13 @@ _STATUS: dict[int, Kind] = {404: NOT_FOUND, 413: TOO_LARGE}
 large."""
 
 
+Refuse: TypeAlias = Callable[[web.Request, Exception, str], web.Response]
+"""Returns the answer to a request, whose handler raised this, under an id. Raises the problem if it has no answer."""
+
+Over: TypeAlias = Callable[[web.Request, str], None]
+"""Called when a request is over, with the class of its status (`2xx`), or with `left` if its client has left."""
+
+
 def client_app(
     routes: Iterable[web.RouteDef],
     counts: Counts,
@@ -36,20 +44,31 @@ def client_app(
     body_bytes: int,
     telemetry: Telemetry = NO_TELEMETRY,
 ) -> web.Application:
-    """Return the clients' application; `body_bytes` caps a body that is read whole."""
-    return guarded_app(routes, answering(counts, origins, watch), origins, body_bytes, telemetry)
+    """Return the clients' application, whose refusals are problems that describe what to change.
+
+    `body_bytes` caps a body that is read whole.
+    """
+
+    def refuse(request: web.Request, problem: Exception, identity: str) -> web.Response:
+        refusal = _refusal(request, problem, identity)
+        counts.refused(refusal.kind)
+        return refusal.response()
+
+    return guarded_app(routes, origins, watch, body_bytes, telemetry, refuse)
 
 
 def guarded_app(
     routes: Iterable[web.RouteDef],
-    answering_: Middleware,
     origins: Origins,
+    watch: IdleConnections,
     body_bytes: int,
-    telemetry: Telemetry = NO_TELEMETRY,
+    telemetry: Telemetry,
+    refuse: Refuse,
+    over: Over = lambda _request, _status: None,
 ) -> web.Application:
     """Return an application with bounds for everything that clients send, and one middleware for all routes."""
     app = web.Application(
-        middlewares=[*tracing(telemetry), answering_],
+        middlewares=[*tracing(telemetry), _answering(origins, watch, refuse, over)],
         client_max_size=body_bytes,
         handler_args={
             "max_field_size": HEADER_BYTES,
@@ -62,29 +81,30 @@ def guarded_app(
     return app
 
 
-def answering(counts: Counts, origins: Origins, watch: IdleConnections) -> Middleware:
-    """Answer every refusal with a problem that describes what to change; log unexpected failures under the request's
-    id.
+def _answering(origins: Origins, watch: IdleConnections, refuse: Refuse, over: Over) -> Middleware:
+    """Return the middleware that answers for handlers that raise.
 
     Everything that concerns all requests is here: another middleware would cost each open stream half a kilobyte.
     """
 
     @web.middleware
     async def answered(request: web.Request, handler: Handler) -> web.StreamResponse:
+        status = "left"
         watch.begins(request.protocol)
         try:
             origins.check(request)
             response = origins.preflight(request) if asks(request) else await handler(request)
+            status = f"{response.status // 100}xx"
         except ConnectionError:  # the client went away while it was written to
             raise
-        except Exception as problem:  # noqa: BLE001 -- it is logged, with the id that the answer has
-            identity = new_id()
-            refusal = _refusal(request, problem, identity)
-            counts.refused(refusal.kind)
-            response = refusal.response()
+        except Exception as problem:  # noqa: BLE001 -- `refuse` logs what is unexpected, with the id that the answer has
+            status, identity = "5xx", new_id()
+            response = refuse(request, problem, identity)
+            status = f"{response.status // 100}xx"
             response.headers[REQUEST_ID] = identity
         finally:
             watch.ends(request.protocol)
+            over(request, status)
         if watch.draining:
             response.force_close()
         if not response.prepared:

@@ -11,9 +11,8 @@ import math
 import time
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import aclosing, suppress
-from typing import Any, NamedTuple, Self, TypeAlias
+from typing import Any, NamedTuple, Self
 
-import msgspec
 from aiohttp import web
 
 from tokenmill.config import Gateway, Kafka
@@ -22,7 +21,7 @@ from tokenmill.gateway.auth.grant import Held, always
 from tokenmill.gateway.counts import Counts
 from tokenmill.gateway.event_log.log_readers import ClientLogReader, LogReaders
 from tokenmill.gateway.event_log.position import Position
-from tokenmill.gateway.event_log.reading import Gone, Lookback, Reading, Since
+from tokenmill.gateway.event_log.reading import Gone, Lookback, Reading, Since, Start
 from tokenmill.gateway.event_log.tail import AWAY_S, Tail
 from tokenmill.gateway.event_log.view import Frame
 from tokenmill.gateway.event_log.window import Windows
@@ -51,10 +50,6 @@ partition that a conversation has just moved to there is hardly more of it."""
 
 GOODBYE_S = 0.05
 """Seconds for the last bytes to leave before the connection is reset, which discards what is on its way."""
-
-
-Pins: TypeAlias = list[int]
-"""Partitions whose windows a request needs."""
 
 
 class PreparedReading(NamedTuple):
@@ -105,7 +100,7 @@ class StreamService:
         self.flusher = flusher
         self.counts = counts or Counts()
         self.telemetry = telemetry
-        self._lookback = Lookback(settings.lookback_s, settings.lookback_records)
+        self.lookback = Lookback(settings.lookback_s, settings.lookback_records)
 
     @classmethod
     def of_topic(
@@ -134,64 +129,6 @@ class StreamService:
         """
         return _Beginning(self, asked, self.log_readers.of(name))
 
-    async def begin(self, asked: StreamRequest, reader: ClientLogReader, pins: Pins) -> PreparedReading:
-        """Return a reading at the requested place. Raises `Refused` and `Unavailable`."""
-        try:
-            prepared = await self._begin(asked, reader, pins)
-        except Gone as problem:
-            if not (asked.comes_back or asked.found):
-                why = "the log no longer has this position; begin again with from=start or from=now"
-                raise Refused(GONE, why) from problem
-            prepared = await self._begin(msgspec.structs.replace(asked, start="start"), reader, pins)
-            prepared.reading.gap = True
-        if isinstance(asked.start, Position) and not asked.found:
-            self.counts.resumed("gap" if prepared.reading.gap else "window" if prepared.reading.from_window else "log")
-        return prepared
-
-    async def _begin(self, asked: StreamRequest, reader: ClientLogReader, pins: Pins) -> PreparedReading:
-        start, came_at = asked.start, time.monotonic()
-        if not isinstance(start, Position):
-            reading = await self._reading(asked, self.tail.partition_of(asked.key), reader, pins)
-            return PreparedReading(
-                reading, came_at, await peek(reading, asked.message, math.inf) if asked.message else ()
-            )
-        reading = await self._reading(asked, start.partition, reader, pins)
-        prepared = PreparedReading(reading, came_at, await peek(reading, asked.message, PEEK_S))
-        home = self.tail.partition_of(asked.key)  # only now: the reading may have found that the topic has grown
-        return await self._at_home(asked, prepared, reader, pins) if start.partition != home else prepared
-
-    async def _reading(self, asked: StreamRequest, partition: int, reader: ClientLogReader, pins: Pins) -> Reading:
-        if not await self.tail.has(partition):
-            raise Gone
-        window = await self.tail.pin(partition)
-        pins.append(partition)
-        reading = Reading(reader, window, asked.key, asked.dialect, partition, asked.message)
-        await reading.begin(asked.start, self._lookback, int(time.time() * 1000))
-        return reading
-
-    async def _at_home(
-        self, asked: StreamRequest, old: PreparedReading, reader: ClientLogReader, pins: Pins
-    ) -> PreparedReading:
-        """Return a reading where the conversation continues in a grown topic, if its old partition has no more."""
-        if old.peeked is not None or not old.reading.view.idle:
-            return old
-        reading = await self._elsewhere(asked, old.reading, reader, pins)
-        return PreparedReading(reading, old.came_at, await peek(reading, asked.message, PEEK_S))
-
-    async def _elsewhere(
-        self, asked: StreamRequest, old: Reading, reader: ClientLogReader, pins: Pins, grown_ms: float = -math.inf
-    ) -> Reading:
-        """Return a reading of the conversation on another partition, for a client that has all of the old one.
-
-        The records there are later than those that the client has, and than the growth of the topic.
-        """
-        at = old.standing
-        time_ms = int(max(await reader.time_before(at.partition, at.offset + bool(at.part)), grown_ms))
-        anew = msgspec.structs.replace(asked, start=Since(max(0, time_ms - CLOCKS_MS)))
-        reading = await self._reading(anew, self.tail.partition_of(asked.key), reader, pins)
-        reading.standing = reading.standing._replace(back=int(old.has_all(asked.message)))
-        return reading
-
     def away(self, old: Reading) -> bool:
         """Whether a conversation continues on another partition than the one that was read up to the head."""
         return old.view.idle and old.partition != self.tail.partition_of(old.key)
@@ -201,16 +138,11 @@ class StreamService:
 
         `grown_ms` is a time before the topic grew. Raises `Unavailable`.
         """
-        pins: Pins = []
+        beginning = _Beginning(self, asked, old.reader)
         try:
-            return (await self._elsewhere(asked, old, old.reader, pins, grown_ms)).standing
+            return (await beginning.elsewhere(old, grown_ms)).standing
         finally:
-            self.unpin(pins)
-
-    def unpin(self, pins: Pins) -> None:
-        """Release the windows of these partitions."""
-        for partition in pins:
-            self.tail.unpin(partition)
+            beginning.unpin()
 
     async def answer(
         self,
@@ -267,7 +199,9 @@ class StreamService:
 
 
 class _Beginning:
-    """A block with a reading. It is not a generator, which would take two kilobytes for each open stream."""
+    """A block with a reading, whose windows are kept. It is not a generator, which would take two kilobytes for each
+    open stream.
+    """
 
     __slots__ = ("_asked", "_pins", "_reader", "_serving")
 
@@ -275,17 +209,74 @@ class _Beginning:
         self._serving = serving
         self._asked = asked
         self._reader = reader
-        self._pins: Pins = []
+        self._pins: list[int] = []
+        """Partitions whose windows are needed."""
 
     async def __aenter__(self) -> PreparedReading:
         try:
-            return await self._serving.begin(self._asked, self._reader, self._pins)
+            return await self._begin()
         except BaseException:
-            self._serving.unpin(self._pins)
+            self.unpin()
             raise
 
     async def __aexit__(self, *_: object) -> None:
-        self._serving.unpin(self._pins)
+        self.unpin()
+
+    def unpin(self) -> None:
+        """Release the windows."""
+        for partition in self._pins:
+            self._serving.tail.unpin(partition)
+
+    async def _begin(self) -> PreparedReading:
+        """Return a reading at the requested place. Raises `Refused` and `Unavailable`."""
+        asked = self._asked
+        try:
+            prepared = await self._begin_at(asked.start)
+        except Gone as problem:
+            if not (asked.comes_back or asked.found):
+                why = "the log no longer has this position; begin again with from=start or from=now"
+                raise Refused(GONE, why) from problem
+            prepared = await self._begin_at("start")
+            prepared.reading.gap = True
+        if isinstance(asked.start, Position) and not asked.found:
+            how = "gap" if prepared.reading.gap else "window" if prepared.reading.from_window else "log"
+            self._serving.counts.resumed(how)
+        return prepared
+
+    async def _begin_at(self, start: Start) -> PreparedReading:
+        asked, came_at = self._asked, time.monotonic()
+        if not isinstance(start, Position):
+            reading = await self._reading(self._serving.tail.partition_of(asked.key), start)
+            peeked = await peek(reading, asked.message, math.inf) if asked.message else ()
+            return PreparedReading(reading, came_at, peeked)
+        reading = await self._reading(start.partition, start)
+        peeked = await peek(reading, asked.message, PEEK_S)
+        if peeked is None and self._serving.away(reading):  # the reading may have found that the topic has grown
+            reading = await self.elsewhere(reading)
+            peeked = await peek(reading, asked.message, PEEK_S)
+        return PreparedReading(reading, came_at, peeked)
+
+    async def elsewhere(self, old: Reading, grown_ms: float = -math.inf) -> Reading:
+        """Return a reading of the conversation on another partition, for a client that has all of the old one.
+
+        The records there are later than those that the client has, and than the growth of the topic.
+        """
+        at = old.standing
+        time_ms = int(max(await self._reader.time_before(at.partition, at.offset + bool(at.part)), grown_ms))
+        reading = await self._reading(self._serving.tail.partition_of(old.key), Since(max(0, time_ms - CLOCKS_MS)))
+        reading.standing = reading.standing._replace(back=int(old.has_all(self._asked.message)))
+        return reading
+
+    async def _reading(self, partition: int, start: Start) -> Reading:
+        """Return a reading that has found where it begins. Raises `Gone` and `Unavailable`."""
+        serving, asked = self._serving, self._asked
+        if not await serving.tail.has(partition):
+            raise Gone
+        window = await serving.tail.pin(partition)
+        self._pins.append(partition)
+        reading = Reading(self._reader, window, asked.key, asked.dialect, partition, asked.message)
+        await reading.begin(start, serving.lookback, int(time.time() * 1000))
+        return reading
 
 
 class _Leaves:
