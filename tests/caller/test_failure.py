@@ -1,5 +1,8 @@
 """Why an answer can't be had."""
 
+import time
+from collections.abc import Iterator
+
 import pytest
 
 from tokenmill.caller.failure import AGAIN, ELSEWHERE, RAW_CHARS, NotAsked, UpstreamFailed, refusal, retry_after
@@ -57,6 +60,17 @@ NOW = 1_760_000_000.0
 """Thu, 09 Oct 2025 08:53:20 GMT."""
 
 
+@pytest.fixture
+def _elsewhere(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """On a machine whose time is not UTC."""
+    monkeypatch.setenv("TZ", "Asia/Kathmandu")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+@pytest.mark.usefixtures("_elsewhere")
 @pytest.mark.parametrize(
     ("headers", "seconds"),
     [
@@ -69,6 +83,8 @@ NOW = 1_760_000_000.0
         ({"retry-after-ms": "soon", "retry-after": "2"}, 2.0),
         ({"retry-after": "Thu, 09 Oct 2025 08:53:32 GMT"}, 12.0),
         ({"retry-after": "Thu, 09 Oct 2025 08:53:08 GMT"}, 0.0),
+        ({"retry-after": "Thu Oct  9 08:53:32 2025"}, 12.0),
+        ({"retry-after": "Thu, 09 Oct 2025 10:53:32 +0200"}, 12.0),
         ({"retry-after": "Thu, 09 Oct 99999 08:53:08 GMT"}, None),
         ({"retry-after": "nan"}, None),
         ({"retry-after": "inf"}, None),

@@ -1,11 +1,13 @@
 """What is known of the requests of the last minutes."""
 
+import time
 from typing import Any
 
 import msgspec
 import pytest
 from aiokafka import ConsumerRecord
 
+from tests.support.clock import Clock
 from tokenmill.apis.record import CONVERSATION_BYTES, LeftRecord, ReaderRecord, RequestRecord, StoppedRecord
 from tokenmill.front import request_index
 from tokenmill.front.request_index import RequestIndex
@@ -14,6 +16,9 @@ from tokenmill.limits import MODEL_CHARS
 from tokenmill.observe import FRONT_METRICS
 
 KEEP_MS = 1_000
+
+CLOCK = Clock()
+"""By which records are read."""
 
 
 def record(message_id: str, at: int = 0, key: bytes | None = b"c", **fields: Any) -> ConsumerRecord:
@@ -42,10 +47,16 @@ def keyed(message_id: str, at: int = 0, attempt: int = 0) -> ConsumerRecord:
 
 
 def index(*records: ConsumerRecord) -> RequestIndex:
-    made = RequestIndex(KEEP_MS)
+    made = RequestIndex(KEEP_MS / 1000, clock=CLOCK)
     for each in records:
-        made.take(each)
+        take(made, each)
     return made
+
+
+def take(made: RequestIndex, each: ConsumerRecord) -> None:
+    """Take a record as soon as it is written."""
+    CLOCK.now = each.timestamp / 1000
+    made.take(each)
 
 
 def ids(found: object) -> str | None:
@@ -74,7 +85,7 @@ def test_a_later_attempt_outlives_the_first() -> None:
     """Each is forgotten at its own time, and the last one is the one that a request with the key is."""
     made = index(keyed("a", 0), keyed("b", 500, attempt=1), record("c", KEEP_MS + 1))
     assert (made.by_key("k", 0), ids(made.by_key("k"))) == (None, "b")
-    made.take(record("d", 2 * KEEP_MS))
+    take(made, record("d", 2 * KEEP_MS))
     assert made.by_key("k") is made.by_key("k", 1) is None
 
 
@@ -84,16 +95,23 @@ def test_a_key_that_comes_when_it_should_be_forgotten_is_new() -> None:
     assert (ids(made.by_key("k", 0)), ids(made.by_key("k")), len(made)) == ("b", "b", 1)
 
 
-def test_a_record_of_a_clock_that_is_ahead_makes_nothing_old() -> None:
-    """All fronts read it, and would call models again for requests that are known. It is forgotten like the others."""
-    now_s = 0.5
-    made = RequestIndex(KEEP_MS, now=lambda: now_s)
-    for each in (keyed("a", 400), record("b", 400 + 10 * KEEP_MS)):
+def test_records_of_other_clocks_make_nothing_old() -> None:
+    """Neither those of another front, nor this one's own after its clock was set: it would call models again for
+    requests that are known, or wait for an answer that no caller gives. They are forgotten like the others.
+    """
+    made = index(keyed("a", 400))
+    for each in (record("b", 400 + 10 * KEEP_MS), record("c", 0)):
         made.take(each)
-    assert ids(made.by_key("k")) == "a"
-    now_s = 1.5 + KEEP_MS / 1000
-    made.take(record("c", int(now_s * 1000)))
-    assert (ids(made.by_id("c")), len(made)) == ("c", 1)
+    assert (ids(made.by_key("k")), len(made)) == ("a", 3)
+    take(made, record("d", 401 + KEEP_MS))
+    assert (ids(made.by_id("d")), len(made)) == ("d", 1)
+
+
+def test_no_request_is_of_the_future() -> None:
+    """Its answer, which has the time of another clock, would be looked for too late in the log."""
+    known = index(record("a", 2**42)).by_id("a")
+    assert known is not None
+    assert known.time_ms <= time.time() * 1000
 
 
 def test_a_retry_means_one_request_or_none() -> None:
@@ -116,7 +134,7 @@ def test_nothing_is_left_of_what_is_forgotten() -> None:
 def test_who_reads_along_is_told_of() -> None:
     """By the conversation and the id of the answer."""
     heard: list[tuple[str, str]] = []
-    made = RequestIndex(KEEP_MS, lambda *who: heard.append(who))
+    made = RequestIndex(KEEP_MS / 1000, lambda *who: heard.append(who))
     for other in (LeftRecord("a"), StoppedRecord("a")):
         made.take(of_value(msgspec.json.encode(other)))
     assert heard == []
@@ -128,7 +146,7 @@ def test_who_reads_along_is_told_of() -> None:
 def test_who_is_left_by_its_readers_is_told_of() -> None:
     """By the conversation and the id of the answer."""
     heard: list[tuple[str, str]] = []
-    made = RequestIndex(KEEP_MS, left=lambda *who: heard.append(who))
+    made = RequestIndex(KEEP_MS / 1000, left=lambda *who: heard.append(who))
     for other in (ReaderRecord("a"), StoppedRecord("a")):
         made.take(of_value(msgspec.json.encode(other)))
     assert heard == []
@@ -151,7 +169,7 @@ def test_what_was_stopped_is_known_until_its_request_is_forgotten() -> None:
         made.take(of_value(msgspec.json.encode(stopped), key=key))
         found = made.stopped("a")
         assert (found and found.abandoned, made.stopped("b")) == (abandoned, None)
-    made.take(record("c", KEEP_MS + 1))
+    take(made, record("c", KEEP_MS + 1))
     assert made.stopped("a") is None
 
 
@@ -167,7 +185,7 @@ def test_the_names_of_tools_are_known_as_long_as_their_request(monkeypatch: pyte
     made = index(in_a_namespace("a"), in_a_namespace("b", api="chat"), record("c"))
     assert made.namespaces("a") == {"n__f": ("n", "f")}
     assert made.namespaces("b") == made.namespaces("c") == made.namespaces("d") == {}
-    made.take(record("d", KEEP_MS + 1))
+    take(made, record("d", KEEP_MS + 1))
     assert made.namespaces("a") == {}
     monkeypatch.setattr(request_index, "NAMES_BYTES", 2 * request_index.NAME_BYTES + 20)
     made = index(*(in_a_namespace(answer, tool=tool) for answer, tool in ("af", "bg", "cg", "dh", "eg")))
@@ -179,8 +197,8 @@ def test_the_names_of_tools_are_known_as_long_as_their_request(monkeypatch: pyte
         "e": {"n__g": ("n", "g")},
     }
     assert ids(made.by_id("a")) == "a"
-    made.take(record("f", KEEP_MS + 1))
-    made.take(in_a_namespace("g", KEEP_MS + 1, tool="i" * 1_000))
+    take(made, record("f", KEEP_MS + 1))
+    take(made, in_a_namespace("g", KEEP_MS + 1, tool="i" * 1_000))
     assert made.namespaces("g") == {}
 
 

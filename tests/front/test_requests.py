@@ -42,7 +42,7 @@ def again(text: str = "hi") -> ApiRequest:
 async def requests(kafka: str, topic: str, told: list[tuple[str, str]] | None = None) -> AsyncIterator[Requests]:
     """Of one front; `told`: answers of which another one says that somebody reads them."""
     settings, hears = Kafka(bootstrap_servers=kafka), list[tuple[str, str]]() if told is None else told
-    index = RequestIndex(600_000, lambda *who: hears.append(who))
+    index = RequestIndex(600, lambda *who: hears.append(who))
     log, producer = RequestLog(settings, topic, 600, index.take), Producer(settings, [topic])
     await producer.start()
     await log.start()

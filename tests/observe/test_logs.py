@@ -136,6 +136,12 @@ def test_other_lines_are_all_said() -> None:
     assert len(stream.getvalue().splitlines()) == 10
 
 
+def test_a_clock_that_is_set_back_silences_nobody() -> None:
+    """Until it is where it was, which may be days later, every repeated line would be left out."""
+    logger = "tokenmill.worker.rejected"
+    assert _say(logger, [0.0] * 4 + [-3_600.0])[3:] == ["can't reach broker 4 (and 1 more like this before)"]
+
+
 def test_wordings_that_never_come_again_are_forgotten() -> None:
     """An event loop's warnings contain addresses. Lines that still come are remembered and not logged as new."""
     repeats = Repeats()

@@ -12,7 +12,9 @@ from tests.support.topics import grow_topics, make_topics
 from tokenmill.config import Kafka
 from tokenmill.errors import Unavailable
 from tokenmill.kafka import whole_topic
-from tokenmill.tools.control import Approval, Control, Orders
+from tokenmill.tasks import beside
+from tokenmill.tools.call import Call
+from tokenmill.tools.control import Approval, Cancel, Control, Orders
 from tokenmill.tools.control_log import ControlLog
 
 pytestmark = pytest.mark.integration
@@ -74,6 +76,20 @@ async def test_what_is_said_on_a_partition_that_was_added_is_heard(
         assert len(heard) == 1
         reading.cancel()
         await asyncio.gather(reading, return_exceptions=True)
+
+
+async def test_what_is_said_by_a_clock_that_is_ahead_is_said_now(kafka: str, unique: str) -> None:
+    """Otherwise a cancel would stop every call of its conversation until that time has come."""
+    topic, orders, now = f"control-{unique}", Orders(), int(time.time() * 1000)
+    await make_topics(kafka, topic, partitions=1)
+    cancel = msgspec.json.encode(Cancel(conversation_id="c"))
+    async with AIOKafkaProducer(bootstrap_servers=kafka) as producer:
+        await producer.send_and_wait(topic, cancel, timestamp_ms=now + 3_000_000)
+    log = ControlLog(Kafka(bootstrap_servers=kafka), topic, BACK_S, orders.take)
+    async with beside(log.run(), "the control log"):
+        await log.read.wait()
+    calls = [Call("c", "m", 0, opened, "call_1", "f", {}, opened) for opened in (now, now + 600_000)]
+    assert [orders.cancelled(call) for call in calls] == [True, False]
 
 
 async def test_without_its_topic_nobody_is_heard(kafka: str, unique: str) -> None:

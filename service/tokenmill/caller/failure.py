@@ -6,6 +6,7 @@ key: nobody gets them.
 
 import math
 from collections.abc import Mapping
+from datetime import UTC
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 
@@ -107,4 +108,5 @@ def _seconds(value: str, _now: float) -> float:
 
 
 def _date(value: str, now: float) -> float:
-    return parsedate_to_datetime(value).timestamp() - now
+    date = parsedate_to_datetime(value)
+    return (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp() - now  # not the time zone of this machine

@@ -177,7 +177,7 @@ class Process:
             self._streams.hub, front.disconnect_s, stops.abandon, OtherFronts(self._producer, config.topics.requests)
         )
         running.push_async_callback(readers.close)
-        index = RequestIndex(int(front.known_s * 1000), readers.read_elsewhere, readers.asked)
+        index = RequestIndex(front.known_s, readers.read_elsewhere, readers.asked)
         requests_log = RequestLog(config.kafka, config.topics.requests, front.known_s, index.take)
         await self._connected(stop, requests_log.start)
         running.push_async_callback(requests_log.stop)

@@ -37,6 +37,8 @@ class KnownRequest(msgspec.Struct, frozen=True, gc=False):
     time_ms: int
     model: str = ""
     """The model's name, for the Responses API: a response shows it before it has begun."""
+    read_at: float = 0.0
+    """When it was read from the log, by the index's clock."""
 
 
 NAMES_BYTES = 32 * MIB
@@ -116,18 +118,18 @@ class RequestIndex:
 
     def __init__(
         self,
-        keep_ms: int,
+        keep_s: float,
         read_elsewhere: Callable[[str, str], None] = lambda *_: None,
         left: Callable[[str, str], None] = lambda *_: None,
-        now: Callable[[], float] = time.time,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`keep_ms` is how long requests are kept. `now` returns seconds since the epoch; a record counts as no newer
-        than that, so one from a clock that is ahead does not make others expire, and expires itself in time.
+        """`keep_s` is how long requests are kept after they were read here, by `clock`: a record of another clock, or
+        this machine's time when it is set, makes no others expire.
         """
-        self._keep_ms = keep_ms
+        self._keep_s = keep_s
         self._read_elsewhere = read_elsewhere
         self._left = left
-        self._now = now
+        self._clock = clock
         self._by_id: OrderedDict[str, KnownRequest] = OrderedDict()
         self._by_key: dict[tuple[str, int], KnownRequest] = {}
         self._latest: dict[str, KnownRequest] = {}
@@ -154,8 +156,8 @@ class RequestIndex:
             self._stop(conversation, request)
         if not isinstance(request, RequestRecord) or request.message_id in self._by_id:
             return
-        time_ms = min(record.timestamp, int(self._now() * 1000))
-        self._expire(time_ms)
+        read_at = self._clock()
+        self._expire(read_at)
         if request.key and (request.key, request.attempt) in self._by_key:
             return  # the first one counts
         known = KnownRequest(
@@ -166,8 +168,9 @@ class RequestIndex:
             request.key,
             request.attempt,
             request.stays,
-            time_ms,
+            min(record.timestamp, int(time.time() * 1000)),
             _model_of(request),
+            read_at,
         )
         self._by_id[known.message_id] = known
         self._by_fingerprint[known.fingerprint].append(known)
@@ -208,11 +211,11 @@ class RequestIndex:
         latest = [known for known in found if known.attempt == last]
         return latest[0] if len(latest) == 1 else None
 
-    def _expire(self, now_ms: int) -> None:
-        """Drop the oldest requests: those older than `keep_ms`, and those that leave no room for one more."""
+    def _expire(self, now: float) -> None:
+        """Drop the oldest requests: those read `keep_s` ago, and those that leave no room for one more."""
         while self._by_id:
             known = next(iter(self._by_id.values()))
-            if len(self._by_id) < KNOWN_KEPT and known.time_ms >= now_ms - self._keep_ms:
+            if len(self._by_id) < KNOWN_KEPT and known.read_at >= now - self._keep_s:
                 return
             del self._by_id[known.message_id]
             self._stopped.pop(known.message_id, None)

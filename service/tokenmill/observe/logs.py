@@ -122,7 +122,7 @@ class Repeats(logging.Filter):
         if len(self._said) >= WORDINGS:
             self._forget(record.created)
         began, lines = self._said.get(wording, (0.0, 0))
-        if record.created - began < STRETCH_S:
+        if abs(record.created - began) < STRETCH_S:  # a clock may be set back
             self._said[wording] = (began, lines + 1)
             return lines < SAID_AT_ONCE
         self._said[wording] = (record.created, 1)
@@ -132,7 +132,7 @@ class Repeats(logging.Filter):
 
     def _forget(self, now: float) -> None:
         """Forget wordings that no longer come, or all of them if too many are new."""
-        going_on = {wording: said for wording, said in self._said.items() if now - said[0] < STRETCH_S}
+        going_on = {wording: said for wording, said in self._said.items() if abs(now - said[0]) < STRETCH_S}
         self._said = going_on if len(going_on) < WORDINGS else {}
 
 

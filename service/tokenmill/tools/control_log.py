@@ -5,6 +5,7 @@ before this process, counts.
 """
 
 import asyncio
+import time
 from collections.abc import Callable
 from typing import TypeAlias
 
@@ -15,7 +16,8 @@ from tokenmill.kafka.whole_topic import WholeTopic
 from tokenmill.tools.control import Control, read_control
 
 Take: TypeAlias = Callable[[Control, int], None]
-"""Function that gets a record, and its time in milliseconds since the epoch."""
+"""Function that gets a record, and its time in milliseconds since the epoch: now at the latest, as a cancel by a clock
+that is ahead would apply to calls that nobody has made yet."""
 
 
 class ControlLog:
@@ -45,4 +47,4 @@ class ControlLog:
 
     def _took(self, record: ConsumerRecord) -> None:
         if (control := read_control(record.value)) is not None:
-            self._take(control, record.timestamp)
+            self._take(control, min(record.timestamp, int(time.time() * 1000)))
