@@ -65,8 +65,6 @@ class ParamsState(msgspec.Struct, array_like=True, gc=False):
     """Where the open value begins; -1 between values."""
     values: list[tuple[str, str, int, int]] = []
     """Key, type on the wire, start and end of each value."""
-    growth: int = 0
-    """Whether the open value is sent as it grows: a `calls.Growth`."""
     fresh: int = 0
     """Characters at the beginning of the growing value that may still be layout."""
     verbatim: bool = False
@@ -74,7 +72,7 @@ class ParamsState(msgspec.Struct, array_like=True, gc=False):
     raw: bool = False
     """Inside a section of the open value in which only its end is a marker."""
     tail: str = ""
-    """The end of the growing value, which may be layout; or all of it while it can still be `null`."""
+    """The end of the growing value, which may be layout."""
     given: dict[str, bool] = {}
     """The parameters received so far, as keys."""
     lined: bool = False

@@ -18,7 +18,7 @@ from tokenmill.parser.bodies.closings import DOUBTFUL, TAG_CHARS, Closings, Para
 from tokenmill.parser.bodies.json_body import as_arguments
 from tokenmill.parser.markers import SPACE_CHARS, Finder, Hit, Marker, Scanner, before
 from tokenmill.parser.run.rules import Rules
-from tokenmill.parser.run.run import Growth, Reader, Run, Verdict, end_growth, grow, growth_of, send_source, wants
+from tokenmill.parser.run.run import Reader, Run, Verdict, begin_growth, end_growth, grow, send_source, wants
 from tokenmill.parser.run.state import OpenCall, State, looked_at
 from tokenmill.parser.values.coerce import is_text, read_typed
 from tokenmill.parser.values.repair import decode_json
@@ -132,7 +132,8 @@ class ParamsReader:
 
     def quick(self, rules: Rules, parser: State, call: OpenCall, text: str) -> list[AnyEvent] | None:
         state: ParamsState = call.body
-        if state.growth and not _grows_quickly(rules, state, text):
+        growing = call.growing
+        if growing and (growing.undecided or not _grows_quickly(rules, state, text)):
             return None
         if state.value < 0 or state.raw or self._first in text:  # else nothing in it can be a marker
             settled = self._settled(call, state, text)
@@ -141,7 +142,7 @@ class ParamsReader:
                     return None
                 parser.held, text = text[settled:], text[:settled]
         events: list[AnyEvent] = []
-        if state.growth and (grown := self._certain(state, state.tail + text)):
+        if growing and (grown := self._certain(state, state.tail + text)):
             events.append(ArgumentDelta(call.id, state.key, grown))
         if text and rules.streams_input and not call.dropped:
             events.append(ToolInputDelta(call.id, text))
@@ -173,7 +174,7 @@ class ParamsReader:
                     position, verdict = position + room, Verdict.FAILED
                     break
                 state.tag += buffer[position:stop]
-            elif state.growth:
+            elif call.growing:
                 self._grow(run, call, state, buffer[position:stop])
             position = stop
             if hit is None or hit.value is None:
@@ -218,7 +219,7 @@ class ParamsReader:
             state.lined = edge is ParamToken.LINED
             return self._open(run, call, state, begin + len(source))
         if edge is ParamToken.CONTENT:
-            if state.growth:
+            if call.growing:
                 self._grow(run, call, state, source)
         elif edge in (ParamToken.ESCAPE, ParamToken.RAW):
             self._escape(run, call, state, source)
@@ -239,7 +240,7 @@ class ParamsReader:
         assert escapes is not None
         if source not in escapes.characters:
             state.raw = not state.raw
-        elif state.growth:
+        elif call.growing:
             self._grow(run, call, state, escapes.characters[source])
 
     def _open(self, run: Run, call: OpenCall, state: ParamsState, begin: int) -> bool:
@@ -253,7 +254,7 @@ class ParamsReader:
         state.repeats = state.repeats or state.key in state.given
         state.given[state.key] = True
         if wants(run, call, state.key) and self._takes(run.rules, call.name, state.key):
-            state.growth = growth_of(is_text(self._types(run.rules, call, state.key, state.wire_type)))
+            begin_growth(call, state.key, is_text(self._types(run.rules, call, state.key, state.wire_type)))
             state.fresh = self._layout.most
         return True
 
@@ -282,23 +283,15 @@ class ParamsReader:
             state.verbatim = self._layout.paired and bool(text) and not layout
             text = text[layout:]
             state.fresh = 0 if text else state.fresh - layout
-        text = state.tail + text
-        if state.growth == Growth.UNDECIDED:
-            if "null".startswith(self._layout.certain(text).lower()):
-                state.tail = text
-                return
-            state.growth = Growth.YES
-        grow(run, call, state.key, self._certain(state, text))
+        grow(run, call, state.key, self._certain(state, state.tail + text))
 
     def _close(self, run: Run, call: OpenCall, state: ParamsState, end: int) -> None:
         """Close the open value, if any, at `end`."""
         if state.value < 0:
             return
-        if state.growth == Growth.UNDECIDED and (text := self._layout.certain(state.tail)).lower() != "null":
-            grow(run, call, state.key, text)
         end_growth(run, call)
         state.values.append((state.key, state.wire_type, state.value, end))
-        state.value, state.growth, state.tail, state.fresh, state.verbatim = -1, Growth.NO, "", 0, False
+        state.value, state.tail, state.fresh, state.verbatim = -1, "", 0, False
 
     def result(self, run: Run, call: OpenCall) -> tuple[dict[str, Any], bool]:
         state: ParamsState = call.body
@@ -329,7 +322,7 @@ def _is_blank(call: OpenCall, state: ParamsState) -> bool:
 
 def _grows_quickly(rules: Rules, state: ParamsState, text: str) -> bool:
     """Whether more of a growing value is sent unchanged: it is certain to be text, and its beginning is over."""
-    if state.growth == Growth.UNDECIDED or state.fresh or rules.options.min_delta_chars:
+    if state.fresh or rules.options.min_delta_chars:
         return False
     return len(state.tail) + len(text) <= rules.limits.delta_chars
 

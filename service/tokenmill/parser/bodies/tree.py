@@ -24,7 +24,7 @@ from tokenmill.events import AnyEvent, ArgumentDelta, Encoding, ToolInputDelta
 from tokenmill.limits import NAME_CHARS
 from tokenmill.parser.markers import OVER, REMEMBERED, SCANS, TOKEN_CHARS, Marker, Scanner, before, following, marker
 from tokenmill.parser.run.rules import Rules
-from tokenmill.parser.run.run import Reader, Run, Verdict, end_growth, grow, send_source, wants
+from tokenmill.parser.run.run import Reader, Run, Verdict, begin_growth, end_growth, grow, send_source, wants
 from tokenmill.parser.run.state import OpenCall, State, looked_at
 from tokenmill.parser.values.coerce import is_text
 from tokenmill.parser.values.markup import arguments_of
@@ -45,8 +45,6 @@ class TreeState(msgspec.Struct, array_like=True, gc=False):
     """Names of the open elements."""
     marks: list[tuple[bool, str, int, int]] = []
     """Each tag: whether it opens, its name, start and end."""
-    growing: bool = False
-    """The outermost open element is sent as it grows."""
     complete: bool = False
     """An outermost element is complete."""
     closer: str = ""
@@ -159,7 +157,7 @@ class _TreeReader:
 
     def quick(self, rules: Rules, parser: State, call: OpenCall, text: str) -> list[AnyEvent] | None:
         state: TreeState = call.body
-        if state.growing and rules.options.min_delta_chars:
+        if call.growing and rules.options.min_delta_chars:
             return None
         if state.in_tag or not state.stack or self._scan.firsts.search(text):
             read = self._quick_tags(rules, call, state, text)
@@ -168,7 +166,7 @@ class _TreeReader:
             if read < len(text):
                 text, parser.held = text[:read], text[read:]
         events: list[AnyEvent] = []
-        if state.growing and text and not self._leaves(state):
+        if call.growing and text and not self._leaves(state):
             events.append(ArgumentDelta(call.id, state.stack[0], text))
         if text and rules.streams_input and not call.dropped:
             events.append(ToolInputDelta(call.id, text))
@@ -193,7 +191,7 @@ class _TreeReader:
                     position, verdict = position + room, Verdict.FAILED
                     break
                 state.tag += buffer[position:stop]
-            if state.growing and not self._leaves(state):
+            if call.growing and not self._leaves(state):
                 grow(run, call, state.stack[0], buffer[position:stop])
             position = stop
             if hit is None or hit.value is None:
@@ -201,7 +199,7 @@ class _TreeReader:
             edge = _sure(run, state, hit.value, buffer, hit.end)
             if edge == TreeToken.STOP or (edge == TreeToken.END and self._end_name not in state.stack[-1:]):
                 send_source(run, call, buffer[first:stop])
-                if _is_half(state):
+                if _is_half(call, state):
                     return stop, Verdict.FAILED
                 self._close_text(run, call, state, base + stop)
                 return hit.end if edge == TreeToken.END else stop, Verdict.DONE
@@ -214,7 +212,7 @@ class _TreeReader:
 
     def _close_text(self, run: Run, call: OpenCall, state: TreeState, end: int) -> None:
         """End the call at `end`, and with it an element of which text was sent."""
-        while state.growing:
+        while call.growing:
             _close(state, state.stack[-1], end, end)
             self._turn(run, call, state)
 
@@ -234,16 +232,16 @@ class _TreeReader:
                 self._tear(run, call, state, source)
             return True
         _move(state, edge, begin, end)
-        leaves = state.growing and self._leaves(state)
+        leaves = call.growing is not None and self._leaves(state)
         state.closer = source if leaves else ""
-        if state.growing and not leaves:
+        if call.growing and not leaves:
             grow(run, call, state.stack[0], source)
         return True
 
     def _named(self, run: Run, call: OpenCall, state: TreeState, source: str, end: int) -> bool:
         """Follow a tag to its end; False if it breaks the call."""
         closes = state.in_tag == TreeToken.CLOSE
-        if state.growing and not self._leaves(state):
+        if call.growing and not self._leaves(state):
             grow(run, call, state.stack[0], source)
         if _move(state, TreeToken.NAMED, end - len(source), end):
             self._turn(run, call, state)
@@ -256,18 +254,17 @@ class _TreeReader:
     def _tear(self, run: Run, call: OpenCall, state: TreeState, source: str) -> None:
         """Treat what fits nothing as text of the open element."""
         state.torn = True
-        if state.growing:
+        if call.growing:
             grow(run, call, state.stack[0], source)
 
     def _turn(self, run: Run, call: OpenCall, state: TreeState) -> None:
         """Begin or end what grows, after a tag of an outermost element was read."""
         opens, name, _, _ = state.marks[-1]
-        if not state.stack and state.growing:
+        if not state.stack:
             end_growth(run, call)
-            state.growing = False
         elif opens and len(state.stack) == 1 and wants(run, call, name):
             types = run.rules.types(call.name, name)
-            state.growing = bool(types) and is_text(types) is True
+            begin_growth(call, name, bool(types) and is_text(types) is True)
 
     def result(self, run: Run, call: OpenCall) -> tuple[dict[str, Any], bool]:
         state: TreeState = call.body
@@ -282,10 +279,10 @@ def _sure(run: Run, state: TreeState, edge: int, buffer: str, end: int) -> int:
     return edge
 
 
-def _is_half(state: TreeState) -> bool:
+def _is_half(call: OpenCall, state: TreeState) -> bool:
     """Whether the end of the call may be text of what is open, because that holds other markup that was text."""
     is_plain = len(state.stack) == 1 and state.marks[-1][0]
-    return bool(state.stack) and (state.torn or (state.growing and not is_plain))
+    return bool(state.stack) and (state.torn or (call.growing is not None and not is_plain))
 
 
 def _moved(state: TreeState, tags: Tags, text: str, base: int) -> bool:

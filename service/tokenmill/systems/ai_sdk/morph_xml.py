@@ -77,9 +77,9 @@ class _MarkupReader(ParamsReader):
     def begin(self, call: OpenCall) -> ChildrenState:
         return ChildrenState(begin=call.source.size, tool=call.name)
 
-    def _scanner(self, call: OpenCall, state: ParamsState) -> Finder[ParamToken]:  # noqa: ARG002 -- others ask the call
+    def _scanner(self, call: OpenCall, state: ParamsState) -> Finder[ParamToken]:
         assert isinstance(state, ChildrenState)
-        return _InValue(state) if state.value >= 0 else _Between(state)
+        return _InValue(state, entities=call.growing is not None) if state.value >= 0 else _Between(state)
 
     def _takes(self, rules: Rules, tool: str, key: str) -> bool:
         return _is_raw(rules, tool, key)
@@ -93,7 +93,7 @@ class _MarkupReader(ParamsReader):
             state.raw = not state.raw
         if edge in (ParamToken.RAW, ParamToken.ESCAPE):
             _count(state, source)
-            if state.growth:
+            if call.growing:
                 self._grow(run, call, state, unescaped(source))
             return True
         tag = _TAG.fullmatch(source)
@@ -154,15 +154,16 @@ def _count(state: ChildrenState, source: str) -> None:
 
 
 class _InValue(Finder[ParamToken]):
-    """Finds the end of an open value, and what in it is counted or is an escape."""
+    """Finds the end of an open value, and what in it is counted or, with `entities`, is an escape."""
 
-    def __init__(self, state: ChildrenState) -> None:
+    def __init__(self, state: ChildrenState, *, entities: bool) -> None:
         self._state = state
+        self._entities = entities
 
     def find(self, buffer: str, position: int, *, final: bool) -> Hit[ParamToken] | None:
         if self._state.raw:
             return _ending(buffer, position, _RAW_END, final=final)
-        while (position := _first(buffer, position, entities=bool(self._state.growth))) >= 0:
+        while (position := _first(buffer, position, entities=self._entities)) >= 0:
             hit = self._at(buffer, position, final=final)
             if hit is not None:
                 return hit

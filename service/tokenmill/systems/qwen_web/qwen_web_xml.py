@@ -68,7 +68,7 @@ class _ChildrenReader(ParamsReader):
         if edge is ParamToken.ESCAPE:
             if tag is not None:
                 state.count(tag["name"], closes=bool(tag["close"]))
-            if state.growth:
+            if call.growing:
                 self._grow(run, call, state, source)
         elif edge is ParamToken.OPEN and tag is not None:
             state.tag, state.inner, state.outer = tag["name"], 0, 0
