@@ -33,8 +33,7 @@ Untyped: TypeAlias = Literal["text", "json"]
 # What may be trimmed is bounded, so what waits at the end of a growing value is bounded, too.
 
 Trim: TypeAlias = Literal["none", "line", "lines", "breaks", "strip"]
-"""What is trimmed: nothing; one new line at each side; the same, but only if there is one at the start; all new lines
-at both sides; all white space at both sides."""
+"""What is trimmed: see `Params.trim`."""
 
 STRIP_CHARS = 256
 """Characters that `breaks` and `strip` take from each side: more than any indentation."""
@@ -133,7 +132,9 @@ class ParamsReader:
     def quick(self, rules: Rules, parser: State, call: OpenCall, text: str) -> list[AnyEvent] | None:
         state: ParamsState = call.body
         growing = call.growing
-        if growing and (growing.undecided or not _grows_quickly(rules, state, text)):
+        if growing and (growing.undecided or state.fresh or rules.options.min_delta_chars):
+            return None
+        if growing and len(state.tail) + len(text) > rules.limits.delta_chars:
             return None
         if state.value < 0 or state.raw or self._first in text:  # else nothing in it can be a marker
             settled = self._settled(call, state, text)
@@ -251,7 +252,6 @@ class ParamsReader:
         state.in_tag, state.wire_type = False, found.groupdict().get("type") or ""
         state.key = unescape(found["key"] or "") if self._params.unescape else found["key"]
         state.value, state.led, state.calls, state.within = begin, False, 0, 0
-        state.repeats = state.repeats or state.key in state.given
         state.given[state.key] = True
         if wants(run, call, state.key) and self._takes(run.rules, call.name, state.key):
             begin_growth(call, state.key, is_text(self._types(run.rules, call, state.key, state.wire_type)))
@@ -318,13 +318,6 @@ def _is_blank(call: OpenCall, state: ParamsState) -> bool:
     if state.in_tag or state.values or call.source.size > state.begin + SPACE_CHARS:
         return False
     return call.source.size == state.begin or call.source.text()[state.begin :].isspace()
-
-
-def _grows_quickly(rules: Rules, state: ParamsState, text: str) -> bool:
-    """Whether more of a growing value is sent unchanged: it is certain to be text, and its beginning is over."""
-    if state.fresh or rules.options.min_delta_chars:
-        return False
-    return len(state.tail) + len(text) <= rules.limits.delta_chars
 
 
 # Tagged parameters against the tool: arguments one level too deep, as JSON instead, unknown, missing or repeated.

@@ -261,7 +261,7 @@ class Check:
         `most` is the maximum number of parts in the arguments: those of a short source need not be counted.
         """
         nodes = self._nodes
-        if self._validator_of is None or (nodes * most > STEPS < nodes * value_nodes(arguments)):
+        if self._validator_of is None or (nodes * most > STEPS < nodes * size_of(arguments)[0]):
             return None
         try:
             validator = self._validator_of(arguments)
@@ -293,7 +293,7 @@ _Patterned: TypeAlias = tuple[str, tuple[tuple[str, int], ...]]
 def _validator(schema: _Patterned, nodes: int, value: Any) -> Any:
     """Return what checks a value against a schema with patterns; None if the library refuses the schema."""
     text, held = schema
-    chars = 1 << max(value_chars(value), LEAST_CHARS).bit_length()
+    chars = 1 << max(size_of(value)[1], LEAST_CHARS).bit_length()
     if (kept := _validators.get((schema, chars))) is None:
         kept = [None]
         with suppress(ValueError, TypeError, RecursionError):
@@ -312,30 +312,17 @@ _validators: Recent[tuple[_Patterned, int], list[Any]] = Recent(VALIDATORS, VALI
 """Validators by schema and by the length of what they check, on which it depends which patterns they have."""
 
 
-def value_nodes(value: Any) -> int:
-    """Return the number of parts of a JSON value."""
-    count, stack = 1, [value] if isinstance(value, _NESTS) else []
+def size_of(value: Any) -> tuple[int, int]:
+    """Return the number of parts of a JSON value, and that of the characters in its texts and names."""
+    parts, chars, stack = 0, 0, [value]
     while stack:
         part = stack.pop()
-        items = part.values() if isinstance(part, dict) else part
-        count += len(items)
-        stack += [item for item in items if isinstance(item, _NESTS)]
-    return count
-
-
-def value_chars(value: Any) -> int:
-    """Return the number of characters in a JSON value: those of its texts and names."""
-    count, stack = 0, [value]
-    while stack:
-        part = stack.pop()
+        parts += 1
         if isinstance(part, str):
-            count += len(part)
+            chars += len(part)
         elif isinstance(part, dict):
-            stack += [*part, *part.values()]
+            chars += sum(map(len, part))
+            stack += part.values()
         elif isinstance(part, list):
             stack += part
-    return count
-
-
-_NESTS = (dict, list)
-"""Types that contain the parts of a JSON value."""
+    return parts, chars
