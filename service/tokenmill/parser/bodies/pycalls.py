@@ -252,20 +252,13 @@ class _Reading(msgspec.Struct, gc=False):  # faster to create than other objects
         if sign not in _PYTHON:
             return self._stop(sign_at)
         if not state.stack and sign in ",)":
-            return sign_at + 1, self._end_value(sign_at, sign)
+            state.values.append((state.key, state.value, self.base + sign_at))
+            state.key, state.value = "", -1
+            state.end = self.base + sign_at if sign == ")" else -1
+            return sign_at + 1, Verdict.DONE if sign == ")" else Verdict.MORE
         stack = state.stack if sign == "," else turned(state.stack, sign, JSON_DEPTH - 1)
         state.stack = stack or ""
         return sign_at + 1, Verdict.FAILED if stack is None else Verdict.MORE
-
-    def _end_value(self, at: int, sign: str) -> Verdict:
-        """Follow a comma after the value, or the bracket that closes the call."""
-        state = self.state
-        state.values.append((state.key, state.value, self.base + at))
-        state.key, state.value = "", -1
-        if sign == ",":
-            return Verdict.MORE
-        state.end = self.base + at
-        return Verdict.DONE
 
     def _stop(self, at: int) -> tuple[int, Verdict]:
         """Follow what surrounds the call: it may continue here, in the middle of a value."""
@@ -295,15 +288,11 @@ class _Reading(msgspec.Struct, gc=False):  # faster to create than other objects
             grow(self.run, self.call, state.key, _certain(state, buffer[at:stop]))
         if closes:
             stop += len(state.quote)
-            self._close_string()
+            if self.call.growing:
+                grow(self.run, self.call, state.key, decode_python(state.tail))
+                end_growth(self.run, self.call)
+            state.quote, state.tail, state.torn = "", "", False
         return stop, Verdict.MORE
-
-    def _close_string(self) -> None:
-        state = self.state
-        if self.call.growing:
-            grow(self.run, self.call, state.key, decode_python(state.tail))
-            end_growth(self.run, self.call)
-        state.quote, state.tail, state.torn = "", "", False
 
 
 def _certain(state: PythonState, raw: str) -> str:

@@ -154,7 +154,9 @@ class _TreeReader:
                 send_source(run, call, buffer[first:stop])
                 if _is_half(call, state):
                     return stop, Verdict.FAILED
-                self._close_text(run, call, state, base + stop)
+                while call.growing:  # the call's end is that of an element of which text was sent
+                    _close(state, state.stack[-1], base + stop, base + stop)
+                    self._turn(run, call, state)
                 return hit.end if edge == TreeToken.END else stop, Verdict.DONE
             position = hit.end
             if not self._follow(run, call, state, edge, buffer[stop:position], base + stop):
@@ -162,12 +164,6 @@ class _TreeReader:
                 break
         send_source(run, call, buffer[first:position])
         return position, verdict
-
-    def _close_text(self, run: Run, call: OpenCall, state: TreeState, end: int) -> None:
-        """End the call at `end`, and with it an element of which text was sent."""
-        while call.growing:
-            _close(state, state.stack[-1], end, end)
-            self._turn(run, call, state)
 
     def _leaves(self, state: TreeState) -> bool:
         """Whether the open tag closes the outermost element, so that it is not part of its text."""

@@ -263,15 +263,13 @@ class Check:
         nodes = self._nodes
         if self._validator_of is None or (nodes * most > STEPS < nodes * size_of(arguments)[0]):
             return None
-        try:
+        with suppress(ValueError, TypeError):  # text that can't be encoded
             validator = self._validator_of(arguments)
             if validator is None or validator.is_valid(arguments):  # nearly all are: no errors need be made
                 return None
             for problem in validator.iter_errors(arguments):
                 where = "/".join(str(step) for step in problem.instance_path)
                 return (f"{where}: {problem.message}" if where else str(problem.message))[:MESSAGE_CHARS]
-        except (ValueError, TypeError):  # text that can't be encoded
-            return None
         return None
 
 
