@@ -26,7 +26,6 @@ from tokenmill.parser.markers import (
     REMEMBERED,
     SCANS,
     TOKEN_CHARS,
-    Hit,
     Marker,
     Scanner,
     before,
@@ -125,10 +124,9 @@ class LiteralScan:
         self._structure = Scanner([*signs, *((stop, LiteralToken.STOP) for stop in stops)])
         self._deep = re.compile(f"[{re.escape(self._structure.firsts.translate(_SEPARATORS))}]")
 
-    def find(self, text: str, at: int, *, quoted: bool, deep: bool, final: bool) -> Hit[LiteralToken] | None:
-        """Find the next character that means something, or what to hold; `deep` is inside brackets of a value."""
-        scanner = self._structure if not quoted else self.string if deep else self._outer
-        return scanner.find(text, at, final=final)
+    def live(self, *, quoted: bool, deep: bool) -> Scanner[LiteralToken]:
+        """Return what means something in a string or outside; `deep` is inside brackets of a value."""
+        return self._structure if not quoted else self.string if deep else self._outer
 
     def actions(self, token: LiteralToken, *, quoted: bool, naming: bool) -> tuple[Action, ...]:
         """Return what a token does in the outermost brackets."""
@@ -174,7 +172,7 @@ def advance(scan: LiteralScan, text: str, stack: str, quoted: bool, naming: bool
     at = 0
     while True:
         outer = len(stack) == 1
-        hit = scan.find(text, at, quoted=quoted, deep=not outer, final=final)
+        hit = scan.live(quoted=quoted, deep=not outer).find(text, at, final=final)
         stop = len(text) if hit is None else hit.start
         if at < stop and (naming or (quoted and outer)):
             actions.append((Action.NAME if naming else Action.TEXT, at, stop))

@@ -114,7 +114,7 @@ class _TreeReader:
             return None
         if state.in_tag or not state.stack or self._first in text:  # else nothing in it can be a marker
             read = self._live(state).settled(text)
-            if read < 0 or len(state.tag) + len(text) > NAME_CHARS:
+            if read < 0 or (state.in_tag and len(state.tag) + read > NAME_CHARS):
                 return None
             text, parser.held = text[:read], text[read:]
             if state.in_tag:

@@ -197,7 +197,8 @@ def _as_list(value: dict[str, Any], shape: Shape, depth: int) -> list[Any]:
     inner, columns = item_shapes(shape, 1)[0], list(value.values())
     if len(value) == 1:
         return _only(value, columns[0], inner, depth)
-    if len(value) > 1 and _is_table(columns) and "object" in kinds(inner) and _is_strict(inner, value):
+    is_table = all(isinstance(column, list) for column in columns) and len({*map(len, columns)}) == 1
+    if is_table and "object" in kinds(inner) and _is_strict(inner, value):
         return [dict(zip(value, row, strict=True)) for row in zip(*columns, strict=True)]
     return [value]
 
@@ -212,11 +213,6 @@ def _only(value: dict[str, Any], inside: Any, inner: Shape, depth: int) -> list[
     if "array" in types:
         return [conform(inside, inner, depth + 1)]
     return [inside] if types else [value]
-
-
-def _is_table(columns: list[Any]) -> bool:
-    """Whether these are lists of the same length."""
-    return all(isinstance(column, list) for column in columns) and len({len(column) for column in columns}) == 1
 
 
 def _is_strict(shape: Shape, value: dict[str, Any]) -> bool:
