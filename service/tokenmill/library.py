@@ -25,7 +25,7 @@ from tokenmill.parser.spec import Format
 from tokenmill.parser.values.repair import single_halves
 from tokenmill.recent import Recent
 
-SNAPSHOT_VERSION = 5
+SNAPSHOT_VERSION = 6
 
 IDENTITY_BYTES = 12
 """Bytes of a random identity: as many as in an id made of it."""

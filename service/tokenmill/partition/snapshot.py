@@ -13,7 +13,7 @@ from tokenmill.partition.message import Choice, Ended, Ident, Lost, Message, Ope
 from tokenmill.partition.recovery import Gaps
 from tokenmill.partition.trace_context import TraceContext
 
-SCHEMA = 13
+SCHEMA = 14
 """Version, raised when the meaning of one of these structs or a parser's state changes. No other version is read."""
 
 

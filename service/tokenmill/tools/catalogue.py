@@ -17,7 +17,7 @@ import msgspec
 
 from tokenmill.errors import ConfigError
 from tokenmill.parser.run.rules import Tool as Schema
-from tokenmill.parser.values.conform import value_nodes
+from tokenmill.parser.values.conform import size_of
 
 NAME_CHARACTERS = 64
 """Longest name of a tool in the APIs of all large providers."""
@@ -61,7 +61,7 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """Return why this structured content breaks the tool's schema; None if it does not, or there is no schema."""
         if self.output is None:
             return None
-        problem = self._promised.mismatch(structured, value_nodes(structured))
+        problem = self._promised.mismatch(structured, size_of(structured)[0])
         return None if problem is None else f"the structured content does not fit the tool's schema: {problem}"
 
     @cached_property
@@ -99,7 +99,7 @@ class Catalogue:
 
     def mismatch(self, name: str, arguments: Mapping[str, Any]) -> str | None:
         """Return why the tool of this name, which exists, does not accept these arguments; None if it does."""
-        return self._schemas[name].mismatch(arguments, value_nodes(arguments))
+        return self._schemas[name].mismatch(arguments, size_of(arguments)[0])
 
     def openai(self) -> list[Mapping[str, Any]]:
         """Return the list that APIs modeled on OpenAI's accept, and the option `tools` of a message."""

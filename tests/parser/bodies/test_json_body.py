@@ -8,8 +8,10 @@ from tests.support.parsing import all_cuts, codes_of, grammar, merged, named, pa
 from tokenmill.events import ArgumentDelta, ToolCall, ToolInputDelta, ToolInputStart
 from tokenmill.parser import Call, Format, MessageParser, Section
 from tokenmill.parser.bodies import JsonArguments, JsonCall, JsonKeyed
+from tokenmill.parser.bodies.json_body import certain
 from tokenmill.parser.markers import marker
 from tokenmill.parser.spec import Header
+from tokenmill.parser.values.repair import Spelling
 
 WITH_ID = Format(
     name="with_id",
@@ -285,3 +287,53 @@ def test_arguments_that_stand_elsewhere_break_the_call(name: str) -> None:
     for behind in ('"type": "function"', '"params": {}', '"arguments": {}, "city": "P"'):
         events = parse(compiled, [f'<tool_call>{{"name": "f", {behind}}}</tool_call>'])
         assert [call.arguments for call in named(events, ToolCall)] == [{}]
+
+
+@pytest.mark.parametrize(
+    ("raw", "whole"),
+    [
+        ("plain", "plain"),
+        ("a\\", "a"),
+        ("a\\n", "a\\n"),
+        ("a\\\\", "a\\\\"),
+        ("a\\\\\\", "a\\\\"),
+        ("\\u00e", ""),
+        ("\\u00e9", "\\u00e9"),
+        ("\\u00zz", "\\u00zz"),
+        ("\\ud83d", ""),
+        ("\\ud83d\\", ""),
+        ("\\ud83d\\ude0", ""),
+        ("\\ud83d\\ude00", "\\ud83d\\ude00"),
+        ("\\ud83dx", "\\ud83dx"),
+        ("\\ud83d\\n", "\\ud83d\\n"),
+        ("\\ud83d\\u", ""),
+        ("\\ud83d\\u1", "\\ud83d"),
+        ("\\ud83d\\u00", "\\ud83d"),
+        ("\\ud83d\\ud83d", "\\ud83d"),
+        ("\\ude00", "\\ude00"),
+        ("\\\\ud83d", "\\\\ud83d"),
+    ],
+)
+def test_whole_escapes(raw: str, whole: str) -> None:
+    """Half an escape and half a surrogate pair wait for the rest; whatever can't become one does not."""
+    assert raw[: certain(raw)] == raw[: certain(raw, Spelling.PYTHON)] == whole
+
+
+@pytest.mark.parametrize(
+    ("raw", "whole"),
+    [
+        ("a\\x", "a"),
+        ("\\x1", ""),
+        ("\\x1b[", "\\x1b["),
+        ("\\xa ", "\\xa "),
+        ("\\U0001f60", ""),
+        ("\\U0001f600", "\\U0001f600"),
+        ("\\U0001z", "\\U0001z"),
+        ("\\ud83d\\U0000", "\\ud83d"),
+        ("\\\\x1", "\\\\x1"),
+    ],
+)
+def test_whole_escapes_of_python(raw: str, whole: str) -> None:
+    """Those that only Python has wait, too; in JSON they are none."""
+    assert raw[: certain(raw, Spelling.PYTHON)] == whole
+    assert raw[: certain(raw)] == raw

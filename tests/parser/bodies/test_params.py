@@ -50,6 +50,15 @@ def grown(text: str, chunks: list[str] | None = None, **options: Any) -> dict[st
     return out
 
 
+def test_a_last_line_that_is_no_layout_is_sent_where_null_is_allowed() -> None:
+    """A value that does not begin on its own line does not end on one, either: its deltas are all of it."""
+    compiled = grammar("seed_oss", tools=[TOOL], content_arguments=["*"])
+    text = "<seed:tool_call>\n<function=f>\n<parameter=n>nul\n</parameter>\n</function>\n</seed:tool_call>"
+    events = parse(compiled, [text])
+    assert [event.delta for event in named(events, ArgumentDelta)] == ["nul\n"]
+    assert named(events, ToolCall)[0].arguments == {"n": "nul\n"}
+
+
 def test_source_is_the_region_between_the_tags() -> None:
     """Verbatim, layout included, without the tags of the function."""
     events = parse(grammar("qwen3_xml"), [xml(("s", "\nx\n"))])

@@ -9,51 +9,8 @@ from tokenmill.events import ArgumentDelta, ToolCall, ToolInputDelta
 from tokenmill.limits import NAME_CHARS
 from tokenmill.parser import Call, Format, Header, MessageParser, Section
 from tokenmill.parser.bodies import Tree
-from tokenmill.parser.bodies.tree import DEPTH, TreeToken, tags_in, tree_scan
+from tokenmill.parser.bodies.tree import DEPTH
 from tokenmill.parser.markers import marker
-
-INSIDE = ((marker("~<"), TreeToken.OPEN), (marker("~</"), TreeToken.CLOSE), (marker("~</end>"), TreeToken.END))
-SCAN = tree_scan(INSIDE, marker(">"), (marker("~[stop]"),))
-
-
-@pytest.mark.parametrize(
-    ("text", "in_tag", "depth", "edges", "read"),
-    [
-        ("text", 0, 1, (), 4),
-        ("a ~<b", 0, 1, ((TreeToken.OPEN, 2, 4),), 5),
-        ("b>c", TreeToken.OPEN, 1, ((TreeToken.NAMED, 1, 2),), 3),
-        ("a~</b>~", 0, 2, ((TreeToken.CLOSE, 1, 4), (TreeToken.NAMED, 5, 6)), 6),
-        ("a~", 0, 1, (), 1),
-        ("~[", 0, 0, (), 0),
-        ("~[", 0, 1, (), 2),
-        ("a~</end>", 0, 1, (), 1),
-        (">~[stop]", TreeToken.OPEN, 0, ((TreeToken.NAMED, 0, 1),), 8),
-    ],
-)
-def test_tags(text: str, in_tag: int, depth: int, edges: tuple[tuple[int, int, int], ...], read: int) -> None:
-    """Markers and what they mean; half of one waits, but only of those that are live inside of so many elements."""
-    assert tags_in(SCAN, text, in_tag, depth) == (edges, read)
-
-
-@pytest.mark.parametrize(
-    ("text", "in_tag", "depth"),
-    [
-        ("~</end>", 0, 0),
-        ("~</end>~[stop]", 0, 1),
-        ("~</end>x", 0, 1),
-        ("~[stop]", 0, 0),
-        (">~[stop]", TreeToken.CLOSE, 1),
-    ],
-)
-def test_what_must_be_read_with_care(text: str, in_tag: int, depth: int) -> None:
-    """What may end the call."""
-    assert tags_in(SCAN, text, in_tag, depth) is None
-
-
-def test_one_scan_for_all_messages() -> None:
-    """The same markers are the same scan, so what was found is remembered across messages."""
-    assert tree_scan(INSIDE, marker(">"), (marker("~[stop]"),)) is SCAN
-
 
 FORMAT = Format(
     name="tree",

@@ -17,7 +17,7 @@ from tokenmill.parser.values.checked import (
     resolve,
     walked,
 )
-from tokenmill.parser.values.conform import value_nodes
+from tokenmill.parser.values.conform import size_of
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_nodes() -> None:
     assert nodes(TREE) > SCHEMA_NODES
     assert nodes({"properties": {"a": {"$ref": "#/$defs/A"}}, "$defs": {"A": {}}}) == 7
     assert nodes({"allOf": [{}], "unevaluatedItems": False}) == 8
-    assert value_nodes({"a": [1, {"b": 2}]}) == 5
+    assert size_of({"a": [1, {"b": "cd"}]}) == (5, 4)
 
 
 def twice(reference: str, **around: Any) -> dict[str, Any]:

@@ -65,8 +65,6 @@ class ParamsState(msgspec.Struct, array_like=True, gc=False):
     """Where the open value begins; -1 between values."""
     values: list[tuple[str, str, int, int]] = []
     """Key, type on the wire, start and end of each value."""
-    growth: int = 0
-    """Whether the open value is sent as it grows: a `calls.Growth`."""
     fresh: int = 0
     """Characters at the beginning of the growing value that may still be layout."""
     verbatim: bool = False
@@ -74,7 +72,7 @@ class ParamsState(msgspec.Struct, array_like=True, gc=False):
     raw: bool = False
     """Inside a section of the open value in which only its end is a marker."""
     tail: str = ""
-    """The end of the growing value, which may be layout; or all of it while it can still be `null`."""
+    """The end of the growing value, which may be layout."""
     given: dict[str, bool] = {}
     """The parameters received so far, as keys."""
     lined: bool = False
@@ -89,21 +87,16 @@ class ParamsState(msgspec.Struct, array_like=True, gc=False):
     """A value contains what looks like a marker."""
     forgot: bool = False
     """A closing was forgotten."""
-    repeats: bool = False
-    """A parameter came twice."""
     unclear: bool = False
     """It is unclear what is a marker and what only looks like one."""
 
 
 class ChildrenState(ParamsState, array_like=True, gc=False):
-    """The position in parameters whose tags are their own names."""
+    """The position in parameters whose tags are their own names.
 
-    tool: str = ""
-    """Name of the call's tag."""
-    inner: int = 0
-    """Open tags in the open value that are named like its own."""
-    outer: int = 0
-    """The same for the call's tag."""
+    In the open value `calls` counts the tags with the call's name, `within` those with its own.
+    """
+
     blank: bool = True
     """Only white space stands between parameters."""
 
@@ -111,9 +104,9 @@ class ChildrenState(ParamsState, array_like=True, gc=False):
         """Count a tag inside the open value: one like its own, or the call's."""
         step = -1 if closes else 1
         if name == self.key:
-            self.inner += step
+            self.within += step
         else:
-            self.outer += step
+            self.calls += step
 
 
 @plain_members
@@ -313,7 +306,7 @@ class Closings:
 
 def unclear(state: ParamsState) -> bool:
     """Whether it is unclear where the values of a call end."""
-    return state.unclear or (state.forgot and (state.quoted or state.repeats))
+    return state.unclear or (state.forgot and (state.quoted or len(state.given) < len(state.values)))
 
 
 def _leave(state: ParamsState, edge: ParamToken | None, *, regular: bool) -> None:

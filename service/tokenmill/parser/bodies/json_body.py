@@ -12,13 +12,12 @@ import msgspec
 
 from tokenmill.events import AnyEvent, ArgumentDelta, Encoding, ToolInputDelta
 from tokenmill.limits import NAME_CHARS
-from tokenmill.parser.bodies.json_reading import Reading, decode_growing
 from tokenmill.parser.bodies.json_scan import JsonScan, Phase, Token
-from tokenmill.parser.markers import Marker, Scanner, has_only
+from tokenmill.parser.markers import Marker, Scanner, end_of, has_only
 from tokenmill.parser.run.rules import Rules
-from tokenmill.parser.run.run import Reader, Run, Verdict, begin, grow, wants
+from tokenmill.parser.run.run import Reader, Run, Verdict, begin, end_growth, grow, send_source, wants
 from tokenmill.parser.run.state import JsonState, OpenCall, State
-from tokenmill.parser.values.repair import decode_json, decode_string
+from tokenmill.parser.values.repair import Spelling, decode_json, decode_string, whole_escapes
 
 ARGUMENTS = ("arguments", "parameters", "args", "input")
 """The keys under which models write the arguments of a call, whatever the format prescribes."""
@@ -28,6 +27,25 @@ _LIST_SIGNS = frozenset("[,")
 
 _JSON = "[]{},: \n"
 """Characters that JSON uses, too: a marker made only of these can't end it."""
+
+
+_IN_JSON = whole_escapes({"u": 4})
+_IN_PYTHON = whole_escapes({"u": 4, "x": 2, "U": 8})
+
+
+def decode_growing(state: JsonState, raw: str, *, last: bool = False) -> str:
+    """Return the text of more string content, as far as it is certain; half an escape at its end waits in `tail`, or
+    is decoded as it is if it is the `last`.
+    """
+    raw = state.tail + raw
+    end = len(raw) if last else certain(raw, state.spelling)
+    state.tail = raw[end:]
+    return decode_string(raw[:end], state.spelling)
+
+
+def certain(raw: str, spelling: int = Spelling.JSON) -> int:
+    """Return how much of a string's content can be decoded whatever follows."""
+    return end_of(_IN_PYTHON if spelling == Spelling.PYTHON else _IN_JSON, raw)
 
 
 class JsonCall(msgspec.Struct, frozen=True):
@@ -63,6 +81,68 @@ class JsonArguments(msgspec.Struct, frozen=True):
         """Return the reader of this body."""
         closes = [self.close] if self.close else []
         return JsonReader(None, [*stops, *closes], optional=self.optional)
+
+
+class Reading(msgspec.Struct, gc=False):  # faster to create than other objects
+    """One pass over a buffer: which part of it is argument source, and what is sent of it. Offsets into the source are
+    `base` + a position.
+    """
+
+    run: Run
+    call: OpenCall
+    state: JsonState
+    buffer: str
+    first: int
+    """Where this pass began."""
+    base: int
+    region: int
+    """Where the unsent argument source begins; -1 outside the arguments."""
+
+    @classmethod
+    def of(cls, run: Run, call: OpenCall, buffer: str, position: int) -> "Reading":
+        """Return the context at a position."""
+        state: JsonState = call.body
+        region = position if state.begin >= 0 > state.end else -1
+        return cls(run, call, state, buffer, position, call.source.size - position, region)
+
+    def begin_arguments(self, position: int, *, stringy: bool) -> None:
+        """Begin the value of the arguments; `stringy` if it is a string that holds JSON."""
+        self.state.begin = self.base + position
+        self.state.stringy = self.state.capture = stringy
+        self.state.text = ""
+        self.state.sending = self.call.begun and not self.call.dropped and self.run.rules.streams_input
+        self.region = position
+
+    def end_arguments(self, position: int) -> None:
+        """End the value of the arguments."""
+        self.state.end = self.base + position
+        self.state.sending = False
+        self._send(position, last=True)
+        self.state.capture = False
+        self.region = -1
+
+    def end_growth(self) -> None:
+        """End the string argument that grows, if any."""
+        if self.call.growing is not None:
+            grow(self.run, self.call, self.call.growing.argument, self._decoded(last=True))
+            end_growth(self.run, self.call)
+            self.state.capture = False
+
+    def pause(self, position: int) -> None:
+        """Pause reading: send what was read."""
+        if self.region >= 0:
+            self._send(position, last=False)
+            if self.call.growing is not None:
+                grow(self.run, self.call, self.call.growing.argument, self._decoded(last=False))
+
+    def _send(self, position: int, *, last: bool) -> None:
+        source = self._decoded(last=last) if self.state.stringy else self.buffer[self.region : position]
+        send_source(self.run, self.call, source)
+
+    def _decoded(self, *, last: bool) -> str:
+        """Return what can be decoded of the raw text captured so far; the rest waits."""
+        raw, self.state.text = self.state.text, ""
+        return decode_growing(self.state, raw, last=last)
 
 
 class JsonReader:
@@ -125,7 +205,8 @@ class JsonReader:
                 if hit is None:
                     passed = position
                     continue
-                verdict = Verdict.MORE if hit.end < 0 else self._stopped(reading.state)
+                empty = self._optional and reading.state.phase == Phase.VALUE and not reading.state.stack
+                verdict = Verdict.MORE if hit.end < 0 else Verdict.DONE if empty else Verdict.FAILED
             elif token in (Token.MORE, Token.BAD):
                 verdict = Verdict.MORE if token == Token.MORE else Verdict.FAILED
             else:
@@ -135,10 +216,6 @@ class JsonReader:
                 position += token == Token.BEGIN  # the bracket of a wrong value does not begin another call
             reading.pause(position)
             return position, verdict
-
-    def _stopped(self, state: JsonState) -> Verdict:
-        """Judge a marker that stands where JSON should."""
-        return Verdict.DONE if self._optional and state.phase == Phase.VALUE and not state.stack else Verdict.FAILED
 
     def _token(self, reading: Reading, token: int, position: int) -> Verdict:
         state = reading.state
@@ -151,8 +228,7 @@ class JsonReader:
             return self._whole(reading, position)
         if level == 1 and self._level == 1:
             return self._end(reading, position)
-        if reading.call.growing is not None:
-            reading.end_growth()
+        reading.end_growth()
         return Verdict.MORE
 
     def _whole(self, reading: Reading, position: int) -> Verdict:
@@ -226,8 +302,9 @@ class JsonReader:
         if not state.name or len(state.name) > NAME_CHARS:
             return Verdict.FAILED
         verdict = begin(reading.run, call, state.name, (state.id or "")[:NAME_CHARS], self.encoding)
-        if verdict is Verdict.MORE and state.begin >= 0:
-            reading.send_waiting(position)
+        if verdict is Verdict.MORE and state.begin >= 0:  # the arguments came before the name
+            source = (call.source.text() + reading.buffer[reading.first : position])[state.begin : state.end]
+            send_source(reading.run, call, decode_string(source[1:-1], state.spelling) if state.stringy else source)
         return verdict
 
     def result(self, run: Run, call: OpenCall) -> tuple[dict[str, Any], bool]:
@@ -281,11 +358,8 @@ def as_arguments(value: Any) -> dict[str, Any]:
     return value
 
 
-# Calls as JSON objects with one key, which is the tool's name: `{"NAME": {arguments}}`.
-
-
 class JsonKeyed(msgspec.Struct, frozen=True):
-    """One object whose only key names the tool."""
+    """One object whose only key names the tool: `{"NAME": {arguments}}`."""
 
     def compile(self, stops: Sequence[Marker]) -> Reader:
         """Return the reader of this body."""

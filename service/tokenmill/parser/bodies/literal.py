@@ -26,7 +26,6 @@ from tokenmill.parser.markers import (
     REMEMBERED,
     SCANS,
     TOKEN_CHARS,
-    Hit,
     Marker,
     Scanner,
     before,
@@ -36,7 +35,7 @@ from tokenmill.parser.markers import (
     plain_members,
 )
 from tokenmill.parser.run.rules import Rules
-from tokenmill.parser.run.run import Growth, Reader, Run, Verdict, end_growth, grow, growth_of, send_source, wants
+from tokenmill.parser.run.run import Reader, Run, Verdict, begin_growth, end_growth, grow, send_source, wants
 from tokenmill.parser.run.state import OpenCall, State, looked_at
 from tokenmill.parser.values.coerce import Syntax, is_text, read_arguments, unquoted
 
@@ -56,10 +55,6 @@ class LiteralState(msgspec.Struct, array_like=True, gc=False):
     """A key of the outermost level is open or expected."""
     key: str = ""
     """That key so far, or the key of the open value."""
-    growth: int = 0
-    """Whether the open string is sent as it grows: a `calls.Growth`."""
-    waiting: str = ""
-    """All of the string while it can still be `null`."""
 
 
 @plain_members
@@ -129,10 +124,9 @@ class LiteralScan:
         self._structure = Scanner([*signs, *((stop, LiteralToken.STOP) for stop in stops)])
         self._deep = re.compile(f"[{re.escape(self._structure.firsts.translate(_SEPARATORS))}]")
 
-    def find(self, text: str, at: int, *, quoted: bool, deep: bool, final: bool) -> Hit[LiteralToken] | None:
-        """Find the next character that means something, or what to hold; `deep` is inside brackets of a value."""
-        scanner = self._structure if not quoted else self.string if deep else self._outer
-        return scanner.find(text, at, final=final)
+    def live(self, *, quoted: bool, deep: bool) -> Scanner[LiteralToken]:
+        """Return what means something in a string or outside; `deep` is inside brackets of a value."""
+        return self._structure if not quoted else self.string if deep else self._outer
 
     def actions(self, token: LiteralToken, *, quoted: bool, naming: bool) -> tuple[Action, ...]:
         """Return what a token does in the outermost brackets."""
@@ -178,7 +172,7 @@ def advance(scan: LiteralScan, text: str, stack: str, quoted: bool, naming: bool
     at = 0
     while True:
         outer = len(stack) == 1
-        hit = scan.find(text, at, quoted=quoted, deep=not outer, final=final)
+        hit = scan.live(quoted=quoted, deep=not outer).find(text, at, final=final)
         stop = len(text) if hit is None else hit.start
         if at < stop and (naming or (quoted and outer)):
             actions.append((Action.NAME if naming else Action.TEXT, at, stop))
@@ -237,7 +231,8 @@ class _LiteralReader:
 
     def quick(self, rules: Rules, parser: State, call: OpenCall, text: str) -> list[AnyEvent] | None:
         state: LiteralState = call.body
-        if state.growth and (state.growth == Growth.UNDECIDED or rules.options.min_delta_chars):
+        growing = call.growing
+        if growing and (growing.undecided or rules.options.min_delta_chars):
             return None
         if state.quoted and not state.naming:
             read = self._settled(text) if self._first in text else len(text)
@@ -248,7 +243,7 @@ class _LiteralReader:
                 return None
             text, parser.held = text[:read], text[read:]
         events: list[AnyEvent] = []
-        if state.growth and text:
+        if growing and text:
             events.append(ArgumentDelta(call.id, state.key, text))
         if text and rules.streams_input and not call.dropped:
             events.append(ToolInputDelta(call.id, text))
@@ -301,11 +296,11 @@ class _LiteralReader:
         _name(state, action, text)
         if action is Action.BEGIN and wants(run, call, state.key):
             types = run.rules.types(call.name, state.key) or self._untyped
-            state.growth = growth_of(is_text(types) if self._syntax.typed else True)
-            if state.growth == Growth.YES:
-                grow(run, call, state.key, "")
-        elif action in (Action.TEXT, Action.END) and state.growth:
-            _grow(run, call, state, text, ends=action is Action.END)
+            begin_growth(call, state.key, is_text(types) if self._syntax.typed else True)
+        elif action is Action.TEXT and call.growing:
+            grow(run, call, state.key, text)
+        elif action is Action.END:
+            end_growth(run, call)
         return len(text)
 
     def result(self, run: Run, call: OpenCall) -> tuple[dict[str, Any], bool]:
@@ -322,16 +317,3 @@ def _name(state: LiteralState, action: Action, text: str) -> None:
         state.key = ""
     elif action is Action.NAMED:
         state.key = unquoted(state.key.strip())
-
-
-def _grow(run: Run, call: OpenCall, state: LiteralState, text: str, *, ends: bool) -> None:
-    """Send more of a string that is sent as it grows, or end it: then `text` is its quote."""
-    read = state.waiting + ("" if ends else text)
-    if state.growth == Growth.UNDECIDED and (read.lower() == "null" if ends else "null".startswith(read.lower())):
-        state.waiting = read
-    else:
-        grow(run, call, state.key, read)
-        state.waiting, state.growth = "", Growth.YES
-    if ends:
-        end_growth(run, call)
-        state.growth, state.waiting = Growth.NO, ""

@@ -18,7 +18,7 @@ from tokenmill.parser.bodies.closings import DOUBTFUL, TAG_CHARS, Closings, Para
 from tokenmill.parser.bodies.json_body import as_arguments
 from tokenmill.parser.markers import SPACE_CHARS, Finder, Hit, Marker, Scanner, before
 from tokenmill.parser.run.rules import Rules
-from tokenmill.parser.run.run import Growth, Reader, Run, Verdict, end_growth, grow, growth_of, send_source, wants
+from tokenmill.parser.run.run import Reader, Run, Verdict, begin_growth, end_growth, grow, send_source, wants
 from tokenmill.parser.run.state import OpenCall, State, looked_at
 from tokenmill.parser.values.coerce import is_text, read_typed
 from tokenmill.parser.values.repair import decode_json
@@ -33,8 +33,7 @@ Untyped: TypeAlias = Literal["text", "json"]
 # What may be trimmed is bounded, so what waits at the end of a growing value is bounded, too.
 
 Trim: TypeAlias = Literal["none", "line", "lines", "breaks", "strip"]
-"""What is trimmed: nothing; one new line at each side; the same, but only if there is one at the start; all new lines
-at both sides; all white space at both sides."""
+"""What is trimmed: see `Params.trim`."""
 
 STRIP_CHARS = 256
 """Characters that `breaks` and `strip` take from each side: more than any indentation."""
@@ -132,7 +131,10 @@ class ParamsReader:
 
     def quick(self, rules: Rules, parser: State, call: OpenCall, text: str) -> list[AnyEvent] | None:
         state: ParamsState = call.body
-        if state.growth and not _grows_quickly(rules, state, text):
+        growing = call.growing
+        if growing and (growing.undecided or state.fresh or rules.options.min_delta_chars):
+            return None
+        if growing and len(state.tail) + len(text) > rules.limits.delta_chars:
             return None
         if state.value < 0 or state.raw or self._first in text:  # else nothing in it can be a marker
             settled = self._settled(call, state, text)
@@ -141,7 +143,7 @@ class ParamsReader:
                     return None
                 parser.held, text = text[settled:], text[:settled]
         events: list[AnyEvent] = []
-        if state.growth and (grown := self._certain(state, state.tail + text)):
+        if growing and (grown := self._certain(state, state.tail + text)):
             events.append(ArgumentDelta(call.id, state.key, grown))
         if text and rules.streams_input and not call.dropped:
             events.append(ToolInputDelta(call.id, text))
@@ -173,7 +175,7 @@ class ParamsReader:
                     position, verdict = position + room, Verdict.FAILED
                     break
                 state.tag += buffer[position:stop]
-            elif state.growth:
+            elif call.growing:
                 self._grow(run, call, state, buffer[position:stop])
             position = stop
             if hit is None or hit.value is None:
@@ -218,7 +220,7 @@ class ParamsReader:
             state.lined = edge is ParamToken.LINED
             return self._open(run, call, state, begin + len(source))
         if edge is ParamToken.CONTENT:
-            if state.growth:
+            if call.growing:
                 self._grow(run, call, state, source)
         elif edge in (ParamToken.ESCAPE, ParamToken.RAW):
             self._escape(run, call, state, source)
@@ -239,7 +241,7 @@ class ParamsReader:
         assert escapes is not None
         if source not in escapes.characters:
             state.raw = not state.raw
-        elif state.growth:
+        elif call.growing:
             self._grow(run, call, state, escapes.characters[source])
 
     def _open(self, run: Run, call: OpenCall, state: ParamsState, begin: int) -> bool:
@@ -250,10 +252,9 @@ class ParamsReader:
         state.in_tag, state.wire_type = False, found.groupdict().get("type") or ""
         state.key = unescape(found["key"] or "") if self._params.unescape else found["key"]
         state.value, state.led, state.calls, state.within = begin, False, 0, 0
-        state.repeats = state.repeats or state.key in state.given
         state.given[state.key] = True
         if wants(run, call, state.key) and self._takes(run.rules, call.name, state.key):
-            state.growth = growth_of(is_text(self._types(run.rules, call, state.key, state.wire_type)))
+            begin_growth(call, state.key, is_text(self._types(run.rules, call, state.key, state.wire_type)))
             state.fresh = self._layout.most
         return True
 
@@ -282,23 +283,15 @@ class ParamsReader:
             state.verbatim = self._layout.paired and bool(text) and not layout
             text = text[layout:]
             state.fresh = 0 if text else state.fresh - layout
-        text = state.tail + text
-        if state.growth == Growth.UNDECIDED:
-            if "null".startswith(self._layout.certain(text).lower()):
-                state.tail = text
-                return
-            state.growth = Growth.YES
-        grow(run, call, state.key, self._certain(state, text))
+        grow(run, call, state.key, self._certain(state, state.tail + text))
 
     def _close(self, run: Run, call: OpenCall, state: ParamsState, end: int) -> None:
         """Close the open value, if any, at `end`."""
         if state.value < 0:
             return
-        if state.growth == Growth.UNDECIDED and (text := self._layout.certain(state.tail)).lower() != "null":
-            grow(run, call, state.key, text)
         end_growth(run, call)
         state.values.append((state.key, state.wire_type, state.value, end))
-        state.value, state.growth, state.tail, state.fresh, state.verbatim = -1, Growth.NO, "", 0, False
+        state.value, state.tail, state.fresh, state.verbatim = -1, "", 0, False
 
     def result(self, run: Run, call: OpenCall) -> tuple[dict[str, Any], bool]:
         state: ParamsState = call.body
@@ -325,13 +318,6 @@ def _is_blank(call: OpenCall, state: ParamsState) -> bool:
     if state.in_tag or state.values or call.source.size > state.begin + SPACE_CHARS:
         return False
     return call.source.size == state.begin or call.source.text()[state.begin :].isspace()
-
-
-def _grows_quickly(rules: Rules, state: ParamsState, text: str) -> bool:
-    """Whether more of a growing value is sent unchanged: it is certain to be text, and its beginning is over."""
-    if state.growth == Growth.UNDECIDED or state.fresh or rules.options.min_delta_chars:
-        return False
-    return len(state.tail) + len(text) <= rules.limits.delta_chars
 
 
 # Tagged parameters against the tool: arguments one level too deep, as JSON instead, unknown, missing or repeated.

@@ -68,8 +68,6 @@ class PythonState(msgspec.Struct, array_like=True, gc=False):
     """Quote of the open string."""
     escaped: bool = False
     """The character before was a backslash that escapes."""
-    growing: bool = False
-    """The open string is sent as it grows."""
     tail: str = ""
     """Half an escape at its end."""
     values: list[tuple[str, int, int]] = []
@@ -109,7 +107,8 @@ class _PythonReader:
         quote = state.quote
         if not call.begun or not (quote or state.stack):
             return None
-        if state.growing:
+        growing = call.growing
+        if growing:
             limit, waiting = rules.limits.delta_chars, rules.options.min_delta_chars
             if waiting or len(state.tail) + len(text) > limit:
                 return None
@@ -120,7 +119,7 @@ class _PythonReader:
             if read < len(text):
                 text, parser.held = text[:read], text[read:]
         events: list[AnyEvent] = []
-        if state.growing and (grown := _certain(state, text) if state.tail or "\\" in text else text):
+        if growing and (grown := _certain(state, text) if state.tail or "\\" in text else text):
             events.append(ArgumentDelta(call.id, state.key, grown))
         if text and rules.streams_input and not call.dropped:
             events.append(ToolInputDelta(call.id, text))
@@ -253,20 +252,13 @@ class _Reading(msgspec.Struct, gc=False):  # faster to create than other objects
         if sign not in _PYTHON:
             return self._stop(sign_at)
         if not state.stack and sign in ",)":
-            return sign_at + 1, self._end_value(sign_at, sign)
+            state.values.append((state.key, state.value, self.base + sign_at))
+            state.key, state.value = "", -1
+            state.end = self.base + sign_at if sign == ")" else -1
+            return sign_at + 1, Verdict.DONE if sign == ")" else Verdict.MORE
         stack = state.stack if sign == "," else turned(state.stack, sign, JSON_DEPTH - 1)
         state.stack = stack or ""
         return sign_at + 1, Verdict.FAILED if stack is None else Verdict.MORE
-
-    def _end_value(self, at: int, sign: str) -> Verdict:
-        """Follow a comma after the value, or the bracket that closes the call."""
-        state = self.state
-        state.values.append((state.key, state.value, self.base + at))
-        state.key, state.value = "", -1
-        if sign == ",":
-            return Verdict.MORE
-        state.end = self.base + at
-        return Verdict.DONE
 
     def _stop(self, at: int) -> tuple[int, Verdict]:
         """Follow what surrounds the call: it may continue here, in the middle of a value."""
@@ -282,7 +274,6 @@ class _Reading(msgspec.Struct, gc=False):  # faster to create than other objects
             return at, Verdict.MORE
         state.quote = quote
         if not state.stack and state.lead in _PREFIXES and wants(self.run, self.call, state.key):
-            state.growing, state.tail = True, ""
             grow(self.run, self.call, state.key, "")
         return at + len(quote), Verdict.MORE
 
@@ -293,19 +284,15 @@ class _Reading(msgspec.Struct, gc=False):  # faster to create than other objects
         closes = string_closes(state.quote, buffer, stop, state.stack[-1:], endings, final=self.final)
         if closes is False and stop < len(buffer):
             stop, state.torn = stop + 1, True
-        if state.growing:
+        if self.call.growing:
             grow(self.run, self.call, state.key, _certain(state, buffer[at:stop]))
         if closes:
             stop += len(state.quote)
-            self._close_string()
+            if self.call.growing:
+                grow(self.run, self.call, state.key, decode_python(state.tail))
+                end_growth(self.run, self.call)
+            state.quote, state.tail, state.torn = "", "", False
         return stop, Verdict.MORE
-
-    def _close_string(self) -> None:
-        state = self.state
-        if state.growing:
-            grow(self.run, self.call, state.key, decode_python(state.tail))
-            end_growth(self.run, self.call)
-        state.quote, state.growing, state.tail, state.torn = "", False, "", False
 
 
 def _certain(state: PythonState, raw: str) -> str:

@@ -13,18 +13,16 @@
    must be closed then.
 """
 
-import re
 from collections.abc import Sequence
-from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
 from tokenmill.events import AnyEvent, ArgumentDelta, Encoding, ToolInputDelta
 from tokenmill.limits import NAME_CHARS
-from tokenmill.parser.markers import OVER, REMEMBERED, SCANS, TOKEN_CHARS, Marker, Scanner, before, following, marker
+from tokenmill.parser.markers import OVER, Marker, Scanner, before, following, marker
 from tokenmill.parser.run.rules import Rules
-from tokenmill.parser.run.run import Reader, Run, Verdict, end_growth, grow, send_source, wants
+from tokenmill.parser.run.run import Reader, Run, Verdict, begin_growth, end_growth, grow, send_source, wants
 from tokenmill.parser.run.state import OpenCall, State, looked_at
 from tokenmill.parser.values.coerce import is_text
 from tokenmill.parser.values.markup import arguments_of
@@ -45,8 +43,6 @@ class TreeState(msgspec.Struct, array_like=True, gc=False):
     """Names of the open elements."""
     marks: list[tuple[bool, str, int, int]] = []
     """Each tag: whether it opens, its name, start and end."""
-    growing: bool = False
-    """The outermost open element is sent as it grows."""
     complete: bool = False
     """An outermost element is complete."""
     closer: str = ""
@@ -70,56 +66,6 @@ class TreeToken:
     """The call ends before this marker, which belongs to what surrounds it."""
     LOOSE_END = 5
     """The end of a call in an open element, without what must follow it."""
-
-
-class Tags(NamedTuple):
-    """The markers in a chunk, each with its start and end, and how much of the chunk is read: the rest must wait."""
-
-    edges: tuple[tuple[int, int, int], ...]
-    read: int
-
-
-class TreeScan:
-    """The markers of one kind of tags, and of what surrounds the call."""
-
-    def __init__(self, inside: Sequence[tuple[Marker, int]], tag_end: Marker, stops: Sequence[Marker]) -> None:
-        behind = [*(sequence for stop in stops for sequence in following(stop)), OVER]
-        loose = [(mark, TreeToken.LOOSE_END) for mark, edge in inside if edge == TreeToken.END]
-        self._inside = Scanner(
-            [(before(mark, behind) if edge == TreeToken.END else mark, edge) for mark, edge in inside] + loose
-        )
-        self._between = Scanner([*inside, *((stop, TreeToken.STOP) for stop in stops)])
-        self._tag = Scanner([(tag_end, TreeToken.NAMED)])
-        self.firsts = re.compile(f"[{re.escape(self._inside.firsts)}]")
-        """Where a tag may begin inside an element."""
-
-    def live(self, in_tag: int, depth: int) -> Scanner[int]:
-        """Return what is live in a tag, or inside this many elements."""
-        if in_tag:
-            return self._tag
-        return self._inside if depth else self._between
-
-
-tree_scan = lru_cache(SCANS)(TreeScan)
-"""Return the scan for these markers: one for all messages, so that they share what is remembered."""
-
-
-@lru_cache(REMEMBERED)
-def tags_in(scan: TreeScan, text: str, in_tag: int, depth: int) -> Tags | None:
-    """Return the tags in a chunk that begins in such a tag, inside this many elements; None if it may end the call."""
-    at = 0
-    edges: list[tuple[int, int, int]] = []
-    while True:
-        hit = scan.live(in_tag, depth).find(text, at, final=False)
-        if hit is None or hit.value is None:
-            return Tags(tuple(edges), len(text) if hit is None else hit.start)
-        if hit.value in (TreeToken.END, TreeToken.STOP, TreeToken.LOOSE_END):
-            return None
-        if hit.value == TreeToken.NAMED:
-            depth += 1 if in_tag == TreeToken.OPEN else -1
-        in_tag = hit.value
-        edges.append((hit.value, hit.start, hit.end))
-        at = hit.end
 
 
 DEPTH = 128
@@ -151,41 +97,46 @@ class _TreeReader:
 
     def __init__(self, tree: Tree, stops: Sequence[Marker]) -> None:
         self._end_name = tree.end_name
-        inside = ((tree.open, TreeToken.OPEN), (tree.close, TreeToken.CLOSE), (tree.end, TreeToken.END))
-        self._scan = tree_scan(inside, tree.tag_end, tuple(stops))
+        inside = [(tree.open, TreeToken.OPEN), (tree.close, TreeToken.CLOSE)]
+        behind = [*(sequence for stop in stops for sequence in following(stop)), OVER]
+        ends = [(before(tree.end, behind), TreeToken.END), (tree.end, TreeToken.LOOSE_END)]
+        self._inside = Scanner([*inside, *ends])
+        self._first = self._inside.first
+        self._between = Scanner([*inside, (tree.end, TreeToken.END), *((stop, TreeToken.STOP) for stop in stops)])
+        self._tag = Scanner([(tree.tag_end, TreeToken.NAMED)])
 
     def begin(self, call: OpenCall) -> TreeState:
         return TreeState(begin=call.source.size)
 
     def quick(self, rules: Rules, parser: State, call: OpenCall, text: str) -> list[AnyEvent] | None:
         state: TreeState = call.body
-        if state.growing and rules.options.min_delta_chars:
+        if call.growing and rules.options.min_delta_chars:
             return None
-        if state.in_tag or not state.stack or self._scan.firsts.search(text):
-            read = self._quick_tags(rules, call, state, text)
-            if read < 0:
+        if state.in_tag or not state.stack or self._first in text:  # else nothing in it can be a marker
+            read = self._live(state).settled(text)
+            if read < 0 or (state.in_tag and len(state.tag) + read > NAME_CHARS):
                 return None
-            if read < len(text):
-                text, parser.held = text[:read], text[read:]
+            text, parser.held = text[:read], text[read:]
+            if state.in_tag:
+                state.tag += text
         events: list[AnyEvent] = []
-        if state.growing and text and not self._leaves(state):
+        if call.growing and text and not self._leaves(state):
             events.append(ArgumentDelta(call.id, state.stack[0], text))
         if text and rules.streams_input and not call.dropped:
             events.append(ToolInputDelta(call.id, text))
         return events
 
-    def _quick_tags(self, rules: Rules, call: OpenCall, state: TreeState, text: str) -> int:
-        """Follow the tags in a chunk. Return how much is read; -1 if it must be read with care, and nothing is."""
-        tags = tags_in(self._scan, text, state.in_tag, len(state.stack)) if len(text) <= TOKEN_CHARS else None
-        if tags is None or (tags.edges and rules.watches_arguments) or len(state.tag) + len(text) > NAME_CHARS:
-            return -1
-        return tags.read if _moved(state, tags, text, call.source.size) else -1
+    def _live(self, state: TreeState) -> Scanner[int]:
+        """Return what is live in a tag, inside an element or between those of the call."""
+        if state.in_tag:
+            return self._tag
+        return self._inside if state.stack else self._between
 
     def step(self, run: Run, call: OpenCall, buffer: str, position: int) -> tuple[int, Verdict]:
         state: TreeState = call.body
         first, base, verdict = position, call.source.size - position, Verdict.MORE
         while True:
-            hit = self._scan.live(state.in_tag, len(state.stack)).find(buffer, position, final=run.final)
+            hit = self._live(state).find(buffer, position, final=run.final)
             stop = len(buffer) if hit is None else hit.start
             if state.in_tag:
                 room = NAME_CHARS - len(state.tag)
@@ -193,7 +144,7 @@ class _TreeReader:
                     position, verdict = position + room, Verdict.FAILED
                     break
                 state.tag += buffer[position:stop]
-            if state.growing and not self._leaves(state):
+            if call.growing and not self._leaves(state):
                 grow(run, call, state.stack[0], buffer[position:stop])
             position = stop
             if hit is None or hit.value is None:
@@ -201,9 +152,11 @@ class _TreeReader:
             edge = _sure(run, state, hit.value, buffer, hit.end)
             if edge == TreeToken.STOP or (edge == TreeToken.END and self._end_name not in state.stack[-1:]):
                 send_source(run, call, buffer[first:stop])
-                if _is_half(state):
+                if _is_half(call, state):
                     return stop, Verdict.FAILED
-                self._close_text(run, call, state, base + stop)
+                while call.growing:  # the call's end is that of an element of which text was sent
+                    _close(state, state.stack[-1], base + stop, base + stop)
+                    self._turn(run, call, state)
                 return hit.end if edge == TreeToken.END else stop, Verdict.DONE
             position = hit.end
             if not self._follow(run, call, state, edge, buffer[stop:position], base + stop):
@@ -211,12 +164,6 @@ class _TreeReader:
                 break
         send_source(run, call, buffer[first:position])
         return position, verdict
-
-    def _close_text(self, run: Run, call: OpenCall, state: TreeState, end: int) -> None:
-        """End the call at `end`, and with it an element of which text was sent."""
-        while state.growing:
-            _close(state, state.stack[-1], end, end)
-            self._turn(run, call, state)
 
     def _leaves(self, state: TreeState) -> bool:
         """Whether the open tag closes the outermost element, so that it is not part of its text."""
@@ -233,41 +180,46 @@ class _TreeReader:
             else:
                 self._tear(run, call, state, source)
             return True
-        _move(state, edge, begin, end)
-        leaves = state.growing and self._leaves(state)
+        state.in_tag, state.tag, state.token = edge, "", begin
+        leaves = call.growing is not None and self._leaves(state)
         state.closer = source if leaves else ""
-        if state.growing and not leaves:
+        if call.growing and not leaves:
             grow(run, call, state.stack[0], source)
         return True
 
     def _named(self, run: Run, call: OpenCall, state: TreeState, source: str, end: int) -> bool:
         """Follow a tag to its end; False if it breaks the call."""
-        closes = state.in_tag == TreeToken.CLOSE
-        if state.growing and not self._leaves(state):
+        kind, name = state.in_tag, state.tag.strip()
+        if call.growing and not self._leaves(state):
             grow(run, call, state.stack[0], source)
-        if _move(state, TreeToken.NAMED, end - len(source), end):
-            self._turn(run, call, state)
+        state.in_tag = TreeToken.NAMED
+        if kind == TreeToken.OPEN:
+            if not name or len(state.stack) == DEPTH:
+                return False
+            state.marks.append((True, name, state.token, end))
+            state.stack.append(name)
+        elif not _close(state, name, state.token, end):
+            if not (state.complete and state.stack):
+                return False
+            self._tear(run, call, state, state.closer + state.tag + source if state.closer else "")
             return True
-        if not (closes and state.complete and state.stack):
-            return False
-        self._tear(run, call, state, state.closer + state.tag + source if state.closer else "")
+        self._turn(run, call, state)
         return True
 
     def _tear(self, run: Run, call: OpenCall, state: TreeState, source: str) -> None:
         """Treat what fits nothing as text of the open element."""
         state.torn = True
-        if state.growing:
+        if call.growing:
             grow(run, call, state.stack[0], source)
 
     def _turn(self, run: Run, call: OpenCall, state: TreeState) -> None:
         """Begin or end what grows, after a tag of an outermost element was read."""
         opens, name, _, _ = state.marks[-1]
-        if not state.stack and state.growing:
+        if not state.stack:
             end_growth(run, call)
-            state.growing = False
         elif opens and len(state.stack) == 1 and wants(run, call, name):
             types = run.rules.types(call.name, name)
-            state.growing = bool(types) and is_text(types) is True
+            begin_growth(call, name, bool(types) and is_text(types) is True)
 
     def result(self, run: Run, call: OpenCall) -> tuple[dict[str, Any], bool]:
         state: TreeState = call.body
@@ -282,40 +234,10 @@ def _sure(run: Run, state: TreeState, edge: int, buffer: str, end: int) -> int:
     return edge
 
 
-def _is_half(state: TreeState) -> bool:
+def _is_half(call: OpenCall, state: TreeState) -> bool:
     """Whether the end of the call may be text of what is open, because that holds other markup that was text."""
     is_plain = len(state.stack) == 1 and state.marks[-1][0]
-    return bool(state.stack) and (state.torn or (state.growing and not is_plain))
-
-
-def _moved(state: TreeState, tags: Tags, text: str, base: int) -> bool:
-    """Follow all tags in a chunk; False if one breaks the call, and then nothing is changed."""
-    before = (state.in_tag, state.tag, state.token, state.stack.copy(), state.complete, state.torn, len(state.marks))
-    at = 0
-    for edge, begin, end in tags.edges:
-        state.tag += text[at:begin] if state.in_tag else ""
-        if not _move(state, edge, base + begin, base + end):
-            state.in_tag, state.tag, state.token, state.stack, state.complete, state.torn, marks = before
-            del state.marks[marks:]
-            return False
-        at = end
-    state.tag += text[at : tags.read] if state.in_tag else ""
-    return True
-
-
-def _move(state: TreeState, edge: int, begin: int, end: int) -> bool:
-    """Follow a marker that begins or ends a tag; False if it breaks the call."""
-    if edge != TreeToken.NAMED:
-        state.in_tag, state.tag, state.token = edge, "", begin
-        return True
-    kind, name, state.in_tag = state.in_tag, state.tag.strip(), TreeToken.NAMED
-    if kind == TreeToken.CLOSE:
-        return _close(state, name, state.token, end)
-    if not name or len(state.stack) == DEPTH:
-        return False
-    state.marks.append((True, name, state.token, end))
-    state.stack.append(name)
-    return True
+    return bool(state.stack) and (state.torn or (call.growing is not None and not is_plain))
 
 
 def _close(state: TreeState, name: str, begin: int, end: int) -> bool:

@@ -15,11 +15,10 @@ from typing import Any
 
 from tokenmill.events import AnyEvent, Error, TextDelta
 from tokenmill.limits import NAME_CHARS, RAW_CHARS
-from tokenmill.parser.bodies.json_body import JsonCall, check_arguments
-from tokenmill.parser.bodies.json_reading import certain
+from tokenmill.parser.bodies.json_body import JsonCall, certain, check_arguments
 from tokenmill.parser.bodies.json_scan import Token
-from tokenmill.parser.bodies.strict_scan import Phase, scan
 from tokenmill.parser.markers import LEADING_SPACE, Scanner, literal, marker
+from tokenmill.parser.modes.strict_scan import Phase, scan
 from tokenmill.parser.modes.text import Quick, give_back, limit, open_call
 from tokenmill.parser.run.rules import TEXT, Rules
 from tokenmill.parser.run.run import Run, Verdict, begin, complete

@@ -9,7 +9,7 @@ It also defines what a body is, whose reader uses these functions.
 """
 
 from collections.abc import Sequence
-from enum import Enum, IntEnum
+from enum import Enum
 from hashlib import blake2b
 from typing import Any, Literal, Protocol, TypeAlias, cast
 
@@ -181,21 +181,6 @@ class Verdict(Enum):
     LIMIT = "there are too many calls"
 
 
-@plain_members
-class Growth(IntEnum):
-    """Whether an open value is sent as it grows. Numbers, because states keep it."""
-
-    NO = 0
-    UNDECIDED = 1
-    """It can still be `null`."""
-    YES = 2
-
-
-def growth_of(text: bool | None) -> Growth:  # noqa: FBT001 -- what `is_text` returned
-    """Return the growth of a value that is text, is not, or is text unless it is `null` (None)."""
-    return Growth.UNDECIDED if text is None else Growth.YES if text else Growth.NO
-
-
 def begin(
     run: Run,
     call: OpenCall,
@@ -246,22 +231,34 @@ def wants(run: Run, call: OpenCall, argument: str) -> bool:
     return call.begun and not call.dropped and run.rules.wants(call.name, argument) and argument not in call.grown
 
 
+def begin_growth(call: OpenCall, argument: str, text: bool | None) -> None:  # noqa: FBT001 -- what `is_text` returned
+    """Begin to send an argument as it grows, if it is text; None: unless it is `null`."""
+    if text is not False:
+        call.growing = Growing(argument, undecided=text is None)
+
+
 def grow(run: Run, call: OpenCall, argument: str, text: str) -> None:
     """Send more decoded text of one string argument."""
     growing = call.growing
     if growing is None:
         growing = call.growing = Growing(argument)
-        call.grown[argument] = True
     growing.waiting += text
+    if growing.undecided:
+        if "null".startswith(growing.waiting.lower()):
+            return
+        growing.undecided = False
+    call.grown[argument] = True
     if growing.waiting and len(growing.waiting) >= run.rules.options.min_delta_chars:
         _flush(run, call, growing)
 
 
-def end_growth(run: Run, call: OpenCall) -> None:
-    """End the argument that was growing."""
-    if call.growing is not None:
-        _flush(run, call, call.growing)
-        call.growing = None
+def end_growth(run: Run, call: OpenCall, *, whole: bool = True) -> None:
+    """End the argument that was growing, if any; where it is not `whole`, it could have become `null`."""
+    growing, call.growing = call.growing, None
+    if growing is None or (growing.undecided and (not whole or growing.waiting.lower() == "null")):
+        return
+    call.grown[growing.argument] = True
+    _flush(run, call, growing)
 
 
 def _flush(run: Run, call: OpenCall, growing: Growing) -> None:
@@ -311,7 +308,7 @@ def fail(run: Run, call: OpenCall, code: ErrorCode, message: str) -> None:
     """Report that the call can't be completed; the caller decides what becomes of its source."""
     run.flush()
     if call.begun and not call.dropped:
-        end_growth(run, call)
+        end_growth(run, call, whole=False)
         _end_input(run, call)
     raw = call.source.text()[:RAW_CHARS]
     if call.begun:

@@ -56,7 +56,9 @@ class Growing(msgspec.Struct, array_like=True, gc=False):
 
     argument: str
     waiting: str = ""
-    """Decoded text below `min_delta_chars`."""
+    """Decoded text below `min_delta_chars`; or all of it, while it can still be `null`."""
+    undecided: bool = False
+    """Whether it can still be `null`."""
 
 
 WIDE = 4

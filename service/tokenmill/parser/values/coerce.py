@@ -224,7 +224,9 @@ class _Values:
         text = self._text[begin : self._at]
         if self._quote in text:
             raise ValueError(f"not a value: {text[:80]!r}")
-        value = _bare(text.strip(), types)
+        value = coerce(text.strip(), types)
+        if value == "None" and types and types != {"string"}:  # no text, unless null is impossible
+            return None
         return self._unquoted(value) if value == text.strip() else value
 
     def _unquoted(self, text: str) -> str:
@@ -246,9 +248,3 @@ class _Values:
             return False
         self._at += len(closing)
         return True
-
-
-def _bare(text: str, types: AbstractSet[str]) -> Any:
-    """Return what stands without quotes. Python's `None` is not a text, unless null is impossible."""
-    value = coerce(text, types)
-    return None if value == "None" and types and types != {"string"} else value

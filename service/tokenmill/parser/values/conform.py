@@ -197,7 +197,8 @@ def _as_list(value: dict[str, Any], shape: Shape, depth: int) -> list[Any]:
     inner, columns = item_shapes(shape, 1)[0], list(value.values())
     if len(value) == 1:
         return _only(value, columns[0], inner, depth)
-    if len(value) > 1 and _is_table(columns) and "object" in kinds(inner) and _is_strict(inner, value):
+    is_table = all(isinstance(column, list) for column in columns) and len({*map(len, columns)}) == 1
+    if is_table and "object" in kinds(inner) and _is_strict(inner, value):
         return [dict(zip(value, row, strict=True)) for row in zip(*columns, strict=True)]
     return [value]
 
@@ -212,11 +213,6 @@ def _only(value: dict[str, Any], inside: Any, inner: Shape, depth: int) -> list[
     if "array" in types:
         return [conform(inside, inner, depth + 1)]
     return [inside] if types else [value]
-
-
-def _is_table(columns: list[Any]) -> bool:
-    """Whether these are lists of the same length."""
-    return all(isinstance(column, list) for column in columns) and len({len(column) for column in columns}) == 1
 
 
 def _is_strict(shape: Shape, value: dict[str, Any]) -> bool:
@@ -261,17 +257,15 @@ class Check:
         `most` is the maximum number of parts in the arguments: those of a short source need not be counted.
         """
         nodes = self._nodes
-        if self._validator_of is None or (nodes * most > STEPS < nodes * value_nodes(arguments)):
+        if self._validator_of is None or (nodes * most > STEPS < nodes * size_of(arguments)[0]):
             return None
-        try:
+        with suppress(ValueError, TypeError):  # text that can't be encoded
             validator = self._validator_of(arguments)
             if validator is None or validator.is_valid(arguments):  # nearly all are: no errors need be made
                 return None
             for problem in validator.iter_errors(arguments):
                 where = "/".join(str(step) for step in problem.instance_path)
                 return (f"{where}: {problem.message}" if where else str(problem.message))[:MESSAGE_CHARS]
-        except (ValueError, TypeError):  # text that can't be encoded
-            return None
         return None
 
 
@@ -293,7 +287,7 @@ _Patterned: TypeAlias = tuple[str, tuple[tuple[str, int], ...]]
 def _validator(schema: _Patterned, nodes: int, value: Any) -> Any:
     """Return what checks a value against a schema with patterns; None if the library refuses the schema."""
     text, held = schema
-    chars = 1 << max(value_chars(value), LEAST_CHARS).bit_length()
+    chars = 1 << max(size_of(value)[1], LEAST_CHARS).bit_length()
     if (kept := _validators.get((schema, chars))) is None:
         kept = [None]
         with suppress(ValueError, TypeError, RecursionError):
@@ -312,30 +306,17 @@ _validators: Recent[tuple[_Patterned, int], list[Any]] = Recent(VALIDATORS, VALI
 """Validators by schema and by the length of what they check, on which it depends which patterns they have."""
 
 
-def value_nodes(value: Any) -> int:
-    """Return the number of parts of a JSON value."""
-    count, stack = 1, [value] if isinstance(value, _NESTS) else []
+def size_of(value: Any) -> tuple[int, int]:
+    """Return the number of parts of a JSON value, and that of the characters in its texts and names."""
+    parts, chars, stack = 0, 0, [value]
     while stack:
         part = stack.pop()
-        items = part.values() if isinstance(part, dict) else part
-        count += len(items)
-        stack += [item for item in items if isinstance(item, _NESTS)]
-    return count
-
-
-def value_chars(value: Any) -> int:
-    """Return the number of characters in a JSON value: those of its texts and names."""
-    count, stack = 0, [value]
-    while stack:
-        part = stack.pop()
+        parts += 1
         if isinstance(part, str):
-            count += len(part)
+            chars += len(part)
         elif isinstance(part, dict):
-            stack += [*part, *part.values()]
+            chars += sum(map(len, part))
+            stack += part.values()
         elif isinstance(part, list):
             stack += part
-    return count
-
-
-_NESTS = (dict, list)
-"""Types that contain the parts of a JSON value."""
+    return parts, chars

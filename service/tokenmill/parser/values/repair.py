@@ -144,8 +144,9 @@ def joined_tokens(out: list[str], strings: list[int], *, words: bool, growing: b
     for texts whose strings are sent while they arrive, only those from the first in single quotes on are.
     """
     spelling = Spelling.WORDS if words else Spelling.JSON
-    if not words and not growing and _is_python([out[at] for at in strings]):
-        spelling = Spelling.PYTHON
+    if not words and not growing and strings:  # Python writes strings without `'` between single quotes
+        is_python = any(out[at][0] == "'" for at in strings) or all("'" in out[at] for at in strings)
+        spelling = Spelling.PYTHON if is_python else spelling
     for at in strings:
         string = out[at]
         if string[0] == "'" and not words:
@@ -156,11 +157,6 @@ def joined_tokens(out: list[str], strings: list[int], *, words: bool, growing: b
 
 def _respelled(string: str, spelling: int) -> str:
     return f'"{escaped(string[1:-1], spelling)}"'
-
-
-def _is_python(strings: list[str]) -> bool:
-    """Whether strings, with their quotes, are Python's: it writes those without `'` between single quotes."""
-    return any(string[0] == "'" for string in strings) or (bool(strings) and all("'" in string for string in strings))
 
 
 def printed(text: str) -> str:

@@ -23,8 +23,7 @@ from tokenmill.errors import BadOpen
 from tokenmill.events import AnyEvent
 from tokenmill.formats.notations import json_history
 from tokenmill.limits import NAME_CHARS
-from tokenmill.parser.bodies.json_body import JsonCall, JsonReader, check_arguments
-from tokenmill.parser.bodies.json_reading import Reading
+from tokenmill.parser.bodies.json_body import JsonCall, JsonReader, Reading, check_arguments
 from tokenmill.parser.bodies.json_scan import COMMENTS, CONTENT, JsonScan, Phase, comment
 from tokenmill.parser.markers import Marker, Scanner, marker
 from tokenmill.parser.options import Options

@@ -75,11 +75,11 @@ class _MarkupReader(ParamsReader):
     passes_text = True
 
     def begin(self, call: OpenCall) -> ChildrenState:
-        return ChildrenState(begin=call.source.size, tool=call.name)
+        return ChildrenState(begin=call.source.size)
 
-    def _scanner(self, call: OpenCall, state: ParamsState) -> Finder[ParamToken]:  # noqa: ARG002 -- others ask the call
+    def _scanner(self, call: OpenCall, state: ParamsState) -> Finder[ParamToken]:
         assert isinstance(state, ChildrenState)
-        return _InValue(state) if state.value >= 0 else _Between(state)
+        return _InValue(call) if state.value >= 0 else _Between(call)
 
     def _takes(self, rules: Rules, tool: str, key: str) -> bool:
         return _is_raw(rules, tool, key)
@@ -93,7 +93,7 @@ class _MarkupReader(ParamsReader):
             state.raw = not state.raw
         if edge in (ParamToken.RAW, ParamToken.ESCAPE):
             _count(state, source)
-            if state.growth:
+            if call.growing:
                 self._grow(run, call, state, unescaped(source))
             return True
         tag = _TAG.fullmatch(source)
@@ -103,7 +103,7 @@ class _MarkupReader(ParamsReader):
                 return state.blank and not state.quoted and not run.rules.allows_text(call.name, tag["closed"])
             self._close(run, call, state, begin)
             return True
-        state.tag, state.inner, state.outer, state.blank = tag["opened"], 0, 0, True
+        state.tag, state.blank = tag["opened"], True
         opened = self._open(run, call, state, end)
         if tag["empty"]:
             self._close(run, call, state, end)
@@ -154,15 +154,17 @@ def _count(state: ChildrenState, source: str) -> None:
 
 
 class _InValue(Finder[ParamToken]):
-    """Finds the end of an open value, and what in it is counted or is an escape."""
+    """Finds the end of an open value, and what in it is counted, or is an escape in text that grows."""
 
-    def __init__(self, state: ChildrenState) -> None:
-        self._state = state
+    def __init__(self, call: OpenCall) -> None:
+        self._state: ChildrenState = call.body
+        self._tool = call.name
+        self._entities = call.growing is not None
 
     def find(self, buffer: str, position: int, *, final: bool) -> Hit[ParamToken] | None:
         if self._state.raw:
             return _ending(buffer, position, _RAW_END, final=final)
-        while (position := _first(buffer, position, entities=bool(self._state.growth))) >= 0:
+        while (position := _first(buffer, position, entities=self._entities)) >= 0:
             hit = self._at(buffer, position, final=final)
             if hit is not None:
                 return hit
@@ -184,13 +186,13 @@ class _InValue(Finder[ParamToken]):
     def _meaning(self, tag: re.Match[str]) -> ParamToken | None:
         state = self._state
         name = tag["closed"] or tag["opened"]
-        if name not in (state.key, state.tool) or tag["empty"]:
+        if name not in (state.key, self._tool) or tag["empty"]:
             return None
         if not tag["close"]:
             return ParamToken.ESCAPE
         if name == state.key:
-            return ParamToken.ESCAPE if state.inner else ParamToken.CLOSE
-        if state.outer:
+            return ParamToken.ESCAPE if state.within else ParamToken.CLOSE
+        if state.calls:
             return ParamToken.ESCAPE
         return ParamToken.FAULT if state.quoted else ParamToken.END
 
@@ -202,7 +204,7 @@ class _InValue(Finder[ParamToken]):
         if begun is None:
             return _RAW.startswith(buffer[position:])
         name = begun["closed"] or begun["opened"] or ""
-        names = (self._state.key, self._state.tool)
+        names = (self._state.key, self._tool)
         complete = bool(begun["space"] or begun["attributes"] or (not begun["close"] and buffer.endswith("/")))
         return name in names if complete else any(wanted.startswith(name) for wanted in names)
 
@@ -210,8 +212,9 @@ class _InValue(Finder[ParamToken]):
 class _Between(Finder[ParamToken]):
     """Finds the next parameter, or the end of the call."""
 
-    def __init__(self, state: ChildrenState) -> None:
-        self._state = state
+    def __init__(self, call: OpenCall) -> None:
+        self._state: ChildrenState = call.body
+        self._tool = call.name
 
     def find(self, buffer: str, position: int, *, final: bool) -> Hit[ParamToken] | None:
         state = self._state
@@ -237,7 +240,7 @@ class _Between(Finder[ParamToken]):
         state = self._state
         if name := tag["opened"]:
             return ParamToken.OPEN if state.blank or name not in state.given else ParamToken.FAULT
-        if tag["closed"] == state.tool:
+        if tag["closed"] == self._tool:
             return ParamToken.END
         return ParamToken.CLOSE if tag["closed"] in state.given else None
 

@@ -23,8 +23,8 @@ from tokenmill.events import AnyEvent, Encoding, ToolInputDelta
 from tokenmill.formats.notations import json_history
 from tokenmill.limits import KIB, NAME_CHARS
 from tokenmill.parser.bodies.json_scan import Token
-from tokenmill.parser.bodies.strict_scan import scan, stays_in_string
 from tokenmill.parser.markers import LEADING_SPACE, Marker, marker
+from tokenmill.parser.modes.strict_scan import scan, stays_in_string
 from tokenmill.parser.run.rules import Rules
 from tokenmill.parser.run.run import Reader, Run, Verdict, begin, send_source
 from tokenmill.parser.run.state import JsonState, OpenCall, State

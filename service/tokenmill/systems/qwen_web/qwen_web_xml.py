@@ -54,11 +54,11 @@ class _ChildrenReader(ParamsReader):
     passes_text = True
 
     def begin(self, call: OpenCall) -> ChildrenState:
-        return ChildrenState(begin=call.source.size, tool=call.name)
+        return ChildrenState(begin=call.source.size)
 
-    def _scanner(self, call: OpenCall, state: ParamsState) -> Finder[ParamToken]:  # noqa: ARG002 -- others ask the call
+    def _scanner(self, call: OpenCall, state: ParamsState) -> Finder[ParamToken]:
         assert isinstance(state, ChildrenState)
-        return _InValue(state) if state.value >= 0 else _Between(state)
+        return _InValue(call) if state.value >= 0 else _Between(call)
 
     def _follow(self, run: Run, call: OpenCall, state: ParamsState, edge: ParamToken, source: str, begin: int) -> bool:
         assert isinstance(state, ChildrenState)
@@ -68,10 +68,10 @@ class _ChildrenReader(ParamsReader):
         if edge is ParamToken.ESCAPE:
             if tag is not None:
                 state.count(tag["name"], closes=bool(tag["close"]))
-            if state.growth:
+            if call.growing:
                 self._grow(run, call, state, source)
         elif edge is ParamToken.OPEN and tag is not None:
-            state.tag, state.inner, state.outer = tag["name"], 0, 0
+            state.tag = tag["name"]
             return self._open(run, call, state, begin + len(source))
         else:
             self._close(run, call, state, begin)
@@ -81,14 +81,15 @@ class _ChildrenReader(ParamsReader):
 class _InValue(Finder[ParamToken]):
     """Finds the end of an open value, and the tags in it that are counted."""
 
-    def __init__(self, state: ChildrenState) -> None:
-        self._state = state
+    def __init__(self, call: OpenCall) -> None:
+        self._state: ChildrenState = call.body
+        self._tool = call.name
 
     def find(self, buffer: str, position: int, *, final: bool) -> Hit[ParamToken] | None:
         state = self._state
         while (position := buffer.find("<", position)) >= 0:
             if tag := _TAG.match(buffer, position):
-                if tag["name"] in (state.key, state.tool):
+                if tag["name"] in (state.key, self._tool):
                     return Hit(position, tag.end(), self._meaning(tag))
             elif not final and (begun := _BEGUN.match(buffer, position)) and self._may_count(begun):
                 return Hit(position, -1, None)
@@ -100,21 +101,22 @@ class _InValue(Finder[ParamToken]):
         if not tag["close"]:
             return ParamToken.ESCAPE
         if tag["name"] == state.key:
-            return ParamToken.ESCAPE if state.inner else ParamToken.CLOSE
-        return ParamToken.ESCAPE if state.outer else ParamToken.FAULT
+            return ParamToken.ESCAPE if state.within else ParamToken.CLOSE
+        return ParamToken.ESCAPE if state.calls else ParamToken.FAULT
 
     def _may_count(self, begun: re.Match[str]) -> bool:
         """Whether the beginning of a tag can become one that is counted."""
         name = begun["name"]
-        names = (self._state.key, self._state.tool)
+        names = (self._state.key, self._tool)
         return name in names if begun["space"] else any(wanted.startswith(name) for wanted in names)
 
 
 class _Between(Finder[ParamToken]):
     """Finds the next parameter, or the end of the call."""
 
-    def __init__(self, state: ChildrenState) -> None:
-        self._state = state
+    def __init__(self, call: OpenCall) -> None:
+        self._state: ChildrenState = call.body
+        self._tool = call.name
 
     def find(self, buffer: str, position: int, *, final: bool) -> Hit[ParamToken] | None:
         state = self._state
@@ -124,7 +126,7 @@ class _Between(Finder[ParamToken]):
                 was_given = tag["name"] in state.given
                 if not tag["close"]:
                     return Hit(found, tag.end(), ParamToken.OPEN if state.blank or not was_given else ParamToken.FAULT)
-                if tag["name"] == state.tool:
+                if tag["name"] == self._tool:
                     return Hit(found, tag.end(), ParamToken.END if state.values or state.blank else ParamToken.FAULT)
                 if was_given:
                     return Hit(found, tag.end(), ParamToken.FAULT)

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from tokenmill.limits import JSON_DEPTH
 from tokenmill.parser.bodies.json_scan import CAPTURE_CHARS, Token
-from tokenmill.parser.bodies.strict_scan import BARE_CHARS, scan, stays_in_string
 from tokenmill.parser.markers import TOKEN_CHARS
+from tokenmill.parser.modes.strict_scan import BARE_CHARS, scan, stays_in_string
 from tokenmill.parser.run.state import JsonState
 
 VALUES = st.recursive(
