@@ -5,12 +5,16 @@ import gc
 import os
 import re
 import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Coroutine
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.support.unread import unread_pipe
 from tokenmill.config import Config
 from tokenmill.errors import ConfigError, FatalError, Unavailable
 from tokenmill.observe.telemetry import Telemetry
@@ -40,6 +44,16 @@ def test_a_deadline_ends_the_process_once(capsys: pytest.CaptureFixture[str]) ->
     assert ended.wait(10)
     assert codes == [1]
     assert "stop: not over after 0.01 s" in capsys.readouterr().err
+
+
+LATE = "import time; from tokenmill.process import Deadline; Deadline().start(0.01, 'stop'); time.sleep(60)"
+
+
+def test_a_deadline_ends_the_process_though_nothing_can_be_logged() -> None:
+    """The disk of the log is full, or nobody reads it: writing raises, or waits for ever."""
+    with Path("/dev/full").open("wb") as full, unread_pipe() as unread:
+        for log in (full, unread):
+            assert subprocess.run([sys.executable, "-c", LATE], stderr=log, timeout=30, check=False).returncode == 1
 
 
 async def test_what_a_process_waits_for_ends_when_it_is_told_to() -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+import faulthandler
 import logging
 import os
 import signal
@@ -9,7 +10,7 @@ import socket
 import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any, TypeAlias, TypeVar
 
 import uvloop
@@ -29,6 +30,8 @@ T = TypeVar("T")
 EXIT_S = 5.0
 """Seconds from the end of the drain, or from a failure, to the end of the process."""
 
+SAY_S = 1.0
+"""Seconds for the last words."""
 
 Main: TypeAlias = Callable[[asyncio.Event, Telemetry], Coroutine[Any, Any, None]]
 """The work of a process, until the event is set."""
@@ -86,6 +89,25 @@ async def before(stop: asyncio.Event, work: Coroutine[Any, Any, T]) -> T:
         await cancelled(working, stopping)  # both at once: what is done meanwhile would be nobody's to close
 
 
+def say_and_exit(words: str, exit_process: Callable[[int], Any] = os._exit, *, traces: bool = False) -> None:
+    """Exit with code 1, once words, and the `traces` of all threads, are on standard error, or after `SAY_S`.
+
+    To write them may raise, as where the log's disk is full, or wait for ever, as where nobody reads the log.
+    """
+
+    def say() -> None:
+        sys.stderr.write(words)
+        sys.stderr.flush()
+        if traces:
+            faulthandler.dump_traceback(all_threads=True)
+
+    with suppress(RuntimeError):  # there can be no other thread
+        saying = threading.Thread(target=say, daemon=True)
+        saying.start()
+        saying.join(SAY_S)
+    exit_process(1)
+
+
 class Deadline:
     """Ends the process if it does not end by itself: the host has no deadline for stopping."""
 
@@ -101,9 +123,7 @@ class Deadline:
             self._timer.start()
 
     def _end(self, seconds: float, why: str) -> None:
-        sys.stderr.write(f"{why}: not over after {seconds:g} s; ending the process\n")
-        sys.stderr.flush()
-        self._exit(1)
+        say_and_exit(f"{why}: not over after {seconds:g} s; ending the process\n", self._exit)
 
 
 Part: TypeAlias = Callable[[], Coroutine[Any, Any, Any]]

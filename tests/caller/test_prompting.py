@@ -1,6 +1,7 @@
 """The prompt of a request: rendered here, or by the server that completes it."""
 
 import asyncio
+import resource
 import time
 import tracemalloc
 from collections.abc import AsyncIterator
@@ -114,6 +115,24 @@ async def test_a_prompt_that_is_not_rendered_in_time_is_refused_as_one_too_many(
     finally:
         first.cancel()
         await asyncio.wait((first,))
+
+
+async def test_a_prompt_for_which_no_process_can_be_started_may_be_tried_again(
+    template: str, renderer: Renderer
+) -> None:
+    """The next one is rendered once there are files, or processes, again."""
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    served = model("completions", template_file=template)
+    plan = plan_of("completions", chat(), template_file=template)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (3, limits[1]))
+    try:
+        with pytest.raises(NotAsked) as problem:
+            await prompted(served, plan, renderer, Http(), "", {})
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    assert (problem.value.status, problem.value.kind, problem.value.again) == (503, "full", True)
+    assert "Too many open files" in problem.value.logged
+    assert (await prompt("completions", "", renderer, chat(), template_file=template)).prompt == "<user>hi<assistant>"
 
 
 ONE_SYSTEM = (

@@ -10,7 +10,7 @@ import pytest
 from tests.support.callers import CallerProcess
 from tests.support.starting import waits_for_kafka
 from tests.support.topics import make_topics
-from tokenmill.config import Caller, Config, Front, Kafka
+from tokenmill.config import Caller, Config, Front, Gateway, Kafka
 from tokenmill.errors import FatalError, Unavailable
 from tokenmill.front.host import Process, run_caller, run_front
 from tokenmill.gateway.host import SILENT_S
@@ -21,20 +21,29 @@ from tokenmill.servers.ours import OurProcess
 AWAY = Config(
     kafka=Kafka(bootstrap_servers="127.0.0.1:1", startup_timeout_s=1),
     front=Front(port=0, ops_port=0),
-    caller=Caller(port=0),
+    caller=Caller(port=0, answers=2_000_000_000),
+    gateway=Gateway(connections=1_000_000_000),
 )
 
-RUNS: list[Callable[[Config], int]] = [lambda config: run_front(config, caller=True), run_caller]
+RUNS: list[tuple[Callable[[Config], int], str]] = [
+    (lambda config: run_front(config, caller=True), "gateway.connections and caller.answers: 3000000000"),
+    (lambda config: run_front(config, caller=False), "gateway.connections: 1000000000"),
+    (run_caller, "caller.answers: 2000000000"),
+]
+"""What runs them, and the first words about the files that their connections need."""
 
 
-@pytest.mark.parametrize("run", RUNS)
-def test_without_kafka_they_do_not_start(run: Callable[[Config], int], capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(("run", "files"), RUNS)
+def test_without_kafka_they_do_not_start(
+    run: Callable[[Config], int], files: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     """They try for as long as they may, and say so; then a supervisor tries again."""
     assert run(AWAY) == 1
     out, err = capsys.readouterr()
     assert "Kafka at 127.0.0.1:1 can't be reached (connection refused)" in out + err
     assert "next try in" in out + err
     assert "there are no [[upstreams]]" in out + err
+    assert f"{files} connections need " in out + err
     assert "Traceback" not in out + err
 
 

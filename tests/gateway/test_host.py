@@ -24,11 +24,13 @@ from tokenmill.servers.process import answer_of
 
 def test_without_kafka_it_does_not_start(capsys: pytest.CaptureFixture[str]) -> None:
     """It tries for as long as it may, and says so; then a supervisor tries again."""
-    config = Config(kafka=Kafka(bootstrap_servers="127.0.0.1:1", startup_timeout_s=1), gateway=Gateway(port=0))
+    gateway = Gateway(port=0, connections=1_000_000_000)
+    config = Config(kafka=Kafka(bootstrap_servers="127.0.0.1:1", startup_timeout_s=1), gateway=gateway)
     assert run_gateway(config) == 1
     out, err = capsys.readouterr()
     assert "Kafka at 127.0.0.1:1 can't be reached (connection refused)" in out + err
     assert "next try in" in out + err
+    assert "gateway.connections: 1000000000 connections need " in out + err
     assert "Traceback" not in out + err
 
 

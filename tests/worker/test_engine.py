@@ -9,7 +9,7 @@ from aiokafka.consumer.fetcher import PartitionRecords
 from aiokafka.errors import CorruptRecordException, GroupAuthorizationFailedError, NoOffsetForPartitionError
 
 from tests.support.gate import Gate
-from tests.support.rig import Rig, rigged
+from tests.support.rig import Rig, rigged, said, words
 from tests.support.stage import Stage, until
 from tokenmill.errors import FatalError
 from tokenmill.kafka.header_names import Fetched
@@ -46,6 +46,45 @@ async def test_a_started_engine_reads_publishes_and_commits(stage: Stage) -> Non
         assert rig.engine.consumer._closed
         assert rig.failures == []
     assert await stage.found() == await stage.expected()
+
+
+async def test_others_have_their_turn_within_what_was_read(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each record may take long."""
+    for name, value in (("PIECE_BYTES", 1), ("TURN_S", 0.0)):
+        monkeypatch.setattr(engine_module, name, value)
+    async with rigged(stage) as rig:
+        await _live(rig)
+        await said(stage, *words("m", *"0123456789"))
+        seen, lane = set[int](), rig.lane()
+        rig.engine.start()
+        while lane.partition.offset < 10:
+            seen.add(lane.partition.offset)
+            await _a_turn()
+        assert seen == set(range(10))
+
+
+async def test_a_partition_that_is_placed_anew_meanwhile_reads_the_rest_again(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And gets it once."""
+    for name, value in (("PIECE_BYTES", 1), ("TURN_S", 0.0)):
+        monkeypatch.setattr(engine_module, name, value)
+    async with rigged(stage) as rig:
+        await _live(rig)
+        await said(stage, *words("m", *"0123456789"))
+        lane = rig.lane()
+        rig.engine.start()
+        while lane.partition.offset != 5:
+            await _a_turn()
+        rig.engine.ownership._read_from(lane, 5)
+        await until(lambda: lane.partition.offset == 10, "all is parsed")
+        await rig.engine.drain(10)
+        assert rig.engine.numbers.value("tokenmill_records_consumed_total") == 10
+    assert await stage.found() == await stage.expected()
+
+
+async def _a_turn() -> None:
+    await asyncio.sleep(0)
 
 
 async def test_an_engine_that_is_closed_takes_nothing_over_any_more(stage: Stage) -> None:

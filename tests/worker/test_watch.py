@@ -11,6 +11,7 @@ from aiokafka import TopicPartition
 
 from tests.support.rig import Rig, rigged
 from tests.support.stage import Stage, until
+from tests.support.unread import unread_pipe
 from tokenmill.errors import FatalError
 from tokenmill.observe import Numbers
 from tokenmill.store import MemoryStore, Snapshot
@@ -288,3 +289,10 @@ def test_an_event_loop_that_does_not_turn_ends_the_process() -> None:
     assert run.returncode == 1
     assert "the event loop has not turned for 0.3 s" in run.stderr
     assert "in main" in run.stderr
+
+
+def test_it_does_so_if_nobody_reads_what_it_writes() -> None:
+    """A log that nobody takes is what stops an event loop."""
+    with unread_pipe() as log:
+        run = subprocess.run([sys.executable, "-c", BLOCKED], stderr=log, timeout=25, check=False)
+    assert run.returncode == 1

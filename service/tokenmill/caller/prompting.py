@@ -54,6 +54,10 @@ async def _rendered(template: Template, plan: Plan, renderer: Renderer) -> str:
     except NoTurn:
         detail = f"the prompt could not be rendered within {plan.upstream.queue_s:g} s, after others; try again later"
         raise NotAsked(detail, "full", HTTPStatus.TOO_MANY_REQUESTS, again=False) from None
+    except OSError as problem:
+        detail = "the process that renders the prompt can't be started now; try again later"
+        logged = f"{detail}: {problem.strerror or problem}"
+        raise NotAsked(detail, "full", HTTPStatus.SERVICE_UNAVAILABLE, logged=logged) from problem
     except CannotRender as problem:
         logged = "the chat template does not render"  # the error's own text may quote the prompt
         raise NotAsked(str(problem), "refused", HTTPStatus.BAD_REQUEST, again=False, logged=logged) from problem

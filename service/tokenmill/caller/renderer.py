@@ -51,7 +51,8 @@ class Renderer:
     ) -> str:
         """Return the prompt for an answer to these messages. `further` are more variables for the template.
 
-        Raises `CannotRender`, and `NoTurn` if other prompts take all of the `wait_s` seconds; None: it waits for ever.
+        Raises `CannotRender`, `NoTurn` if other prompts take all of the `wait_s` seconds (None: it waits for ever), and
+        `OSError` if no process can be started.
         """
         conversation = {
             **template.variables,
@@ -82,7 +83,7 @@ class _RenderingProcess:
         self._turn = asyncio.Lock()
 
     async def rendered(self, request: dict[str, Any], wait_s: float | None) -> Rendering:
-        """Wait for the request's turn, and return its rendering. Raises `CannotRender` and `NoTurn`."""
+        """Wait for the request's turn, and return its rendering. Raises `CannotRender`, `NoTurn` and `OSError`."""
         try:
             async with asyncio.timeout(wait_s):
                 await self._turn.acquire()
@@ -98,7 +99,7 @@ class _RenderingProcess:
             self._turn.release()
 
     async def _started(self) -> asyncio.subprocess.Process:
-        """Return the process, and start one if none is running. Raises `CannotRender`."""
+        """Return the process, and start one if none is running. Raises `CannotRender` and `OSError`."""
         process = self._process
         if process is None or process.returncode is not None:
             process = self._process = await asyncio.create_subprocess_exec(

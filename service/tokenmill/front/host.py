@@ -41,6 +41,7 @@ from tokenmill.gateway.counts import Counts
 from tokenmill.gateway.event_log.gauges import read_tail_gauges
 from tokenmill.gateway.host import heard, listening
 from tokenmill.gateway.http.idle_connections import IdleConnections
+from tokenmill.gateway.http.open_files import allow_connections
 from tokenmill.gateway.http.origins import Origins
 from tokenmill.gateway.http.tls import server_context
 from tokenmill.gateway.ingest.producer import Producer
@@ -77,9 +78,19 @@ def _run(config: Config, *, front: bool, caller: bool) -> int:
     async def main(stop: asyncio.Event, telemetry: Telemetry) -> None:
         if not config.upstreams:
             log.warning("%s", NO_UPSTREAMS)
+        _allow_connections(config, front=front, caller=caller)
         await Process(config, models, telemetry, front=front, caller=caller).run(stop)
 
     return run_process(config, "front" if front else "caller", main)
+
+
+def _allow_connections(config: Config, *, front: bool, caller: bool) -> None:
+    """Let the process have the connections of clients, of answers, or of both."""
+    numbers = {
+        "gateway.connections": config.gateway.connections * front,
+        "caller.answers": config.caller.answers * caller,
+    }
+    allow_connections(sum(numbers.values()), " and ".join(key for key, number in numbers.items() if number))
 
 
 class Process:

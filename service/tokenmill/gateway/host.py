@@ -26,6 +26,7 @@ from tokenmill.gateway.event_log.gauges import read_gauges
 from tokenmill.gateway.event_log.tail import Tail
 from tokenmill.gateway.http.app import client_app
 from tokenmill.gateway.http.idle_connections import IdleConnections
+from tokenmill.gateway.http.open_files import allow_connections
 from tokenmill.gateway.http.origins import Origins
 from tokenmill.gateway.http.tls import server_context
 from tokenmill.gateway.http.unmatched import server_log
@@ -73,6 +74,7 @@ def run_gateway(config: Config, beside: Beside = nothing_beside) -> int:
     """
 
     async def main(stop: asyncio.Event, telemetry: Telemetry) -> None:
+        allow_connections(config.gateway.connections, "gateway.connections")
         await Process(config, Deadline(), beside, telemetry).run(stop)
 
     return run_process(config, "gateway", main)

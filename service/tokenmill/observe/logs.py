@@ -30,6 +30,8 @@ REPEATED = (
     "tokenmill.worker.failed",
     "tokenmill.worker.rejected",
     "tokenmill.gateway.auth.function",
+    "tokenmill.gateway.http.open_files",
+    "tokenmill.caller.membership",
     "tokenmill.caller.trying",
     "tokenmill.front.clocks",
     "tokenmill.kafka.hung_brokers",

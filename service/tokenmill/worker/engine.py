@@ -14,7 +14,8 @@ byte for byte, and loses none (P4). The `Delivery` decides how 3 to 6 are done: 
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Mapping, Sequence
+import time
+from collections.abc import Awaitable, Iterator, Mapping, Sequence
 
 from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError, NoOffsetForPartitionError, OffsetOutOfRangeError
@@ -23,7 +24,7 @@ from tokenmill.errors import CLOSED, FatalError, Unavailable
 from tokenmill.kafka.aiokafka_inside import give_plain_records, position, positions
 from tokenmill.kafka.calls import stopped
 from tokenmill.kafka.leader_epochs import LeaderEpochs
-from tokenmill.limits import MIB
+from tokenmill.limits import KIB, MIB
 from tokenmill.records import Record
 from tokenmill.tasks import cancelled
 from tokenmill.worker.delivery import STOP_S, AtLeastOnce, Delivery
@@ -40,6 +41,13 @@ POLL_MS = 200
 
 SLICE_RECORDS = 1_000
 """Records parsed in one go: some milliseconds, then the sender and the heartbeat have their turn."""
+
+PIECE_BYTES = 64 * KIB
+"""Bytes of records between two looks at the clock: most take a millisecond. Openings with long lists of tools take a
+tenth of a second, and hundreds of these may be read at once, as they compress to almost nothing."""
+
+TURN_S, PAUSE_S = 0.1, 0.01
+"""Seconds of parsing, and then for all other tasks: a reconnection, or a commit, takes several turns of the loop."""
 
 LANE_UNACKED_BYTES = 8 * MIB
 """Bytes of output of one partition that may wait for the broker; above it the partition pauses until half is left."""
@@ -127,11 +135,21 @@ class Engine:
 
     async def _read_on(self) -> None:
         while not self.draining:
-            for tp, records in (await self.read()).items():
-                self.take(tp, records)
+            batch = await self.read()
+            places = {tp: self._place(tp) for tp in batch}
+            began = time.monotonic()
+            for tp, records in _pieces(batch):
+                if time.monotonic() - began > TURN_S:
+                    await asyncio.sleep(PAUSE_S)
+                    began = time.monotonic()
+                if self._place(tp) == places[tp]:  # else it was given up, or placed elsewhere, in a pause
+                    self.take(tp, records)
             self.balance()
             await asyncio.sleep(0)  # a read that finds data does not wait, and other tasks need a turn
         await asyncio.Event().wait()
+
+    def _place(self, tp: TopicPartition) -> tuple[Lane | None, int]:
+        return self.lanes.get(tp), self.position(tp)
 
     async def read(self) -> dict[TopicPartition, Sequence[Record]]:
         """Step 1. The client raises here when something is wrong."""
@@ -251,7 +269,7 @@ class Engine:
         """
         self.draining = True
         if self._reading is not None:
-            await cancelled(self._reading)  # parsing has no point where it could be cut
+            await cancelled(self._reading)  # what is read and not parsed is not committed either
         try:
             await self.ownership.give_up(seconds)
         finally:
@@ -271,3 +289,19 @@ class Engine:
                         await store.close()
             except (Unavailable, TimeoutError, OSError) as problem:
                 log.info("a store did not close cleanly: %r", problem)
+
+
+def _pieces(
+    batch: Mapping[TopicPartition, Sequence[Record]],
+) -> Iterator[tuple[TopicPartition, Sequence[Record]]]:
+    """Yield what was read in pieces of about `PIECE_BYTES`, each of one partition."""
+    for tp, records in batch.items():
+        begin = size = 0
+        for end, record in enumerate(records, 1):
+            size += len(record.value or b"")
+            if record.headers:
+                size += sum(len(value) for _, value in record.headers)
+            if size >= PIECE_BYTES:
+                yield tp, records[begin:end]
+                begin, size = end, 0
+        yield tp, records[begin:]

@@ -6,9 +6,6 @@ nothing else here does.
 """
 
 import asyncio
-import faulthandler
-import os
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
@@ -19,6 +16,7 @@ from tokenmill.errors import FatalError
 from tokenmill.kafka.aiokafka_inside import coordinator_id, heartbeat_task, reading_tasks, sending_task
 from tokenmill.kafka.client_tasks import ended
 from tokenmill.observe import Numbers
+from tokenmill.process import say_and_exit
 from tokenmill.worker.engine import Engine
 from tokenmill.worker.lane import Lane, Phase
 
@@ -173,6 +171,5 @@ class Pulse:
             missed = missed + 1 if self._beats == seen else 0
             seen = self._beats
             if missed * LOOK_S > self._patience:
-                sys.stderr.write(f"the event loop has not turned for {self._patience:g} s; ending the process\n")
-                faulthandler.dump_traceback(all_threads=True)
-                os._exit(1)
+                words = f"the event loop has not turned for {self._patience:g} s; ending the process\n"
+                say_and_exit(words, traces=True)

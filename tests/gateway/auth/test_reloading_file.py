@@ -2,6 +2,7 @@
 
 import logging
 import os
+import resource
 from pathlib import Path
 
 import pytest
@@ -73,6 +74,26 @@ def test_a_broken_file_changes_nothing_and_is_said_once(
     file.write_text("333")
     clock.now += LOOK_S
     assert watched.value() == 333
+
+
+def test_a_change_that_could_not_be_read_is_read_later(
+    watched: ReloadingFile[int], file: Path, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The process had no file left: a key that was taken out would open everything until the next change."""
+    file.write_text("22")
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (3, limits[1]))
+    try:
+        for _ in range(3):
+            clock.now += LOOK_S
+            assert watched.value() == 1
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    clock.now += LOOK_S
+    assert watched.value() == 22
+    errors = [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR]
+    assert len(errors) == 1
+    assert "can't be read: Too many open files" in errors[0]
 
 
 @pytest.mark.parametrize(("content", "sentence"), [("x", "is no number"), (None, "can't be read: No such file")])

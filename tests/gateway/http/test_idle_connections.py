@@ -2,12 +2,14 @@
 
 import asyncio
 import contextlib
+import resource
 from collections.abc import AsyncIterator
 
 import pytest
 from aiohttp import web
 
 from tests.support.clock import Clock
+from tests.support.stage import until
 from tokenmill.gateway.http import idle_connections
 from tokenmill.gateway.http.idle_connections import HEAD_S, KEEP_S, IdleConnections
 
@@ -125,3 +127,17 @@ async def test_a_client_that_trickles_is_closed_and_one_that_waits_is_answered(m
             writer.close()
             with contextlib.suppress(ConnectionError):
                 await writer.wait_closed()
+
+
+async def test_a_process_that_can_open_no_file_logs_it(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its event loop closes new connections unread, and nothing else tells why."""
+    monkeypatch.setattr(idle_connections, "LOOK_S", 0.01)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    async with served():
+        resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
+        try:
+            await until(lambda: "new connections are closed unread" in caplog.text, "the log has it")
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

@@ -1,7 +1,8 @@
 """A file that is read again when it changes.
 
 1. A call for the value looks at the file at most once a second, which costs some microseconds.
-2. New content that can't be used changes nothing: what was read before stays, and one log line gives the reason.
+2. New content that can't be used changes nothing: what was read before stays, and one log line gives the reason. What
+   can't be read is tried again with each look: a process that has no file left now may have one later.
 3. A file that is replaced (Kubernetes swaps the folder of a mounted secret) is noticed by size, time and inode.
 """
 
@@ -44,6 +45,7 @@ class ReloadingFile(Generic[T]):
         self._read = read
         self._now = now
         self._seen = self._look()
+        self._reported: tuple[list[_Identity], str] | None = None
         self._next_look = now() + LOOK_S
         try:
             self._value = self._load()
@@ -61,15 +63,19 @@ class ReloadingFile(Generic[T]):
         seen = self._look()
         if seen == self._seen:
             return
-        self._seen = seen
         try:
             self._value = self._load()
         except (OSError, ValueError) as problem:
-            log.error(  # noqa: TRY400 -- the trace would show the content
-                "%s: the previous content stays in use, because %s %s", self._setting, self._path, _sentence(problem)
-            )
+            self._seen = [] if isinstance(problem, OSError) else seen
+            self._report(seen, _sentence(problem))
         else:
+            self._seen, self._reported = seen, None
             log.info("%s: %s has changed and was read again", self._setting, self._path)
+
+    def _report(self, seen: list[_Identity], reason: str) -> None:
+        if self._reported != (seen, reason):
+            self._reported = seen, reason
+            log.error("%s: the previous content stays in use, because %s %s", self._setting, self._path, reason)
 
     def _look(self) -> list[_Identity]:
         """Return what identifies the content. It is taken before the file is read, so no change is missed."""

@@ -13,6 +13,8 @@ from typing import Protocol
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
+from tokenmill.gateway.http.open_files import report_none_left
+
 HEAD_S = 10.0
 """Seconds for the head of a request: a kilobyte or two, which takes a second on the slowest line."""
 
@@ -91,7 +93,8 @@ class IdleConnections:
         return KEEP_S if connection in self._answered else HEAD_S
 
     async def run(self, server: web.Server) -> None:
-        """Check the server's connections until cancelled."""
+        """Check the server's connections, and whether there can be more, until cancelled."""
         while True:
             await asyncio.sleep(LOOK_S)
+            report_none_left()
             self.look(server.connections)
