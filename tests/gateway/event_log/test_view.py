@@ -226,11 +226,23 @@ def test_what_is_open_is_known_by_its_first_record() -> None:
 
 
 def test_the_last_frame_is_the_one_behind_which_nothing_is_open() -> None:
-    """The end of one of two messages is not the end."""
-    log = EventLog(woven(of("c", spoken("a", "Short.")), of("c", spoken("b", TEXT))))
-    frames = frames_of(log.entries(), NATIVE)
-    ends = [(frame.message, frame.last) for frame in frames if b'"type":"finish"' in frame.payload]
-    assert ends == [(b"a", False), (b"b", True)]
+    """The end of one of two messages is not the end, nor is that of one of two choices the end of its message."""
+    said = woven(of("c", spoken("a", "x")), of("c", spoken("b", TEXT)), of("c", spoken("b", TEXT * 2, choice=1)))
+    frames = frames_of(EventLog(said).entries(), NATIVE)
+    ends = [(frame.message, frame.ends, frame.last) for frame in frames if b'"type":"finish"' in frame.payload]
+    assert ends == [(b"a", True, False), (b"b", False, False), (b"b", True, True)]
+    assert [frame.ends for frame in frames].count(True) == 2
+
+
+def test_an_id_reaches_back_to_the_oldest_message_that_is_open() -> None:
+    """And no further: whoever comes back with it reads no more than that."""
+    came = EventLog(woven(of("c", spoken("a", "x")), of("c", spoken("b", TEXT)))).entries()
+    begin = {entry.message: entry.offset for entry in reversed(came)}
+    end = {entry.message: entry.offset for entry in came}
+    oldest = [begin[b"a"] if entry.offset <= end[b"a"] else begin[b"b"] for entry in came]
+    frames = frames_of(came, NATIVE)
+    assert [frame.offset - frame.back for frame in frames] == oldest
+    assert [frame.mark for frame in frames] == [entry.mark for entry in came]
 
 
 def test_of_ended_messages_the_latest_are_remembered() -> None:
@@ -279,6 +291,8 @@ def test_a_hole_in_the_numbers_is_a_jump() -> None:
     view = View(NATIVE, 0)
     came = log.entries()
     at = next(entry.offset for entry in came if entry.seq == 4 and entry.choice == b"1")
+    behind = next(entry for entry in came if entry.seq == 5 and entry.choice == b"1")
+    came.insert(came.index(behind) + 1, behind)
     jumped = []
     for entry in came:
         if entry.offset != at:
