@@ -65,6 +65,7 @@ def test_a_view_shows_what_the_dialect_makes_of_the_events(dialect: Dialect) -> 
         assert payloads(frames) == made.payloads, name
         assert [frame.last for frame in frames] == [*[False] * (len(frames) - 1), True], name
         assert [frame.first for frame in frames] == [True, *[False] * (len(frames) - 1)], name
+        assert [frame.ends for frame in frames] == [*[False] * (len(frames) - 1), True], name
 
 
 @pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
@@ -146,6 +147,30 @@ def test_a_message_s_id_may_be_used_again() -> None:
         msgspec.json.decode(payload).get("delta", "") for payload in payloads(frames_of(log.entries(), NATIVE))
     )
     assert texts == "One.Two, and longer."
+
+
+@pytest.mark.parametrize("dialect", [NATIVE, OPENAI], ids=lambda dialect: dialect.name)
+def test_what_is_passed_by_counts_as_what_is_shown(dialect: Dialect) -> None:
+    """Repeats, also those of an earlier use of an id, and a use that did not end: from everywhere on the rest follows."""
+    log = EventLog([("c", {"message_id": "n", "delta": "."}), *of("c", spoken("m", "Begun, no more."))[:-1]])
+    log.repeat(-2)
+    again = EventLog([("c", {"message_id": f"n{number}", "delta": "."}) for number in range(9)])
+    before = again.end
+    again.say(of("c", spoken("m", "And again.")))
+    for record in (record for record in again.records if record.offset >= before):
+        log.records.append(record._replace(offset=log.end))
+        log.repeat(-1)
+    log.repeat(0)
+    came = log.entries()
+    whole = frames_of(came, dialect)
+    for number in range(len(came)):
+        view, frames = View(dialect, 0), list[Frame]()
+        for entry in came[:number]:
+            view.pass_by(entry)
+        for entry in came[number:]:
+            frames += view.take(entry)
+            assert (view.missing, view.jumped) == (None, False)
+        assert frames == [frame for frame in whole if frame.offset >= came[number].offset]
 
 
 def test_of_earlier_uses_of_an_id_the_latest_are_remembered() -> None:
