@@ -151,7 +151,7 @@ def test_a_message_s_id_may_be_used_again() -> None:
 
 @pytest.mark.parametrize("dialect", [NATIVE, OPENAI], ids=lambda dialect: dialect.name)
 def test_what_is_passed_by_counts_as_what_is_shown(dialect: Dialect) -> None:
-    """Repeats, also those of an earlier use of an id, and a use that did not end: from everywhere on the rest follows."""
+    """Repeats, also of an earlier use of an id, and a use that did not end: from everywhere on the rest follows."""
     log = EventLog([("c", {"message_id": "n", "delta": "."}), *of("c", spoken("m", "Begun, no more."))[:-1]])
     log.repeat(-2)
     again = EventLog([("c", {"message_id": f"n{number}", "delta": "."}) for number in range(9)])
