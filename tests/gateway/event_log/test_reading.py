@@ -104,14 +104,14 @@ async def test_a_long_way_is_read_with_rests(monkeypatch: pytest.MonkeyPatch) ->
         assert {0, *rests} == expected
 
 
-async def test_now_is_what_comes_from_here_on() -> None:
+@pytest.mark.parametrize("window_at", [0, None])
+async def test_now_is_what_comes_from_here_on(window_at: int | None) -> None:
     """With the state that messages have that are open: what comes of them is rendered as for those who saw it all."""
     log, said = EventLog(), of("c", spoken("m", TEXT))
     log.say(said[:9])
-    whole, window = EventLog(said), log.window(log.end)
-    reading = Reading(log, window, b"c", OPENAI, 0)  # type: ignore[arg-type] # reads like `LogReaders`
+    whole, reading = EventLog(said), reading_of(log, OPENAI, window_at)
     assert await shown(reading, "now") == []
-    standing = reading.standing
+    assert (standing := reading.standing) == Position(0, log.end, 0, 0)
     log.say(said[9:])
     came = await shown(reading_of(log, OPENAI), standing)
     assert came == [frame for frame in frames_of(whole.entries(), OPENAI) if frame.offset >= standing.offset]
@@ -166,16 +166,9 @@ async def test_a_time_is_where_its_first_record_is() -> None:
     assert await shown(reading_of(log), Since(NOW * 2)) == []
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        Position(0, 3, 1, 0),  # between two records
-        Position(0, 10**12, 1, 0),
-        Position(0, 10**12, 0, 0),
-    ],
-)
+@pytest.mark.parametrize("wrong", [Position(0, 3, 1, 0), Position(0, 10**12, 1, 0), Position(0, 10**12, 0, 0)])
 async def test_a_place_that_the_log_does_not_have_is_gone(wrong: Position) -> None:
-    """Forged, or of a log that was."""
+    """Between two records, or behind the end: forged, or of a log that was."""
     log = talk()
     for window in (0, None):
         with pytest.raises(Gone):
@@ -219,8 +212,9 @@ async def test_a_place_that_retention_passed_is_gone() -> None:
     frames = frames_of(log.entries(), OPENAI)
     at = frames[len(frames) // 2]
     log.first = at.offset + 1
-    with pytest.raises(Gone):
-        await shown(reading_of(log, OPENAI), position_of(at))
+    for place in (position_of(at), Position(0, at.offset, 0, 0)):
+        with pytest.raises(Gone):
+            await shown(reading_of(log, OPENAI), place)
     log.first = at.offset - at.back + 2
     reading = reading_of(log, OPENAI)
     assert [(frame.payload, frame.last) for frame in await shown(reading, position_of(at))] == [(b"", True)]
@@ -235,9 +229,10 @@ async def test_a_message_without_its_beginning_is_a_gap() -> None:
     """Its readers are told; what can be said is said, and messages behind it are whole."""
     log = EventLog([*of("c", spoken("m", TEXT)), *of("c", spoken("n", TEXT))])
     log.first = 12
-    reading = reading_of(log, OPENAI)
+    reading, native = reading_of(log, OPENAI), reading_of(log)
     frames = await shown(reading, "start")
-    assert reading.gap
+    await shown(native, "start")
+    assert (reading.gap, native.gap) == (True, True)
     assert [frame.payload for frame in frames if frame.message == b"m"] == [b""]
     behind = [frame for frame in frames if frame.message == b"n"]
     assert behind == [frame for frame in frames_of(log.entries(len(log.records)), OPENAI) if frame.message == b"n"]
