@@ -111,7 +111,8 @@ async def test_now_is_what_comes_from_here_on(window_at: int | None) -> None:
     log.say(said[:9])
     whole, reading = EventLog(said), reading_of(log, OPENAI, window_at)
     assert await shown(reading, "now") == []
-    assert (standing := reading.standing) == Position(0, log.end, 0, 0)
+    standing = reading.standing
+    assert standing == Position(0, log.end, 0, 0)
     log.say(said[9:])
     came = await shown(reading_of(log, OPENAI), standing)
     assert came == [frame for frame in frames_of(whole.entries(), OPENAI) if frame.offset >= standing.offset]
