@@ -65,6 +65,7 @@ async def test_how_far_back_everything_goes_is_bounded() -> None:
     inside = log.end - new.offset - 7
     for lookback in (Lookback(600, inside), Lookback((NOW - new.opened - 3) / 1_000, 1_000_000)):
         assert await shown(reading_of(log), "start", lookback) == expected
+    assert await shown(reading_of(log), "start", Lookback(0, 1_000_000)) == []
 
 
 async def test_a_position_that_says_too_much_costs_no_more_than_the_beginning(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,27 +119,29 @@ async def test_now_is_what_comes_from_here_on(window_at: int | None) -> None:
     assert came == [frame for frame in frames_of(whole.entries(), OPENAI) if frame.offset >= standing.offset]
 
 
-async def test_the_open_message_is_shown_from_its_first_event() -> None:
-    """Without those that are over, even where they lie between."""
-    log = EventLog(woven([*of("c", spoken("over", "Hi.")), *others(3)], of("c", spoken("open", TEXT)[:-2]), others(9)))
-    expected = [frame for frame in frames_of(log.entries(), OPENAI) if frame.message == b"open"]
-    reading = reading_of(log, OPENAI)
-    assert await shown(reading, "message") == expected
-    assert reading.standing.offset <= expected[0].offset
-    assert await shown(reading_of(EventLog(of("c", spoken("over", "Hi.")))), "message") == []
+async def test_open_messages_are_shown_from_the_first_event_of_the_oldest() -> None:
+    """Without those that are over, even where they lie between; if none is open, what comes then is shown."""
+    first, then = (of("c", spoken(name, TEXT)[:-2]) for name in ("open", "later"))
+    log = EventLog(woven([*of("c", spoken("over", "Hi.")), *others(3)], first, [*others(3), *then]))
+    for dialect in (OPENAI, NATIVE):
+        reading, frames = reading_of(log, dialect), frames_of(log.entries(), dialect)
+        assert await shown(reading, "message") == [frame for frame in frames if frame.message != b"over"]
+        assert reading.found == (b"open", b"later")
+    begun = next(entry.offset for entry in log.entries() if entry.message == b"open")
+    assert reading.standing == Position(0, begun, 0, 0)
+    log = EventLog(of("c", spoken("over", "Hi.")))
+    assert await shown(idle := reading_of(log), "message") == []
+    assert idle.place < (log.end, 0)
 
 
 async def test_the_message_that_began_last_of_those_that_are_open_is_known() -> None:
     """At the head, with the place in front of it: what follows that is read without looking further back."""
-    first, second = (of("c", spoken(name, TEXT)[:-2]) for name in ("first", "second"))
+    first, second = (of("c", spoken(name, TEXT)[:-2]) for name in ("older", "newer"))
     log = EventLog([*first[:4], *woven(second, first[4:])])
     reading = reading_of(log, OPENAI)
     await shown(reading, "start")
-    message, place = reading.latest_open() or (b"", Position(0, 0, 0, 0))
-    assert message == b"second"
-    frames = await shown(reading_of(log, OPENAI), place)
-    expected = [frame for frame in frames_of(log.entries(), OPENAI) if frame.message == b"second"]
-    assert [frame for frame in frames if frame.message == b"second"] == expected
+    begun = next(entry.offset for entry in log.entries() if entry.message == b"newer")
+    assert reading.latest_open() == (b"newer", Position(0, begun, 0, 0))
     idle = reading_of(EventLog(of("c", spoken("m", TEXT))))
     await shown(idle, "start")
     assert idle.latest_open() is None
@@ -172,8 +175,9 @@ async def test_a_place_that_the_log_does_not_have_is_gone(wrong: Position) -> No
     """Between two records, or behind the end: forged, or of a log that was."""
     log = talk()
     for window in (0, None):
-        with pytest.raises(Gone):
-            await shown(reading_of(log, NATIVE, window), wrong)
+        for place in (wrong, Position(0, log.end, 1, 0)):
+            with pytest.raises(Gone):
+                await shown(reading_of(log, NATIVE, window), place)
 
 
 async def test_a_place_in_another_conversation_is_gone() -> None:
@@ -259,9 +263,8 @@ async def test_retention_that_comes_to_a_reader_is_a_gap(dialect: Dialect) -> No
 @pytest.mark.parametrize("message", [b"", b"one"])
 async def test_messages_that_vanish_before_they_are_read_are_a_gap(message: bytes) -> None:
     """Nothing of them is there that would tell of it. Of a message that was read to its end nothing is missing."""
-    log = EventLog(
-        [*of("c", spoken("one", "One.")), *of("c", spoken("two", TEXT)), *of("c", spoken("three", "Three."))]
-    )
+    texts = {"one": "One.", "two": TEXT, "three": "Three."}
+    log = EventLog([chunk for name, text in texts.items() for chunk in of("c", spoken(name, text))])
     three = next(entry.offset for entry in log.entries() if entry.message == b"three")
     reading = Reading(log, log.window(), b"c", NATIVE, 0, message)  # type: ignore[arg-type] # reads like `LogReaders`
     await reading.begin(Position(0, 0, 0, 0), FAR, NOW)
@@ -358,10 +361,11 @@ async def test_a_reading_goes_back_for_a_message_that_began_earlier(start: Start
     assert (came, reading.gap) == ([each for each in frames_of(log.entries(), OPENAI) if each.offset >= since], gap)
 
 
-async def test_one_that_can_not_go_back_goes_on_without() -> None:
-    """The log has lost the beginning meanwhile."""
+@pytest.mark.parametrize("known", [False, True])
+async def test_one_that_can_not_go_back_goes_on_without(known: bool) -> None:
+    """The log has lost the beginning meanwhile, or nobody knows when that was."""
     log = EventLog(of("c", spoken("m", TEXT)))
-    opened = log.entries()[0].opened
+    opened = log.entries()[0].opened if known else -1
     log.first = 12
     reading = reading_of(log, OPENAI)
     assert await shown(reading, "now") == []
@@ -381,9 +385,11 @@ async def test_who_came_back_behind_an_end_is_answered() -> None:
     open_ = reading_of(EventLog(of("c", spoken("m", TEXT)[:-1])), OPENAI)
     await shown(open_, position_of(frames[3]))
     assert not open_.answered
-    fresh = reading_of(log, OPENAI)
-    await shown(fresh, "now")
-    assert not fresh.answered
+    fresh, led = reading_of(log, OPENAI), reading_of(log, OPENAI)
+    assert await shown(fresh, "now") == await shown(led, reading.led_on()) == []
+    assert [each.answered for each in (fresh, led)] == [False, True]
+    all_of_m = [(each, each.has_all(b"m"), each.has_all(b"other")) for each in (reading, open_, fresh, led)]
+    assert all_of_m == [(reading, True, False), (open_, False, False), (fresh, False, False), (led, True, True)]
 
 
 async def test_one_whose_window_is_dropped_is_lost() -> None:
