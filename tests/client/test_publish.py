@@ -13,6 +13,7 @@ from tests.support.topics import PARTITIONS, make_topics, read_topic
 from tokenmill.client import Connection, Publisher, publish
 from tokenmill.client.publish import FAILURES
 from tokenmill.errors import Unavailable
+from tokenmill.kafka.calls import started
 from tokenmill.kafka.topics import SPARE
 from tokenmill.limits import Limits
 
@@ -190,15 +191,15 @@ async def test_a_producer_is_replaced_once_for_all_that_wait_for_it(
     """Also for a record that waited for room in the old one, which is closed before there is a new one."""
     await make_topics(kafka, topic := f"tokens-{unique}", partitions=1, max_message_bytes="1000")
     unchecked = Connection(kafka, producer={"max_request_size": 1 << 20})
-    starts, may_start, start = list[str](), asyncio.Event(), publish.started
+    starts, may_start = list[str](), asyncio.Event()
 
-    async def started(make: Any, what: str, seconds: float) -> Any:
+    async def later(make: Any, what: str, seconds: float) -> Any:
         starts.append(what)
         await may_start.wait()
-        return await start(make, what, seconds)
+        return await started(make, what, seconds)
 
     async with Publisher(unchecked, topic=topic) as publisher:
-        monkeypatch.setattr(publish, "started", started)
+        monkeypatch.setattr(publish, "started", later)
         await publisher.send("c1", b"x" * 2_000)
         room = without_room(publisher, monkeypatch)
         waiting = [asyncio.create_task(publisher.send("c2", b"{}"))]
