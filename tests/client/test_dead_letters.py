@@ -49,6 +49,8 @@ def test_only_what_the_worker_added_is_taken_off() -> None:
     record = InputRecord("dlq", 1, 3, 5, b"key", b"value", [*own, *added])
     letter = DeadLetter(record, "orphan", "no", None, "new")
     assert (list(letter.headers), letter.name, letter.size) == (own, "1-3", 8)
+    empty = msgspec.structs.replace(letter, record=InputRecord("dlq", 1, 4, 5, None, None))
+    assert (empty.name, empty.size) == ("1-4", 0)
 
 
 def test_a_transaction_holds_so_many_records_and_so_many_bytes() -> None:

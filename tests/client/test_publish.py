@@ -8,10 +8,12 @@ import msgspec
 import pytest
 from aiokafka.errors import KafkaError
 
+from tests.support.stage import until
 from tests.support.topics import PARTITIONS, make_topics, read_topic
 from tokenmill.client import Connection, Publisher, publish
 from tokenmill.client.publish import FAILURES
 from tokenmill.errors import Unavailable
+from tokenmill.kafka.calls import started
 from tokenmill.kafka.topics import SPARE
 from tokenmill.limits import Limits
 
@@ -60,6 +62,8 @@ async def test_a_message_becomes_numbered_chunks_with_its_options_first(publishe
         {**identity, "seq": 1, "delta": "Hello"},
         {**identity, "seq": 2, "usage": {"total_tokens": 3}, "finish_reason": "stop", "end": True},
     ]
+    records = await read_topic(publisher.connection.bootstrap_servers, publisher.topic)
+    assert {record.headers for record in records} == {(("tm-codec", b"native"),)}  # whatever the topic's codec is
 
 
 async def test_who_finishes_waits_for_its_own_conversation(publisher: Publisher) -> None:
@@ -69,6 +73,7 @@ async def test_who_finishes_waits_for_its_own_conversation(publisher: Publisher)
     message = publisher.message("c1", "m1")
     await message.text("Hello")
     await message.finish()
+    assert publisher._pending == {("c2", None): other}
     assert [chunk["message_id"] for chunk in await chunks_so_far(publisher)] == ["m1", "m1"]
     everything = asyncio.ensure_future(publisher.flush())
     await asyncio.sleep(0)
@@ -94,6 +99,7 @@ async def test_choices_of_a_message_count_for_themselves(publisher: Publisher) -
     await first.text("a")
     await second.text("b")
     await second.cancel()
+    assert publisher._pending == {}
     assert [(chunk.get("choice"), chunk["seq"], chunk.get("control")) for chunk in await chunks(publisher)] == [
         (None, 0, None),
         (1, 0, None),
@@ -179,6 +185,38 @@ async def test_a_record_that_waits_for_room_is_not_affected_by_one_that_is_refus
     assert [(record.key, record.headers) for record in await read_topic(kafka, topic)] == [(b"c2", (("a", b"1"),))]
 
 
+async def test_a_producer_is_replaced_once_for_all_that_wait_for_it(
+    kafka: str, unique: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also for a record that waited for room in the old one, which is closed before there is a new one."""
+    await make_topics(kafka, topic := f"tokens-{unique}", partitions=1, max_message_bytes="1000")
+    unchecked = Connection(kafka, producer={"max_request_size": 1 << 20})
+    starts, may_start = list[str](), asyncio.Event()
+
+    async def later(make: Any, what: str, seconds: float) -> Any:
+        starts.append(what)
+        await may_start.wait()
+        return await started(make, what, seconds)
+
+    async with Publisher(unchecked, topic=topic) as publisher:
+        monkeypatch.setattr(publish, "started", later)
+        await publisher.send("c1", b"x" * 2_000)
+        room = without_room(publisher, monkeypatch)
+        waiting = [asyncio.create_task(publisher.send("c2", b"{}"))]
+        await asyncio.wait({publisher._pending["c1", None]})
+        waiting += [asyncio.create_task(publisher.send(key, b"{}")) for key in ("c3", "c4")]
+        await until(lambda: bool(starts), "the old one is closed")
+        room.set()
+        done, _ = await asyncio.wait(waiting, timeout=0.1)
+        assert not done
+        may_start.set()
+        await asyncio.gather(*waiting, publisher.send("c5", b"{}"))
+        with pytest.raises(Unavailable, match="MessageSizeTooLarge"):
+            await publisher.flush("c1")
+    assert len(starts) == 1
+    assert {record.key for record in await read_topic(kafka, topic)} == {b"c2", b"c3", b"c4", b"c5"}
+
+
 async def test_a_record_that_waits_at_the_end_of_the_block_is_not_sent(
     kafka: str, unique: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -234,6 +272,7 @@ async def test_of_a_key_s_refusals_the_first_is_raised() -> None:
     assert publisher._pending == {("c1", None): second}
     second.set_exception(KafkaError("two"))
     publisher._settle(("c1", None), second)
+    assert publisher._pending == {}
     with pytest.raises(Unavailable, match="one"):
         await publisher.flush()
 

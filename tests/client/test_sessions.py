@@ -69,7 +69,7 @@ def test_without_records_there_is_no_session() -> None:
 async def topic(kafka: str, unique: str) -> str:
     """With the records above, some of them twice, those of other conversations, and a tombstone."""
     await make_topics(kafka, f"sessions-{unique}")
-    others = [record("m1", 10, "c/x"), record("m1", 10, "d")]
+    others = [record("theirs", 10, "c/x", text_chars=9), record("m1", 10, "d")]
     await write_topic(
         kafka,
         f"sessions-{unique}",

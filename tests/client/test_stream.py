@@ -153,8 +153,9 @@ async def test_headers_are_on_every_record(publisher: Publisher, source: list[An
 
 
 async def test_strings(publisher: Publisher) -> None:
-    """From any iterator; they run through the format."""
+    """From any iterator; they run through the format. All of them are acknowledged then."""
     await publish_stream(publisher, "c1", ["Let me see. ", *RAW_CALL], message_id="m1", open={"format": "hermes"})
+    assert publisher._pending == {}
     done = await parsed(publisher)
     assert told(done) == ("", "Let me see.", [("get_weather", {"city": "Oslo"})])
     assert done.messages == [("m1", "")]
@@ -346,6 +347,7 @@ async def test_a_provider_s_answer_that_breaks_off_ends_as_one_that_failed(
 
     with pytest.raises(ConnectionError, match="gone"):
         await publish_stream(publisher, "c1", source(), codec=codec, message_id="m1", open=options)
+    assert publisher._pending == {}
     done = await parsed(publisher)
     assert [message for message, _ in done.messages] == [message_id]
     assert (done.text, done.errors) == (text, [("upstream", "ConnectionError: gone")])

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import signal
 import sys
 from pathlib import Path
@@ -132,6 +133,36 @@ async def test_a_broken_connection_to_a_remote_server_holds_nobody_up() -> None:
         tools.let_go.set()
         assert (await slow).error is UNSET
         assert tools.begun == 2
+
+
+async def test_a_server_whose_connections_break_under_calls_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Calls that are lost together are one failure. Its calls hear of it at once; then one tries it for all of them."""
+    for name, value in {"link.FIRST_PAUSE_S": 0.01, "admission.FAILURES": 2, "admission.BREAK_S": 1}.items():
+        monkeypatch.setattr(f"tokenmill.tools.{name}", value)
+    async with http_tools() as tools, linked(tools.server, connect_s=10) as link:
+
+        async def noted(calls: int = 1, *, cut: bool = False) -> list[Outcome]:
+            tools.cut = cut
+            made = await asyncio.gather(*(link.make(call("note")) for _ in range(calls)))
+            return sorted(made, key=lambda outcome: str(outcome.code))
+
+        assert [outcome.code for outcome in await noted(3, cut=True)] == ["transport"] * 3
+        slow = asyncio.create_task(link.make(call("slow")))
+        await until(lambda: tools.let_go._waiters, "the server has the slow call")
+        assert [outcome.code for outcome in await noted()] == [UNSET]  # a new start
+        assert [outcome.code for outcome in await noted(cut=True)] == ["transport"]
+        tools.cut = False
+        tools.let_go.set()
+        assert (await slow).error is UNSET  # which says nothing of the connections after its own
+        assert [outcome.code for outcome in await noted(cut=True)] == ["transport"]
+        async with asyncio.timeout(1):
+            [left_alone] = await noted()
+        assert left_alone.code == "unavailable"
+        assert re.match(r"the call was not made: \w.*; 2 connections in a row broke", str(left_alone.error))
+        await until(lambda: link.up, "it may be tried", 20)
+        assert [outcome.code for outcome in await noted(3, cut=True)] == ["transport", *["unavailable"] * 2]
+        await until(lambda: link.up, "it may be tried again", 20)
+        assert [outcome.code for outcome in await noted(3)] == [UNSET] * 3
 
 
 async def test_a_call_that_is_made_again_has_the_time_that_is_left() -> None:

@@ -4,7 +4,8 @@ import math
 
 from tokenmill.tools.call import Call
 from tokenmill.tools.control import Approval, Cancel, Orders, approval_of
-from tokenmill.tools.pending_approvals import AskedCall, PendingApprovals
+from tokenmill.tools.outcome import Outcome
+from tokenmill.tools.pending_approvals import AskedCall, PendingApprovals, refusal
 
 
 def call(id_: str) -> Call:
@@ -48,6 +49,7 @@ def test_who_refuses_may_say_why() -> None:
     orders.take(Approval(approval=approval_of(call("a"), "f"), granted=False, by="Ada"), 1)
     orders.take(Approval(approval=approval_of(call("b"), "f"), granted=False, by="Ada", why="too dear"), 1)
     assert told(found, 0) == {"a": "refused by Ada", "b": "refused by Ada: too dear"}
+    assert refusal(Approval(approval="x", granted=False)) == Outcome(error="refused", code="denied")
 
 
 def test_nobody_is_asked_about_what_is_cancelled() -> None:

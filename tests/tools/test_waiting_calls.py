@@ -10,7 +10,7 @@ from tokenmill.tools import waiting_calls as module
 from tokenmill.tools.call import Call
 from tokenmill.tools.call_states import CallStates
 from tokenmill.tools.concurrency_limits import ConcurrencyLimits
-from tokenmill.tools.control import Cancel, Orders
+from tokenmill.tools.control import Approval, Cancel, Orders, approval_of
 from tokenmill.tools.pending_approvals import AskedCall
 from tokenmill.tools.waiting_calls import Step, WaitingCalls
 
@@ -33,6 +33,7 @@ def steps(
 
 
 def _told(step: Step) -> tuple[str, str]:
+    assert step.outcome is None or step.outcome.error
     return step.call.id, str(step.outcome.code) if step.outcome else step.stage
 
 
@@ -58,9 +59,11 @@ def test_who_has_to_be_asked_about_waits_for_no_place() -> None:
     assert [each.id for each in found.unasked()] == ["b"]
     assert [each.id for each in found.unasked()] == []
     assert len(found) == 1
-    found.put(call("b", "w__risky"), AskedCall(call("b", "w__risky"), "f", 99))
+    found.put(call("b", "w__risky"), asked := AskedCall(call("b", "w__risky"), "f", 99))
     assert list(found.unasked()) == []
-    assert steps(found, 0) == [("c", "running"), ("b", "running")]
+    begun = {step.call.id: step.asked for step in found.beginning(0, ConcurrencyLimits(9, 9))}
+    assert begun == {"c": None, "b": asked}  # only the tool that was approved of may be called
+    assert not found._queues  # models invent names of servers
 
 
 def test_what_is_refused_is_answered_at_once() -> None:
@@ -120,6 +123,18 @@ def test_people_are_asked_a_bounded_number_of_questions(monkeypatch: pytest.Monk
     assert (step.stage, step.asked) == ("asking", AskedCall(call("a"), "f", 3_010))
     assert _told(found.ask(call("b"), "f", 10)) == ("b", "limit")
     assert [_told(step) for step in found.said(3_011)] == [("a", "expired")]
+
+
+def test_what_people_say_is_done() -> None:
+    """What they approve of begins, and what they cancel is answered."""
+    orders = Orders()
+    found = waiting(orders, policy=("ask w__*",))
+    found.ask(call("a"), "f", 10)
+    orders.take(Approval(approval=approval_of(call("a"), "f"), granted=True), 1)
+    assert (list(found.said(20)), steps(found, 20)) == ([], [("a", "running")])
+    found.ask(call("b"), "f", 20)
+    orders.take(Cancel(conversation_id="c"), 100)
+    assert [_told(step) for step in found.said(20)] == [("b", "cancelled")]
 
 
 def test_nobody_is_asked_for_longer_than_the_call_may_wait() -> None:

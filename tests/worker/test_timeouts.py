@@ -240,6 +240,24 @@ async def test_a_message_is_closed_by_the_age_of_the_log(stage: Stage) -> None:
     assert [(end["message_id"], end["reason"]) for end in ends] == [("old", "timeout")]
 
 
+@pytest.mark.parametrize("lacks", ["", "live", "acknowledged", "caught up", "ours", "young"])
+async def test_only_where_everything_is_read_is_anything_too_old(lacks: str) -> None:
+    """What opened before the first young record may be in what is yet to be read, or be another worker's by now."""
+    lane = _Lane(partition({"message_id": "m", "delta": "x"}))
+    lane.phase = Phase.RESTORING if lacks == "live" else Phase.LIVE
+    lane.inbox.acked -= lacks == "acknowledged"
+    engine = _engine(lane, max_age_s=DAY_S)
+    engine.caught_up = lambda _: lacks != "caught up"
+
+    async def asked(times: dict[TopicPartition, int]) -> dict[TopicPartition, OffsetAndTimestamp | None]:
+        lane.phase = Phase.CLOSED if lacks == "ours" else lane.phase
+        return dict.fromkeys(times, None if lacks == "young" else OffsetAndTimestamp(1, 0))
+
+    engine.consumer = SimpleNamespace(offsets_for_times=asked)
+    await AgeCloser(engine).look()
+    assert len(lane.written) == (not lacks)
+
+
 async def test_an_age_that_no_record_has_closes_nothing(stage: Stage) -> None:
     """From before timestamps: the broker is asked for the first record of all."""
     async with rigged(stage, max_age_s=1e11) as rig:

@@ -65,6 +65,7 @@ async def test_how_far_back_everything_goes_is_bounded() -> None:
     inside = log.end - new.offset - 7
     for lookback in (Lookback(600, inside), Lookback((NOW - new.opened - 3) / 1_000, 1_000_000)):
         assert await shown(reading_of(log), "start", lookback) == expected
+    assert await shown(reading_of(log), "start", Lookback(0, 1_000_000)) == []
 
 
 async def test_a_position_that_says_too_much_costs_no_more_than_the_beginning(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,40 +105,43 @@ async def test_a_long_way_is_read_with_rests(monkeypatch: pytest.MonkeyPatch) ->
         assert {0, *rests} == expected
 
 
-async def test_now_is_what_comes_from_here_on() -> None:
+@pytest.mark.parametrize("window_at", [0, None])
+async def test_now_is_what_comes_from_here_on(window_at: int | None) -> None:
     """With the state that messages have that are open: what comes of them is rendered as for those who saw it all."""
     log, said = EventLog(), of("c", spoken("m", TEXT))
     log.say(said[:9])
-    whole, window = EventLog(said), log.window(log.end)
-    reading = Reading(log, window, b"c", OPENAI, 0)  # type: ignore[arg-type] # reads like `LogReaders`
+    whole, reading = EventLog(said), reading_of(log, OPENAI, window_at)
     assert await shown(reading, "now") == []
     standing = reading.standing
+    assert standing == Position(0, log.end, 0, 0)
     log.say(said[9:])
     came = await shown(reading_of(log, OPENAI), standing)
     assert came == [frame for frame in frames_of(whole.entries(), OPENAI) if frame.offset >= standing.offset]
 
 
-async def test_the_open_message_is_shown_from_its_first_event() -> None:
-    """Without those that are over, even where they lie between."""
-    log = EventLog(woven([*of("c", spoken("over", "Hi.")), *others(3)], of("c", spoken("open", TEXT)[:-2]), others(9)))
-    expected = [frame for frame in frames_of(log.entries(), OPENAI) if frame.message == b"open"]
-    reading = reading_of(log, OPENAI)
-    assert await shown(reading, "message") == expected
-    assert reading.standing.offset <= expected[0].offset
-    assert await shown(reading_of(EventLog(of("c", spoken("over", "Hi.")))), "message") == []
+async def test_open_messages_are_shown_from_the_first_event_of_the_oldest() -> None:
+    """Without those that are over, even where they lie between; if none is open, what comes then is shown."""
+    first, then = (of("c", spoken(name, TEXT)[:-2]) for name in ("open", "later"))
+    log = EventLog(woven([*of("c", spoken("over", "Hi.")), *others(3)], first, [*others(3), *then]))
+    for dialect in (OPENAI, NATIVE):
+        reading, frames = reading_of(log, dialect), frames_of(log.entries(), dialect)
+        assert await shown(reading, "message") == [frame for frame in frames if frame.message != b"over"]
+        assert reading.found == (b"open", b"later")
+    begun = next(entry.offset for entry in log.entries() if entry.message == b"open")
+    assert reading.standing == Position(0, begun, 0, 0)
+    log = EventLog(of("c", spoken("over", "Hi.")))
+    assert await shown(idle := reading_of(log), "message") == []
+    assert idle.place < (log.end, 0)
 
 
 async def test_the_message_that_began_last_of_those_that_are_open_is_known() -> None:
     """At the head, with the place in front of it: what follows that is read without looking further back."""
-    first, second = (of("c", spoken(name, TEXT)[:-2]) for name in ("first", "second"))
+    first, second = (of("c", spoken(name, TEXT)[:-2]) for name in ("older", "newer"))
     log = EventLog([*first[:4], *woven(second, first[4:])])
     reading = reading_of(log, OPENAI)
     await shown(reading, "start")
-    message, place = reading.latest_open() or (b"", Position(0, 0, 0, 0))
-    assert message == b"second"
-    frames = await shown(reading_of(log, OPENAI), place)
-    expected = [frame for frame in frames_of(log.entries(), OPENAI) if frame.message == b"second"]
-    assert [frame for frame in frames if frame.message == b"second"] == expected
+    begun = next(entry.offset for entry in log.entries() if entry.message == b"newer")
+    assert reading.latest_open() == (b"newer", Position(0, begun, 0, 0))
     idle = reading_of(EventLog(of("c", spoken("m", TEXT))))
     await shown(idle, "start")
     assert idle.latest_open() is None
@@ -166,20 +170,14 @@ async def test_a_time_is_where_its_first_record_is() -> None:
     assert await shown(reading_of(log), Since(NOW * 2)) == []
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        Position(0, 3, 1, 0),  # between two records
-        Position(0, 10**12, 1, 0),
-        Position(0, 10**12, 0, 0),
-    ],
-)
+@pytest.mark.parametrize("wrong", [Position(0, 3, 1, 0), Position(0, 10**12, 1, 0), Position(0, 10**12, 0, 0)])
 async def test_a_place_that_the_log_does_not_have_is_gone(wrong: Position) -> None:
-    """Forged, or of a log that was."""
+    """Between two records, or behind the end: forged, or of a log that was."""
     log = talk()
     for window in (0, None):
-        with pytest.raises(Gone):
-            await shown(reading_of(log, NATIVE, window), wrong)
+        for place in (wrong, Position(0, log.end, 1, 0)):
+            with pytest.raises(Gone):
+                await shown(reading_of(log, NATIVE, window), place)
 
 
 async def test_a_place_in_another_conversation_is_gone() -> None:
@@ -219,8 +217,9 @@ async def test_a_place_that_retention_passed_is_gone() -> None:
     frames = frames_of(log.entries(), OPENAI)
     at = frames[len(frames) // 2]
     log.first = at.offset + 1
-    with pytest.raises(Gone):
-        await shown(reading_of(log, OPENAI), position_of(at))
+    for place in (position_of(at), Position(0, at.offset, 0, 0)):
+        with pytest.raises(Gone):
+            await shown(reading_of(log, OPENAI), place)
     log.first = at.offset - at.back + 2
     reading = reading_of(log, OPENAI)
     assert [(frame.payload, frame.last) for frame in await shown(reading, position_of(at))] == [(b"", True)]
@@ -235,9 +234,10 @@ async def test_a_message_without_its_beginning_is_a_gap() -> None:
     """Its readers are told; what can be said is said, and messages behind it are whole."""
     log = EventLog([*of("c", spoken("m", TEXT)), *of("c", spoken("n", TEXT))])
     log.first = 12
-    reading = reading_of(log, OPENAI)
+    reading, native = reading_of(log, OPENAI), reading_of(log)
     frames = await shown(reading, "start")
-    assert reading.gap
+    await shown(native, "start")
+    assert (reading.gap, native.gap) == (True, True)
     assert [frame.payload for frame in frames if frame.message == b"m"] == [b""]
     behind = [frame for frame in frames if frame.message == b"n"]
     assert behind == [frame for frame in frames_of(log.entries(len(log.records)), OPENAI) if frame.message == b"n"]
@@ -263,9 +263,8 @@ async def test_retention_that_comes_to_a_reader_is_a_gap(dialect: Dialect) -> No
 @pytest.mark.parametrize("message", [b"", b"one"])
 async def test_messages_that_vanish_before_they_are_read_are_a_gap(message: bytes) -> None:
     """Nothing of them is there that would tell of it. Of a message that was read to its end nothing is missing."""
-    log = EventLog(
-        [*of("c", spoken("one", "One.")), *of("c", spoken("two", TEXT)), *of("c", spoken("three", "Three."))]
-    )
+    texts = {"one": "One.", "two": TEXT, "three": "Three."}
+    log = EventLog([chunk for name, text in texts.items() for chunk in of("c", spoken(name, text))])
     three = next(entry.offset for entry in log.entries() if entry.message == b"three")
     reading = Reading(log, log.window(), b"c", NATIVE, 0, message)  # type: ignore[arg-type] # reads like `LogReaders`
     await reading.begin(Position(0, 0, 0, 0), FAR, NOW)
@@ -362,10 +361,11 @@ async def test_a_reading_goes_back_for_a_message_that_began_earlier(start: Start
     assert (came, reading.gap) == ([each for each in frames_of(log.entries(), OPENAI) if each.offset >= since], gap)
 
 
-async def test_one_that_can_not_go_back_goes_on_without() -> None:
-    """The log has lost the beginning meanwhile."""
+@pytest.mark.parametrize("known", [False, True])
+async def test_one_that_can_not_go_back_goes_on_without(known: bool) -> None:
+    """The log has lost the beginning meanwhile, or nobody knows when that was."""
     log = EventLog(of("c", spoken("m", TEXT)))
-    opened = log.entries()[0].opened
+    opened = log.entries()[0].opened if known else -1
     log.first = 12
     reading = reading_of(log, OPENAI)
     assert await shown(reading, "now") == []
@@ -385,9 +385,11 @@ async def test_who_came_back_behind_an_end_is_answered() -> None:
     open_ = reading_of(EventLog(of("c", spoken("m", TEXT)[:-1])), OPENAI)
     await shown(open_, position_of(frames[3]))
     assert not open_.answered
-    fresh = reading_of(log, OPENAI)
-    await shown(fresh, "now")
-    assert not fresh.answered
+    fresh, led = reading_of(log, OPENAI), reading_of(log, OPENAI)
+    assert await shown(fresh, "now") == await shown(led, reading.led_on()) == []
+    assert [each.answered for each in (fresh, led)] == [False, True]
+    all_of_m = [(each, each.has_all(b"m"), each.has_all(b"other")) for each in (reading, open_, fresh, led)]
+    assert all_of_m == [(reading, True, False), (open_, False, False), (fresh, False, False), (led, True, True)]
 
 
 async def test_one_whose_window_is_dropped_is_lost() -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import time
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from functools import partial
@@ -24,6 +25,7 @@ from tokenmill.gateway.streams.framing import SSE
 from tokenmill.gateway.streams.hub import Hub, Subject
 from tokenmill.gateway.streams.stream import Stream
 from tokenmill.kafka.calls import deadline
+from tokenmill.tasks import beside
 
 pytestmark = pytest.mark.integration
 
@@ -148,6 +150,42 @@ async def test_records_that_lie_before_a_window_are_not_of_it() -> None:
     rig.tail._take(1, LOG.records[:6])
     assert (window.first, window.end, rig.windows.records) == (4, 6, 2)
     assert [entry.offset for entry in (*window.of(b"a", 0)[0], *window.of(b"b", 0)[0])] == [4, 5]
+
+
+async def test_who_leaves_while_a_partition_is_looked_for_takes_nobody_along() -> None:
+    """The look is everybody's."""
+    answers = asyncio.Event()
+
+    class Asked(Tail):
+        async def _count(self) -> int:
+            await answers.wait()
+            return 0
+
+    tail = Asked(Kafka(), "events", Windows(1, 1), Hub(), list[int]().extend)
+    first, second = (asyncio.create_task(tail.has(9)) for _ in range(2))
+    await asyncio.sleep(0)
+    first.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await first
+    answers.set()
+    assert await second is False
+
+
+async def test_a_record_is_too_old_also_where_no_more_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else a quiet partition would keep its records for as long as it has readers."""
+    monkeypatch.setattr(module, "GROWTH_S", 0)
+
+    class Quiet(Tail):
+        async def _answered(self) -> int:
+            return 0
+
+    tail = Quiet(Kafka(), "events", windows := Windows(1 << 20, 0.01), Hub(), list[int]().extend)
+    windows.open(0, 0)
+    windows.add(0, EventLog(of("c", spoken("m", "Hi."))).entries(), 9, time.monotonic())
+    tail._pins[0] += 1
+    assert windows.records
+    async with beside(tail._tend(), "the tail"):
+        await until(lambda: not windows.records, "they are dropped")
 
 
 async def test_kafka_is_not_waited_for_without_an_end(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -65,6 +65,7 @@ def test_a_view_shows_what_the_dialect_makes_of_the_events(dialect: Dialect) -> 
         assert payloads(frames) == made.payloads, name
         assert [frame.last for frame in frames] == [*[False] * (len(frames) - 1), True], name
         assert [frame.first for frame in frames] == [True, *[False] * (len(frames) - 1)], name
+        assert [frame.ends for frame in frames] == [*[False] * (len(frames) - 1), True], name
 
 
 @pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
@@ -148,6 +149,30 @@ def test_a_message_s_id_may_be_used_again() -> None:
     assert texts == "One.Two, and longer."
 
 
+@pytest.mark.parametrize("dialect", [NATIVE, OPENAI], ids=lambda dialect: dialect.name)
+def test_what_is_passed_by_counts_as_what_is_shown(dialect: Dialect) -> None:
+    """Repeats, also of an earlier use of an id, and a use that did not end: from everywhere on the rest follows."""
+    log = EventLog([("c", {"message_id": "n", "delta": "."}), *of("c", spoken("m", "Begun, no more."))[:-1]])
+    log.repeat(-2)
+    again = EventLog([("c", {"message_id": f"n{number}", "delta": "."}) for number in range(9)])
+    before = again.end
+    again.say(of("c", spoken("m", "And again.")))
+    for record in (record for record in again.records if record.offset >= before):
+        log.records.append(record._replace(offset=log.end))
+        log.repeat(-1)
+    log.repeat(0)
+    came = log.entries()
+    whole = frames_of(came, dialect)
+    for number in range(len(came)):
+        view, frames = View(dialect, 0), list[Frame]()
+        for entry in came[:number]:
+            view.pass_by(entry)
+        for entry in came[number:]:
+            frames += view.take(entry)
+            assert (view.missing, view.jumped) == (None, False)
+        assert frames == [frame for frame in whole if frame.offset >= came[number].offset]
+
+
 def test_of_earlier_uses_of_an_id_the_latest_are_remembered() -> None:
     """A program may give all of its answers the same one."""
     view, offset = View(NATIVE, 0), 0
@@ -159,10 +184,11 @@ def test_of_earlier_uses_of_an_id_the_latest_are_remembered() -> None:
     assert {len(known.before) for known in view._known.values()} == {ATTEMPTS_KEPT}
 
 
-def test_a_record_without_its_beginning_is_missed() -> None:
+@pytest.mark.parametrize("dialect", [each for each in DIALECTS if each is not NATIVE], ids=lambda dialect: dialect.name)
+def test_a_record_without_its_beginning_is_missed(dialect: Dialect) -> None:
     """With its message, and the time at which that began; the view takes it when the beginning is given up."""
     came = EventLog(of("c", spoken("m", TEXT))).entries()
-    view, seen = View(OPENAI, 0), list[object]()
+    view, seen = View(dialect, 0), list[object]()
     seen += [*view.take(came[4]), view.missing, view.misses]
     view.give_up()
     seen += [view.missing, view.misses, *view.take(came[4]), view.whole]
@@ -199,12 +225,26 @@ def test_the_end_of_a_message_whose_state_was_lost_is_said_once(dialect: Dialect
     notices: list[Event] = [Error("state-lost", "gone"), Finish("error")]
     said = [
         Entry(0, 100 + at, b"c", msgspec.json.encode(event), b"m", opened=STARTED_MS)
-        for at, event in enumerate([*notices, *notices])
+        for at, event in enumerate([notices[0], *notices, *notices])
     ]
     for came in ([*begun, *said], said):
         frames = [frame for frame in frames_of(came, dialect) if frame.offset >= 100]
-        assert {frame.offset for frame in frames} <= {100, 101}
+        assert {frame.offset for frame in frames} <= {100, 102}
         assert [frame.last for frame in frames] == [*[False] * (len(frames) - 1), True]
+
+
+def test_a_message_whose_state_was_lost_may_go_on() -> None:
+    """A worker that has found it publishes the rest, each event of which is shown."""
+    events = numbered([decode_event(each) for each in published("Hello", own_options())["events"]])
+    said = [Entry(0, 100, b"c", msgspec.json.encode(Finish("error")), b"m", opened=STARTED_MS), *events[2:]]
+    view, shown = View(NATIVE, 0), list[bytes]()
+    for entry in (*events[:2], *said):
+        frames = view.take(entry)
+        if view.missing is not None:  # its beginning belongs to what is over
+            view.give_up()
+            frames = view.take(entry)
+        shown += payloads([*frames])
+    assert shown == [entry.value for entry in (*events[:2], *said)]
 
 
 def own_options() -> Options:
@@ -226,11 +266,23 @@ def test_what_is_open_is_known_by_its_first_record() -> None:
 
 
 def test_the_last_frame_is_the_one_behind_which_nothing_is_open() -> None:
-    """The end of one of two messages is not the end."""
-    log = EventLog(woven(of("c", spoken("a", "Short.")), of("c", spoken("b", TEXT))))
-    frames = frames_of(log.entries(), NATIVE)
-    ends = [(frame.message, frame.last) for frame in frames if b'"type":"finish"' in frame.payload]
-    assert ends == [(b"a", False), (b"b", True)]
+    """The end of one of two messages is not the end, nor is that of one of two choices the end of its message."""
+    said = woven(of("c", spoken("a", "x")), of("c", spoken("b", TEXT)), of("c", spoken("b", TEXT * 2, choice=1)))
+    frames = frames_of(EventLog(said).entries(), NATIVE)
+    ends = [(frame.message, frame.ends, frame.last) for frame in frames if b'"type":"finish"' in frame.payload]
+    assert ends == [(b"a", True, False), (b"b", False, False), (b"b", True, True)]
+    assert [frame.ends for frame in frames].count(True) == 2
+
+
+def test_an_id_reaches_back_to_the_oldest_message_that_is_open() -> None:
+    """And no further: whoever comes back with it reads no more than that."""
+    came = EventLog(woven(of("c", spoken("a", "x")), of("c", spoken("b", TEXT)))).entries()
+    begin = {entry.message: entry.offset for entry in reversed(came)}
+    end = {entry.message: entry.offset for entry in came}
+    oldest = [begin[b"a"] if entry.offset <= end[b"a"] else begin[b"b"] for entry in came]
+    frames = frames_of(came, NATIVE)
+    assert [frame.offset - frame.back for frame in frames] == oldest
+    assert [frame.mark for frame in frames] == [entry.mark for entry in came]
 
 
 def test_of_ended_messages_the_latest_are_remembered() -> None:
@@ -279,6 +331,8 @@ def test_a_hole_in_the_numbers_is_a_jump() -> None:
     view = View(NATIVE, 0)
     came = log.entries()
     at = next(entry.offset for entry in came if entry.seq == 4 and entry.choice == b"1")
+    behind = next(entry for entry in came if entry.seq == 5 and entry.choice == b"1")
+    came.insert(came.index(behind) + 1, behind)
     jumped = []
     for entry in came:
         if entry.offset != at:

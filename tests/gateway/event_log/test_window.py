@@ -81,6 +81,8 @@ def test_one_that_is_dropped_says_so_to_those_who_hold_it() -> None:
     windows.drop(0)
     windows.drop(0)
     assert (second.dropped, windows.get(0)) == (True, None)
+    windows.expire(now=100)
+    assert (windows.size, windows.records, other.first) == (0, 0, 1)
 
 
 ADDED = st.lists(st.tuples(st.integers(0, 2), st.sampled_from([b"a", b"b"]), st.integers(1, 400)), max_size=60)

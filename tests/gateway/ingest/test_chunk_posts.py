@@ -75,8 +75,8 @@ def story(written: Written) -> dict[str, list[str]]:
 
 
 async def test_each_line_is_a_record() -> None:
-    """Wherever the body was cut; blank lines are none."""
-    body = line(message_id="m", delta="a") + b"\n" + line(message_id="m", delta="b", end=True)
+    """Wherever the body was cut; blank lines are none, and the last one need not end."""
+    body = line(message_id="m", delta="a") + b"\n" + line(message_id="m", delta="b", end=True)[:-1]
     accepted = await native(written := Written(), body[:9], body[9:40], body[40:])
     assert accepted == Accepted(2, "m", PARTITION, 1)
     assert [chunk["delta"] for chunk in written.chunks] == ["a", "b"]
@@ -163,6 +163,22 @@ async def test_a_client_that_goes_away_leaves_no_message_that_nobody_can_go_on_w
     assert story(written) == {"m": ["a", FAILED, "[error]"], "n": ["b"]}
 
 
+async def test_a_client_that_goes_away_behind_a_refused_chunk_leaves_no_open_message() -> None:
+    """It may not have heard of the refusal yet."""
+    written = Written()
+    written.refusals[1] = too_many()
+
+    class Slow(Script):
+        async def piece(self, within: float | None = None) -> bytes:
+            await asyncio.sleep(0)  # so that Kafka has answered
+            return await super().piece(within)
+
+    post = ChunkPost(Slow(line(delta="a"), line(delta="b"), BrokenOff()), PipelinedWriter(written, "tokens", b"c"), CAP)
+    with pytest.raises(BrokenOff):
+        await post.native(NativeChunks(brought(), "c", message_id="m"), Cut.LINES, None)
+    assert story(written)["m"][-1] == "[error]"
+
+
 async def test_a_stream_is_written_as_it_comes_and_ended() -> None:
     """Pieces of any size become records of a bounded one."""
     accepted = await raw(written := Written(), OPENAI[:20], OPENAI[20:] + b":" + b"x" * 2 * CAP, b"\n")
@@ -202,6 +218,25 @@ async def test_a_stream_that_breaks_off_ends_as_one_that_failed(problem: Excepti
     assert list(story(written)) == ["chatcmpl-1"]
     assert story(written)["chatcmpl-1"][1].startswith(f"upstream: {said}")
     assert story(written)["chatcmpl-1"][-1] == "[error]"
+
+
+async def test_a_stream_that_breaks_off_before_its_beginning_ends_as_one_that_failed() -> None:
+    """Its message was announced to its readers by the request."""
+    with pytest.raises(BrokenOff):
+        await raw(written := Written(), BrokenOff())
+    assert (story(written), written.chunks[0]["choice"]) == ({"m": [FAILED, "[error]"]}, 0)
+
+
+async def test_a_stream_ends_when_all_of_it_is_acknowledged() -> None:
+    """Else an answer would count as whole whose last part Kafka did not take."""
+    written = Written()
+    written.acknowledging.clear()
+    task = asyncio.create_task(raw(written, OPENAI, OPENAI))
+    await asyncio.wait([task], timeout=0.1)
+    assert [record.value for record in written.records] == [OPENAI, OPENAI]
+    written.acknowledging.set()
+    await task
+    assert written.records[-1].value is None
 
 
 async def test_a_stream_of_which_kafka_lost_a_part_ends_as_one_that_failed() -> None:

@@ -24,14 +24,16 @@ async def waiting(budget: ByteBudget, size: int) -> "asyncio.Task[Any]":
 
 
 async def test_who_finds_no_room_waits_until_some_is_given_back() -> None:
-    """Nothing is taken over the cap."""
+    """Nothing is taken over the cap, also when some comes back that is not enough."""
     budget = ByteBudget(10)
     await budget.take(7)
-    second = await waiting(budget, 4)
+    second = await waiting(budget, 6)
     assert (second.done(), budget.taken) == (False, 7)
-    budget.give(7)
+    budget.give(2)
+    assert budget.taken == 5
+    budget.give(1)
     await second
-    assert budget.taken == 4
+    assert budget.taken == 10
 
 
 async def test_a_small_one_does_not_overtake_a_large_one() -> None:

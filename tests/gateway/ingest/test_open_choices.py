@@ -73,5 +73,8 @@ def test_only_the_first_opening_of_a_message_is_new() -> None:
 
 def test_a_body_that_names_very_many_messages_takes_bounded_memory() -> None:
     """The oldest are forgotten; they end when they are idle."""
-    left = unended(*({"message_id": f"m{number}", "delta": "a"} for number in range(REMEMBERED + 5)))
-    assert (len(left), left[0]) == (REMEMBERED, ("m5", 0))
+    known = OpenChoices()
+    for number in range(REMEMBERED + 5):
+        assert known.note(Chunk(message_id=f"m{number}", delta="a"))
+    assert (len(list(known)), next(iter(known))) == (REMEMBERED, ("m5", 0))
+    assert [known.note(Chunk(message_id=message, delta="b")) for message in ("m5", "m4")] == [False, True]

@@ -78,11 +78,21 @@ async def test_what_was_accepted_before_a_refusal_is_known() -> None:
     assert writer.accepted == 3
 
 
-async def test_what_was_refused_takes_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each refusal would leave less of it, in the end for one record at a time."""
+async def test_what_kafka_has_answered_is_not_kept() -> None:
+    """A body may have any number of records."""
+    writer = writer_of(Written())
+    for number in range(9):
+        await writer.put(b"x", ())
+        assert (writer.accepted, len(writer._under_way)) == (number, 1)
+        await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize("refusal", [unavailable("Kafka: no"), None])
+async def test_what_has_an_outcome_takes_no_room(refusal: Refused | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each would leave less of it, in the end for one record at a time."""
     monkeypatch.setattr(module, "WINDOW_BYTES", 10)
     written = Written()
-    written.refusals = dict.fromkeys(range(2), unavailable("Kafka: no"))
+    written.refusals = dict.fromkeys(range(2), refusal) if refusal else {}
     writer = writer_of(written)
     for _ in range(2):
         await writer.put(b"x" * 8, ())

@@ -186,13 +186,13 @@ class View:
         if known is None:
             return ()
         payloads = self._payloads(entry, known) or ((b"",) if entry.finishes else ())
-        since = min((each.since for each in self._open.values()), default=entry.offset)
+        since = min(each.since for each in self._open.values())  # of this message, or of an older one
         if entry.finishes:
             self._end(entry, known)
         first, known.shown = not known.shown, known.shown or bool(payloads)
         count, last = len(payloads), entry.finishes and not self._open
         ends = entry.finishes and all(message != entry.message for message, _ in self._open)
-        back, mark = entry.offset - min(since, known.since), entry.mark
+        back, mark = entry.offset - since, entry.mark
         return [
             Frame(
                 entry.offset,

@@ -45,7 +45,7 @@ class ByteBudget:
         try:
             await turn
         except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled():
+            if not turn.cancelled():
                 self.give(size)  # it was granted just as its taker left
             elif (size, turn) in self._waiting:  # else it was passed over already
                 self._waiting.remove((size, turn))
