@@ -11,6 +11,7 @@ import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.errors import InvalidTimestampError, ProducerClosed, ProducerFenced
 from aiokafka.producer import sender
+from aiokafka.protocol.metadata import MetadataRequest, MetadataRequest_v5
 from aiokafka.structs import OffsetAndMetadata
 
 from tests.structure.tree import PACKAGE
@@ -179,14 +180,36 @@ async def test_what_brokers_know(kafka: str, topic: str, unique: str) -> None:
     await consumer.start()
     try:
         await make_topics(kafka, f"later-{unique}", partitions=3)
-        found = await inside.fresh_metadata(consumer)
-        assert (found.partitions_for_topic(f"later-{unique}"), found.partitions_for_topic(topic)) == ({0, 1, 2}, {0})
+        found = await inside.fresh_metadata(consumer, f"later-{unique}", f"nowhere-{unique}")
+        assert {name: found.partitions_for_topic(name) for name in found.topics()} == {f"later-{unique}": {0, 1, 2}}
     finally:
         await consumer.stop()
     async with admin_of(kafka) as admin:
         assert inside.controller(admin) is not None
         await admin.describe_topics([topic])
         assert not inside.makes_no_topics(admin)
+
+
+async def test_a_look_makes_no_topics(kafka: str, topic: str, caplog: pytest.LogCaptureFixture) -> None:
+    """It is said so to brokers that make a topic for whoever asks for it. That there is none is no error."""
+    consumer = AIOKafkaConsumer(bootstrap_servers=kafka)
+    await consumer.start()
+    asked: list[MetadataRequest] = []
+    client = inside.network(consumer)
+    send = client.send
+
+    async def noted(node: int, request: MetadataRequest) -> object:
+        asked.append(request)
+        return await send(node, request)
+
+    client.send = noted
+    try:
+        await inside.fresh_metadata(consumer, topic, f"not-{topic}")
+    finally:
+        await consumer.stop()
+    (built,) = (request.build(MetadataRequest_v5) for request in asked)
+    assert (built.topics, built.allow_auto_topic_creation) == ([topic, f"not-{topic}"], False)
+    assert not caplog.records
 
 
 async def test_an_embedded_broker_makes_no_topics() -> None:

@@ -132,7 +132,7 @@ class Follower:
         )
 
     async def _place(self, consumer: AIOKafkaConsumer) -> None:
-        known = await fresh_metadata(consumer)
+        known = await fresh_metadata(consumer, self.topic)
         numbers = known.partitions_for_topic(self.topic)
         if not numbers:
             raise Unavailable(f"the topic {self.topic!r} does not exist; create it with `tokenmill topics create`")
@@ -149,7 +149,7 @@ class Follower:
         """Read new partitions, too, from their beginnings; the others continue where they are."""
         must_read(consumer, Unavailable)
         try:
-            known = await deadline(fresh_metadata(consumer), f"look up the partitions of {self.topic!r}")
+            known = await deadline(fresh_metadata(consumer, self.topic), f"look up the partitions of {self.topic!r}")
         except Unavailable:
             return  # a follower waits for Kafka for as long as that takes
         numbers = known.partitions_for_topic(self.topic) or ()

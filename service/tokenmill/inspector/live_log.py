@@ -151,11 +151,9 @@ class LiveLog:
     async def _places(self, consumer: AIOKafkaConsumer) -> tuple[TopicPartition, TopicPartition, list[TopicPartition]]:
         """The conversation's partitions: of tokens, of events, and of topics about tools as far as there are any."""
         topics = self._topics
-        found = await deadline(fresh_metadata(consumer), "look up the topics")
-        counts = {
-            topic: len(found.partitions_for_topic(topic) or ())
-            for topic in (topics.tokens, topics.events, topics.tool_control, topics.tool_results)
-        }
+        read = (topics.tokens, topics.events, topics.tool_control, topics.tool_results)
+        found = await deadline(fresh_metadata(consumer, *read), "look up the topics")
+        counts = {topic: len(found.partitions_for_topic(topic) or ()) for topic in read}
         number = partition_of(self._key, max(1, counts[topics.tokens]))
         for topic in (topics.tokens, topics.events):
             if counts[topic] <= number:

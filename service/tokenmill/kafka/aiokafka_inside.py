@@ -13,6 +13,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.client import AIOKafkaClient
 from aiokafka.cluster import ClusterMetadata
+from aiokafka.errors import KafkaError
 from aiokafka.producer import sender
 from aiokafka.protocol.admin import CreateTopicsRequest
 from aiokafka.protocol.group import LeaveGroupRequest
@@ -29,9 +30,13 @@ def network(client: AIOKafkaConsumer | AIOKafkaAdminClient) -> AIOKafkaClient:
     return client._client
 
 
-async def fresh_metadata(consumer: AIOKafkaConsumer) -> ClusterMetadata:
-    """Return all topics as brokers have them now: no public call waits for that."""
-    return await consumer._client.fetch_all_metadata()
+async def fresh_metadata(consumer: AIOKafkaConsumer, *topics: str) -> ClusterMetadata:
+    """Return these topics as brokers have them now, and make none: the public calls want all topics of a cluster."""
+    found = ClusterMetadata()
+    found.need_all_topic_metadata = True  # one that is not there is no error
+    if not await consumer._client._metadata_update(found, topics):
+        raise KafkaError("no broker returned metadata")
+    return found
 
 
 def controller(admin: AIOKafkaAdminClient) -> object:

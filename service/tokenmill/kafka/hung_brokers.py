@@ -222,7 +222,8 @@ async def _coordinator_lookup(client: AIOKafkaClient, kind: int, name: str) -> A
 
 
 async def _metadata_update(client: AIOKafkaClient, cluster: ClusterMetadata, topics: Collection[str] | None) -> bool:
-    request = MetadataRequest(list(topics) if topics else None)
+    # Who only looks makes no topic, where brokers make those that are asked for.
+    request = MetadataRequest(list(topics) if topics else None, cluster is client.cluster)
     known: list[Callable[[], Awaitable[Any]]] = [partial(client.send, node, request) for node in _willing(client)]
     try:
         answer = await first_answer([*known, *_configured(client, request)])

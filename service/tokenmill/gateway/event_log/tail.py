@@ -281,7 +281,9 @@ class Tail:
         self._partitions = count
 
     async def _count(self) -> int:
-        known = await deadline(fresh_metadata(self._started()), f"look up the partitions of {self._topic!r}")
+        known = await deadline(
+            fresh_metadata(self._started(), self._topic), f"look up the partitions of {self._topic!r}"
+        )
         return len(known.partitions_for_topic(self._topic) or ())
 
     def _reader(self) -> AIOKafkaConsumer:
