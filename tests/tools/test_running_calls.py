@@ -102,7 +102,7 @@ async def test_a_call_that_tells_its_server_of_the_end_is_not_interrupted() -> N
     for _ in range(2):
         underway.cancel(orders)
         await soon()
-    assert underway.progress
+    assert underway.running == 1
     servers.telling.set()
     await soon()
     assert (servers.told, underway.running) == (True, 0)
@@ -168,6 +168,18 @@ async def test_how_far_calls_are_is_told_now_and_then(monkeypatch: pytest.Monkey
     assert underway.progress == {}
     servers.progress(Progress(1_000))
     assert underway.progress == {}
+
+
+async def test_what_is_written_meanwhile_tells_no_progress(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tool that counts to a million beside busy ones would else be told of in each of their transactions."""
+    monkeypatch.setattr("tokenmill.tools.running_calls.PROGRESS_S", 60)
+    underway, _, servers = begun("one")
+    await soon()
+    servers.progress(Progress(7))
+    assert underway.progress == {}
+    underway._tell_progress()
+    assert [how_far.done for _, how_far in underway.progress.values()] == [7]
+    await underway.close()
 
 
 async def test_what_is_let_go_of_ends_without_a_word() -> None:

@@ -46,8 +46,10 @@ class RunningCalls:
         """Keys of calls that end, and whose outcome is already written."""
         self.over: deque[tuple[Call, Outcome]] = deque()
         """Calls that are over, and their outcomes."""
+        self._noted: dict[bytes, tuple[Call, Progress]] = {}
+        """Latest progress of each call since the last report."""
         self.progress: dict[bytes, tuple[Call, Progress]] = {}
-        """Latest progress of each call since the last look."""
+        """Progress to be reported now."""
         self._telling: asyncio.TimerHandle | None = None
         self.looked_at: deque[tuple[Call, str]] = deque()
         """Calls that can be made, and the fingerprints of their tools."""
@@ -77,13 +79,19 @@ class RunningCalls:
     def _heard(self, call: Call, progress: Progress) -> None:
         """Note progress. It is not reported immediately, as some tools count to a million."""
         if call.key in self._calls and call.key not in self._told:
-            self.progress[call.key] = call, progress
+            self._noted[call.key] = call, progress
             if self._telling is None:
                 self._telling = asyncio.get_running_loop().call_later(PROGRESS_S, self._tell_progress)
 
     def _tell_progress(self) -> None:
         self._telling = None
+        self.progress |= self._noted
+        self._noted.clear()
         self._tell()
+
+    def _forget_progress(self, key: bytes) -> None:
+        self._noted.pop(key, None)
+        self.progress.pop(key, None)
 
     def look(self, call: Call) -> None:
         """Find out whether a call can be made."""
@@ -102,7 +110,7 @@ class RunningCalls:
         """End a call or a look, if it is under way. The caller of this writes the outcome."""
         if (found := self._calls.get(key)) is not None:
             self._told.add(key)
-            self.progress.pop(key, None)
+            self._forget_progress(key)
             found[1].cancel()
         if (look := self._looks.get(key)) is not None:
             self._told.add(key)
@@ -115,7 +123,7 @@ class RunningCalls:
         del self._calls[call.key]
         self._unwanted.discard(call.key)
         self._told.discard(call.key)
-        self.progress.pop(call.key, None)
+        self._forget_progress(call.key)
         self._limits.release(server_of(call.name))
         if not told and (unwanted or not task.cancelled()):
             self.over.append((call, CANCELLED if task.cancelled() else _result(call, task)))
