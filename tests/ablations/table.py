@@ -247,6 +247,18 @@ ABLATIONS = (
         ),
     ),
     Ablation(
+        "a partition that is given up takes nothing more of what was read",
+        "the state that is parked is ahead of its commit: what comes of the records between is lost",
+        "worker/test_engine.py::test_what_is_given_up_takes_nothing_more_of_what_was_read",
+        (Change("worker/engine.py", " and not self.ownership.outside", ""),),
+    ),
+    Ablation(
+        "a partition that is placed anew takes nothing more of what was read",
+        "records that are read again are applied twice",
+        "worker/test_engine.py::test_a_partition_that_is_placed_anew_meanwhile_reads_the_rest_again",
+        (Change("worker/engine.py", "self._place(tp) == places[tp] and ", ""),),
+    ),
+    Ablation(
         "a static member does not leave when it stops",
         "a rolling restart moves every partition, twice",
         "integration/test_static_members.py::test_a_static_member_that_stops_and_comes_back_moves_no_partition",

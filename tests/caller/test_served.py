@@ -206,7 +206,7 @@ def test_tools_that_no_worker_reads_are_refused(parameters: Json) -> None:
 
 
 def test_more_custom_tools_than_a_message_can_name_are_refused() -> None:
-    """As above."""
+    """The option that names them has fewer characters than tools may have: the message would not open."""
     tools = [{"type": "custom", "custom": {"name": f"{number:0250}"}} for number in range(60)]
     assert len(plan_of("vllm", chat(tools=tools)).ask.custom_tools) == 60
     with pytest.raises(BadAsk, match="too many custom tools") as caught:

@@ -50,8 +50,7 @@ async def test_a_started_engine_reads_publishes_and_commits(stage: Stage) -> Non
 
 async def test_others_have_their_turn_within_what_was_read(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each record may take long."""
-    for name, value in (("PIECE_BYTES", 1), ("TURN_S", 0.0)):
-        monkeypatch.setattr(engine_module, name, value)
+    _in_single_records(monkeypatch)
     async with rigged(stage) as rig:
         await _live(rig)
         await said(stage, *words("m", *"0123456789"))
@@ -67,8 +66,7 @@ async def test_a_partition_that_is_placed_anew_meanwhile_reads_the_rest_again(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And gets it once."""
-    for name, value in (("PIECE_BYTES", 1), ("TURN_S", 0.0)):
-        monkeypatch.setattr(engine_module, name, value)
+    _in_single_records(monkeypatch)
     async with rigged(stage) as rig:
         await _live(rig)
         await said(stage, *words("m", *"0123456789"))
@@ -77,10 +75,71 @@ async def test_a_partition_that_is_placed_anew_meanwhile_reads_the_rest_again(
         while lane.partition.offset != 5:
             await _a_turn()
         rig.engine.ownership._read_from(lane, 5)
-        await until(lambda: lane.partition.offset == 10, "all is parsed")
+        await until(lambda: rig.engine.caught_up(lane.topic_partition), "all is parsed")
         await rig.engine.drain(10)
         assert rig.engine.numbers.value("tokenmill_records_consumed_total") == 10
     assert await stage.found() == await stage.expected()
+
+
+async def test_what_is_read_and_not_parsed_is_not_caught_up(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The consumer is past it already: a message would look idle, and the lag like none."""
+    _in_single_records(monkeypatch)
+    async with rigged(stage) as rig:
+        await _live(rig)
+        await said(stage, *words("m", *"0123456789"))
+        lane = rig.lane()
+        place = lane.topic_partition
+        rig.engine.start()
+        while lane.partition.offset != 5:
+            await _a_turn()
+        assert (rig.engine.position(place), rig.engine.caught_up(place)) == (5, False)
+        await until(lambda: rig.engine.caught_up(place), "all is parsed")
+        assert lane.partition.offset == 10
+
+
+async def test_what_is_given_up_takes_nothing_more_of_what_was_read(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a state could be parked that is ahead of its commit: outputs of what is between would be lost."""
+    _in_single_records(monkeypatch)
+    async with rigged(stage) as rig:
+        await _live(rig)
+        await said(stage, *words("m", *"0123456789"))
+        lane, gate = rig.lane(), Gate()
+        places = list(rig.engine.lanes)
+        rig.engine.start()
+        while lane.partition.offset != 5:
+            await _a_turn()
+        gate.before(rig.engine.committer, "flush")
+        giving_up = asyncio.create_task(rig.engine.ownership.on_partitions_revoked([]))
+        await gate.reached()
+        await asyncio.sleep(20 * engine_module.PAUSE_S)
+        assert lane.partition.offset == 5
+        gate.open()
+        await giving_up
+        rig.engine.ownership.on_partitions_assigned(places)
+        await until(lambda: rig.lane().partition.offset == 10, "all is parsed")
+        await rig.engine.drain(10)
+        assert (0, "memory", 5) in rig.hooks.restores
+        assert rig.failures == []
+    assert await stage.found() == await stage.expected()
+
+
+async def test_a_header_may_have_no_value(stage: Stage) -> None:
+    """Kafka allows it: one such record would end each worker that gets its partition."""
+    async with rigged(stage) as rig:
+        await _live(rig)
+        rig.engine.start()
+        await stage.send("c", {"message_id": "m", "delta": "x"}, [("h", None)], partition=0)  # type: ignore[list-item]
+        await until(lambda: rig.lane().partition.offset == 1 or rig.failures, "it is parsed")
+        assert rig.failures == []
+        await rig.engine.drain(10)
+
+
+def _in_single_records(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let an engine pause before each record."""
+    for name, value in (("PIECE_BYTES", 1), ("TURN_S", 0.0)):
+        monkeypatch.setattr(engine_module, name, value)
 
 
 async def _a_turn() -> None:

@@ -45,8 +45,8 @@ LATE = 20_000
 CANCEL_S = 10.0
 """Seconds for a cancelled answer to end. It takes a tenth of a second."""
 
-CALL = b'"function_call"'
-"""Occurs in every response that has a call, whose tool may be in a namespace."""
+CALL = b'_call"'
+"""Occurs in every response that has a call, of a function or a custom tool, which may be in a namespace."""
 
 DIGITS = 16
 """Digits that a `starting_after` may have."""

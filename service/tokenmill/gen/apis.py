@@ -118,9 +118,10 @@ refusal has the status 400, the error object of its API, and the place of the pr
 A null field counts as absent. Types are as strict as JSON's. Images are passed on as addresses (`https://`, `http://`)
 or data (`data:image/…`); files, sound and documents are refused, and so are tools that a server would have to run.
 
-To the model a tool that takes a text (`custom`) is a function with the one argument `input`, in every format. A client
-gets its calls as custom ones, each in one piece once it is complete. If the model wrote other arguments, the text is
-all of them as JSON. A grammar is part of the description that the model reads; nothing makes it keep to that.
+To the model a tool that takes a text (`custom`) is a function with the one argument `input`, in every format and at
+every kind of server. A client gets its calls as custom ones, each in one piece once it is complete. If the model wrote
+other arguments, the text is all of them as JSON. A grammar is part of the description that the model reads; nothing
+makes it keep to that.
 """,
     """
 | method | address | what it does |

@@ -82,6 +82,8 @@ class Engine:
         self.ownership = Ownership(parts, self.delivery)
         self._parts = parts
         self._leader_epochs = LeaderEpochs()
+        self._untaken: dict[TopicPartition, int] = {}
+        """Offset of the next record of each partition, while what was read is taken: the consumer is ahead by then."""
         self._failing_since: float | None = None
         self._reading: asyncio.Task[None] | None = None
         self._tasks: list[asyncio.Task[None]] = []
@@ -135,21 +137,32 @@ class Engine:
 
     async def _read_on(self) -> None:
         while not self.draining:
-            batch = await self.read()
-            places = {tp: self._place(tp) for tp in batch}
-            began = time.monotonic()
-            for tp, records in _pieces(batch):
-                if time.monotonic() - began > TURN_S:
-                    await asyncio.sleep(PAUSE_S)
-                    began = time.monotonic()
-                if self._place(tp) == places[tp]:  # else it was given up, or placed elsewhere, in a pause
-                    self.take(tp, records)
+            await self._take_all(await self.read())
             self.balance()
             await asyncio.sleep(0)  # a read that finds data does not wait, and other tasks need a turn
         await asyncio.Event().wait()
 
+    async def _take_all(self, batch: Mapping[TopicPartition, Sequence[Record]]) -> None:
+        """Take what was read, with pauses. What is placed elsewhere or given up meanwhile is read again.
+
+        To take more of what is being given up would be to park a state that is ahead of its commit.
+        """
+        places = {tp: self._place(tp) for tp in batch}
+        self._untaken = {tp: records[0].offset for tp, records in batch.items()}
+        began = time.monotonic()
+        for tp, records in _pieces(batch):
+            if time.monotonic() - began > TURN_S:
+                await asyncio.sleep(PAUSE_S)
+                began = time.monotonic()
+            if self._place(tp) == places[tp] and not self.ownership.outside:
+                self.take(tp, records)
+                self._untaken[tp] = records[-1].offset + 1
+            else:
+                self._untaken.pop(tp, None)
+        self._untaken = {}
+
     def _place(self, tp: TopicPartition) -> tuple[Lane | None, int]:
-        return self.lanes.get(tp), self.position(tp)
+        return self.lanes.get(tp), position(self.consumer, tp)
 
     async def read(self) -> dict[TopicPartition, Sequence[Record]]:
         """Step 1. The client raises here when something is wrong."""
@@ -239,8 +252,8 @@ class Engine:
     # What the client reports of a partition
 
     def position(self, tp: TopicPartition) -> int:
-        """Return the next offset of the consumer, past transaction markers too; -1 while it is not known."""
-        return position(self.consumer, tp)
+        """Return the offset after what was taken, past transaction markers too; -1 while it is not known."""
+        return self._untaken.get(tp, position(self.consumer, tp))
 
     def end(self, tp: TopicPartition) -> int | None:
         """Return the offset after the last record that can be read, as of the last fetch."""
@@ -300,8 +313,9 @@ def _pieces(
         for end, record in enumerate(records, 1):
             size += len(record.value or b"")
             if record.headers:
-                size += sum(len(value) for _, value in record.headers)
+                size += sum(len(value or b"") for _, value in record.headers)
             if size >= PIECE_BYTES:
                 yield tp, records[begin:end]
                 begin, size = end, 0
-        yield tp, records[begin:]
+        if begin < len(records):
+            yield tp, records[begin:]

@@ -57,6 +57,27 @@ def test_a_client_s_own_body_is_passed_on(choice: Any) -> None:
     assert body(**fields, **length) == RAW | fields | {"max_tokens": 9}
 
 
+PATCH: Json = {"type": "custom", "custom": {"name": "patch"}}
+
+
+@pytest.mark.parametrize(
+    ("choice", "names", "told"),
+    [
+        ("auto", ["now", "patch"], {}),
+        ("none", ["now", "patch"], {"tool_choice": "none"}),
+        (PATCH, ["now", "patch"], {"tool_choice": {"type": "function", "function": {"name": "patch"}}}),
+        ({"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": [PATCH]}}, ["patch"], {}),
+        ({"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": [TOOL]}}, ["now"], {}),
+    ],
+)
+def test_a_tool_that_takes_a_text_is_a_function_to_the_server(choice: Any, names: list[str], told: Json) -> None:
+    """Also in a client's own body: few servers know such tools, and their calls are read as those of functions."""
+    found = body(tools=[TOOL, PATCH], tool_choice=choice, parallel_tool_calls=False, seed=1)
+    tools = found.pop("tools")
+    assert [(tool["type"], tool["function"]["name"]) for tool in tools] == [("function", name) for name in names]
+    assert found == RAW | {"parallel_tool_calls": False, "seed": 1} | told
+
+
 TEXT: list[Json] = [{"type": "text", "text": "It is noon."}]
 AZURE = "https://eu.openai.azure.com/openai"
 

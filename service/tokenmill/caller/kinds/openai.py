@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 from tokenmill.apis.ask import Json
 from tokenmill.apis.chat import CHAT
 from tokenmill.apis.content import text_part
+from tokenmill.apis.tools import FUNCTION
 from tokenmill.caller.kinds.arguments import REASONING, images_of, text_of, with_reasoning, with_short_ids
 from tokenmill.caller.kinds.kind import Call, Kind, Plan, chat_body, given, own_body
 from tokenmill.caller.kinds.raw_text import one_system
@@ -58,7 +59,7 @@ class OpenAI(Kind):
     def call(self, plan: Plan) -> Call:
         """Return the streamed request; the client's own body, if the client speaks this API."""
         if plan.api == "chat" and not plan.begins:
-            own = own_body(plan.body, CHAT.fields, LEFT_OUT, PASSED)
+            own = _with_functions(plan, own_body(plan.body, CHAT.fields, LEFT_OUT, PASSED))
             own["messages"] = _history(plan, [*map(_passed, own["messages"], plan.ask.messages)])
             body = {**own, "model": plan.model, "stream": True, "stream_options": {"include_usage": True}}
         else:
@@ -75,6 +76,16 @@ def _translated(plan: Plan) -> list[Json]:
     """
     passes = plan.api == "chat" or any(_are_at(plan.upstream, STRICT))
     return plan.ask.messages if passes else one_system(plan.ask.messages)
+
+
+def _with_functions(plan: Plan, own: Json) -> Json:
+    """Return a client's own body with functions in place of tools that take a text, which few servers know.
+
+    What is read of an answer, and the history, has calls of functions alone.
+    """
+    if all(tool["type"] == FUNCTION for tool in own.get("tools", ())):
+        return own
+    return {name: value for name, value in own.items() if name != "tool_choice"} | _choice(plan)
 
 
 def _passed(own: Json, read: Json) -> Json:

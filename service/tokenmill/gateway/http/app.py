@@ -30,7 +30,7 @@ large."""
 
 
 Refuse: TypeAlias = Callable[[web.Request, Exception, str], web.Response]
-"""Returns the answer to a request, whose handler raised this, under an id. Raises the problem if it has no answer."""
+"""Returns the answer to a request with this id, whose handler raised this. Raises it again if it can't be answered."""
 
 Over: TypeAlias = Callable[[web.Request, str], None]
 """Called when a request is over, with the class of its status (`2xx`), or with `left` if its client has left."""
