@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from tokenmill.tasks import Tasks, beside, cancelled, looked_at
+from tokenmill.tasks import Tasks, beside, cancelled, looked_at, to_the_end
 
 
 async def _waits() -> None:
@@ -51,6 +51,28 @@ async def test_ending_has_a_deadline(caplog: pytest.LogCaptureFixture) -> None:
     assert "the stubborn one" in caplog.text
     work.may_end.set()
     await asyncio.wait([task])
+
+
+async def test_what_must_not_be_cut_off_is_not() -> None:
+    """However often its waiter is cancelled, who hears of it afterwards; without that, of what it raised."""
+    work = Stubborn()
+    inner = asyncio.create_task(work.run())
+    await asyncio.sleep(0)
+
+    async def end() -> None:
+        await cancelled(inner)
+
+    waiter = asyncio.create_task(to_the_end(end(), "the end"))
+    for _ in range(3):
+        await asyncio.sleep(0)
+        waiter.cancel()
+    await asyncio.sleep(0)
+    assert not waiter.done()
+    work.may_end.set()
+    await asyncio.wait([waiter])
+    assert (waiter.cancelled(), inner.cancelled()) == (True, True)
+    with pytest.raises(ValueError, match="odd"):
+        await to_the_end(_breaks(), "what breaks")
 
 
 async def test_a_cancelled_waiter_waits_no_longer() -> None:

@@ -6,7 +6,8 @@
 2. Nothing here takes an exception: the code that waits for a task gets it, and asyncio logs it, with the task's name,
    if no code has once the task is forgotten. Where other code reports it, `looked_at` says so; where no code waits for
    a task that is kept for long, `log_failure` logs it at once.
-3. Ending has a deadline. If the waiter is cancelled meanwhile, that is raised immediately.
+3. Ending has a deadline. If the waiter is cancelled meanwhile, that is raised immediately; after the work if it would
+   leave something behind where it is cut off (`to_the_end`).
 """
 
 import asyncio
@@ -31,6 +32,19 @@ async def cancelled(*tasks: "asyncio.Future[Any]", seconds: float = END_S) -> No
         _, late = await asyncio.wait(tasks, timeout=seconds)
         for task in late:
             log.warning("%g s after its cancellation this has not ended: %r", seconds, task)
+
+
+async def to_the_end(work: Coroutine[Any, Any, None], name: str) -> None:
+    """Do work that has a deadline of its own. If the waiter is cancelled meanwhile, that is raised after it."""
+    task, cancellation = asyncio.create_task(work, name=name), None
+    while not task.done():
+        try:
+            await asyncio.wait([task])
+        except asyncio.CancelledError as problem:
+            cancellation = problem
+    if cancellation is not None:
+        raise cancellation
+    task.result()
 
 
 @asynccontextmanager

@@ -8,6 +8,7 @@ from aiohttp import ClientError, ClientResponse
 
 from tests.support.fronts import Asked, FrontStage, answered, fronting, told
 from tests.support.stage import until
+from tokenmill.apis.ask import Json
 from tokenmill.config import Gateway
 from tokenmill.front import responses
 from tokenmill.front.following import Following
@@ -234,3 +235,45 @@ async def test_a_response_is_its_clients(kafka: str, unique: str) -> None:
             assert response.status == 403
         async with front.post(PATH, BODY, x_api_key="reader") as response:
             assert response.status == 403
+
+
+@pytest.mark.parametrize(
+    ("tool", "call"),
+    [
+        ({"type": "function"}, {"type": "function_call", "arguments": '{"input": "a"}'}),
+        ({"type": "custom"}, {"type": "custom_tool_call", "input": "a"}),
+    ],
+)
+async def test_a_call_is_told_by_the_names_that_its_client_knows(
+    tool: Json, call: Json, kafka: str, unique: str
+) -> None:
+    """Codex knows the tools of an MCP server by a namespace and a name; the model has one name for each."""
+    tools = [tool | {"name": "lookup"}]
+    words = {"type": "namespace", "name": "mcp__words", "description": "", "tools": tools}
+
+    async def answer(asked: Asked) -> None:
+        called = '<tool_call>{"name": "mcp__words__lookup", "arguments": {"input": "a"}}</tool_call>'
+        custom_tools = ["mcp__words__lookup"] if tool["type"] == "custom" else []
+        opened = {"format": "hermes", "model": "m", "custom_tools": custom_tools}
+        await asked.say({"open": opened}, {"delta": called}, {"finish_reason": "stop"})
+
+    async with fronting(kafka, unique, answer) as front:
+        body = BODY | {"tools": [words]}
+        async with front.post(PATH, body) as response:
+            (whole,) = (await response.json())["output"]
+        async with front.post(PATH, body | {"stream": True}) as response:
+            events = [event for event in await told(response) if isinstance(event, dict)]
+        later = body | {"background": True}
+        async with front.post(PATH, later, idempotency_key="k") as response:
+            begun = (await response.json())["id"]
+        async with front.session.get(f"{front.url}{PATH}/{begun}?stream=true") as response:
+            resumed = [event for event in await told(response) if isinstance(event, dict)]
+        async with front.post(PATH, later, idempotency_key="k") as response:
+            (again,) = (await response.json())["output"]
+        async with front.session.get(f"{front.url}{PATH}/{begun}") as response:
+            (by_id,) = (await response.json())["output"]
+        items = [event["item"] for event in (*events, *resumed) if "item" in event]
+        for item in (whole, again, by_id, *items, events[-1]["response"]["output"][0]):
+            assert (item["type"], item["namespace"], item["name"]) == (call["type"], "mcp__words", "lookup")
+        assert call.items() <= whole.items()
+        assert "mcp__words__lookup" not in repr((events, resumed))

@@ -172,12 +172,19 @@ async def fronting(
                 await stage.session.close()
 
 
+class _NoDeadline(Deadline):
+    """Ends nothing, and says nothing beside later tests."""
+
+    def start(self, seconds: float, why: str) -> None:
+        """Nothing."""
+
+
 @asynccontextmanager
 async def another(config: Config) -> AsyncIterator[Config]:
     """A front with this configuration, as long as the block lasts."""
     stop = asyncio.Event()
     process = Process(config, served(config), front=True, caller=False)
-    process._deadline = Deadline(lambda _: None)  # this one outlives it
+    process._deadline = _NoDeadline()  # this process outlives it
     running = asyncio.create_task(process.run(stop))
     try:
         ready = f"http://127.0.0.1:{config.front.ops_port}/readyz"

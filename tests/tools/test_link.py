@@ -207,10 +207,11 @@ async def test_a_connection_that_lasted_makes_pauses_short_again(monkeypatch: py
         await until(lambda: pauses.count(0.0123) >= 3, "three tries", 20)
 
 
-async def test_a_server_that_has_been_gone_for_long_is_waited_for_by_nobody() -> None:
+async def test_a_server_that_has_been_gone_for_long_is_waited_for_by_nobody(caplog: pytest.LogCaptureFixture) -> None:
     """Calls of it would have the places of others. It is still tried again."""
     async with linked(Program("weather", "/bin/false"), connect_s=1) as link:
         outcomes = [await link.make(call("forecast", city="Rome"))]
+        await until(lambda: "next try in" in caplog.text, "a connection that failed", 20)
         async with asyncio.timeout(1):
             outcomes += [await link.make(call("forecast", city="Rome")) for _ in range(20)]
     assert {outcome.code for outcome in outcomes} == {"unavailable"}

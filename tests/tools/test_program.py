@@ -13,6 +13,7 @@ import msgspec
 import pytest
 from mcp import Client
 
+from tests.support.pipes import soon
 from tests.support.processes import there
 from tests.support.stage import until
 from tokenmill.limits import KIB
@@ -140,6 +141,29 @@ async def test_nothing_outlives_the_connection(detached: bool) -> None:
         child = int(text(await call(client, "spawn", detached=detached)))
         assert there(child)
     await until(lambda: not there(child), "the child has ended", 20)
+
+
+async def test_nothing_outlives_a_connection_that_is_cut_off_while_it_ends(caplog: pytest.LogCaptureFixture) -> None:
+    """As where the runner stops just after a server has been given up: the program is ended to the end."""
+    stubborn = Program("stubborn", "/bin/sh", ("-c", "trap '' TERM; echo pid $$ >&2; while :; do sleep 0.1; done"))
+    hanging = asyncio.Event()
+
+    async def connecting() -> None:
+        async with program.spoken_to(stubborn, lambda: None):
+            hanging.set()
+            await asyncio.Event().wait()
+
+    with caplog.at_level(logging.INFO):
+        task = asyncio.create_task(connecting())
+        await hanging.wait()
+        await until(lambda: "pid " in caplog.text, "the program runs", 20)
+    pid = int(caplog.text.rpartition("pid ")[2].split()[0])
+    for _ in range(3):
+        task.cancel()
+        await soon()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert not there(pid)
 
 
 async def test_a_program_that_hangs_is_ended() -> None:

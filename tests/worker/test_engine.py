@@ -130,7 +130,8 @@ async def test_a_header_may_have_no_value(stage: Stage) -> None:
     async with rigged(stage) as rig:
         await _live(rig)
         rig.engine.start()
-        await stage.send("c", {"message_id": "m", "delta": "x"}, [("h", None)], partition=0)  # type: ignore[list-item]
+        headers: Any = [("h", None)]
+        await stage.send("c", {"message_id": "m", "delta": "x"}, headers, partition=0)
         await until(lambda: rig.lane().partition.offset == 1 or rig.failures, "it is parsed")
         assert rig.failures == []
         await rig.engine.drain(10)

@@ -19,7 +19,7 @@ import signal
 import sys
 import time
 from asyncio.subprocess import PIPE, Process
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
@@ -39,7 +39,7 @@ from mcp.types import (
 
 from tokenmill.limits import KIB
 from tokenmill.parser.values.repair import HALF_PAIR, whole_characters
-from tokenmill.tasks import cancelled
+from tokenmill.tasks import cancelled, to_the_end
 from tokenmill.tools import launch
 from tokenmill.tools.content import plain
 from tokenmill.tools.lines import Line, LineReader
@@ -115,12 +115,16 @@ async def spoken_to(
         with received, sent:
             yield received, sent
     finally:
-        with anyio.CancelScope(shield=True):
-            if tasks[0].done():
-                await _by_itself(server, running)
-            await _ended(running)
-            await asyncio.wait(tasks[2:], timeout=LAST_WORDS_S)
-            await cancelled(*tasks)
+        with anyio.CancelScope(shield=True):  # else the SDK's own scopes cancel again with each turn of the loop
+            await to_the_end(_end(server, running, tasks), f"the end of {server.name}")
+
+
+async def _end(server: Program, running: _Running, tasks: "Sequence[asyncio.Task[None]]") -> None:
+    if tasks[0].done():
+        await _by_itself(server, running)
+    await _ended(running)
+    await asyncio.wait(tasks[2:], timeout=LAST_WORDS_S)
+    await cancelled(*tasks)
 
 
 async def _started(server: Program) -> _Running:
