@@ -9,13 +9,13 @@ markers. Keys and values of the outermost object are reported; below it, nesting
 """
 
 import re
+from functools import lru_cache
 
-from tokenmill.parser.bodies.json_scan import CAPTURE_CHARS, Token, in_string, turned
-from tokenmill.parser.markers import TOKEN_CHARS, end_of
+from tokenmill.parser.bodies.json_scan import CAPTURE_CHARS, Token, turned
+from tokenmill.parser.markers import REMEMBERED, TOKEN_CHARS, end_of
 from tokenmill.parser.run.state import JsonState
 
 _CONTENT = re.compile(r'(?:[^"\\\x00-\x1f]++|\\[^\x00-\x1f])*+')
-_CONTROL = re.compile(r"[\x00-\x1f]")
 _SPACE = re.compile(r"[ \t\n\r]*+")
 _BARE = re.compile(r"[-+.\w]*+")
 _NUMBER_OR_WORD = re.compile(r"-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?|true|false|null")
@@ -62,11 +62,18 @@ def scan(state: JsonState, buffer: str, position: int) -> tuple[int, int]:
 
 def stays_in_string(state: JsonState, text: str) -> bool:
     """Read all of a short text in one step if it is only more content of the open string; else read nothing."""
-    if not state.quote or state.capture or len(text) > TOKEN_CHARS or _CONTROL.search(text):
+    if not state.quote or state.capture or len(text) > TOKEN_CHARS:
         return False
-    inside = in_string(f'"\\{text}' if state.escaped else f'"{text}')
-    state.escaped = state.escaped if inside is None else inside
-    return inside is not None
+    rest = _behind_content(f"\\{text}" if state.escaped else text)
+    if rest not in ("", "\\"):
+        return False
+    state.escaped = bool(rest)
+    return True
+
+
+@lru_cache(REMEMBERED)
+def _behind_content(text: str) -> str:
+    return text[end_of(_CONTENT, text) :]
 
 
 def _string(state: JsonState, buffer: str, position: int) -> tuple[int, int | None]:
