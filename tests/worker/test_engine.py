@@ -1,6 +1,8 @@
 """The cycle on a real Kafka, turned by hand: reading, pausing, what becomes of tasks, ending."""
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -66,14 +68,8 @@ async def test_a_partition_that_is_placed_anew_meanwhile_reads_the_rest_again(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And gets it once."""
-    _in_single_records(monkeypatch)
-    async with rigged(stage) as rig:
-        await _live(rig)
-        await said(stage, *words("m", *"0123456789"))
+    async with _half_taken(stage, monkeypatch) as rig:
         lane = rig.lane()
-        rig.engine.start()
-        while lane.partition.offset != 5:
-            await _a_turn()
         rig.engine.ownership._read_from(lane, 5)
         await until(lambda: rig.engine.caught_up(lane.topic_partition), "all is parsed")
         await rig.engine.drain(10)
@@ -83,15 +79,9 @@ async def test_a_partition_that_is_placed_anew_meanwhile_reads_the_rest_again(
 
 async def test_what_is_read_and_not_parsed_is_not_caught_up(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     """The consumer is past it already: a message would look idle, and the lag like none."""
-    _in_single_records(monkeypatch)
-    async with rigged(stage) as rig:
-        await _live(rig)
-        await said(stage, *words("m", *"0123456789"))
+    async with _half_taken(stage, monkeypatch) as rig:
         lane = rig.lane()
         place = lane.topic_partition
-        rig.engine.start()
-        while lane.partition.offset != 5:
-            await _a_turn()
         assert (rig.engine.position(place), rig.engine.caught_up(place)) == (5, False)
         await until(lambda: rig.engine.caught_up(place), "all is parsed")
         assert lane.partition.offset == 10
@@ -101,19 +91,12 @@ async def test_what_is_given_up_takes_nothing_more_of_what_was_read(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Else a state could be parked that is ahead of its commit: outputs of what is between would be lost."""
-    _in_single_records(monkeypatch)
-    async with rigged(stage) as rig:
-        await _live(rig)
-        await said(stage, *words("m", *"0123456789"))
-        lane, gate = rig.lane(), Gate()
-        places = list(rig.engine.lanes)
-        rig.engine.start()
-        while lane.partition.offset != 5:
-            await _a_turn()
+    async with _half_taken(stage, monkeypatch) as rig:
+        lane, gate, places = rig.lane(), Gate(), list(rig.engine.lanes)
         gate.before(rig.engine.committer, "flush")
         giving_up = asyncio.create_task(rig.engine.ownership.on_partitions_revoked([]))
         await gate.reached()
-        await asyncio.sleep(20 * engine_module.PAUSE_S)
+        await until(lambda: rig.engine.position(lane.topic_partition) == 10, "the rest is passed over")
         assert lane.partition.offset == 5
         gate.open()
         await giving_up
@@ -141,6 +124,20 @@ def _in_single_records(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let an engine pause before each record."""
     for name, value in (("PIECE_BYTES", 1), ("TURN_S", 0.0)):
         monkeypatch.setattr(engine_module, name, value)
+
+
+@asynccontextmanager
+async def _half_taken(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Rig]:
+    """An engine in a pause: it has read ten records at once, and taken five."""
+    _in_single_records(monkeypatch)
+    async with rigged(stage) as rig:
+        await _live(rig)
+        await said(stage, *words("m", *"0123456789"))
+        lane = rig.lane()
+        rig.engine.start()
+        while lane.partition.offset != 5:
+            await _a_turn()
+        yield rig
 
 
 async def _a_turn() -> None:

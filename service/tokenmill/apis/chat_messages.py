@@ -96,7 +96,7 @@ def _call(node: Node) -> Json:
     if kind.value == CUSTOM:
         said = node.need(CUSTOM)
         beside = {name: value for name, value in node.object().items() if name != CUSTOM}
-        return beside | custom_call(call_id, said.need("name"), said.need("input"))
+        return beside | custom_call(call_id, name_of(said.need("name")), said.need("input").text())
     if not kind.absent and kind.value != FUNCTION:
         raise kind.bad(f"can't be {shown(kind.text())}: a model calls functions and custom tools.", "unsupported_value")
     function = node.need(FUNCTION)

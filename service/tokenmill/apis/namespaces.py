@@ -13,6 +13,7 @@ import msgspec
 
 from tokenmill.apis.ask import Json
 from tokenmill.apis.reading import Node
+from tokenmill.apis.responses_input import CALLS
 from tokenmill.apis.tools import TYPES, flat_tool, name_of
 from tokenmill.dialects.json_text import json_bytes
 from tokenmill.errors import NOT_JSON
@@ -26,9 +27,7 @@ _NAMED = b'"name":'
 _NAMESPACE = b'"namespace"'
 """Occurs in every body that declares one."""
 
-_ITEMS = ("function_call", "custom_tool_call")
-
-_CALLS = frozenset({*_ITEMS, "response.function_call_arguments.done"})
+_CALLS = frozenset({*CALLS, "response.function_call_arguments.done"})
 
 
 def one_name(namespace: str, name: str) -> str:
@@ -54,7 +53,7 @@ def with_one_name(node: Node) -> Node:
     """Return an input whose calls have the model's names."""
     if not isinstance(node.value, list):
         return node
-    return Node([_with_one_name(item, _ITEMS) for item in node.value], node.path)
+    return Node([_with_one_name(item, CALLS) for item in node.value], node.path)
 
 
 def choice_with_one_name(node: Node, tools: Sequence[Json], namespaces: Namespaces) -> Node:

@@ -27,7 +27,8 @@ _REFERENCE = "item_reference"
 
 _CALL = "function_call"
 _CUSTOM_CALL = "custom_tool_call"
-_CALLS = (_CALL, _CUSTOM_CALL)
+CALLS = (_CALL, _CUSTOM_CALL)
+"""Types of the items that are calls of a client's tools."""
 
 _BREAKPOINT = "prompt_cache_breakpoint"
 """A member of a part that means nothing to a model."""
@@ -50,7 +51,7 @@ def read_input(node: Node) -> list[Json]:
 
 def whole_items(items: list[Json]) -> list[Json]:
     """Return checked items without the calls that broke off and without their results."""
-    gone = {item["call_id"] for item in items if item.get("status") == "incomplete" and item.get("type") in _CALLS}
+    gone = {item["call_id"] for item in items if item.get("status") == "incomplete" and item.get("type") in CALLS}
     return [item for item in items if item.get("call_id") not in gone] if gone else items
 
 
@@ -98,18 +99,12 @@ class _Conversation:
             self._put({"role": role, "content": _content(content, _SEEN if role == "user" else _READ)})
 
     def call(self, node: Node) -> None:
-        """Add a call."""
-        node.only(*_BESIDE, "call_id", "name", "arguments", "caller")
-        node.maybe("caller", _direct)
-        made = call(node.need("call_id").filled(), name_of(node.need("name")), node.need("arguments").text())
-        self._assistant(new=False).setdefault("tool_calls", []).append(made)
+        """Add a call of a function."""
+        self._call(node, "arguments", call)
 
     def custom_call(self, node: Node) -> None:
         """Add a call of a tool that takes a text."""
-        node.only(*_BESIDE, "call_id", "name", "input", "caller")
-        node.maybe("caller", _direct)
-        made = custom_call(node.need("call_id").filled(), node.need("name"), node.need("input"))
-        self._assistant(new=False).setdefault("tool_calls", []).append(made)
+        self._call(node, "input", custom_call)
 
     def result(self, node: Node) -> None:
         """Add a tool's answer."""
@@ -125,6 +120,13 @@ class _Conversation:
         name, kind = ("content", "reasoning_text") if node.at("content").value else ("summary", "summary_text")
         if not (told := node.at(name)).absent:
             self._thought += [_of_type(part, kind).need("text").text() for part in told.items()]
+
+    def _call(self, node: Node, given: str, make: Callable[[str, str, str], Json]) -> None:
+        """Add a call, which `make` makes of its id, its name, and what is `given` to the tool."""
+        node.only(*_BESIDE, "call_id", "name", given, "caller")
+        node.maybe("caller", _direct)
+        made = make(node.need("call_id").filled(), name_of(node.need("name")), node.need(given).text())
+        self._assistant(new=False).setdefault("tool_calls", []).append(made)
 
     def _answer(self, node: Json) -> None:
         message = self._assistant(new=True)

@@ -177,9 +177,9 @@ def call(call_id: str, name: str, arguments: str) -> Json:
     return {"id": call_id, "type": FUNCTION, FUNCTION: {"name": name, "arguments": arguments}}
 
 
-def custom_call(call_id: str, name: Node, text: Node) -> Json:
+def custom_call(call_id: str, name: str, text: str) -> Json:
     """Return a call of a custom tool in an earlier answer, as the model made it."""
-    return call(call_id, name_of(name), arguments_of(text.text()))
+    return call(call_id, name, arguments_of(text))
 
 
 def chosen(tools: list[Json], choice: Choice) -> dict[str, Any]:

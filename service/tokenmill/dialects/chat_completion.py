@@ -1,6 +1,6 @@
 """The parts of a chat completion, streamed or whole: ids, reasons, counts and errors in OpenAI's words."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
@@ -34,18 +34,22 @@ class CallShape(NamedTuple):
     type: str
     field: str
     """Field of that member: arguments as JSON text, or a text."""
+    given: Callable[[Mapping[str, Any]], str]
+    """Function from a call's arguments to what the tool gets."""
+    delta: bytes
+    """More of that in a chunk, to be filled with the call's index and a JSON string."""
 
     def said(self, name: str, given: str) -> dict[str, Any]:
         """Return the members of a call besides its id."""
         return {"type": self.type, self.type: {"name": name, self.field: given}}
 
-    def given(self, arguments: Mapping[str, Any]) -> str:
-        """Return what the tool gets."""
-        return input_of(arguments) if self is CUSTOM else whole(arguments)
+
+def _call_shape(type_: str, field: str, given: Callable[[Mapping[str, Any]], str]) -> CallShape:
+    return CallShape(type_, field, given, f'"tool_calls":[{{"index":%d,"{type_}":{{"{field}":%b}}}}]'.encode())
 
 
-FUNCTION = CallShape("function", "arguments")
-CUSTOM = CallShape("custom", INPUT)
+FUNCTION = _call_shape("function", "arguments", whole)
+CUSTOM = _call_shape("custom", INPUT, input_of)
 
 
 def shape_of(envelope: Envelope, name: str) -> CallShape:

@@ -192,10 +192,8 @@ def _begin(
 
 def _argue(state: OpenAIState, envelope: Envelope, shape: CallShape, index: int, text: str, out: Payloads) -> None:
     """Write more of what a call's tool gets."""
-    kind, field = shape.type.encode(), shape.field.encode()
     for piece in pieces(text):
-        call = b'"tool_calls":[{"index":%d,"%b":{"%b":%b}}]' % (index, kind, field, json_bytes(piece))
-        _chunk(state, envelope, call, out)
+        _chunk(state, envelope, shape.delta % (index, json_bytes(piece)), out)
 
 
 # Errors and the end

@@ -86,11 +86,9 @@ def _run(config: Config, *, front: bool, caller: bool) -> int:
 
 def _allow_connections(config: Config, *, front: bool, caller: bool) -> None:
     """Let the process have the connections of clients, of answers, or of both."""
-    numbers = {
-        "gateway.connections": config.gateway.connections * front,
-        "caller.answers": config.caller.answers * caller,
-    }
-    allow_connections(sum(numbers.values()), " and ".join(key for key, number in numbers.items() if number))
+    numbers = {"gateway.connections": config.gateway.connections} if front else {}
+    numbers |= {"caller.answers": config.caller.answers} if caller else {}
+    allow_connections(sum(numbers.values()), " and ".join(numbers))
 
 
 class Process:
